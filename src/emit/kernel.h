@@ -1,0 +1,26 @@
+/* Kernel IR: loop nests with static extents over typed scalars. It knows nothing of C or CUDA; a target prints it.
+ *
+ * One kernel computes one instruction (a fusion or a single opcode) from pointers to its operand leaves into pointers to its result
+ * leaves. Everything about shapes, layouts, broadcast and slices has become index arithmetic by the time a kernel exists. */
+#ifndef EMIT_KERNEL_H
+#define EMIT_KERNEL_H
+
+#include "ir/inst.h"
+
+typedef struct Kernel Kernel; /* emit/kernel_ir.h */
+
+/* Lowers i. Parameters of the kernel: the array leaves of the operands in order, then the array leaves of the result. NULL after
+ * reporting by opcode and instruction what cannot be lowered. */
+Kernel *kernel_lower(Arena *a, const Inst *i, Diag *d);
+
+/* True when kernel_lower would succeed, without doing the work; else reports. */
+bool kernel_supported(const Inst *i, Diag *d);
+
+/* Result leaf r may be written in place over operand leaf o (same bytes, each element read before it is overwritten). */
+bool kernel_may_alias(const Kernel *k, int32_t result_leaf, int32_t operand_leaf);
+
+/* Structural equality: kernels that differ only in names print the same body and are emitted once. */
+bool     kernel_equal(const Kernel *a, const Kernel *b);
+uint64_t kernel_hash(const Kernel *k);
+
+#endif

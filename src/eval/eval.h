@@ -1,0 +1,25 @@
+/* The reference evaluator: the meaning of every opcode, written plainly, independent of passes and emitters.
+ * One typed loop over whole arrays an instruction; dots and convolutions blocked. Source: reference operations. */
+#ifndef EVAL_EVAL_H
+#define EVAL_EVAL_H
+
+#include "ir/inst.h"
+
+typedef struct EvalOptions {
+    int64_t work_limit;   /* element operations before it gives up, 0: no limit (constant folding sets one) */
+    int64_t memory_limit; /* bytes alive at once, 0: no limit */
+    bool    quiet;        /* report nothing (constant folding) */
+} EvalOptions;
+
+/* True when every instruction that can run in m is supported; else each that is not is reported by opcode, instruction and
+ * the model's source line. Looks only at the module, before anything runs. */
+bool eval_supported(const Module *m, Diag *d);
+
+/* Runs ENTRY on args (one literal per parameter, shapes already checked; the caller keeps its references). Gives the root's
+ * value, one reference, or NULL after reporting. */
+Literal *eval_module(const Module *m, int32_t n_args, Literal *const *args, const EvalOptions *o, Diag *d);
+
+/* One instruction on operand values: constant folding's way in. */
+Literal *eval_inst(const Inst *i, Literal *const *operands, const EvalOptions *o, Diag *d);
+
+#endif
