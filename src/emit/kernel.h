@@ -19,6 +19,14 @@ bool kernel_supported(const Inst *i, Diag *d);
 /* Result leaf r may be written in place over operand leaf o (same bytes, each element read before it is overwritten). */
 bool kernel_may_alias(const Kernel *k, int32_t result_leaf, int32_t operand_leaf);
 
+/* Parameters of the emitted function, numbered: the operand leaves, the result leaves, and last (when kernel_temp_bytes is not 0)
+ * working memory. Those that the kernel does not touch (a scalar constant that it has inlined) are left out of its signature. */
+int32_t kernel_param_count(const Kernel *k);
+bool    kernel_uses_param(const Kernel *k, int32_t param);
+
+/* Working memory that the kernel wants as its last parameter, 64-byte aligned, contents undefined before and after. 0: none. */
+int64_t kernel_temp_bytes(const Kernel *k);
+
 /* Structural equality: kernels that differ only in names print the same body and are emitted once. */
 bool     kernel_equal(const Kernel *a, const Kernel *b);
 uint64_t kernel_hash(const Kernel *k);

@@ -16,7 +16,16 @@ void target_c_main(Buf *b, const Program *p, const TargetCOptions *o);   /* --em
 /* The bytes of the constants that live in the weights file. */
 void target_c_weights(Buf *b, const Program *p, const TargetCOptions *o);
 
-/* One kernel as a C function. */
+/* One kernel as a static C function, the HLO of i above it. Its parameters: the results, then the operands, then working memory;
+ * only those that the kernel uses (kernel_uses_param). */
 void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i);
+
+/* A call of it: "name(a, b, c);" without indentation or newline. args[p] is the text of a pointer for kernel parameter p, in the order
+ * of kernel.h (operand leaves, result leaves, working memory); it may have type void *. */
+void target_c_kernel_call(Buf *b, const Kernel *k, const char *name, const char *const *args);
+
+/* What the functions of these kernels need in front of them, each thing only if it is used: prototypes of libm, conversions of small floats,
+ * guarded integer arithmetic. The text relies on int8_t ... uint64_t only. */
+void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels);
 
 #endif
