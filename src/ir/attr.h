@@ -161,5 +161,6 @@ uint64_t attr_value_hash(const Attr *a);
 /* A deep copy of the value into a (compaction, cloning into another module). Strings are interned in t. */
 struct Interner;
 Attr attr_copy(Arena *a, struct Interner *t, const Attr *x);
+const KeyValues *key_values_copy(Arena *a, struct Interner *t, const KeyValues *x);
 
 #endif

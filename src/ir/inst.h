@@ -71,6 +71,7 @@ struct Inst {
     Comp        *comp;
     Inst        *prev, *next; /* in the computation, stored order */
     const char  *name;        /* interned, without '%' */
+    bool         auto_named;  /* the name was made up and may be given away by inst_replace */
     const Shape *shape;
     int32_t      n_operands;
     Use         *operands;    /* slots; read through inst_operand */
@@ -87,6 +88,7 @@ struct Inst {
     int64_t      param;       /* OP_PARAMETER: its number */
     const Literal *literal;   /* OP_CONSTANT */
     Loc          loc;         /* of the opcode in the text it came from */
+    int32_t      visit;       /* comp_post_order's own */
     int64_t      mark;        /* scratch of whoever walks at the moment; of no meaning between passes */
     void        *aux;         /* likewise */
 };
@@ -103,6 +105,7 @@ struct Comp {
     const char *execution_thread; /* NULL: main */
     const char *backend_config;   /* NULL: none */
     bool        async_wrapped;    /* made by the parser for X-start sugar */
+    enum { EFFECT_UNKNOWN, EFFECT_NONE, EFFECT_SOME } effect; /* inst_has_effect's memory */
     Loc         loc;
     int64_t     mark;
     void       *aux;
@@ -166,9 +169,11 @@ void    module_remove_dead_comps(Module *m); /* computations that nobody calls, 
 Comp *comp_new(Module *m, const char *name);      /* appended; name interned by the caller or plain, made unique by comp_unique_name */
 void  comp_move_before(Comp *c, Comp *at);         /* module order */
 void  comp_delete(Comp *c);                        /* nobody may call it */
-Comp *comp_clone(Module *m, const Comp *c, const char *suffix); /* into m (the same or another module), callees shared or cloned */
+/* A copy in the same module, before c's callers: instructions and callees as in c (callees are shared). name is made unique. */
+Comp *comp_clone(const Comp *c, const char *name);
 
-/* A name not yet used in the module, made from base by XLA's rule (reference text 2.5). */
+/* A name not yet used in the module, made from base by XLA's rule (reference text 2.5). Whoever renames instructions wholesale
+ * sets m->name_table to NULL, so that it is made again. */
 const char *inst_unique_name(Module *m, const char *base);
 const char *comp_unique_name(Module *m, const char *base);
 
@@ -217,6 +222,8 @@ void        inst_set_ints(Inst *i, AttrId id, Ints v); /* v is copied */
 
 /* compare: whether the order is total, by attribute and operand type. */
 bool compare_is_total(const Inst *i);
+
+const Metadata *metadata_copy(Arena *a, Interner *t, const Metadata *x);
 
 /* Parameters of a computation, calls. */
 Inst   *comp_param(const Comp *c, int64_t k);

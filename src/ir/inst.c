@@ -1,0 +1,486 @@
+/* Instructions: building, editing, attributes. The uses of an instruction are a doubly linked list through the operand slots of its
+ * users; link_use and unlink_use are the only places that touch it. */
+#include "ir/inst.h"
+
+#include <string.h>
+
+#include "ir/name_table.h"
+
+const OpInfo op_info[OP_COUNT] = {
+#define OP(id, text, n, family, shape, flags) [OP_##id] = {text, n, flags},
+#include "ir/ops.def"
+#undef OP
+};
+
+enum { OPT = 0, REQ = 1 };
+static const OpAttr op_attr_rows[] = {
+#define OPATTR(op, attr, given, print) {OP_##op, ATTR_##attr, given, PRINT_##print},
+#include "ir/op_attrs.def"
+#undef OPATTR
+};
+enum { OP_ATTR_ROWS = sizeof op_attr_rows / sizeof *op_attr_rows };
+
+Op op_lookup(const char *name, size_t n)
+{
+    for (Op op = 0; op < OP_COUNT; op++)
+        if (strlen(op_info[op].text) == n && memcmp(op_info[op].text, name, n) == 0)
+            return op;
+    return OP_COUNT;
+}
+
+const OpAttr *op_attrs(Op op, int *n)
+{
+    int first = 0;
+    while (first < OP_ATTR_ROWS && op_attr_rows[first].op != op)
+        first++;
+    int end = first;
+    while (end < OP_ATTR_ROWS && op_attr_rows[end].op == op)
+        end++;
+    *n = end - first;
+    return &op_attr_rows[first];
+}
+
+AttrId op_attr_lookup(Op op, const char *name, size_t n)
+{
+    int           rows;
+    const OpAttr *row = op_attrs(op, &rows);
+    for (int k = 0; k < rows; k++) {
+        const char *text = attr_info[row[k].attr].text;
+        if (strlen(text) == n && memcmp(text, name, n) == 0)
+            return row[k].attr;
+    }
+    for (AttrId id = ATTR_PARAMETER_REPLICATION; id < ATTR_COUNT; id++)
+        if (strlen(attr_info[id].text) == n && memcmp(attr_info[id].text, name, n) == 0)
+            return id == ATTR_RESULT_ACCURACY && !op_has(op, F_ACCURACY) ? ATTR_COUNT : id;
+    return ATTR_COUNT;
+}
+
+static void link_use(Use *u, Inst *def)
+{
+    u->def = def;
+    u->prev = NULL;
+    u->next = def->uses;
+    if (def->uses)
+        def->uses->prev = u;
+    def->uses = u;
+    def->n_uses++;
+}
+
+static void unlink_use(Use *u)
+{
+    if (u->prev)
+        u->prev->next = u->next;
+    else
+        u->def->uses = u->next;
+    if (u->next)
+        u->next->prev = u->prev;
+    u->def->n_uses--;
+}
+
+static void list_insert(Comp *c, Inst *i, Inst *before)
+{
+    i->next = before;
+    i->prev = before ? before->prev : c->last;
+    if (i->prev)
+        i->prev->next = i;
+    else
+        c->first = i;
+    if (before)
+        before->prev = i;
+    else
+        c->last = i;
+}
+
+static void list_remove(Comp *c, Inst *i)
+{
+    if (i->prev)
+        i->prev->next = i->next;
+    else
+        c->first = i->next;
+    if (i->next)
+        i->next->prev = i->prev;
+    else
+        c->last = i->prev;
+}
+
+Inst *inst_new(Comp *c, Inst *before, Op op, const Shape *shape, int32_t n, Inst *const *operands, const char *name)
+{
+    Module *m = c->module;
+    Inst   *i = ARENA_NEW(m->arena, Inst);
+    i->op = op;
+    i->comp = c;
+    i->shape = shape;
+    i->loc = LOC_NONE;
+    i->auto_named = name == NULL;
+    i->name = name ? intern_str(m->strings, name) : inst_unique_name(m, op_name(op));
+    name_table_note_inst(m, i->name);
+    list_insert(c, i, before);
+    c->n_insts++;
+    inst_set_operands(i, n, operands);
+    return i;
+}
+
+Inst *inst_parameter(Comp *c, Inst *before, int64_t number, const Shape *shape, const char *name)
+{
+    Inst *i = inst_new(c, before, OP_PARAMETER, shape, 0, NULL, name);
+    i->param = number;
+    if (number >= c->n_params) {
+        Inst **params = ARENA_ARRAY(c->module->arena, Inst *, number + 1);
+        if (c->n_params)
+            memcpy(params, c->params, (size_t)c->n_params * sizeof *params);
+        c->params = params;
+        c->n_params = (int32_t)(number + 1);
+    }
+    c->params[number] = i;
+    return i;
+}
+
+Inst *inst_constant(Comp *c, Inst *before, Literal *value, const char *name)
+{
+    Arena *a = c->module->arena;
+    Inst  *i = inst_new(c, before, OP_CONSTANT, literal_shape(a, value), 0, NULL, name);
+    i->literal = literal_keep(a, value);
+    return i;
+}
+
+Inst *inst_clone_into(Comp *c, Inst *before, const Inst *i, int32_t n, Inst *const *operands)
+{
+    Arena *a = c->module->arena;
+    bool   same_module = c->module == i->comp->module;
+    Inst  *j = inst_new(c, before, i->op, same_module ? i->shape : shape_copy(a, i->shape), n, operands,
+                        inst_unique_name(c->module, i->name));
+    j->param = i->param;
+    j->literal = i->literal ? literal_keep(a, literal_ref(i->literal)) : NULL;
+    j->loc = i->loc;
+    j->meta = same_module || !i->meta ? i->meta : metadata_copy(a, c->module->strings, i->meta);
+    j->n_attrs = i->n_attrs;
+    j->attrs = ARENA_ARRAY(a, Attr, i->n_attrs);
+    for (int32_t k = 0; k < i->n_attrs; k++)
+        j->attrs[k] = same_module ? i->attrs[k] : attr_copy(a, c->module->strings, &i->attrs[k]);
+    if (same_module)
+        inst_set_callees(j, i->n_callees, i->callees);
+    if (i->op == OP_PARAMETER)
+        die("parameters are made by inst_parameter: %s", i->name);
+    return j;
+}
+
+void inst_set_operand(Inst *i, int32_t k, Inst *def)
+{
+    unlink_use(&i->operands[k]);
+    link_use(&i->operands[k], def);
+}
+
+void inst_set_operands(Inst *i, int32_t n, Inst *const *operands)
+{
+    for (int32_t k = 0; k < i->n_operands; k++)
+        unlink_use(&i->operands[k]);
+    Use *slots = ARENA_ARRAY(i->comp->module->arena, Use, n);
+    for (int32_t k = 0; k < n; k++) {
+        slots[k].user = i;
+        slots[k].index = k;
+        link_use(&slots[k], operands[k]);
+    }
+    i->operands = slots;
+    i->n_operands = n;
+}
+
+void inst_append_operand(Inst *i, Inst *def)
+{
+    int32_t n = i->n_operands;
+    Inst  **all = mem_alloc(n + 1, sizeof *all);
+    for (int32_t k = 0; k < n; k++)
+        all[k] = inst_operand(i, k);
+    all[n] = def;
+    inst_set_operands(i, n + 1, all);
+    mem_free(all);
+}
+
+static bool has_control_pred(const Inst *i, const Inst *pred)
+{
+    for (int32_t k = 0; k < i->n_control; k++)
+        if (i->control_preds[k] == pred)
+            return true;
+    return false;
+}
+
+void inst_add_control(Inst *i, Inst *pred)
+{
+    if (has_control_pred(i, pred))
+        return;
+    Inst **preds = ARENA_ARRAY(i->comp->module->arena, Inst *, i->n_control + 1);
+    if (i->n_control)
+        memcpy(preds, i->control_preds, (size_t)i->n_control * sizeof *preds);
+    preds[i->n_control++] = pred;
+    i->control_preds = preds;
+    pred->n_control_succs++;
+}
+
+static void remove_control_pred(Inst *i, Inst *pred)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; k < i->n_control; k++)
+        if (i->control_preds[k] != pred)
+            i->control_preds[n++] = i->control_preds[k];
+    pred->n_control_succs -= i->n_control - n;
+    i->n_control = n;
+}
+
+void inst_drop_control(Inst *i)
+{
+    for (Inst *s = i->next; s && i->n_control_succs; s = s->next)
+        if (has_control_pred(s, i)) {
+            remove_control_pred(s, i);
+            for (int32_t k = 0; k < i->n_control; k++)
+                inst_add_control(s, i->control_preds[k]);
+        }
+    while (i->n_control)
+        remove_control_pred(i, i->control_preds[i->n_control - 1]);
+}
+
+static void move_control(Inst *old, Inst *new_)
+{
+    for (int32_t k = 0; k < old->n_control; k++)
+        if (old->control_preds[k] != new_)
+            inst_add_control(new_, old->control_preds[k]);
+    for (Inst *s = old->next; s && old->n_control_succs; s = s->next)
+        if (has_control_pred(s, old)) {
+            remove_control_pred(s, old);
+            if (s != new_)
+                inst_add_control(s, new_);
+        }
+    while (old->n_control)
+        remove_control_pred(old, old->control_preds[old->n_control - 1]);
+}
+
+void inst_replace(Inst *old, Inst *new_)
+{
+    for (Use *u = old->uses, *next; u; u = next) {
+        next = u->next;
+        if (u->user != new_) {
+            unlink_use(u);
+            link_use(u, new_);
+        }
+    }
+    if (old->comp->root == old)
+        old->comp->root = new_;
+    move_control(old, new_);
+    if (new_->auto_named && !old->auto_named) {
+        const char *made = new_->name;
+        new_->name = old->name;
+        new_->auto_named = false;
+        old->name = made;
+        old->auto_named = true;
+    }
+    if (!new_->meta)
+        new_->meta = old->meta;
+    if (new_->loc.off < 0)
+        new_->loc = old->loc;
+}
+
+void inst_delete(Inst *i)
+{
+    if (i->n_uses || i->comp->root == i)
+        die("deleting %s, which is still used", i->name);
+    inst_drop_control(i);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        unlink_use(&i->operands[k]);
+    i->n_operands = 0;
+    list_remove(i->comp, i);
+    i->comp->n_insts--;
+}
+
+void inst_move_before(Inst *i, Inst *at)
+{
+    if (i == at)
+        return;
+    list_remove(i->comp, i);
+    list_insert(i->comp, i, at);
+}
+
+static bool own_effect(const Inst *i)
+{
+    return op_has(i->op, F_EFFECT) || (i->op == OP_CUSTOM_CALL && inst_bool(i, ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT));
+}
+
+/* Whether anything in c has an effect. Remembered: edits never add an effect to a computation that had none. Callees stand before
+ * their callers in the module, so one sweep up to c answers without recursion. */
+static bool comp_has_effect(Comp *c)
+{
+    for (Comp *d = c->module->first; c->effect == EFFECT_UNKNOWN; d = d->next) {
+        if (d->effect != EFFECT_UNKNOWN)
+            continue;
+        bool found = false;
+        for (const Inst *i = d->first; i && !found; i = i->next) {
+            found = own_effect(i);
+            for (int32_t k = 0; k < i->n_callees && !found; k++)
+                found = i->callees[k]->effect == EFFECT_SOME;
+        }
+        d->effect = found ? EFFECT_SOME : EFFECT_NONE;
+    }
+    return c->effect == EFFECT_SOME;
+}
+
+bool inst_has_effect(const Inst *i)
+{
+    if (own_effect(i))
+        return true;
+    for (int32_t k = 0; k < i->n_callees; k++)
+        if (comp_has_effect(i->callees[k]))
+            return true;
+    return false;
+}
+
+Inst *inst_user(const Inst *i)
+{
+    Inst *user = i->uses ? i->uses->user : NULL;
+    for (const Use *u = i->uses; u; u = u->next)
+        if (u->user != user)
+            return NULL;
+    return user;
+}
+
+void inst_set_callees(Inst *i, int32_t n, Comp *const *callees)
+{
+    i->callees = arena_copy(i->comp->module->arena, callees, (size_t)n * sizeof *callees);
+    i->n_callees = n;
+}
+
+const Attr *inst_attr(const Inst *i, AttrId id)
+{
+    for (int32_t k = 0; k < i->n_attrs; k++)
+        if (i->attrs[k].id == id)
+            return &i->attrs[k];
+    return NULL;
+}
+
+void inst_set_attr(Inst *i, Attr x)
+{
+    for (int32_t k = 0; k < i->n_attrs; k++)
+        if (i->attrs[k].id == x.id) {
+            i->attrs[k] = x;
+            return;
+        }
+    Attr *attrs = ARENA_ARRAY(i->comp->module->arena, Attr, i->n_attrs + 1);
+    if (i->n_attrs)
+        memcpy(attrs, i->attrs, (size_t)i->n_attrs * sizeof *attrs);
+    attrs[i->n_attrs++] = x;
+    i->attrs = attrs;
+}
+
+void inst_drop_attr(Inst *i, AttrId id)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; k < i->n_attrs; k++)
+        if (i->attrs[k].id != id)
+            i->attrs[n++] = i->attrs[k];
+    i->n_attrs = n;
+}
+
+int64_t inst_int(const Inst *i, AttrId id, int64_t otherwise)
+{
+    const Attr *x = inst_attr(i, id);
+    return x ? x->value.i : otherwise;
+}
+
+bool inst_bool(const Inst *i, AttrId id)
+{
+    return inst_int(i, id, 0) != 0;
+}
+
+Word inst_word(const Inst *i, AttrId id)
+{
+    const Attr *x = inst_attr(i, id);
+    return x ? (Word)x->value.i : attr_word_default(id);
+}
+
+const char *inst_string(const Inst *i, AttrId id)
+{
+    const Attr *x = inst_attr(i, id);
+    return x ? x->value.s : NULL;
+}
+
+Ints inst_ints(const Inst *i, AttrId id)
+{
+    const Attr *x = inst_attr(i, id);
+    return x && !x->nested ? x->value.ints : (Ints){NULL, 0};
+}
+
+const Window *inst_window(const Inst *i)
+{
+    static const Window none = {0, NULL};
+    const Attr         *x = inst_attr(i, ATTR_WINDOW);
+    return x ? x->value.window : &none;
+}
+
+void inst_set_int(Inst *i, AttrId id, int64_t v)
+{
+    inst_set_attr(i, (Attr){.id = id, .value.i = v});
+}
+
+void inst_set_bool(Inst *i, AttrId id, bool v)
+{
+    inst_set_int(i, id, v);
+}
+
+void inst_set_word(Inst *i, AttrId id, Word w)
+{
+    inst_set_int(i, id, w);
+}
+
+void inst_set_ints(Inst *i, AttrId id, Ints v)
+{
+    inst_set_attr(i, (Attr){.id = id, .value.ints = ints_copy(i->comp->module->arena, v)});
+}
+
+bool compare_is_total(const Inst *i)
+{
+    const Attr *x = inst_attr(i, ATTR_ORDER);
+    if (x)
+        return x->value.i == ORDER_TOTAL;
+    x = inst_attr(i, ATTR_TYPE);
+    if (x)
+        return x->value.i != CMP_TYPE_FLOAT;
+    Type t = inst_operand(i, 0)->shape->type;
+    return !type_is_float(t) && !type_is_complex(t);
+}
+
+/* The place that metadata names: its own file and line, else the innermost frame of the stack tables. */
+const char *inst_source_line(Arena *a, const Inst *i)
+{
+    const Metadata *md = i->meta;
+    if (!md)
+        return NULL;
+    if (md->source_file && *md->source_file)
+        return md->source_line ? arena_printf(a, "%s:%d", md->source_file, md->source_line) : arena_printf(a, "%s", md->source_file);
+    const StackTables *t = &i->comp->module->stack;
+    if (md->stack_frame_id < 1 || md->stack_frame_id > t->n_frames)
+        return NULL;
+    int32_t where = t->frames[md->stack_frame_id - 1].location;
+    if (where < 1 || where > t->n_locations)
+        return NULL;
+    const FileLocation *l = &t->locations[where - 1];
+    if (l->file < 1 || l->file > t->n_files)
+        return NULL;
+    return arena_printf(a, "%s:%d", t->files[l->file - 1], l->line);
+}
+
+void inst_note_origin(Diag *d, const Inst *i)
+{
+    const char *at = inst_source_line(d->arena, i);
+    const char *op = i->meta && i->meta->op_name && *i->meta->op_name ? i->meta->op_name : NULL;
+    if (op && at)
+        diag_note(d, i->loc, "op_name=\"%s\" from %s", op, at);
+    else if (op)
+        diag_note(d, i->loc, "op_name=\"%s\"", op);
+    else if (at)
+        diag_note(d, i->loc, "from %s", at);
+}
+
+void inst_error(Diag *d, const Inst *i, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    diag_vreport(d, DIAG_ERROR, i->loc, fmt, ap);
+    va_end(ap);
+    inst_note_origin(d, i);
+}

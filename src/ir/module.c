@@ -1,0 +1,459 @@
+/* Modules and computations: making, copying, ordering. */
+#include "ir/inst.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/attr_rare.h"
+#include "ir/name_table.h"
+
+Module *module_new(void)
+{
+    Arena  *a = arena_new();
+    Module *m = mem_alloc(1, sizeof *m);
+    m->arena = a;
+    m->strings = interner_new(a);
+    m->name = intern_str(m->strings, "module");
+    m->replica_count = m->num_partitions = 1;
+    return m;
+}
+
+void module_free(Module *m)
+{
+    if (!m)
+        return;
+    arena_free(m->arena);
+    mem_free(m);
+}
+
+Comp *comp_new(Module *m, const char *name)
+{
+    Comp *c = ARENA_NEW(m->arena, Comp);
+    c->module = m;
+    c->name = intern_str(m->strings, name);
+    c->loc = LOC_NONE;
+    c->prev = m->last;
+    if (m->last)
+        m->last->next = c;
+    else
+        m->first = c;
+    m->last = c;
+    m->n_comps++;
+    return c;
+}
+
+static void unlink_comp(Comp *c)
+{
+    Module *m = c->module;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        m->first = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    else
+        m->last = c->prev;
+    m->n_comps--;
+}
+
+void comp_move_before(Comp *c, Comp *at)
+{
+    if (c == at)
+        return;
+    Module *m = c->module;
+    unlink_comp(c);
+    c->next = at;
+    c->prev = at ? at->prev : m->last;
+    if (c->prev)
+        c->prev->next = c;
+    else
+        m->first = c;
+    if (at)
+        at->prev = c;
+    else
+        m->last = c;
+    m->n_comps++;
+}
+
+void comp_delete(Comp *c)
+{
+    if (c->module->entry == c)
+        die("deleting the entry computation %s", c->name);
+    unlink_comp(c);
+}
+
+/* Names in use. used_* hold the full names; next holds, by root, the smallest number that may be free. */
+typedef struct NameTable {
+    Map insts, comps, next_inst, next_comp;
+} NameTable;
+
+static char taken;
+
+static NameTable *name_table(Module *m)
+{
+    if (m->name_table)
+        return m->name_table;
+    NameTable *t = ARENA_NEW(m->arena, NameTable);
+    t->insts = map_new(m->arena);
+    t->comps = map_new(m->arena);
+    t->next_inst = map_new(m->arena);
+    t->next_comp = map_new(m->arena);
+    for (Comp *c = m->first; c; c = c->next) {
+        map_put(&t->comps, c->name, &taken);
+        for (Inst *i = c->first; i; i = i->next)
+            map_put(&t->insts, i->name, &taken);
+    }
+    m->name_table = t;
+    return t;
+}
+
+void name_table_note_inst(Module *m, const char *name)
+{
+    if (m->name_table)
+        map_put(&m->name_table->insts, name, &taken);
+}
+
+/* root.N with the smallest free N; root itself when N is 0. A base that ends in ".N" has that taken off first. */
+static const char *unique(Module *m, Map *used, Map *next, const char *base)
+{
+    const char *whole = intern_str(m->strings, base);
+    if (!map_has(used, whole)) {
+        map_put(used, whole, &taken);
+        return whole;
+    }
+    size_t n = strlen(base), end = n;
+    while (end > 0 && base[end - 1] >= '0' && base[end - 1] <= '9')
+        end--;
+    bool        numbered = end < n && end > 1 && base[end - 1] == '.';
+    const char *root = intern(m->strings, base, numbered ? end - 1 : n);
+    intptr_t    id = (intptr_t)map_get(next, root);
+    const char *name;
+    do {
+        id++;
+        name = intern_printf(m->strings, "%s.%lld", root, (long long)id);
+    } while (map_has(used, name));
+    map_put(next, root, (void *)id);
+    map_put(used, name, &taken);
+    return name;
+}
+
+const char *inst_unique_name(Module *m, const char *base)
+{
+    NameTable *t = name_table(m);
+    return unique(m, &t->insts, &t->next_inst, base);
+}
+
+const char *comp_unique_name(Module *m, const char *base)
+{
+    NameTable *t = name_table(m);
+    return unique(m, &t->comps, &t->next_comp, base);
+}
+
+Inst *comp_param(const Comp *c, int64_t k)
+{
+    if (k < 0 || k >= c->n_params)
+        die("%s has no parameter %lld", c->name, (long long)k);
+    return c->params[k];
+}
+
+int32_t comp_call_count(const Comp *c)
+{
+    int32_t n = 0;
+    for (const Comp *d = c->module->first; d; d = d->next)
+        for (const Inst *i = d->first; i; i = i->next)
+            for (int32_t k = 0; k < i->n_callees; k++)
+                n += i->callees[k] == c;
+    return n;
+}
+
+bool comp_is_fusion_body(const Comp *c)
+{
+    for (const Comp *d = c->module->first; d; d = d->next)
+        for (const Inst *i = d->first; i; i = i->next)
+            if (i->op == OP_FUSION && i->n_callees && i->callees[0] == c)
+                return true;
+    return false;
+}
+
+const Metadata *metadata_copy(Arena *a, Interner *t, const Metadata *x)
+{
+    Metadata    *y = arena_copy(a, x, sizeof *x);
+    const char **strings[] = {&y->op_type, &y->op_name, &y->source_file, &y->deduplicated_name, &y->scheduling_name, &y->payload};
+    for (size_t k = 0; k < sizeof strings / sizeof *strings; k++)
+        if (*strings[k])
+            *strings[k] = intern(t, *strings[k], intern_len(*strings[k]));
+    y->profile_type = ints_copy(a, x->profile_type);
+    return y;
+}
+
+/* Copies the body of c into the empty d. comps maps old callees to new ones; NULL keeps them. keep_names: names are copied as they
+ * are (another module), else made unique. */
+static void clone_body(Comp *d, const Comp *c, const Map *comps, bool keep_names)
+{
+    Module *m = d->module;
+    Arena  *scratch = arena_new();
+    Map     map = map_new(scratch);
+    VEC(Inst *) operands = {0};
+    for (const Inst *i = c->first; i; i = i->next) {
+        operands.n = 0;
+        for (int32_t k = 0; k < i->n_operands; k++)
+            vec_push(scratch, &operands, (Inst *)map_get(&map, inst_operand(i, k)));
+        Inst *j;
+        if (i->op == OP_PARAMETER) {
+            const Shape *shape = keep_names ? shape_copy(m->arena, i->shape) : i->shape;
+            j = inst_parameter(d, NULL, i->param, shape, keep_names ? i->name : inst_unique_name(m, i->name));
+            j->loc = i->loc;
+            j->meta = i->meta ? metadata_copy(m->arena, m->strings, i->meta) : NULL;
+            for (int32_t k = 0; k < i->n_attrs; k++)
+                inst_set_attr(j, attr_copy(m->arena, m->strings, &i->attrs[k]));
+        } else {
+            j = inst_clone_into(d, NULL, i, operands.n, operands.v);
+            if (keep_names)
+                j->name = intern(m->strings, i->name, intern_len(i->name));
+        }
+        j->auto_named = i->auto_named;
+        if (comps && i->n_callees) {
+            Comp **callees = arena_array(scratch, i->n_callees, sizeof *callees);
+            for (int32_t k = 0; k < i->n_callees; k++)
+                callees[k] = map_get(comps, i->callees[k]);
+            inst_set_callees(j, i->n_callees, callees);
+        }
+        for (int32_t k = 0; k < i->n_control; k++)
+            inst_add_control(j, map_get(&map, i->control_preds[k]));
+        map_put(&map, i, j);
+        if (c->root == i)
+            d->root = j;
+    }
+    arena_free(scratch);
+}
+
+static const char *string_copy(Interner *t, const char *s)
+{
+    return s ? intern(t, s, intern_len(s)) : NULL;
+}
+
+Comp *comp_clone(const Comp *c, const char *name)
+{
+    Module *m = c->module;
+    Comp   *d = comp_new(m, comp_unique_name(m, name));
+    comp_move_before(d, c->next);
+    d->execution_thread = c->execution_thread;
+    d->backend_config = c->backend_config;
+    d->loc = c->loc;
+    clone_body(d, c, NULL, false);
+    return d;
+}
+
+static StackTables stack_copy(Arena *a, Interner *t, const StackTables *x)
+{
+    StackTables  y = *x;
+    const char **files = ARENA_ARRAY(a, const char *, x->n_files), **functions = ARENA_ARRAY(a, const char *, x->n_functions);
+    for (int32_t k = 0; k < x->n_files; k++)
+        files[k] = string_copy(t, x->files[k]);
+    for (int32_t k = 0; k < x->n_functions; k++)
+        functions[k] = string_copy(t, x->functions[k]);
+    y.files = files;
+    y.functions = functions;
+    y.locations = arena_copy(a, x->locations, (size_t)x->n_locations * sizeof *x->locations);
+    y.frames = arena_copy(a, x->frames, (size_t)x->n_frames * sizeof *x->frames);
+    return y;
+}
+
+static void header_copy(Module *n, const Module *m)
+{
+    Arena *a = n->arena;
+    n->name = string_copy(n->strings, m->name);
+    n->is_scheduled = m->is_scheduled;
+    n->alias_passthrough_params = m->alias_passthrough_params;
+    n->replica_count = m->replica_count;
+    n->num_partitions = m->num_partitions;
+    InputAlias *aliases = ARENA_ARRAY(a, InputAlias, m->n_aliases);
+    for (int32_t k = 0; k < m->n_aliases; k++) {
+        aliases[k] = m->aliases[k];
+        aliases[k].output = ints_copy(a, m->aliases[k].output);
+        aliases[k].index = ints_copy(a, m->aliases[k].index);
+    }
+    n->aliases = aliases;
+    n->n_aliases = m->n_aliases;
+    Donor *donors = ARENA_ARRAY(a, Donor, m->n_donors);
+    for (int32_t k = 0; k < m->n_donors; k++) {
+        donors[k] = m->donors[k];
+        donors[k].index = ints_copy(a, m->donors[k].index);
+    }
+    n->donors = donors;
+    n->n_donors = m->n_donors;
+    n->has_entry_layout = m->has_entry_layout;
+    if (m->entry_params) {
+        const Shape **v = ARENA_ARRAY(a, const Shape *, m->entry_params->n);
+        for (int32_t k = 0; k < m->entry_params->n; k++)
+            v[k] = shape_copy(a, m->entry_params->v[k]);
+        ShapeList *l = ARENA_NEW(a, ShapeList);
+        *l = (ShapeList){m->entry_params->n, v};
+        n->entry_params = l;
+    }
+    n->entry_result = m->entry_result ? shape_copy(a, m->entry_result) : NULL;
+    if (m->spmd_to_parameters.v)
+        n->spmd_to_parameters = ints_copy(a, m->spmd_to_parameters);
+    if (m->spmd_to_output.v)
+        n->spmd_to_output = ints_copy(a, m->spmd_to_output);
+    n->frontend_attributes = m->frontend_attributes ? key_values_copy(a, n->strings, m->frontend_attributes) : NULL;
+    n->backend_config = string_copy(n->strings, m->backend_config);
+    n->origin_recovery = m->origin_recovery ? origin_table_copy(a, n->strings, m->origin_recovery) : NULL;
+    n->debug_attributes = m->debug_attributes ? debug_table_copy(a, n->strings, m->debug_attributes) : NULL;
+    n->stack = stack_copy(a, n->strings, &m->stack);
+    n->changed = m->changed;
+}
+
+Module *module_clone(const Module *m)
+{
+    Module *n = module_new();
+    header_copy(n, m);
+    Arena *scratch = arena_new();
+    Map    comps = map_new(scratch);
+    for (const Comp *c = m->first; c; c = c->next) {
+        Comp *d = comp_new(n, c->name);
+        d->execution_thread = string_copy(n->strings, c->execution_thread);
+        d->backend_config = string_copy(n->strings, c->backend_config);
+        d->async_wrapped = c->async_wrapped;
+        d->loc = c->loc;
+        map_put(&comps, c, d);
+        clone_body(d, c, &comps, true);
+        if (m->entry == c)
+            n->entry = d;
+    }
+    n->name_table = NULL; /* unique names made on the way were replaced */
+    arena_free(scratch);
+    return n;
+}
+
+void module_remove_dead_comps(Module *m)
+{
+    for (Comp *c = m->first; c; c = c->next)
+        c->mark = 0;
+    m->entry->mark = 1;
+    for (Comp *c = m->last; c; c = c->prev) /* callers stand after what they call */
+        if (c->mark)
+            for (Inst *i = c->first; i; i = i->next)
+                for (int32_t k = 0; k < i->n_callees; k++)
+                    i->callees[k]->mark = 1;
+    for (Comp *c = m->first, *next; c; c = next) {
+        next = c->next;
+        if (!c->mark)
+            unlink_comp(c);
+    }
+}
+
+void module_compact(Module *m)
+{
+    module_remove_dead_comps(m);
+    Module *n = module_clone(m);
+    arena_free(m->arena);
+    *m = *n;
+    for (Comp *c = m->first; c; c = c->next)
+        c->module = m;
+    mem_free(n);
+}
+
+/* Post-order without recursion: an instruction is pushed when it is first needed, its operands above it, and leaves when it is
+ * found on top again. visit: 0 not seen, 1 pushed its operands, 2 in the order. */
+typedef VEC(Inst *) InstStack;
+
+static void push_needs(Arena *a, InstStack *stack, Inst *i)
+{
+    for (int32_t k = i->n_operands; k-- > 0;)
+        if (inst_operand(i, k)->visit != 2)
+            vec_push(a, stack, inst_operand(i, k));
+    for (int32_t k = 0; k < i->n_control; k++)
+        if (i->control_preds[k]->visit != 2)
+            vec_push(a, stack, i->control_preds[k]);
+}
+
+Inst **comp_post_order(Arena *a, const Comp *c)
+{
+    Inst    **order = ARENA_ARRAY(a, Inst *, c->n_insts);
+    int32_t   n = 0;
+    Arena    *scratch = arena_new();
+    InstStack stack = {0};
+    for (Inst *i = c->first; i; i = i->next)
+        i->visit = 0;
+    for (Inst *r = c->first; r; r = r->next) {
+        if (r->n_uses)
+            continue;
+        vec_push(scratch, &stack, r);
+        while (stack.n) {
+            Inst *i = stack.v[stack.n - 1];
+            if (i->visit == 0) {
+                i->visit = 1;
+                push_needs(scratch, &stack, i);
+                continue;
+            }
+            stack.n--;
+            if (i->visit == 1) {
+                i->visit = 2;
+                order[n++] = i;
+            }
+        }
+    }
+    arena_free(scratch);
+    if (n != c->n_insts)
+        die("%s has %d instructions, %d are reachable from those without users", c->name, c->n_insts, n);
+    return order;
+}
+
+typedef struct CompWalk {
+    Comp *comp;
+    Inst *at;
+} CompWalk;
+typedef VEC(CompWalk) CompStack;
+
+/* All callees of i that were not seen yet go on the stack, the first one on top. mark: the walk in which a computation was seen. */
+static void push_callees(Arena *a, CompStack *stack, const Inst *i, int64_t walk)
+{
+    for (int32_t k = i->n_callees; k-- > 0;)
+        if (i->callees[k]->mark != walk) {
+            i->callees[k]->mark = walk;
+            vec_push(a, stack, ((CompWalk){i->callees[k], i->callees[k]->first}));
+        }
+}
+
+Comp **module_comp_order(Arena *a, const Module *m, int32_t *n)
+{
+    Comp    **order = ARENA_ARRAY(a, Comp *, m->n_comps);
+    Arena    *scratch = arena_new();
+    Map       called = map_new(scratch), done = map_new(scratch);
+    CompStack stack = {0};
+    int64_t   walk = 0;
+    *n = 0;
+    for (Comp *c = m->first; c; c = c->next) {
+        c->mark = 0;
+        for (Inst *i = c->first; i; i = i->next)
+            for (int32_t k = 0; k < i->n_callees; k++)
+                map_put(&called, i->callees[k], &taken);
+    }
+    for (Comp *root = m->first; root; root = root->next) {
+        if (map_has(&called, root))
+            continue;
+        walk++;
+        for (Inst *r = root->first; r; r = r->next) {
+            push_callees(scratch, &stack, r, walk);
+            while (stack.n) {
+                CompWalk *top = &stack.v[stack.n - 1];
+                if (top->at) {
+                    Inst *i = top->at;
+                    top->at = i->next;
+                    push_callees(scratch, &stack, i, walk);
+                } else {
+                    Comp *c = stack.v[--stack.n].comp;
+                    if (!map_has(&done, c)) {
+                        map_put(&done, c, &taken);
+                        order[(*n)++] = c;
+                    }
+                }
+            }
+        }
+        map_put(&done, root, &taken);
+        order[(*n)++] = root;
+    }
+    arena_free(scratch);
+    return order;
+}

@@ -1,0 +1,179 @@
+#include "config.h"
+
+#include "support/buf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/arena.h"
+
+void buf_free(Buf *b)
+{
+    mem_free(b->p);
+    *b = (Buf){0};
+}
+
+void buf_clear(Buf *b)
+{
+    b->n = 0;
+    if (b->p)
+        b->p[0] = 0;
+}
+
+static void reserve(Buf *b, size_t more)
+{
+    if (more > SIZE_MAX / 4 || b->n > SIZE_MAX / 4)
+        die_out_of_memory("output too large");
+    size_t need = b->n + more + 1;
+    if (need <= b->cap)
+        return;
+    size_t cap = b->cap ? b->cap : 256;
+    while (cap < need)
+        cap *= 2;
+    b->p = mem_grow(b->p, (int64_t)cap, 1);
+    b->cap = cap;
+}
+
+void buf_put(Buf *b, const void *p, size_t n)
+{
+    reserve(b, n);
+    if (n)
+        memcpy(b->p + b->n, p, n);
+    b->n += n;
+    b->p[b->n] = 0;
+}
+
+void buf_puts(Buf *b, const char *s)
+{
+    buf_put(b, s, strlen(s));
+}
+
+void buf_putc(Buf *b, char c)
+{
+    reserve(b, 1);
+    b->p[b->n++] = c;
+    b->p[b->n] = 0;
+}
+
+void buf_vprintf(Buf *b, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    reserve(b, 64);
+    int n = vsnprintf(b->p + b->n, b->cap - b->n, fmt, ap);
+    if (n < 0)
+        die("vsnprintf failed on \"%s\"", fmt);
+    if ((size_t)n >= b->cap - b->n) {
+        reserve(b, (size_t)n);
+        vsnprintf(b->p + b->n, b->cap - b->n, fmt, again);
+    }
+    va_end(again);
+    b->n += (size_t)n;
+}
+
+void buf_printf(Buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(b, fmt, ap);
+    va_end(ap);
+}
+
+bool buf_read_file(Buf *b, const char *path)
+{
+    bool std = !path || strcmp(path, "-") == 0;
+    int  fd = std ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool ok = true;
+    for (;;) {
+        reserve(b, 1 << 16);
+        ssize_t n = read(fd, b->p + b->n, b->cap - b->n - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        ok = n >= 0;
+        if (n <= 0)
+            break;
+        b->n += (size_t)n;
+    }
+    b->p[b->n] = 0;
+    int saved = errno;
+    if (!std)
+        close(fd);
+    errno = saved;
+    return ok;
+}
+
+static bool write_all(int fd, const char *p, size_t n)
+{
+    while (n) {
+        ssize_t k = write(fd, p, n);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return false;
+        p += k;
+        n -= (size_t)k;
+    }
+    return true;
+}
+
+/* A device or pipe is written directly: there is nothing to rename over it. */
+static bool is_plain_target(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) != 0 || S_ISREG(st.st_mode);
+}
+
+bool buf_write_file(const Buf *b, const char *path)
+{
+    if (!path || strcmp(path, "-") == 0) {
+        bool ok = write_all(STDOUT_FILENO, b->p, b->n);
+        /* close reports what a file system kept back; closing a copy leaves stdout itself open */
+        int copy = ok ? dup(STDOUT_FILENO) : -1;
+        return ok && copy >= 0 && close(copy) == 0;
+    }
+    if (!is_plain_target(path)) {
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+            return false;
+        bool ok = write_all(fd, b->p, b->n);
+        int  saved = errno;
+        ok = close(fd) == 0 && ok;
+        if (!ok && saved)
+            errno = saved;
+        return ok;
+    }
+    size_t n = strlen(path);
+    char  *temp = mem_alloc((int64_t)n + 8, 1);
+    memcpy(temp, path, n);
+    memcpy(temp + n, ".XXXXXX", 8);
+    int  fd = mkstemp(temp);
+    bool ok = fd >= 0;
+    if (ok) {
+        mode_t mask = umask(0);
+        umask(mask);
+        errno = 0;
+        ok = fchmod(fd, 0666 & ~mask) == 0 && write_all(fd, b->p, b->n);
+        int saved = errno;
+        if (close(fd) != 0)
+            ok = false;
+        else if (!ok)
+            errno = saved;
+        if (ok)
+            ok = rename(temp, path) == 0;
+        if (!ok) {
+            saved = errno;
+            unlink(temp);
+            errno = saved;
+        }
+    }
+    mem_free(temp);
+    return ok;
+}

@@ -1,0 +1,91 @@
+/* Each string is kept behind its length, so intern_len needs no search. The table is open addressing over pointers to entries. */
+#include "config.h"
+
+#include "support/intern.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "support/map.h"
+
+typedef struct Entry {
+    size_t   len;
+    uint64_t hash;
+    char     text[];
+} Entry;
+
+struct Interner {
+    Arena  *arena;
+    Entry **slots;
+    size_t  cap, n;
+};
+
+Interner *interner_new(Arena *a)
+{
+    Interner *t = ARENA_NEW(a, Interner);
+    t->arena = a;
+    return t;
+}
+
+static void grow(Interner *t)
+{
+#ifdef HLO_STRESS
+    size_t cap = t->cap ? t->cap * 2 : 2;
+#else
+    size_t cap = t->cap ? t->cap * 2 : 64;
+#endif
+    Entry **slots = ARENA_ARRAY(t->arena, Entry *, (int64_t)cap);
+    for (size_t k = 0; k < t->cap; k++)
+        if (t->slots[k]) {
+            size_t j = t->slots[k]->hash & (cap - 1);
+            while (slots[j])
+                j = (j + 1) & (cap - 1);
+            slots[j] = t->slots[k];
+        }
+    t->slots = slots;
+    t->cap = cap;
+}
+
+const char *intern(Interner *t, const char *s, size_t n)
+{
+    if ((t->n + 1) * 3 > t->cap * 2)
+        grow(t);
+    uint64_t h = hash_bytes(0, s, n);
+    size_t   k = h & (t->cap - 1);
+    for (; t->slots[k]; k = (k + 1) & (t->cap - 1))
+        if (t->slots[k]->hash == h && t->slots[k]->len == n && memcmp(t->slots[k]->text, s, n) == 0)
+            return t->slots[k]->text;
+    Entry *e = arena_alloc(t->arena, sizeof *e + n + 1);
+    e->len = n;
+    e->hash = h;
+    if (n)
+        memcpy(e->text, s, n);
+    t->slots[k] = e;
+    t->n++;
+    return e->text;
+}
+
+const char *intern_str(Interner *t, const char *s)
+{
+    return intern(t, s, strlen(s));
+}
+
+const char *intern_printf(Interner *t, const char *fmt, ...)
+{
+    char    small[256];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(small, sizeof small, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && (size_t)n < sizeof small)
+        return intern(t, small, (size_t)n);
+    va_start(ap, fmt);
+    const char *s = arena_vprintf(t->arena, fmt, ap);
+    va_end(ap);
+    return intern_str(t, s);
+}
+
+size_t intern_len(const char *s)
+{
+    return ((const Entry *)(const void *)(s - offsetof(Entry, text)))->len;
+}

@@ -1,0 +1,89 @@
+/* Open addressing with linear probing; at most two thirds full. An empty slot has used == false, so every key is legal. */
+#include "config.h"
+
+#include "support/map.h"
+
+#include <string.h>
+
+typedef struct MapSlot {
+    uint64_t key;
+    void    *value;
+    bool     used;
+} MapSlot;
+
+#ifdef HLO_STRESS
+enum { FIRST_CAP = 2 };
+#else
+enum { FIRST_CAP = 16 };
+#endif
+
+uint64_t hash_u64(uint64_t h, uint64_t x)
+{
+    h ^= x + 0x9E3779B97F4A7C15u + (h << 6) + (h >> 2);
+    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9u;
+    return h ^ h >> 27;
+}
+
+uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
+{
+    const unsigned char *s = p;
+    h = hash_u64(h, n);
+    for (; n >= 8; n -= 8, s += 8) {
+        uint64_t x;
+        memcpy(&x, s, 8);
+        h = hash_u64(h, x);
+    }
+    uint64_t rest = 0;
+    if (n)
+        memcpy(&rest, s, n);
+    return hash_u64(h, rest);
+}
+
+Map map_new(Arena *a)
+{
+    return (Map){a, NULL, 0, 0};
+}
+
+static MapSlot *find(MapSlot *slots, uint64_t cap, uint64_t key)
+{
+    uint64_t k = hash_u64(0, key) & (cap - 1);
+    while (slots[k].used && slots[k].key != key)
+        k = (k + 1) & (cap - 1);
+    return &slots[k];
+}
+
+void *map_get_u64(const Map *m, uint64_t key)
+{
+    return m->cap ? find(m->slots, m->cap, key)->value : NULL;
+}
+
+void map_put_u64(Map *m, uint64_t key, void *value)
+{
+    if ((m->n + 1) * 3 > m->cap * 2) {
+        uint64_t cap = m->cap ? m->cap * 2 : FIRST_CAP;
+        MapSlot *slots = ARENA_ARRAY(m->arena, MapSlot, (int64_t)cap);
+        for (uint64_t k = 0; k < m->cap; k++)
+            if (m->slots[k].used)
+                *find(slots, cap, m->slots[k].key) = m->slots[k];
+        m->slots = slots;
+        m->cap = cap;
+    }
+    MapSlot *s = find(m->slots, m->cap, key);
+    m->n += !s->used;
+    *s = (MapSlot){key, value, true};
+}
+
+void *map_get(const Map *m, const void *key)
+{
+    return map_get_u64(m, (uint64_t)(uintptr_t)key);
+}
+
+bool map_has(const Map *m, const void *key)
+{
+    return m->cap && find(m->slots, m->cap, (uint64_t)(uintptr_t)key)->used;
+}
+
+void map_put(Map *m, const void *key, void *value)
+{
+    map_put_u64(m, (uint64_t)(uintptr_t)key, value);
+}
