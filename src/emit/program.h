@@ -4,6 +4,9 @@
 
 #include "emit/kernel.h"
 
+/* What a pointer is at run time. Every buffer is aligned to PROGRAM_ALIGN bytes (arguments and results: their element). */
+#define PROGRAM_ALIGN 64
+
 typedef enum BufferKind {
     BUFFER_ARG,    /* flattened ENTRY parameter leaf number `index` (tokens left out) */
     BUFFER_RESULT, /* flattened ENTRY result leaf */
@@ -12,12 +15,16 @@ typedef enum BufferKind {
 } BufferKind;
 
 typedef struct Buffer {
-    BufferKind kind;
-    int32_t    index;
-    int64_t    offset, bytes;
-    Type       type;
+    BufferKind   kind;
+    int32_t      index;
+    int64_t      offset, bytes;
+    const Shape *shape; /* of the first value that it holds, with the order in memory; later ones have the same type and size */
+    const char  *name;  /* C identifier of a scratch buffer, unique in the program; NULL for the other kinds */
 } Buffer;
 
+/* COPY moves bytes; the two pointers may be equal when a donated argument is returned as it came. A copy that changes the order in
+ * memory is a KERNEL. WHILE runs the condition before every iteration. IF with a pred takes block 0 for true; with an s32 a value
+ * outside of [0, n) takes the last block. */
 typedef enum StepKind { STEP_KERNEL, STEP_COPY, STEP_WHILE, STEP_IF } StepKind;
 
 typedef struct Step Step;
@@ -31,7 +38,8 @@ struct Step {
     const Inst *inst;      /* where it came from */
     Kernel     *kernel;    /* STEP_KERNEL */
     int32_t     function;  /* STEP_KERNEL: index into Program.functions (equal kernels share one) */
-    int32_t     n_buffers; /* KERNEL: operand leaves then result leaves; COPY: to, from; WHILE, IF: the predicate or index */
+    int32_t     n_operands; /* KERNEL: how many of the buffers are read; the others are written. COPY: 1 */
+    int32_t     n_buffers; /* KERNEL: operand leaves then result leaves; COPY: from, to; WHILE, IF: the predicate or index */
     const Buffer **buffers;
     Block       condition; /* WHILE: computes the predicate into buffers[0] */
     int32_t     n_blocks;  /* WHILE: 1, the body; IF: one per branch */
@@ -44,26 +52,37 @@ typedef struct Function { /* one emitted kernel */
     const Inst *inst; /* the first instruction that it was made for */
 } Function;
 
+typedef struct Constant {
+    const char    *name;    /* C identifier */
+    const Shape   *shape;   /* of an array; its layout is the order of the values in memory */
+    const Literal *literal; /* never elided */
+    int64_t        bytes;
+    const Inst    *inst;
+} Constant;
+
 typedef struct ProgramLeaf { /* an argument or a result */
-    const char  *name;   /* parameter name, or out0 */
+    const char  *name;   /* parameter name with the index of the leaf, "p.0.1"; results: "out0" */
     const Shape *shape;  /* with the layout of entry_computation_layout */
     int64_t      bytes;
-    int32_t      alias;  /* results: the argument whose memory may be given (input_output_alias), or -1 */
+    int32_t      alias;  /* results: the argument whose memory may be given (input_output_alias), or -1; arguments: the result */
 } ProgramLeaf;
 
 typedef struct Program {
     const Module *module;
     const char   *name;  /* C identifier: the prefix of every exported symbol */
-    int32_t       n_args, n_results, n_constants, n_functions;
+    int32_t       n_args, n_results, n_constants, n_functions, n_buffers;
     ProgramLeaf  *args, *results;
-    const Inst  **constants;
+    Constant     *constants;
     Function     *functions;
+    const Buffer **buffers; /* the scratch buffers, in the order of their first use */
     Block         body;
-    int64_t       scratch_bytes;
-    int32_t       n_kernels; /* kernel steps, for the report */
+    int64_t       scratch_bytes; /* a multiple of PROGRAM_ALIGN; 0: no scratch is needed */
+    int64_t       buffer_bytes;  /* what all scratch buffers together would need without reuse, for the report */
+    int32_t       n_kernels, n_copies; /* steps, for the report */
 } Program;
 
-/* Plans m as it stands (one kernel an instruction where nothing is fused). NULL after reporting everything that cannot be emitted. */
+/* Plans m as it stands (one kernel an instruction where nothing is fused). name: NULL takes the module's. Everything that is made lives
+ * in a, and m must outlive it. NULL after reporting everything that cannot be emitted. */
 Program *program_plan(Arena *a, const Module *m, const char *name, Diag *d);
 
 #endif
