@@ -58,5 +58,7 @@ void     literal_set_f64(Literal *l, int64_t i, double re, double im);
 /* Text as XLA prints it (reference text 8.5): "{1, 2, 3}". Elided values print as "{...}".
  * signed_zero: -0 of a float is written "-0.0", which reads back as such; XLA writes "-0", which reads back as 0. */
 void     literal_print(Buf *b, const Literal *l, bool signed_zero);
+/* The same with the type in front of every leaf, as in literal= of custom-call: "( s32[2]{0} {1, 2}, f32[] 0.5 )". */
+void     literal_print_typed(Buf *b, const Shape *s, const Literal *l, bool signed_zero);
 
 #endif
