@@ -1,0 +1,352 @@
+/* The one parser of command lines. Every form that users of LLVM and GNU tools type is read; what is not in the table is an error
+ * with the nearest name, never a file. */
+#include "config.h"
+
+#include "support/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/buf.h"
+#include "support/diag.h"
+#include "support/vec.h"
+
+typedef VEC(const char *) Words;
+
+typedef struct Parse {
+    const ToolInfo *tool;
+    char           *args;
+    Arena          *arena;
+    Words           words;
+    int             next; /* index into words of the word after the current one */
+    OptionList     *files;
+} Parse;
+
+static OptionsResult bad(const Parse *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static OptionsResult bad(const Parse *p, const char *fmt, ...)
+{
+    va_list ap;
+    fprintf(stderr, "%s: error: ", p->tool->name);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return OPTIONS_BAD;
+}
+
+static void list_add(Arena *a, OptionList *l, const char *s)
+{
+    const char **v = ARENA_ARRAY(a, const char *, l->n + 1);
+    if (l->n)
+        memcpy(v, l->v, (size_t)l->n * sizeof *v);
+    v[l->n++] = s;
+    l->v = v;
+}
+
+static const Option *find(const ToolInfo *t, const char *name, size_t n)
+{
+    for (const Option *o = t->options; o->name; o++)
+        if (strlen(o->name) == n && memcmp(o->name, name, n) == 0)
+            return o;
+    return NULL;
+}
+
+static bool choice_has(const char *words, const char *s)
+{
+    size_t n = strlen(s);
+    for (const char *w = words; *w; w += strcspn(w, "|"), w += *w == '|')
+        if (strcspn(w, "|") == n && memcmp(w, s, n) == 0)
+            return true;
+    return false;
+}
+
+static OptionsResult store(Parse *p, const Option *o, const char *value)
+{
+    void *at = p->args + o->offset;
+    char *end;
+    errno = 0;
+    switch (o->kind) {
+    case OPT_FLAG:
+        if (value && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+            return bad(p, "--%s takes true or false, not '%s'", o->name, value);
+        *(bool *)at = !value || strcmp(value, "true") == 0;
+        return OPTIONS_RUN;
+    case OPT_INT: {
+        long long v = strtoll(value, &end, 10);
+        if (!*value || *end || errno)
+            return bad(p, "--%s takes an integer, not '%s'", o->name, value);
+        *(int64_t *)at = v;
+        return OPTIONS_RUN;
+    }
+    case OPT_DOUBLE: {
+        double v = strtod(value, &end);
+        if (!*value || *end)
+            return bad(p, "--%s takes a number, not '%s'", o->name, value);
+        *(double *)at = v;
+        return OPTIONS_RUN;
+    }
+    case OPT_STRING: *(const char **)at = value; return OPTIONS_RUN;
+    case OPT_LIST: list_add(p->arena, at, value); return OPTIONS_RUN;
+    case OPT_LEVEL:
+        if (strlen(value) != 1 || value[0] < '0' || value[0] > '3')
+            return bad(p, "-O takes 0, 1, 2 or 3, not '%s'", value);
+        *(int *)at = value[0] - '0';
+        return OPTIONS_RUN;
+    case OPT_CHOICE:
+        if (!choice_has(o->arg, value))
+            return bad(p, "--%s takes %s, not '%s'", o->name, o->arg, value);
+        *(const char **)at = value;
+        return OPTIONS_RUN;
+    }
+    die("option --%s has no kind", o->name);
+}
+
+static OptionsResult unknown(const Parse *p, const char *word, const char *name, size_t n)
+{
+    Words names = {0};
+    for (const Option *o = p->tool->options; o->name; o++)
+        vec_push(p->arena, &names, o->name);
+    vec_push(p->arena, &names, "help");
+    vec_push(p->arena, &names, "version");
+    const char *near = nearest_word(arena_strndup(p->arena, name, n), names.v, names.n);
+    if (near)
+        return bad(p, "unknown option '%s'; did you mean '--%s'?", word, near);
+    return bad(p, "unknown option '%s'; '%s --help' lists them", word, p->tool->name);
+}
+
+static void print_version(const ToolInfo *t)
+{
+    printf("%s %s\n", t->name, PACKAGE_VERSION);
+}
+
+/* --name, --name=value, --name value, --no-name; one dash does too. */
+static OptionsResult long_option(Parse *p, const char *word)
+{
+    const char *name = word + (word[1] == '-' ? 2 : 1);
+    size_t      n = strcspn(name, "=");
+    const char *value = name[n] ? name + n + 1 : NULL;
+    if (n == 4 && memcmp(name, "help", 4) == 0 && !value) {
+        options_help(p->tool, stdout, false);
+        return OPTIONS_DONE;
+    }
+    if (n == 11 && memcmp(name, "help-hidden", 11) == 0 && !value) {
+        options_help(p->tool, stdout, true);
+        return OPTIONS_DONE;
+    }
+    if (n == 7 && memcmp(name, "version", 7) == 0 && !value) {
+        print_version(p->tool);
+        return OPTIONS_DONE;
+    }
+    const Option *o = find(p->tool, name, n);
+    if (!o && n > 3 && memcmp(name, "no-", 3) == 0 && !value) {
+        o = find(p->tool, name + 3, n - 3);
+        if (o && o->kind == OPT_FLAG)
+            return store(p, o, "false");
+        o = NULL;
+    }
+    if (!o)
+        return unknown(p, word, name, n);
+    if (o->kind == OPT_FLAG)
+        return store(p, o, value);
+    if (!value) {
+        if (p->next >= p->words.n)
+            return bad(p, "--%s needs a value: --%s=%s", o->name, o->name, o->arg ? o->arg : "VALUE");
+        value = p->words.v[p->next++];
+    }
+    return store(p, o, value);
+}
+
+/* -o FILE, -oFILE, -O2, -f. OPTIONS_DONE with *matched false: no such letter. */
+static OptionsResult short_option(Parse *p, const char *word, bool *matched)
+{
+    *matched = true;
+    if (strcmp(word, "-h") == 0) {
+        options_help(p->tool, stdout, false);
+        return OPTIONS_DONE;
+    }
+    for (const Option *o = p->tool->options; o->name; o++) {
+        if (!o->letter || o->letter != word[1])
+            continue;
+        if (o->kind == OPT_FLAG && !word[2])
+            return store(p, o, NULL);
+        if (o->kind == OPT_FLAG || (o->kind == OPT_LEVEL && strlen(word) > 3))
+            continue;
+        if (word[2])
+            return store(p, o, word + 2);
+        if (p->next >= p->words.n)
+            return bad(p, "-%c needs a value", o->letter);
+        return store(p, o, p->words.v[p->next++]);
+    }
+    *matched = false;
+    return OPTIONS_RUN;
+}
+
+static OptionsResult one_word(Parse *p, const char *word)
+{
+    if (word[0] != '-' || !word[1]) {
+        if (p->files->n >= p->tool->max_files)
+            return bad(p, p->tool->max_files == 1 ? "more than one file: '%s' and '%s'" : "too many files: '%s' before '%s'",
+                       p->files->n ? p->files->v[p->files->n - 1] : "", word);
+        list_add(p->arena, p->files, word);
+        return OPTIONS_RUN;
+    }
+    if (word[1] == '-')
+        return long_option(p, word);
+    size_t n = strcspn(word + 1, "=");
+    if (find(p->tool, word + 1, n)) /* -passes=... of LLVM's habit wins over -p asses */
+        return long_option(p, word);
+    bool          matched;
+    OptionsResult r = short_option(p, word, &matched);
+    return matched ? r : long_option(p, word);
+}
+
+/* Splits a response file at white space; quotes keep it, a backslash takes the next byte as it is. */
+static bool add_response_file(Parse *p, const char *path)
+{
+    Buf text = {0};
+    if (!buf_read_file(&text, path)) {
+        bad(p, "%s: %s", path, strerror(errno));
+        buf_free(&text);
+        return false;
+    }
+    Buf  word = {0};
+    char quote = 0;
+    bool open = false;
+    for (size_t k = 0; k <= text.n; k++) {
+        char c = k < text.n ? text.p[k] : '\n';
+        if (!quote && strchr(" \t\r\n", c)) {
+            if (open)
+                vec_push(p->arena, &p->words, arena_strndup(p->arena, word.p ? word.p : "", word.n));
+            open = false;
+            buf_clear(&word);
+        } else if (quote ? c == quote : c == '"' || c == '\'') {
+            quote = quote ? 0 : c;
+            open = true;
+        } else {
+            if (c == '\\' && quote != '\'' && k + 1 < text.n)
+                c = text.p[++k];
+            buf_putc(&word, c);
+            open = true;
+        }
+    }
+    buf_free(&word);
+    buf_free(&text);
+    return true;
+}
+
+OptionsResult options_parse(const ToolInfo *t, int argc, char **argv, void *args, Arena *a, OptionList *files)
+{
+    Parse p = {.tool = t, .args = args, .arena = a, .files = files};
+    *files = (OptionList){0};
+    for (int k = 1; k < argc; k++) {
+        if (argv[k][0] == '@' && argv[k][1]) {
+            if (!add_response_file(&p, argv[k] + 1))
+                return OPTIONS_BAD;
+        } else
+            vec_push(a, &p.words, argv[k]);
+    }
+    bool only_files = false;
+    while (p.next < p.words.n) {
+        const char *word = p.words.v[p.next++];
+        if (!only_files && strcmp(word, "--") == 0) {
+            only_files = true;
+            continue;
+        }
+        if (only_files && files->n < t->max_files) {
+            list_add(a, files, word);
+            continue;
+        }
+        OptionsResult r = only_files ? bad(&p, "too many files: '%s'", word) : one_word(&p, word);
+        if (r != OPTIONS_RUN)
+            return r;
+    }
+    return OPTIONS_RUN;
+}
+
+/* "  -o, --output=FILE" */
+static char *left_side(Arena *a, const Option *o)
+{
+    const char *arg = o->kind == OPT_FLAG ? NULL : o->arg ? o->arg : "VALUE";
+    if (o->kind == OPT_LEVEL)
+        return arena_printf(a, "-%c0 ... -%c3", o->letter, o->letter);
+    char *letter = o->letter ? arena_printf(a, "-%c, ", o->letter) : arena_printf(a, "%s", "");
+    return arena_printf(a, "%s--%s%s%s", letter, o->name, arg ? "=" : "", arg ? arg : "");
+}
+
+static void help_row(FILE *to, const char *left, const char *text)
+{
+    if (strlen(left) > 28)
+        fprintf(to, "  %s\n%32s%s\n", left, "", text);
+    else
+        fprintf(to, "  %-28s  %s\n", left, text);
+}
+
+static void help_group(const ToolInfo *t, FILE *to, const char *group, Arena *a)
+{
+    fprintf(to, "\n%s:\n", group ? group : "Rare options");
+    for (const Option *o = t->options; o->name; o++)
+        if (group ? o->group && strcmp(o->group, group) == 0 : !o->group)
+            help_row(to, left_side(a, o), o->help);
+}
+
+static bool group_seen(const ToolInfo *t, const Option *until)
+{
+    for (const Option *o = t->options; o != until; o++)
+        if (o->group && strcmp(o->group, until->group) == 0)
+            return true;
+    return false;
+}
+
+void options_help(const ToolInfo *t, FILE *to, bool hidden)
+{
+    Arena *a = arena_new();
+    bool   any_hidden = false;
+    fprintf(to, "%s: %s\n\nUsage: %s %s\n", t->name, t->summary, t->name, t->usage);
+    for (const Option *o = t->options; o->name; o++) {
+        any_hidden = any_hidden || !o->group;
+        if (o->group && !group_seen(t, o))
+            help_group(t, to, o->group, a);
+    }
+    if (hidden && any_hidden)
+        help_group(t, to, NULL, a);
+    fprintf(to, "\nAbout:\n");
+    help_row(to, "-h, --help", "show this text");
+    if (any_hidden)
+        help_row(to, "--help-hidden", "show rare options too");
+    help_row(to, "--version", "show the version");
+    fprintf(to, "\nExit status: 0 done or yes, 1 no, 2 trouble.\n");
+    arena_free(a);
+}
+
+void options_mdoc(const ToolInfo *t, FILE *to)
+{
+    fprintf(to, ".Bl -tag -width indent\n");
+    for (const Option *o = t->options; o->name; o++) {
+        if (o->kind == OPT_LEVEL)
+            fprintf(to, ".It Fl %c0 ... Fl %c3\n", o->letter, o->letter);
+        else {
+            fprintf(to, ".It ");
+            if (o->letter)
+                fprintf(to, "Fl %c , ", o->letter);
+            fprintf(to, "Fl -%s", o->name);
+            if (o->kind != OPT_FLAG)
+                fprintf(to, "Ns = Ns Ar %s", o->arg ? o->arg : "VALUE");
+            fputc('\n', to);
+        }
+        fprintf(to, "%s.\n", o->help);
+    }
+    fprintf(to, ".El\n");
+}
+
+void options_bash(const ToolInfo *t, FILE *to)
+{
+    fprintf(to, "_%s()\n{\n    local cur=${COMP_WORDS[COMP_CWORD]}\n    COMPREPLY=($(compgen -f -W \"", t->name);
+    for (const Option *o = t->options; o->name; o++) {
+        if (o->kind == OPT_LEVEL)
+            fprintf(to, "-%c0 -%c1 -%c2 -%c3 ", o->letter, o->letter, o->letter, o->letter);
+        else
+            fprintf(to, "--%s%s ", o->name, o->kind == OPT_FLAG ? "" : "=");
+    }
+    fprintf(to, "--help --version\" -- \"$cur\"))\n}\ncomplete -o nospace -F _%s %s\n", t->name, t->name);
+}

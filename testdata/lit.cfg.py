@@ -1,0 +1,40 @@
+# Every .hlo and .test file below this folder says in RUN lines how to test it. The tools come from the build folder; the
+# compile cache is the test run's own.
+import os
+
+import lit.formats
+
+config.name = "hlo-tools"
+config.test_format = lit.formats.ShTest(True)
+config.suffixes = [".hlo", ".test"]
+config.excludes = ["models", "Inputs"]
+config.test_source_root = os.path.join(config.hlo_source, "testdata")
+config.test_exec_root = os.path.join(config.hlo_build, "test-output")
+
+links = os.path.join(config.test_exec_root, "bin")
+os.makedirs(links, exist_ok=True)
+for name, target in (("FileCheck", config.filecheck), ("not", config.not_tool), ("split-file", config.split_file)):
+    link = os.path.join(links, name)
+    if os.path.islink(link):
+        os.unlink(link)
+    os.symlink(target, link)
+
+path = [os.path.join(config.hlo_build, "tools"), links, config.environment.get("PATH", "/usr/bin:/bin")]
+config.environment["PATH"] = os.pathsep.join(path)
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
+config.environment["LC_ALL"] = "C"
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+corpus = os.path.join(config.hlo_source, "..", "shared", "corpus")
+config.substitutions.append(("%cc", config.compiler))
+config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
+config.substitutions.append(("%corpus", corpus))
+if config.clang != "no":
+    config.available_features.add("clang")
+    config.substitutions.append(("%clang", config.clang))
+if config.sanitized:
+    config.available_features.add("sanitized")
+if os.path.isdir(corpus):
+    config.available_features.add("corpus")
