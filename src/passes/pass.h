@@ -8,13 +8,15 @@ typedef struct PassCtx {
     Arena      *scratch; /* emptied when the pass returns */
     Diag       *diag;
     const char *target;  /* "cpu", "cuda" */
-    int         n_args;  /* k=v pairs of --passes=name{k=v} */
+    int         n_args;  /* k=v pairs of --passes=name{k=v}; "k" alone is k=true */
     const KeyValue *args;
     int64_t     rewrites; /* counted by the pass, shown by --stats */
 } PassCtx;
 
 typedef struct PassInfo {
-    const char *name, *summary;
+    const char *name;
+    const char *options; /* the keys of {k=v}, comma-separated; "" for none */
+    const char *summary;
     bool (*run)(Module *m, PassCtx *cx); /* true: it changed something */
 } PassInfo;
 
@@ -28,7 +30,7 @@ typedef struct PipelineOptions {
     bool        time_passes, print_after_all, print_changed, stats;
     const char *print_after, *print_before; /* comma-separated pass names, NULL: none */
     FILE       *log;               /* where dumps and timings go: stderr */
-    bool (*also)(const Module *m, const char *pass, void *cookie); /* NULL; called after each pass */
+    bool (*also)(const Module *m, const char *pass, void *cookie); /* NULL; called after each pass, false stops the pipeline */
     void       *cookie;
 } PipelineOptions;
 
@@ -36,8 +38,13 @@ typedef struct PipelineOptions {
 const char *pipeline_for_level(int level, const char *target);
 
 /* Runs text such as "inline,algsimp,fusion{max=4},fix(dce,cse)" (fix repeats its list until nothing changes). False after reporting
- * to d: an unknown name (with the nearest one), a pass that broke the module. Sets m->changed when something changed. */
+ * to d: an unknown name (with the nearest one), a bad option of a pass. Sets m->changed when something changed. A pass that
+ * breaks the module is a bug of ours: what the verifier says goes to the log, then die(). */
 bool pipeline_run(Module *m, const char *text, const PipelineOptions *o, Diag *d);
 bool pipeline_check(const char *text, Diag *d); /* names and syntax only */
+
+/* The last value given for key, NULL when there is none; as a number from 0 up, reporting what is no number to cx->diag. */
+const char *pass_arg(const PassCtx *cx, const char *key);
+int64_t     pass_arg_int(PassCtx *cx, const char *key, int64_t otherwise);
 
 #endif

@@ -1,0 +1,360 @@
+/* The pass manager: a pipeline's text becomes a list of stages; each stage runs a pass or repeats a list of stages.
+ *
+ *   pipeline = stage {"," stage}      stage = NAME ["{" KEY ["=" VALUE] {"," ...} "}"] | "fix" "(" pipeline ")"
+ *
+ * What enters a stage is a verified module; what leaves it is one too, or the process dies with the name of the pass. */
+#include "passes/pass.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ir/verify.h"
+#include "text/print.h"
+
+enum { FIX_ROUNDS = 25, MAX_NESTING = 16 };
+
+#define PASS(id, ...) bool pass_##id(Module *m, PassCtx *cx);
+#include "passes/passes.def"
+#undef PASS
+
+const PassInfo pass_table[] = {
+#define PASS(id, name, options, summary) {name, options, summary, pass_##id},
+#include "passes/passes.def"
+#undef PASS
+};
+const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
+
+const char *pipeline_for_level(int level, const char *target)
+{
+    (void)target; /* the same passes for every target so far */
+    static const char *const levels[] = {
+        "",
+        "inline,dce,algsimp,cse,constant_folding,dce",
+        "inline,dce,fix(algsimp,constant_folding,cse,dce),fusion,dce",
+        "inline,dce,fix(algsimp,constant_folding,cse,dce),fusion,dce",
+    };
+    int last = (int)(sizeof levels / sizeof *levels) - 1;
+    return levels[level < 0 ? 0 : level > last ? last : level];
+}
+
+const char *pass_arg(const PassCtx *cx, const char *key)
+{
+    for (int k = cx->n_args - 1; k >= 0; k--)
+        if (strcmp(cx->args[k].key, key) == 0)
+            return cx->args[k].value;
+    return NULL;
+}
+
+int64_t pass_arg_int(PassCtx *cx, const char *key, int64_t otherwise)
+{
+    const char *text = pass_arg(cx, key);
+    if (!text)
+        return otherwise;
+    char     *end;
+    long long v = strtoll(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || v == LLONG_MAX) {
+        diag_error(cx->diag, LOC_NONE, "option '%s' expects a number, got '%s'", key, text);
+        return otherwise;
+    }
+    return v;
+}
+
+/* ---- text to stages ---- */
+
+typedef struct Stage Stage;
+struct Stage {
+    const PassInfo *pass; /* NULL: fix(body) */
+    VEC(KeyValue) args;
+    Stage  *body, *next;
+    double  seconds;
+    int64_t runs, rewrites, changes;
+};
+
+typedef struct Reader {
+    Arena      *a;
+    const char *p;
+    Diag       *d;
+    int         depth;
+} Reader;
+
+static void skip_blanks(Reader *r)
+{
+    while (isspace((unsigned char)*r->p))
+        r->p++;
+}
+
+static bool take(Reader *r, char c)
+{
+    skip_blanks(r);
+    if (*r->p != c)
+        return false;
+    r->p++;
+    return true;
+}
+
+/* A name, key or value: everything up to blanks and punctuation. */
+static const char *word(Reader *r)
+{
+    skip_blanks(r);
+    size_t n = strcspn(r->p, " \t\r\n,{}()=");
+    char  *w = arena_strndup(r->a, r->p, n);
+    r->p += n;
+    return w;
+}
+
+static bool complain(Reader *r, const char *what)
+{
+    skip_blanks(r);
+    if (*r->p)
+        diag_error(r->d, LOC_NONE, "expected %s in the pipeline before '%s'", what, r->p);
+    else
+        diag_error(r->d, LOC_NONE, "expected %s at the end of the pipeline", what);
+    return false;
+}
+
+static const PassInfo *find_pass(const char *name, Diag *d)
+{
+    const char *names[sizeof pass_table / sizeof *pass_table];
+    for (int k = 0; k < pass_count; k++) {
+        if (strcmp(pass_table[k].name, name) == 0)
+            return &pass_table[k];
+        names[k] = pass_table[k].name;
+    }
+    const char *near = nearest_word(name, names, pass_count);
+    if (near)
+        diag_error(d, LOC_NONE, "unknown pass '%s', did you mean '%s'?", name, near);
+    else
+        diag_error(d, LOC_NONE, "unknown pass '%s' (--list-passes shows them)", name);
+    return NULL;
+}
+
+static bool list_has(const char *list, const char *w)
+{
+    size_t n = strlen(w);
+    for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',')
+        if (strcspn(p, ",") == n && memcmp(p, w, n) == 0)
+            return true;
+    return false;
+}
+
+static bool read_args(Reader *r, Stage *s)
+{
+    if (take(r, '}'))
+        return true;
+    do {
+        KeyValue kv = {.key = word(r), .value = "true"};
+        if (!*kv.key)
+            return complain(r, "a key");
+        if (!list_has(s->pass->options, kv.key)) {
+            diag_error(r->d, LOC_NONE, "pass '%s' has no option '%s'%s%s", s->pass->name, kv.key,
+                       *s->pass->options ? ", only: " : "", s->pass->options);
+            return false;
+        }
+        if (take(r, '='))
+            kv.value = word(r);
+        vec_push(r->a, &s->args, kv);
+    } while (take(r, ','));
+    return take(r, '}') || complain(r, "'}'");
+}
+
+static bool read_stages(Reader *r, Stage **out);
+
+static bool read_fix(Reader *r, Stage *s)
+{
+    if (++r->depth > MAX_NESTING) {
+        diag_error(r->d, LOC_NONE, "fix(...) is nested more than %d deep", MAX_NESTING);
+        return false;
+    }
+    bool good = read_stages(r, &s->body) && (take(r, ')') || complain(r, "')'"));
+    r->depth--;
+    return good;
+}
+
+static bool read_stage(Reader *r, Stage *s)
+{
+    const char *name = word(r);
+    if (!*name)
+        return complain(r, "a pass");
+    if (strcmp(name, "fix") == 0 && take(r, '('))
+        return read_fix(r, s);
+    s->pass = find_pass(name, r->d);
+    return s->pass && (!take(r, '{') || read_args(r, s));
+}
+
+static bool read_stages(Reader *r, Stage **out)
+{
+    do {
+        Stage *s = ARENA_NEW(r->a, Stage);
+        if (!read_stage(r, s))
+            return false;
+        *out = s;
+        out = &s->next;
+    } while (take(r, ','));
+    return true;
+}
+
+static bool read_pipeline(Arena *a, const char *text, Stage **out, Diag *d)
+{
+    Reader r = {a, text, d, 0};
+    skip_blanks(&r);
+    if (!*r.p)
+        return true;
+    if (!read_stages(&r, out))
+        return false;
+    skip_blanks(&r);
+    return !*r.p || complain(&r, "','");
+}
+
+bool pipeline_check(const char *text, Diag *d)
+{
+    Stage *ignored = NULL;
+    return read_pipeline(d->arena, text, &ignored, d);
+}
+
+/* ---- running ---- */
+
+typedef struct Run {
+    Module                *m;
+    const PipelineOptions *o;
+    Diag                  *d;
+    FILE                  *log;
+    bool                   unverified; /* changed since the verifier looked */
+} Run;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The log of several dumps can be cut at its "// -----" lines into modules. */
+static void dump(const Run *r, const char *when, const char *pass)
+{
+    Buf          b = {0};
+    PrintOptions o = print_options_default();
+    buf_printf(&b, "// -----\n// %s %s\n", when, pass);
+    print_module(&b, r->m, &o);
+    fwrite(b.p, 1, b.n, r->log);
+    buf_free(&b);
+}
+
+static bool wants_dump(const Run *r, const char *pass, bool changed)
+{
+    if (r->o->print_after && list_has(r->o->print_after, pass))
+        return true;
+    return r->o->print_changed ? changed : r->o->print_after_all;
+}
+
+static void verify_now(Run *r, const char *pass)
+{
+    if (!r->unverified || r->o->verify_none)
+        return;
+    Diag d;
+    diag_init(&d, r->d->arena);
+    d.context = arena_printf(r->d->arena, "after pass %s: ", pass);
+    if (!verify_module(r->m, &d)) {
+        diag_print(&d, r->log, false);
+        die("pass %s broke module %s", pass, r->m->name);
+    }
+    r->unverified = false;
+}
+
+static bool run_pass(Run *r, Stage *s, bool *changed)
+{
+    const char *name = s->pass->name;
+    if (r->o->print_before && list_has(r->o->print_before, name))
+        dump(r, "before", name);
+    PassCtx cx = {.scratch = arena_new(), .diag = r->d, .target = r->o->target ? r->o->target : "cpu"};
+    cx.args = s->args.v;
+    cx.n_args = s->args.n;
+    int    errors = r->d->errors;
+    double start = now();
+    bool   did = s->pass->run(r->m, &cx);
+    s->seconds += now() - start;
+    s->runs++;
+    s->rewrites += cx.rewrites;
+    s->changes += did;
+    arena_free(cx.scratch);
+    if (did)
+        r->m->changed = r->unverified = *changed = true;
+    if (r->o->verify_each)
+        verify_now(r, name);
+    if (wants_dump(r, name, did))
+        dump(r, "after", name);
+    return r->d->errors == errors && (!r->o->also || r->o->also(r->m, name, r->o->cookie));
+}
+
+static bool run_stages(Run *r, Stage *first, bool *changed);
+
+static bool run_fix(Run *r, Stage *s, bool *changed)
+{
+    for (int round = 0; round < FIX_ROUNDS; round++) {
+        bool again = false;
+        if (!run_stages(r, s->body, &again))
+            return false;
+        if (!again)
+            break;
+        *changed = true;
+    }
+    return true;
+}
+
+static bool run_stages(Run *r, Stage *first, bool *changed)
+{
+    for (Stage *s = first; s; s = s->next)
+        if (!(s->pass ? run_pass(r, s, changed) : run_fix(r, s, changed)))
+            return false;
+    return true;
+}
+
+/* ---- reports ---- */
+
+static double total_seconds(const Stage *s)
+{
+    double sum = 0;
+    for (; s; s = s->next)
+        sum += s->pass ? s->seconds : total_seconds(s->body);
+    return sum;
+}
+
+static void report_times(FILE *to, const Stage *s, double total)
+{
+    for (; s; s = s->next)
+        if (s->pass)
+            fprintf(to, "%10.3f ms %5.1f%% %4lld  %s\n", 1e3 * s->seconds, total > 0 ? 100 * s->seconds / total : 0.0,
+                    (long long)s->runs, s->pass->name);
+        else
+            report_times(to, s->body, total);
+}
+
+static void report_stats(FILE *to, const Stage *s)
+{
+    for (; s; s = s->next)
+        if (s->pass)
+            fprintf(to, "%8lld rewrites %4lld of %lld runs changed  %s\n", (long long)s->rewrites, (long long)s->changes, (long long)s->runs,
+                    s->pass->name);
+        else
+            report_stats(to, s->body);
+}
+
+bool pipeline_run(Module *m, const char *text, const PipelineOptions *o, Diag *d)
+{
+    Stage *stages = NULL;
+    if (!read_pipeline(d->arena, text, &stages, d))
+        return false;
+    Run  r = {.m = m, .o = o, .d = d, .log = o->log ? o->log : stderr};
+    bool changed = false, good = run_stages(&r, stages, &changed);
+    verify_now(&r, "pipeline");
+    if (o->time_passes) {
+        double total = total_seconds(stages);
+        fprintf(r.log, "%10.3f ms  all passes\n", 1e3 * total);
+        report_times(r.log, stages, total);
+    }
+    if (o->stats)
+        report_stats(r.log, stages);
+    return good;
+}

@@ -1,0 +1,114 @@
+/* Questions and edits that several passes share. */
+#include "passes/util.h"
+
+#include "support/vec.h"
+
+static int64_t use_of_callee(Op op)
+{
+    switch (op) {
+    case OP_WHILE:
+    case OP_CONDITIONAL:
+    case OP_CALL:
+        return COMP_FLOW;
+    case OP_FUSION:
+        return COMP_FUSED;
+    case OP_CUSTOM_CALL:
+    case OP_ASYNC_START:
+    case OP_ASYNC_UPDATE:
+    case OP_ASYNC_DONE:
+        return COMP_OPAQUE;
+    default:
+        return COMP_EMBEDDED;
+    }
+}
+
+void comps_mark_uses(Module *m)
+{
+    for (Comp *c = m->first; c; c = c->next)
+        c->mark = c == m->entry ? COMP_FLOW : 0;
+    for (Comp *c = m->first; c; c = c->next)
+        for (const Inst *i = c->first; i; i = i->next)
+            for (int32_t k = 0; k < i->n_callees; k++)
+                i->callees[k]->mark |= use_of_callee(i->op);
+    for (Comp *c = m->first; c; c = c->next)
+        if (c->async_wrapped)
+            c->mark |= COMP_OPAQUE;
+}
+
+bool inst_is_free(const Inst *i)
+{
+    if (i->n_control || i->n_control_succs || shape_is_dynamic(i->shape) || inst_has_effect(i))
+        return false;
+    return i->comp->module->num_partitions == 1 || !inst_attr(i, ATTR_SHARDING);
+}
+
+bool inst_is_dead(const Inst *i)
+{
+    /* Control edges are handed on, each predecessor to each successor: too many stay where they are. */
+    enum { MAX_JOINED = 64 };
+    return i->n_uses == 0 && i != i->comp->root && i->op != OP_PARAMETER && !inst_has_effect(i) &&
+           (int64_t)i->n_control * i->n_control_succs <= MAX_JOINED;
+}
+
+int64_t inst_delete_dead(Inst *i, Arena *scratch)
+{
+    VEC(Inst *) stack = {0};
+    int64_t deleted = 0;
+    vec_push(scratch, &stack, i);
+    while (stack.n) {
+        Inst *dead = stack.v[--stack.n];
+        if (!inst_is_dead(dead))
+            continue;
+        for (int32_t k = 0; k < dead->n_operands; k++) {
+            Inst *o = inst_operand(dead, k);
+            bool  again = false;
+            for (int32_t j = 0; j < k && !again; j++)
+                again = inst_operand(dead, j) == o;
+            if (!again && o->n_uses <= dead->n_operands)
+                vec_push(scratch, &stack, o);
+        }
+        inst_drop_control(dead);
+        inst_delete(dead);
+        deleted++;
+    }
+    return deleted;
+}
+
+const Literal *splat_value(const Inst *i)
+{
+    while (i->op == OP_BROADCAST || i->op == OP_RESHAPE)
+        i = inst_operand(i, 0);
+    if (i->op != OP_CONSTANT || i->literal->elided || !type_is_array(i->literal->type) || i->literal->count < 1)
+        return NULL;
+    return i->literal->count == 1 || literal_all_equal_bits(i->literal) ? i->literal : NULL;
+}
+
+uint64_t ints_hash(uint64_t h, Ints x)
+{
+    h = hash_u64(h, (uint64_t)x.n);
+    for (int32_t k = 0; k < x.n; k++)
+        h = hash_u64(h, (uint64_t)x.v[k]);
+    return h;
+}
+
+uint64_t shape_hash(const Shape *s)
+{
+    uint64_t h = hash_u64((uint64_t)s->type, (uint64_t)s->n_elems);
+    h = ints_hash(h, (Ints){s->dims, s->rank});
+    if (s->layout)
+        h = ints_hash(h, s->layout->minor_to_major);
+    for (int32_t k = 0; k < s->n_elems; k++)
+        h = hash_u64(h, shape_hash(s->elems[k]));
+    return h;
+}
+
+Op comp_binary_op(const Comp *c)
+{
+    const Inst *r = c->root;
+    if (c->n_params != 2 || c->n_insts != 3 || r->n_operands != 2 || !op_has(r->op, F_ELEMENTWISE))
+        return OP_COUNT;
+    const Inst *a = inst_operand(r, 0), *b = inst_operand(r, 1);
+    if (a->op != OP_PARAMETER || b->op != OP_PARAMETER || a == b || (a->param != 0 && !op_has(r->op, F_COMMUTES)))
+        return OP_COUNT;
+    return r->op;
+}

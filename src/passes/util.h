@@ -1,0 +1,35 @@
+/* Questions and edits that several passes share. */
+#ifndef PASSES_UTIL_H
+#define PASSES_UTIL_H
+
+#include "ir/inst.h"
+
+/* How a computation is called: the bits of comp->mark after comps_mark_uses. */
+enum CompUse {
+    COMP_FLOW = 1,     /* entry, while, conditional, call: its instructions run one by one */
+    COMP_EMBEDDED = 2, /* reducers, comparators, ...: run once an element */
+    COMP_FUSED = 4,    /* the body of a fusion */
+    COMP_OPAQUE = 8    /* custom-call, async wrappers: its form is fixed by others */
+};
+void comps_mark_uses(Module *m);
+
+/* May be replaced or merged: no effect, no control edges, no dynamic size, and no sharding that a partitioned run needs. */
+bool inst_is_free(const Inst *i);
+/* No users, and nobody would miss it. */
+bool inst_is_dead(const Inst *i);
+/* Deletes i when it is dead, then what that leaves dead among its operands, and so on. Gives the number of instructions deleted. */
+int64_t inst_delete_dead(Inst *i, Arena *scratch);
+
+/* An array all of whose elements are one known value: a constant, or broadcasts and reshapes of one. NULL when it is not; else the constant,
+ * whose element 0 is the value. */
+const Literal *splat_value(const Inst *i);
+
+/* Equality and hash of everything in a shape, layouts too. */
+uint64_t shape_hash(const Shape *s);
+uint64_t ints_hash(uint64_t h, Ints x);
+
+/* The one instruction of a scalar computation that applies a binary opcode to its two parameters (in either order when it commutes),
+ * or OP_COUNT. */
+Op comp_binary_op(const Comp *c);
+
+#endif

@@ -1,0 +1,314 @@
+/* hlo-opt: HLO text in, checked and optimized HLO text out.
+ * A file is one module, or with --split-input-file pieces that lines "// -----" separate; each piece goes through alone. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ir/verify.h"
+#include "passes/pass.h"
+#include "support/buf.h"
+#include "support/expected.h"
+#include "support/options.h"
+#include "text/parse.h"
+#include "text/print.h"
+
+enum { EXIT_NO = 1, EXIT_TROUBLE = 2 };
+
+typedef struct Args {
+    const char *passes, *target, *emit, *print, *output, *color;
+    const char *print_after, *print_before;
+    int         level;
+    int64_t     max_errors;
+    bool        verify, verify_each, verify_only, verify_diagnostics, split, werror;
+    bool        list_passes, print_pipeline, print_after_all, print_changed, time_passes, stats;
+} Args;
+
+#define ARG(member) offsetof(Args, member)
+static const Option options[] = {
+    {"output", 'o', OPT_STRING, ARG(output), "FILE", "write there instead of stdout", "Output"},
+    {"emit", 0, OPT_CHOICE, ARG(emit), "hlo|checks|none", "what to write: the module, FileCheck lines, nothing", "Output"},
+    {"print", 0, OPT_CHOICE, ARG(print), "long|short|types", "XLA's long or short form, or long with operand types", "Output"},
+    {"passes", 0, OPT_STRING, ARG(passes), "LIST", "run these: a,b{key=value},fix(c,d); empty: none", "Passes"},
+    {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "run the passes of a level (default: 2)", "Passes"},
+    {"target", 0, OPT_CHOICE, ARG(target), "cpu|cuda", "what the levels optimize for", "Passes"},
+    {"list-passes", 0, OPT_FLAG, ARG(list_passes), NULL, "show the passes and exit", "Passes"},
+    {"print-pipeline", 0, OPT_FLAG, ARG(print_pipeline), NULL, "show what would run and exit", "Passes"},
+    {"print-after", 0, OPT_STRING, ARG(print_after), "LIST", "show the module after these passes, on stderr", "Passes"},
+    {"print-before", 0, OPT_STRING, ARG(print_before), "LIST", "show the module before these passes", "Passes"},
+    {"print-after-all", 0, OPT_FLAG, ARG(print_after_all), NULL, "show the module after every pass", "Passes"},
+    {"print-changed", 0, OPT_FLAG, ARG(print_changed), NULL, "show the module after passes that changed it", "Passes"},
+    {"time-passes", 0, OPT_FLAG, ARG(time_passes), NULL, "show how long each pass took", "Passes"},
+    {"stats", 0, OPT_FLAG, ARG(stats), NULL, "show how many rewrites each pass made", "Passes"},
+    {"verify", 0, OPT_FLAG, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
+    {"verify-each", 0, OPT_FLAG, ARG(verify_each), NULL, "verify after every pass (default)", "Checks"},
+    {"verify-only", 0, OPT_FLAG, ARG(verify_only), NULL, "parse and verify, run and write nothing", "Checks"},
+    {"verify-diagnostics", 0, OPT_FLAG, ARG(verify_diagnostics), NULL, "compare messages with // expected-error {{text}}", "Checks"},
+    {"split-input-file", 0, OPT_FLAG, ARG(split), NULL, "treat pieces between // ----- lines as modules", "Checks"},
+    {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
+    {"Werror", 0, OPT_FLAG, ARG(werror), NULL, "treat warnings as errors", "Messages"},
+    {"color", 0, OPT_CHOICE, ARG(color), "auto|always|never", "colour in messages", "Messages"},
+    {0},
+};
+
+static const ToolInfo tool = {
+    .name = "hlo-opt",
+    .summary = "check, optimize and print HLO text",
+    .usage = "[OPTION...] [FILE|-]",
+    .options = options,
+    .max_files = 1,
+};
+
+static bool wants_color(const char *when)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (strcmp(when, "auto") != 0)
+        return strcmp(when, "always") == 0;
+    return isatty(STDERR_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+static PrintOptions print_form(const char *name)
+{
+    PrintOptions o = print_options_default();
+    if (strcmp(name, "types") == 0)
+        o.operand_shapes = true;
+    if (strcmp(name, "short") == 0)
+        o.percent = o.signatures = o.metadata = o.index_comments = o.control_deps = false;
+    return o;
+}
+
+/* One line as a FileCheck directive. "{{" and "[[" would start a pattern. */
+static void put_check(Buf *out, const char *line, size_t n, bool first)
+{
+    if (n == 0) {
+        buf_puts(out, "// CHECK-EMPTY:\n");
+        return;
+    }
+    buf_puts(out, first ? "// CHECK: " : "// CHECK-NEXT: ");
+    for (size_t k = 0; k < n; k++) {
+        bool pair = k + 1 < n && line[k] == line[k + 1];
+        if (pair && line[k] == '{')
+            buf_puts(out, "{{[{]}}");
+        else if (pair && line[k] == '[')
+            buf_puts(out, "{{\\[}}");
+        else
+            buf_putc(out, line[k]);
+    }
+    buf_putc(out, '\n');
+}
+
+static void put_checks(Buf *out, const Buf *text)
+{
+    size_t end = text->n;
+    while (end > 0 && text->p[end - 1] == '\n')
+        end--;
+    for (size_t at = 0; at < end;) {
+        const char *stop = memchr(text->p + at, '\n', end - at);
+        size_t      n = stop ? (size_t)(stop - (text->p + at)) : end - at;
+        put_check(out, text->p + at, n, at == 0);
+        at += n + 1;
+    }
+}
+
+static void put_module(const Args *args, Buf *out, const Module *m)
+{
+    PrintOptions form = print_form(args->print);
+    Buf          text = {0};
+    print_module(&text, m, &form);
+    if (strcmp(args->emit, "checks") == 0)
+        put_checks(out, &text);
+    else if (strcmp(args->emit, "hlo") == 0)
+        buf_put(out, text.p, text.n);
+    buf_free(&text);
+}
+
+/* The passes to run. A scheduled module is already the product of a compiler: as in XLA's hlo-opt it passes through unless passes are asked for. */
+static const char *choose_passes(const Args *args, const Module *m, Diag *d)
+{
+    if (args->passes)
+        return args->passes;
+    if (args->level < 0 && m && m->is_scheduled) {
+        diag_warning(d, LOC_NONE, "the module is scheduled and passes through unchanged (-O2 or --passes= would run on it)");
+        return "";
+    }
+    return pipeline_for_level(args->level < 0 ? 2 : args->level, args->target);
+}
+
+static bool run_passes(const Args *args, Module *m, Diag *d)
+{
+    PipelineOptions o = {
+        .target = args->target,
+        .verify_each = args->verify_each,
+        .verify_none = !args->verify,
+        .time_passes = args->time_passes,
+        .stats = args->stats,
+        .print_after = args->print_after,
+        .print_before = args->print_before,
+        .print_after_all = args->print_after_all,
+        .print_changed = args->print_changed,
+        .log = stderr,
+    };
+    return pipeline_run(m, choose_passes(args, m, d), &o, d);
+}
+
+/* One module, from text to text. False when an error was reported. */
+static bool process_module(const Args *args, const char *text, size_t len, Buf *out, Diag *d)
+{
+    Module *m = parse_module(text, len, d);
+    if (!m)
+        return false;
+    bool good = (!args->verify || verify_module(m, d)) && (args->verify_only || run_passes(args, m, d)) && d->errors == 0;
+    if (good && !args->verify_only)
+        put_module(args, out, m);
+    module_free(m);
+    return good;
+}
+
+/* A piece of the file, which starts after `line` line ends. Gives the exit status. */
+static int process_piece(const Args *args, const char *file, const char *text, size_t len, int line, Buf *out)
+{
+    Diag d;
+    Arena *a = arena_new();
+    diag_init(&d, a);
+    diag_source(&d, file, text, len);
+    d.first_line = line;
+    d.max_errors = (int)args->max_errors;
+    d.werror = args->werror;
+    int status = process_module(args, text, len, out, &d) ? EXIT_SUCCESS : EXIT_TROUBLE;
+    if (args->verify_diagnostics)
+        status = expected_check(&d, stderr) ? EXIT_SUCCESS : EXIT_NO;
+    diag_print(&d, stderr, wants_color(args->color));
+    arena_free(a);
+    return status;
+}
+
+static bool is_separator(const char *p, const char *end)
+{
+    static const char mark[] = "// -----";
+    return (size_t)(end - p) >= sizeof mark - 1 && memcmp(p, mark, sizeof mark - 1) == 0;
+}
+
+/* Comments and blanks alone: what stands before the first separator of a test, and is no module. */
+static bool is_blank(const char *p, const char *end)
+{
+    while (p < end) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        stop = stop ? stop + 1 : end;
+        p += strspn(p, " \t\r");
+        if (p < stop && *p != '\n' && !(stop - p >= 2 && p[0] == '/' && p[1] == '/'))
+            return false;
+        p = stop;
+    }
+    return true;
+}
+
+static int process_split(const Args *args, const char *file, const Buf *in, Buf *out)
+{
+    int         status = EXIT_SUCCESS, line = 0, piece_line = 0;
+    const char *end = in->p + in->n, *piece = in->p;
+    bool        any = false;
+    for (const char *p = in->p; p <= end; line++) {
+        const char *stop = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+        const char *next = stop ? stop + 1 : p < end ? end : end + 1;
+        if (p >= end || is_separator(p, end)) {
+            if (!is_blank(piece, p)) {
+                if (any && strcmp(args->emit, "hlo") == 0 && !args->verify_only)
+                    buf_puts(out, "// -----\n");
+                int s = process_piece(args, file, piece, (size_t)(p - piece), piece_line, out);
+                status = s > status ? s : status;
+                any = true;
+            }
+            piece = next;
+            piece_line = line + 1;
+        }
+        p = next;
+    }
+    return status;
+}
+
+static void list_passes(void)
+{
+    for (int k = 0; k < pass_count; k++)
+        printf("%s\t%s\n", pass_table[k].name, pass_table[k].summary);
+}
+
+/* Standard output: the last write may fail on close. */
+static int finish(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout) && close(STDOUT_FILENO) == 0)
+        return status;
+    if (errno != EPIPE)
+        fprintf(stderr, "hlo-opt: stdout: %s\n", strerror(errno));
+    return EXIT_TROUBLE;
+}
+
+static int process_file(const Args *args, const char *path)
+{
+    const char *shown = path && strcmp(path, "-") != 0 ? path : "<stdin>";
+    Buf         in = {0}, out = {0};
+    if (!buf_read_file(&in, path)) {
+        fprintf(stderr, "hlo-opt: %s: %s\n", shown, strerror(errno));
+        return EXIT_TROUBLE;
+    }
+    const char *text = in.p ? in.p : "";
+    int status = args->split && in.p ? process_split(args, shown, &in, &out) : process_piece(args, shown, text, in.n, 0, &out);
+    bool product = !args->verify_only && strcmp(args->emit, "none") != 0;
+    if (status == EXIT_SUCCESS && product && !buf_write_file(&out, args->output)) {
+        if (errno != EPIPE)
+            fprintf(stderr, "hlo-opt: %s: %s\n", args->output ? args->output : "stdout", strerror(errno));
+        status = EXIT_TROUBLE;
+    }
+    buf_free(&in);
+    buf_free(&out);
+    return status;
+}
+
+/* What the options ask for is checked before anything is read. */
+static bool check_options(const Args *args, Arena *a)
+{
+    if (args->passes && args->level >= 0) {
+        fprintf(stderr, "hlo-opt: error: --passes and -O exclude each other\n");
+        return false;
+    }
+    if (args->max_errors < 0 || args->max_errors > 1000000) {
+        fprintf(stderr, "hlo-opt: error: --max-errors expects a number from 0 to 1000000\n");
+        return false;
+    }
+    Diag d;
+    diag_init(&d, a);
+    diag_source(&d, "hlo-opt", NULL, 0);
+    const char *lists[] = {args->passes, args->print_after, args->print_before};
+    for (int k = 0; k < 3; k++)
+        if (lists[k] && !pipeline_check(lists[k], &d))
+            break;
+    diag_print(&d, stderr, wants_color(args->color));
+    return d.errors == 0;
+}
+
+int main(int argc, char **argv)
+{
+    Args args = {.target = "cpu", .emit = "hlo", .print = "long", .color = "auto", .level = -1, .max_errors = 20, .verify = true,
+                 .verify_each = true};
+    OptionList files = {0};
+    Arena     *a = arena_new();
+    int        status = EXIT_TROUBLE;
+    OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
+    if (parsed == OPTIONS_DONE) {
+        status = finish(EXIT_SUCCESS);
+    } else if (parsed == OPTIONS_RUN && check_options(&args, a)) {
+        if (args.list_passes) {
+            list_passes();
+            status = finish(EXIT_SUCCESS);
+        } else if (args.print_pipeline) {
+            puts(args.verify_only ? "" : choose_passes(&args, NULL, NULL));
+            status = finish(EXIT_SUCCESS);
+        } else if (files.n == 0 && isatty(STDIN_FILENO)) {
+            fprintf(stderr, "usage: hlo-opt %s\n", tool.usage);
+        } else {
+            status = process_file(&args, files.n ? files.v[0] : NULL);
+        }
+    }
+    arena_free(a);
+    return status;
+}
