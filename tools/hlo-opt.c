@@ -1,5 +1,7 @@
 /* hlo-opt: HLO text in, checked and optimized HLO text out.
  * A file is one module, or with --split-input-file pieces that lines "// -----" separate; each piece goes through alone. */
+#include "config.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *   %t = f32[4] multiply(%a, %a)
  *   ROOT %r = f32[4] add(%a, %b)        =>     ROOT %r = f32[4] add(%a, %b)
  *
- * Keeps: effects, parameters, and what stands in wrappers of asynchronous instructions. Users come after operands, so one sweep from the
+ * Keeps: effects, parameters, and what has control edges. Users come after operands, so one sweep from the
  * end is enough. Callers are swept before what they call, so that a computation whose last caller goes needs no sweep. */
 #include "passes/pass.h"
 #include "passes/util.h"
@@ -14,7 +14,6 @@ static int64_t sweep(Comp *c)
     for (Inst *i = c->last, *prev; i; i = prev) {
         prev = i->prev;
         if (inst_is_dead(i)) {
-            inst_drop_control(i);
             inst_delete(i);
             deleted++;
         }
@@ -22,7 +21,6 @@ static int64_t sweep(Comp *c)
     return deleted;
 }
 
-bool pass_dce(Module *m, PassCtx *cx);
 bool pass_dce(Module *m, PassCtx *cx)
 {
     for (Comp *c = m->last; c; c = c->prev)

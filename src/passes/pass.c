@@ -3,6 +3,8 @@
  *   pipeline = stage {"," stage}      stage = NAME ["{" KEY ["=" VALUE] {"," ...} "}"] | "fix" "(" pipeline ")"
  *
  * What enters a stage is a verified module; what leaves it is one too, or the process dies with the name of the pass. */
+#include "config.h"
+
 #include "passes/pass.h"
 
 #include <ctype.h>
@@ -15,10 +17,6 @@
 #include "text/print.h"
 
 enum { FIX_ROUNDS = 25, MAX_NESTING = 16 };
-
-#define PASS(id, ...) bool pass_##id(Module *m, PassCtx *cx);
-#include "passes/passes.def"
-#undef PASS
 
 const PassInfo pass_table[] = {
 #define PASS(id, name, options, summary) {name, options, summary, pass_##id},

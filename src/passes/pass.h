@@ -20,6 +20,10 @@ typedef struct PassInfo {
     bool (*run)(Module *m, PassCtx *cx); /* true: it changed something */
 } PassInfo;
 
+#define PASS(id, ...) bool pass_##id(Module *m, PassCtx *cx);
+#include "passes/passes.def"
+#undef PASS
+
 extern const PassInfo pass_table[];
 extern const int      pass_count;
 

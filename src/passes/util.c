@@ -44,10 +44,7 @@ bool inst_is_free(const Inst *i)
 
 bool inst_is_dead(const Inst *i)
 {
-    /* Control edges are handed on, each predecessor to each successor: too many stay where they are. */
-    enum { MAX_JOINED = 64 };
-    return i->n_uses == 0 && i != i->comp->root && i->op != OP_PARAMETER && !inst_has_effect(i) &&
-           (int64_t)i->n_control * i->n_control_succs <= MAX_JOINED;
+    return i->n_uses == 0 && i != i->comp->root && i->op != OP_PARAMETER && !i->n_control && !i->n_control_succs && !inst_has_effect(i);
 }
 
 int64_t inst_delete_dead(Inst *i, Arena *scratch)
@@ -57,19 +54,15 @@ int64_t inst_delete_dead(Inst *i, Arena *scratch)
     vec_push(scratch, &stack, i);
     while (stack.n) {
         Inst *dead = stack.v[--stack.n];
-        if (!inst_is_dead(dead))
+        if (!dead->comp || !inst_is_dead(dead))
             continue;
-        for (int32_t k = 0; k < dead->n_operands; k++) {
-            Inst *o = inst_operand(dead, k);
-            bool  again = false;
-            for (int32_t j = 0; j < k && !again; j++)
-                again = inst_operand(dead, j) == o;
-            if (!again && o->n_uses <= dead->n_operands)
-                vec_push(scratch, &stack, o);
-        }
-        inst_drop_control(dead);
+        int32_t n = dead->n_operands; /* inst_delete leaves the slots */
         inst_delete(dead);
+        dead->comp = NULL;
         deleted++;
+        for (int32_t k = 0; k < n; k++)
+            if (dead->operands[k].def->n_uses == 0)
+                vec_push(scratch, &stack, dead->operands[k].def);
     }
     return deleted;
 }

@@ -17,7 +17,8 @@ void comps_mark_uses(Module *m);
 bool inst_is_free(const Inst *i);
 /* No users, and nobody would miss it. */
 bool inst_is_dead(const Inst *i);
-/* Deletes i when it is dead, then what that leaves dead among its operands, and so on. Gives the number of instructions deleted. */
+/* Deletes i when it is dead, then what that leaves dead among its operands, and so on. Gives the number of instructions deleted; comp of
+ * a deleted one is NULL. */
 int64_t inst_delete_dead(Inst *i, Arena *scratch);
 
 /* An array all of whose elements are one known value: a constant, or broadcasts and reshapes of one. NULL when it is not; else the constant,

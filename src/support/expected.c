@@ -1,4 +1,6 @@
 /* Expected diagnostics: in comes a source text with the messages reported about it, out go complaints. */
+#include "config.h"
+
 #include "support/expected.h"
 
 #include <ctype.h>
