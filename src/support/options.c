@@ -134,6 +134,14 @@ static OptionsResult long_option(Parse *p, const char *word)
         options_help(p->tool, stdout, true);
         return OPTIONS_DONE;
     }
+    if (n == 9 && memcmp(name, "help-mdoc", 9) == 0 && !value) { /* for the build: the man page's list */
+        options_mdoc(p->tool, stdout);
+        return OPTIONS_DONE;
+    }
+    if (n == 9 && memcmp(name, "help-bash", 9) == 0 && !value) { /* for the build: the completion function */
+        options_bash(p->tool, stdout);
+        return OPTIONS_DONE;
+    }
     if (n == 7 && memcmp(name, "version", 7) == 0 && !value) {
         print_version(p->tool);
         return OPTIONS_DONE;

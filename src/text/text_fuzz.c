@@ -1,0 +1,172 @@
+/* A fuzzer for the reading side: parse, verify, print, parse again, print again; both prints must be the same bytes, nothing may crash.
+ *
+ *   text_fuzz [SECONDS [SEED]] FILE...
+ *
+ * Inputs are the files, changed by a fixed generator: bytes flipped, lines removed, doubled or swapped, numbers replaced by extreme
+ * ones, pieces spliced in from other files. The seed of a failure is printed with the module, which is kept as fuzz-failure.hlo. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ir/verify.h"
+#include "support/vec.h"
+#include "text/parse.h"
+#include "text/print.h"
+
+typedef struct Seed {
+    char  *text;
+    size_t n;
+} Seed;
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state += 0x9E3779B97F4A7C15u;
+    uint64_t z = *state;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static size_t below(uint64_t *state, size_t n)
+{
+    return n ? (size_t)(next_random(state) % n) : 0;
+}
+
+static void splice(Buf *b, size_t at, size_t cut, const char *add, size_t n_add)
+{
+    Buf out = {0};
+    if (at > b->n)
+        at = b->n;
+    if (cut > b->n - at)
+        cut = b->n - at;
+    buf_put(&out, b->p, at);
+    buf_put(&out, add, n_add);
+    buf_put(&out, b->p + at + cut, b->n - at - cut);
+    buf_free(b);
+    *b = out;
+}
+
+/* The line around position at: [*start, *end). */
+static void line_around(const Buf *b, size_t at, size_t *start, size_t *end)
+{
+    *start = *end = at;
+    while (*start > 0 && b->p[*start - 1] != '\n')
+        --*start;
+    while (*end < b->n && b->p[*end] != '\n')
+        ++*end;
+    *end += *end < b->n;
+}
+
+static void mutate(Buf *b, uint64_t *rng, const Seed *other)
+{
+    static const char *const extremes[] = {"0", "-1", "9223372036854775807", "-9223372036854775808", "18446744073709551615", "1e999",
+                                           "nan", "{", "}", "(", ")", ",", "f32[]", "{...}", "?", "<=4", "%x", "=", "\"", "/*"};
+    size_t at = below(rng, b->n), start, end;
+    switch (below(rng, 7)) {
+    case 0:
+        if (b->n)
+            b->p[at] = (char)next_random(rng);
+        break;
+    case 1: splice(b, at, below(rng, 20), "", 0); break;
+    case 2: {
+        const char *s = extremes[below(rng, sizeof extremes / sizeof *extremes)];
+        size_t      digits = strspn(b->p + at, "-0123456789");
+        splice(b, at, digits, s, strlen(s));
+        break;
+    }
+    case 3:
+        line_around(b, at, &start, &end);
+        splice(b, start, end - start, "", 0);
+        break;
+    case 4: {
+        line_around(b, at, &start, &end);
+        char *line = mem_alloc((int64_t)(end - start) + 1, 1);
+        memcpy(line, b->p + start, end - start);
+        splice(b, below(rng, 2) ? start : below(rng, b->n), 0, line, end - start);
+        mem_free(line);
+        break;
+    }
+    case 5: {
+        size_t from = below(rng, other->n), n = below(rng, 60);
+        splice(b, at, 0, other->text + from, n < other->n - from ? n : other->n - from);
+        break;
+    }
+    default: splice(b, at, b->n, "", 0); break; /* truncated */
+    }
+}
+
+static Module *read_module(Arena *a, const Buf *text, Diag *d)
+{
+    diag_init(d, a);
+    diag_source(d, "fuzz.hlo", text->p, text->n);
+    return parse_module(text->p, text->n, d);
+}
+
+/* False when printing what was printed gives other bytes. */
+static bool check(const Buf *text)
+{
+    Arena       *a = arena_new();
+    PrintOptions o = print_options_default();
+    Diag         d;
+    bool         ok = true;
+    Module      *m = read_module(a, text, &d);
+    if (m) {
+        Buf first = {0}, second = {0};
+        verify_module(m, &d);
+        print_module(&first, m, &o);
+        Module *again = read_module(a, &first, &d);
+        if (again) { /* some printed text is not readable: reference text 8.6 */
+            print_module(&second, again, &o);
+            ok = second.n == first.n && memcmp(second.p, first.p, first.n) == 0;
+        }
+        module_free(again);
+        buf_free(&first);
+        buf_free(&second);
+    }
+    module_free(m);
+    arena_free(a);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    double   seconds = argc > 1 ? atof(argv[1]) : 10;
+    uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    Arena   *a = arena_new();
+    VEC(Seed) seeds = {0};
+    for (int k = 3; k < argc; k++) {
+        Buf b = {0};
+        if (buf_read_file(&b, argv[k]) && b.n < 1 << 20)
+            vec_push(a, &seeds, ((Seed){arena_strndup(a, b.p, b.n), b.n}));
+        buf_free(&b);
+    }
+    if (!seeds.n) {
+        fprintf(stderr, "usage: text_fuzz SECONDS SEED FILE...\n");
+        return 2;
+    }
+    time_t   start = time(NULL);
+    uint64_t runs = 0;
+    for (uint64_t seed = first; difftime(time(NULL), start) < seconds; seed++, runs++) {
+        uint64_t    rng = seed;
+        const Seed *s = &seeds.v[below(&rng, (size_t)seeds.n)];
+        Buf         text = {0};
+        buf_put(&text, s->text, s->n);
+        for (size_t k = 1 + below(&rng, 4); k > 0; k--)
+            mutate(&text, &rng, &seeds.v[below(&rng, (size_t)seeds.n)]);
+        FILE *f = fopen("fuzz-failure.hlo", "wb"); /* stays when the next line crashes */
+        if (f) {
+            fwrite(text.p ? text.p : "", 1, text.n, f);
+            fclose(f);
+        }
+        if (!check(&text)) {
+            printf("text_fuzz: seed %llu: printing twice differs; the module is in fuzz-failure.hlo\n", (unsigned long long)seed);
+            return 1;
+        }
+        buf_free(&text);
+    }
+    remove("fuzz-failure.hlo");
+    printf("text_fuzz: %llu modules, no failure\n", (unsigned long long)runs);
+    arena_free(a);
+    return 0;
+}
