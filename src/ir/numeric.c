@@ -369,26 +369,32 @@ static size_t decimal_format(const Decimal *d, char *out)
     return (size_t)(p - out);
 }
 
-/* printf's %.<digits>g with a point, whatever the locale. */
-static void put_g(Buf *b, int digits, double v)
+static size_t format_by_library(char *out, size_t size, int digits, double v)
+{
+    size_t n = (size_t)snprintf(out, size, "%.*g", digits, v);
+    for (size_t i = 0; i < n; i++)
+        if (strchr("0123456789e+-", out[i]) == NULL)
+            out[i] = '.'; /* the point of the locale */
+    return n;
+}
+
+void number_print_g(Buf *b, int digits, double v)
 {
     char    text[40];
     Decimal d;
-    size_t  n = 0;
-    if (v < 0 || (v == 0 && signbit(v))) {
+    size_t  n;
+    if (signbit(v)) {
         buf_putc(b, '-');
         v = -v;
     }
-    if (v == 0)
-        text[n++] = '0';
-    else if (decimal_fast(&d, v, digits))
-        n = decimal_format(&d, text);
-    else {
-        n = (size_t)snprintf(text, sizeof text, "%.*g", digits, v);
-        for (size_t i = 0; i < n; i++)
-            if (strchr("0123456789e+-", text[i]) == NULL)
-                text[i] = '.';
+    if (v == 0 || isnan(v) || isinf(v)) {
+        buf_puts(b, v == 0 ? "0" : isnan(v) ? "nan" : "inf");
+        return;
     }
+    if (decimal_fast(&d, v, digits))
+        n = decimal_format(&d, text);
+    else
+        n = format_by_library(text, sizeof text, digits, v);
     buf_put(b, text, n);
 }
 
@@ -432,9 +438,9 @@ void number_print_float(Buf *b, Type t, uint64_t bits, bool signed_zero)
     else if (v == 0)
         buf_puts(b, !signbit(v) ? "0" : signed_zero ? "-0.0" : "-0");
     else if (t == TYPE_F32)
-        put_g(b, short_form_is_exact(t, fabs(v)) ? 6 : 9, v);
+        number_print_g(b, short_form_is_exact(t, fabs(v)) ? 6 : 9, v);
     else if (t == TYPE_F64)
-        put_g(b, short_form_is_exact(t, fabs(v)) ? 15 : 17, v);
+        number_print_g(b, short_form_is_exact(t, fabs(v)) ? 15 : 17, v);
     else
-        put_g(b, small_float_digits(&type_info[t]), v);
+        number_print_g(b, small_float_digits(&type_info[t]), v);
 }

@@ -33,5 +33,7 @@ uint64_t nan_make(Type t, bool negative, uint64_t payload); /* payload 0: the qu
 
 /* One value in XLA's form (reference text 8.5). bits as above; signed_zero as in literal_print. */
 void     number_print_float(Buf *b, Type t, uint64_t bits, bool signed_zero);
+/* printf's %.<digits>g without a locale; nan, inf by these words: epsilon, statistics and the like have 6 digits. */
+void     number_print_g(Buf *b, int digits, double v);
 
 #endif

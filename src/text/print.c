@@ -1,0 +1,461 @@
+/* The printer: module, computations, instructions. What comes in is a complete module; the text is XLA's own, byte for byte,
+ * except for -0.0 once a pass has changed the module. Nothing here changes the module but the scratch fields of the orders.
+ *
+ *   HloModule NAME, header attributes            print_module
+ *   stack tables
+ *   %callee (...) -> T {                         print_computation, callees first
+ *     %name = T opcode(operands), attributes     print_instruction
+ *   }
+ *
+ * Source: reference text 8. */
+#include "text/print.h"
+
+#include <string.h>
+
+#include "text/print_rare.h"
+#include "text/print_value.h"
+
+PrintOptions print_options_default(void)
+{
+    return (PrintOptions){.percent = true,
+                          .signatures = true,
+                          .operand_shapes = false,
+                          .metadata = true,
+                          .backend_config = true,
+                          .index_comments = true,
+                          .large_constants = true,
+                          .control_deps = true,
+                          .async_sugar = true};
+}
+
+PrintOptions print_options_short(void)
+{
+    return (PrintOptions){.backend_config = true, .large_constants = true, .async_sugar = true};
+}
+
+static void printer_init(Printer *p, Buf *b, const PrintOptions *o)
+{
+    p->b = b;
+    p->o = o;
+    p->arena = arena_new();
+    p->starts = map_new(p->arena);
+    p->single = map_new(p->arena);
+    p->fusion_bodies = map_new(p->arena);
+    p->async_bodies = map_new(p->arena);
+}
+
+void print_name(Printer *p, const char *name)
+{
+    if (p->o->percent)
+        buf_putc(p->b, '%');
+    buf_put(p->b, name, intern_len(name));
+}
+
+static void print_index_comment(Buf *b, int64_t k)
+{
+    if (k > 0 && k % 5 == 0)
+        buf_printf(b, "/*index=%lld*/", (long long)k);
+}
+
+static bool is_main_thread(const char *thread)
+{
+    return thread == NULL || (intern_len(thread) == 4 && memcmp(thread, "main", 4) == 0);
+}
+
+/* ---- asynchronous instructions ----
+ *
+ *   wrapped (x: f32[4]) -> f32[4] { x = parameter(0)  ROOT y = negate(x) }
+ *   a = ((f32[4]), f32[4], s32[]) async-start(p), calls=wrapped       printed as    a = (...) negate-start(p)
+ *   b = f32[4] async-done(a)                                                        b = f32[4] negate-done(a)        */
+
+static bool is_async(Op op)
+{
+    return op == OP_ASYNC_START || op == OP_ASYNC_UPDATE || op == OP_ASYNC_DONE;
+}
+
+/* One step from an asynchronous value towards its start: through earlier steps, and through tuples, barriers and copies.
+ * path holds the tuple elements still to be entered, innermost last. NULL: the chain ends here. */
+typedef VEC(int64_t) TuplePath;
+
+static const Inst *step_to_start(Arena *a, const Inst *i, TuplePath *path)
+{
+    switch ((int)i->op) {
+    case OP_ASYNC_UPDATE:
+    case OP_ASYNC_DONE: return path->n == 0 && i->n_operands > 0 ? inst_operand(i, 0) : NULL;
+    case OP_OPT_BARRIER:
+    case OP_COPY: return inst_operand(i, 0);
+    case OP_GET_TUPLE_ELEMENT: vec_push(a, path, inst_int(i, ATTR_INDEX, 0)); return inst_operand(i, 0);
+    case OP_TUPLE: {
+        int64_t k = path->n > 0 ? path->v[--path->n] : -1;
+        return k >= 0 && k < i->n_operands ? inst_operand(i, (int32_t)k) : NULL;
+    }
+    default: return NULL;
+    }
+}
+
+/* The async-start of the chain, NULL when it cannot be found. Steps are printed after what they take, so the walk is short. */
+static const Inst *async_start_of(Printer *p, const Inst *i)
+{
+    TuplePath   path = {0};
+    const Inst *at = i;
+    while (at != NULL && at->op != OP_ASYNC_START) {
+        const Inst *known = path.n == 0 ? map_get(&p->starts, at) : NULL;
+        if (known != NULL) {
+            at = known->op == OP_ASYNC_START ? known : NULL;
+            break;
+        }
+        at = step_to_start(p->arena, at, &path);
+    }
+    if (path.n > 0)
+        at = NULL;
+    map_put(&p->starts, i, (void *)(uintptr_t)(at != NULL ? at : i));
+    return at;
+}
+
+/* The root of a computation that has only parameters beside it; NULL for any other computation. */
+static const Inst *single_inst(Printer *p, const Comp *c)
+{
+    const void *known = map_get(&p->single, c);
+    if (known == NULL) {
+        const Inst *i = c->first;
+        while (i != NULL && (i == c->root || i->op == OP_PARAMETER))
+            i = i->next;
+        known = i == NULL ? (const void *)c->root : (const void *)c;
+        map_put(&p->single, c, (void *)(uintptr_t)known);
+    }
+    return known == (const void *)c ? NULL : known;
+}
+
+/* The instruction that an asynchronous one is printed as, NULL: it is printed as it is. */
+static const Inst *async_sugar(Printer *p, const Inst *i)
+{
+    if (!p->o->async_sugar || !is_async(i->op))
+        return NULL;
+    const Inst *start = async_start_of(p, i);
+    return start != NULL && start->n_callees > 0 ? single_inst(p, start->callees[0]) : NULL;
+}
+
+static const char *async_suffix(Op op)
+{
+    return op == OP_ASYNC_START ? "-start" : op == OP_ASYNC_UPDATE ? "-update" : "-done";
+}
+
+/* ---- instructions ---- */
+
+static void print_constant(Printer *p, const Inst *i)
+{
+    const Literal *l = i->literal;
+    if (p->o->large_constants || (l->type != TYPE_TUPLE && l->count <= 10))
+        literal_print(p->b, l, i->comp->module->changed);
+    else
+        buf_puts(p->b, "{...}");
+}
+
+static void print_operands(Printer *p, const Inst *i)
+{
+    if (i->op == OP_CONSTANT) {
+        print_constant(p, i);
+        return;
+    }
+    if (i->op == OP_PARAMETER) {
+        buf_printf(p->b, "%lld", (long long)i->param);
+        return;
+    }
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Inst *x = inst_operand(i, k);
+        buf_puts(p->b, k > 0 ? ", " : "");
+        if (p->o->index_comments)
+            print_index_comment(p->b, k);
+        if (p->o->operand_shapes) {
+            shape_print(p->b, x->shape, true);
+            buf_putc(p->b, ' ');
+        }
+        print_name(p, x->name);
+    }
+}
+
+static void print_control_preds(Printer *p, const Inst *i)
+{
+    if (!p->o->control_deps || i->n_control == 0)
+        return;
+    buf_puts(p->b, ", control-predecessors={");
+    for (int32_t k = 0; k < i->n_control; k++) {
+        buf_puts(p->b, k > 0 ? ", " : "");
+        print_name(p, i->control_preds[k]->name);
+    }
+    buf_putc(p->b, '}');
+}
+
+/* From the opcode's own attributes to result_accuracy. outer: the asynchronous instruction that i is printed in, or NULL. */
+static void print_attrs(Printer *p, const Inst *i, const Inst *outer)
+{
+    Buf        *b = p->b;
+    const Attr *x;
+    const Inst *wrapped = i->op == OP_ASYNC_START ? async_sugar(p, i) : NULL;
+    if ((x = inst_attr(i, ATTR_PARAMETER_REPLICATION)) != NULL && i->op == OP_PARAMETER) {
+        buf_puts(b, ", parameter_replication=");
+        print_bools(b, x->value.ints);
+    }
+    if (wrapped != NULL) {
+        print_own_attr(p, i, ATTR_ASYNC_EXECUTION_THREAD);
+        print_attrs(p, wrapped, i);
+        print_own_attr(p, i, ATTR_OUTPUT_TO_OPERAND_ALIASING);
+    } else {
+        print_own_attrs(p, i);
+    }
+    if ((x = inst_attr(i, ATTR_SHARDING)) != NULL) {
+        buf_puts(b, ", sharding=");
+        print_sharding(b, x->value.sharding, p->o->metadata);
+    }
+    x = inst_attr(i, ATTR_FRONTEND_ATTRIBUTES);
+    if (x != NULL && x->value.key_values->n > 0 && (outer == NULL || inst_attr(outer, ATTR_FRONTEND_ATTRIBUTES) == NULL)) {
+        buf_puts(b, ", frontend_attributes=");
+        print_key_values(b, x->value.key_values);
+    }
+    print_control_preds(p, i);
+    if ((x = inst_attr(i, ATTR_STATISTICS)) != NULL && x->value.statistics->n > 0) {
+        buf_puts(b, ", statistics=");
+        print_statistics(b, x->value.statistics);
+    }
+    if ((x = inst_attr(i, ATTR_RESULT_ACCURACY)) != NULL && !accuracy_is_default(x->value.accuracy)) {
+        buf_puts(b, ", result_accuracy=");
+        print_accuracy(b, x->value.accuracy);
+    }
+}
+
+static void print_provenance(Printer *p, const Inst *i)
+{
+    Buf        *b = p->b;
+    const Attr *x;
+    if ((x = inst_attr(i, ATTR_ORIGIN)) != NULL) {
+        buf_puts(b, ", origin=");
+        print_origin(b, x->value.origin);
+    }
+    if (p->o->metadata && i->meta != NULL && metadata_is_printed(i->meta)) {
+        buf_puts(b, ", metadata=");
+        print_metadata(b, i->meta);
+    }
+    if (p->o->backend_config && (x = inst_attr(i, ATTR_BACKEND_CONFIG)) != NULL && intern_len(x->value.s) > 0) {
+        buf_puts(b, ", backend_config=");
+        print_raw_or_quoted(b, x->value.s);
+    }
+}
+
+static void print_instruction(Printer *p, const Inst *i)
+{
+    const Inst *sugar = async_sugar(p, i);
+    print_name(p, i->name);
+    buf_puts(p->b, " = ");
+    shape_print(p->b, i->shape, true);
+    buf_putc(p->b, ' ');
+    buf_puts(p->b, op_name(sugar != NULL ? sugar->op : i->op));
+    if (sugar != NULL)
+        buf_puts(p->b, async_suffix(i->op));
+    buf_putc(p->b, '(');
+    print_operands(p, i);
+    buf_putc(p->b, ')');
+    print_attrs(p, i, NULL);
+    print_provenance(p, i);
+}
+
+/* ---- computations ---- */
+
+static void print_signature(Printer *p, const Comp *c)
+{
+    buf_putc(p->b, '(');
+    for (int32_t k = 0; k < c->n_params; k++) {
+        buf_puts(p->b, k > 0 ? ", " : "");
+        buf_puts(p->b, c->params[k]->name);
+        buf_puts(p->b, ": ");
+        shape_print(p->b, c->params[k]->shape, false);
+    }
+    buf_puts(p->b, ") -> ");
+    shape_print(p->b, c->root->shape, false);
+    buf_putc(p->b, ' ');
+}
+
+static void print_line(Printer *p, const Comp *c, const Inst *i)
+{
+    buf_puts(p->b, i == c->root ? "  ROOT " : "  ");
+    print_instruction(p, i);
+    buf_putc(p->b, '\n');
+}
+
+static void print_computation(Printer *p, const Comp *c, bool fusion_body)
+{
+    Buf *b = p->b;
+    if (c == c->module->entry)
+        buf_puts(b, "ENTRY ");
+    print_name(p, c->name);
+    buf_putc(b, ' ');
+    if (p->o->signatures)
+        print_signature(p, c);
+    buf_puts(b, "{\n");
+    if (c->module->is_scheduled && !fusion_body) {
+        for (const Inst *i = c->first; i != NULL; i = i->next)
+            print_line(p, c, i);
+    } else {
+        Arena *a = arena_new();
+        Inst **order = comp_post_order(a, c);
+        for (int32_t k = 0; k < c->n_insts; k++)
+            print_line(p, c, order[k]);
+        arena_free(a);
+    }
+    buf_putc(b, '}');
+    if (!is_main_thread(c->execution_thread)) {
+        buf_puts(b, ", execution_thread=");
+        print_quoted(b, c->execution_thread);
+    }
+    if (p->o->backend_config && c->backend_config != NULL && intern_len(c->backend_config) > 0) {
+        buf_puts(b, ", backend_config=");
+        print_raw_or_quoted(b, c->backend_config);
+    }
+}
+
+/* ---- module ---- */
+
+static void print_aliases(Buf *b, const Module *m)
+{
+    for (int32_t k = 0; k < m->n_aliases; k++) {
+        const InputAlias *x = &m->aliases[k];
+        buf_puts(b, k > 0 ? ", " : ", input_output_alias={ ");
+        print_ints(b, x->output);
+        buf_printf(b, ": (%lld, ", (long long)x->param);
+        print_ints(b, x->index);
+        buf_puts(b, x->kind == ALIAS_MUST ? ", must-alias)" : ", may-alias)");
+    }
+    buf_puts(b, m->n_aliases > 0 ? " }" : "");
+    for (int32_t k = 0; k < m->n_donors; k++) {
+        buf_printf(b, k > 0 ? ", (%lld, " : ", buffer_donor={ (%lld, ", (long long)m->donors[k].param);
+        print_ints(b, m->donors[k].index);
+        buf_putc(b, ')');
+    }
+    buf_puts(b, m->n_donors > 0 ? " }" : "");
+}
+
+static void print_entry_layout(Buf *b, const Module *m)
+{
+    const Comp *c = m->entry;
+    int32_t     n = m->entry_params != NULL ? m->entry_params->n : c->n_params;
+    buf_puts(b, ", entry_computation_layout={(");
+    for (int32_t k = 0; k < n; k++) {
+        buf_puts(b, k > 0 ? ", " : "");
+        print_index_comment(b, k);
+        shape_print(b, m->entry_params != NULL ? m->entry_params->v[k] : c->params[k]->shape, true);
+    }
+    buf_puts(b, ")->");
+    shape_print(b, m->entry_result != NULL ? m->entry_result : c->root->shape, true);
+    buf_putc(b, '}');
+}
+
+/* allow_spmd_sharding_propagation_*: nothing for {false}. */
+static void print_allowed(Buf *b, const char *what, Ints x)
+{
+    if (x.v == NULL || (x.n == 1 && x.v[0] == 0))
+        return;
+    buf_printf(b, ", allow_spmd_sharding_propagation_to_%s=", what);
+    print_bools(b, x);
+}
+
+static void print_header(Printer *p, const Module *m)
+{
+    Buf *b = p->b;
+    buf_puts(b, "HloModule ");
+    buf_puts(b, m->name);
+    buf_puts(b, m->is_scheduled ? ", is_scheduled=true" : "");
+    print_aliases(b, m);
+    buf_puts(b, m->alias_passthrough_params ? ", alias_passthrough_params=true" : "");
+    print_entry_layout(b, m);
+    print_allowed(b, "parameters", m->spmd_to_parameters);
+    print_allowed(b, "output", m->spmd_to_output);
+    if (m->replica_count != 1)
+        buf_printf(b, ", replica_count=%lld", (long long)m->replica_count);
+    if (m->num_partitions != 1)
+        buf_printf(b, ", num_partitions=%lld", (long long)m->num_partitions);
+    if (m->frontend_attributes != NULL && m->frontend_attributes->n > 0) {
+        buf_puts(b, ", frontend_attributes=");
+        print_key_values(b, m->frontend_attributes);
+    }
+    if (p->o->backend_config && m->backend_config != NULL && intern_len(m->backend_config) > 0) {
+        buf_puts(b, ", backend_config=");
+        print_raw_or_quoted(b, m->backend_config);
+    }
+    if (m->origin_recovery != NULL && m->origin_recovery->n > 0) {
+        buf_puts(b, ", origin_recovery_table=");
+        print_origin_table(b, m->origin_recovery);
+    }
+    if (m->debug_attributes != NULL && m->debug_attributes->n > 0) {
+        buf_puts(b, ",\ndebug_attributes=");
+        print_debug_table(b, m->debug_attributes);
+    }
+}
+
+static void print_string_table(Buf *b, const char *title, int32_t n, const char *const *v)
+{
+    buf_puts(b, title);
+    for (int32_t k = 0; k < n; k++) {
+        buf_printf(b, "%d ", (int)k + 1);
+        print_quoted(b, v[k]);
+        buf_putc(b, '\n');
+    }
+}
+
+static void print_stack_tables(Buf *b, const StackTables *t)
+{
+    print_string_table(b, "\n\nFileNames\n", t->n_files, t->files);
+    print_string_table(b, "\nFunctionNames\n", t->n_functions, t->functions);
+    buf_puts(b, "\nFileLocations\n");
+    for (int32_t k = 0; k < t->n_locations; k++) {
+        const FileLocation *x = &t->locations[k];
+        buf_printf(b, "%d {file_name_id=%d function_name_id=%d line=%d end_line=%d column=%d end_column=%d}\n", (int)k + 1, (int)x->file,
+                   (int)x->function, (int)x->line, (int)x->end_line, (int)x->column, (int)x->end_column);
+    }
+    buf_puts(b, "\nStackFrames\n");
+    for (int32_t k = 0; k < t->n_frames; k++)
+        buf_printf(b, "%d {file_location_id=%d parent_frame_id=%d}\n", (int)k + 1, (int)t->frames[k].location, (int)t->frames[k].parent + 1);
+}
+
+static void note_callers(Printer *p, const Module *m)
+{
+    for (const Comp *c = m->first; c != NULL; c = c->next)
+        for (Inst *i = c->first; i != NULL; i = i->next)
+            for (int32_t k = 0; k < i->n_callees; k++)
+                if (i->op == OP_FUSION || is_async(i->op))
+                    map_put(i->op == OP_FUSION ? &p->fusion_bodies : &p->async_bodies, i->callees[k], i);
+}
+
+void print_module(Buf *b, const Module *m, const PrintOptions *o)
+{
+    Printer p;
+    int32_t n;
+    printer_init(&p, b, o);
+    note_callers(&p, m);
+    print_header(&p, m);
+    if (o->metadata && m->stack.n_frames > 0)
+        print_stack_tables(b, &m->stack);
+    buf_puts(b, "\n\n");
+    Comp **order = module_comp_order(p.arena, m, &n);
+    for (int32_t k = 0; k < n; k++) {
+        if (o->async_sugar && map_has(&p.async_bodies, order[k]) && single_inst(&p, order[k]) != NULL)
+            continue;
+        print_computation(&p, order[k], map_has(&p.fusion_bodies, order[k]));
+        buf_puts(b, "\n\n");
+    }
+    arena_free(p.arena);
+}
+
+void print_comp(Buf *b, const Comp *c, const PrintOptions *o)
+{
+    Printer p;
+    printer_init(&p, b, o);
+    print_computation(&p, c, comp_is_fusion_body(c));
+    arena_free(p.arena);
+}
+
+void print_inst(Buf *b, const Inst *i, const PrintOptions *o)
+{
+    Printer p;
+    printer_init(&p, b, o);
+    print_instruction(&p, i);
+    arena_free(p.arena);
+}

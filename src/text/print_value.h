@@ -1,0 +1,27 @@
+/* What the files of the printer share. */
+#ifndef TEXT_PRINT_VALUE_H
+#define TEXT_PRINT_VALUE_H
+
+#include "text/print.h"
+
+/* One run of the printer. */
+typedef struct Printer {
+    Buf                *b;
+    const PrintOptions *o;
+    Arena              *arena;  /* scratch */
+    Map                 starts; /* asynchronous instruction -> the async-start of its chain, or itself when there is none */
+    Map                 single; /* computation -> the instruction it is sugar for, or itself: see single_inst in print.c */
+    Map                 fusion_bodies, async_bodies; /* sets of the module's computations; empty when one is printed alone */
+} Printer;
+
+void print_name(Printer *p, const char *name);
+
+/* The attributes of the opcode, called computations included, or one of them, when they are printed: each with ", " before it. */
+void print_own_attrs(Printer *p, const Inst *i);
+void print_own_attr(Printer *p, const Inst *i, AttrId id);
+/* frontend_attributes, also of the module: {a="x",b={k = 1}} */
+void print_key_values(Buf *b, const KeyValues *kv);
+void print_bools(Buf *b, Ints x); /* {true,false} */
+void print_aliasing(Buf *b, const Aliasing *a);
+
+#endif
