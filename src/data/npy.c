@@ -5,6 +5,8 @@
  *
  * The header is a Python literal; here it is read by a small scanner that knows strings, booleans and tuples of numbers, in any
  * order of the keys. Source: numpy/lib/format.py. */
+#include "config.h"
+
 #include "data/npz.h"
 
 #include <ctype.h>

@@ -1,6 +1,8 @@
 /* Files of arrays: which format it is, where its bytes come from and go to, and what the bytes mean.
  * A regular file is mapped, anything else is read whole. An array that is stored and lies at a multiple of 64 bytes is used where it is;
  * every other one is copied. */
+#include "config.h"
+
 #include "data/npz.h"
 
 #include <errno.h>

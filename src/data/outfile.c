@@ -1,4 +1,6 @@
 /* Writing a file that is there whole or not at all. */
+#include "config.h"
+
 #include "data/outfile.h"
 
 #include <errno.h>

@@ -4,6 +4,8 @@
  *
  * The reader goes from the end record to the central directory and from there to the members; sizes come from the directory, so
  * data descriptors after the data need no attention. Everything is little endian and unaligned. */
+#include "config.h"
+
 #include "data/zip.h"
 
 #include <limits.h>

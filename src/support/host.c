@@ -1,4 +1,6 @@
 /* The machine's limits and a fast content hash. Nothing here fails: an answer that cannot be had is the larger one. */
+#include "config.h"
+
 #include "support/host.h"
 
 #include <sched.h>
