@@ -42,10 +42,11 @@ static size_t skip_space(const char *s, size_t n, size_t k)
             while (k < n && s[k] != '\n' && s[k] != '\r')
                 k++;
         } else if (s[k + 1] == '*') {
-            const char *end = memmem(s + k + 2, n - k - 2, "*/", 2);
-            if (end == NULL)
+            for (k += 2; k + 1 < n && !(s[k] == '*' && s[k + 1] == '/'); k++)
+                ;
+            if (k + 1 >= n)
                 return n + 1;
-            k = (size_t)(end - s) + 2;
+            k += 2;
         } else {
             return k;
         }
