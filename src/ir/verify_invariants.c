@@ -1,0 +1,211 @@
+/* Rules of single opcodes beyond their types: fusion bodies, composite calls, aliasing of results with operands, buffers, threads.
+ * Source: reference operations 2.3, 14, 19. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/verify_rules.h"
+
+static const char *frontend_attribute(const Inst *i, const char *key)
+{
+    const Attr *a = inst_attr(i, ATTR_FRONTEND_ATTRIBUTES);
+    for (int32_t k = 0; a && k < a->value.key_values->n; k++)
+        if (!strcmp(a->value.key_values->v[k].key, key))
+            return a->value.key_values->v[k].value;
+    return NULL;
+}
+
+/* A fusion is one kernel: every instruction in it serves the root. */
+static void check_fusion(const Verify *v, const Inst *i)
+{
+    const Comp *c = inst_callee(i, 0);
+    for (const Inst *k = c->first; k; k = k->next)
+        if (k != c->root && k->n_uses == 0) {
+            verify_fail(v, i, "%%%s in the fused computation %%%s has no user", k->name, c->name);
+            diag_note(v->d, k->loc, "%%%s is declared here", k->name);
+            return;
+        }
+}
+
+static bool is_version(const char *s)
+{
+    char *end;
+    return *s >= '0' && *s <= '9' && (strtoll(s, &end, 10), *end == '\0');
+}
+
+static void check_composite(const Verify *v, const Inst *i)
+{
+    const char *name = frontend_attribute(i, "composite.name"), *attributes = frontend_attribute(i, "composite.attributes");
+    const char *version = frontend_attribute(i, "composite.version");
+    if (!inst_bool(i, ATTR_IS_COMPOSITE))
+        return;
+    if (!name || !*name)
+        verify_fail(v, i, "a composite call needs composite.name in its frontend_attributes");
+    if (attributes && !*attributes)
+        verify_fail(v, i, "composite.attributes must not be empty");
+    if (version && !is_version(version))
+        verify_fail(v, i, "composite.version must be an integer of 0 or more, got \"%s\"", version);
+}
+
+/* The two places of one entry; the shapes there must be equal, b(...) aside. */
+static void check_alias(const Verify *v, const Inst *i, const OperandAlias *a, bool same_shape)
+{
+    const Shape *out = shape_at(i->shape, a->output);
+    if (!out) {
+        verify_fail(v, i, "output_to_operand_aliasing: %s has no index %s", verify_text(v, i->shape), index_text(v, a->output));
+        return;
+    }
+    if (a->operand < 0 || a->operand >= i->n_operands) {
+        verify_fail(v, i, "output_to_operand_aliasing: there is no operand %lld", (long long)a->operand);
+        return;
+    }
+    const Inst  *o = inst_operand(i, (int32_t)a->operand);
+    const Shape *in = shape_at(o->shape, a->index);
+    if (!in) {
+        verify_fail(v, i, "output_to_operand_aliasing: operand %lld, %s, has no index %s", (long long)a->operand,
+                    verify_text(v, o->shape), index_text(v, a->index));
+        return;
+    }
+    bool equal = shape_compatible(in, out) || (in->buffer != out->buffer && in->type == out->type && shape_same_dims(in, out));
+    if (same_shape && !equal)
+        verify_fail(v, i, "output_to_operand_aliasing: output %s is %s, but operand %lld at %s is %s", index_text(v, a->output),
+                    verify_text(v, out), (long long)a->operand, index_text(v, a->index), verify_text(v, in));
+}
+
+static void check_aliasing(const Verify *v, const Inst *i)
+{
+    const Attr *a = inst_attr(i, ATTR_OUTPUT_TO_OPERAND_ALIASING);
+    bool        same_shape = i->op != OP_CUSTOM_CALL || !frontend_attribute(i, "xla_skip_custom_call_alias_shape_check");
+    for (int32_t k = 0; a && k < a->value.aliasing->n; k++)
+        check_alias(v, i, &a->value.aliasing->v[k], same_shape);
+}
+
+/* Buffers */
+
+static bool has_buffer(const Shape *s)
+{
+    bool found = s->buffer;
+    for (int32_t k = 0; shape_is_tuple(s) && k < s->n_elems && !found; k++)
+        found = has_buffer(s->elems[k]);
+    return found;
+}
+
+static bool takes_buffers(Op op)
+{
+    switch (op) {
+    case OP_DYNAMIC_UPDATE_SLICE:
+    case OP_WHILE:
+    case OP_TUPLE:
+    case OP_GET_TUPLE_ELEMENT:
+    case OP_PARAMETER:
+    case OP_ASYNC_START:
+    case OP_ASYNC_UPDATE:
+    case OP_ASYNC_DONE:
+    case OP_CUSTOM_CALL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int32_t count_alias(const Aliasing *a, int64_t operand, const Ints *output)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; a && k < a->n; k++)
+        n += output ? ints_equal(a->v[k].output, *output) : a->v[k].operand == operand;
+    return n;
+}
+
+static int32_t count_buffers(const Shape *s)
+{
+    int32_t n = s->buffer;
+    for (int32_t k = 0; shape_is_tuple(s) && k < s->n_elems; k++)
+        n += count_buffers(s->elems[k]);
+    return n;
+}
+
+/* Every buffer operand and every buffer result of a custom call has its partner in the aliasing table. */
+static void check_buffer_call(const Verify *v, const Inst *i)
+{
+    const char     *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET);
+    const Attr     *attr = inst_attr(i, ATTR_OUTPUT_TO_OPERAND_ALIASING);
+    const Aliasing *a = attr ? attr->value.aliasing : NULL;
+    int32_t         n = a ? a->n : 0;
+    if (!strcmp(target, "CreateBuffer"))
+        return;
+    if (!strcmp(target, "Pin") || !strcmp(target, "Unpin")) {
+        if (n != 1)
+            verify_fail(v, i, "%s needs one entry in output_to_operand_aliasing, has %d", target, n);
+        return;
+    }
+    for (int32_t k = 0; k < i->n_operands; k++)
+        if (inst_operand(i, k)->shape->buffer && count_alias(a, k, NULL) != 1)
+            verify_fail(v, i, "the buffer operand %d needs one entry in output_to_operand_aliasing", k);
+    int32_t buffers = 0;
+    for (int32_t k = 0; k < n; k++) {
+        const Shape *out = shape_at(i->shape, a->v[k].output);
+        buffers += out && out->buffer && count_alias(a, 0, &a->v[k].output) == 1;
+    }
+    if (buffers != count_buffers(i->shape))
+        verify_fail(v, i, "each buffer of the result %s needs one entry in output_to_operand_aliasing", verify_text(v, i->shape));
+}
+
+/* A use that changes the buffer in place. */
+static bool writes(const Use *u)
+{
+    const Attr *a = inst_attr(u->user, ATTR_OUTPUT_TO_OPERAND_ALIASING);
+    if (u->user->op == OP_CUSTOM_CALL)
+        return a && count_alias(a->value.aliasing, u->index, NULL) > 0;
+    return u->user->op == OP_WHILE || (u->user->op == OP_DYNAMIC_UPDATE_SLICE && u->index == 0);
+}
+
+static void check_buffers(const Verify *v, const Inst *i)
+{
+    bool    any = has_buffer(i->shape);
+    int32_t writers = 0;
+    for (const Use *u = any ? i->uses : NULL; u; u = u->next)
+        writers += writes(u);
+    if (i->shape->buffer && writers > 1)
+        verify_fail(v, i, "the buffer is written by %d users", writers);
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Shape *s = inst_operand(i, k)->shape;
+        if (!has_buffer(s))
+            continue;
+        any = true;
+        if (!takes_buffers(i->op) || (i->op == OP_DYNAMIC_UPDATE_SLICE && k != 0)) {
+            verify_fail(v, i, "operand %d cannot be the buffer %s", k, verify_text(v, s));
+            return;
+        }
+    }
+    if (any && !takes_buffers(i->op))
+        verify_fail(v, i, "does not make buffers: %s", verify_text(v, i->shape));
+    else if (any && i->op == OP_CUSTOM_CALL)
+        check_buffer_call(v, i);
+}
+
+/* Threads: a call stays on its thread, only an asynchronous one may go to another. */
+static void check_threads(const Verify *v, const Inst *i)
+{
+    bool async = i->op == OP_ASYNC_START || i->op == OP_ASYNC_UPDATE || i->op == OP_ASYNC_DONE;
+    for (int32_t k = 0; k < i->n_callees; k++) {
+        const char *caller = comp_thread(i->comp), *callee = comp_thread(inst_callee(i, k));
+        const char *asked = inst_string(i, ATTR_ASYNC_EXECUTION_THREAD);
+        if (!async && strcmp(caller, callee))
+            verify_fail(v, i, "%%%s runs on thread \"%s\", its caller on \"%s\"", inst_callee(i, k)->name, callee, caller);
+        if (async && strcmp(asked ? asked : i->op == OP_ASYNC_START ? "main" : callee, callee))
+            verify_fail(v, i, "async_execution_thread is \"%s\", but %%%s runs on \"%s\"", asked ? asked : "main",
+                        inst_callee(i, k)->name, callee);
+    }
+}
+
+void verify_invariants(const Verify *v, const Inst *i)
+{
+    if (inst_attr(i, ATTR_RESULT_ACCURACY) && !op_has(i->op, F_ACCURACY))
+        verify_fail(v, i, "does not take result_accuracy");
+    if (i->op == OP_FUSION)
+        check_fusion(v, i);
+    if (i->op == OP_CALL)
+        check_composite(v, i);
+    check_aliasing(v, i);
+    check_buffers(v, i);
+    check_threads(v, i);
+}

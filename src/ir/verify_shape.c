@@ -1,0 +1,100 @@
+/* Types: possible in themselves, and what the operation makes of its operands. */
+#include "ir/infer.h"
+#include "ir/verify_rules.h"
+
+static bool check_order(const Verify *v, const Inst *i, const Shape *s)
+{
+    Ints  order = s->layout->minor_to_major;
+    bool *seen = ARENA_ARRAY(v->a, bool, s->rank);
+    if (order.n != s->rank)
+        return verify_fail(v, i, "the layout of %s has %d dimensions", verify_text(v, s), order.n);
+    for (int32_t k = 0; k < order.n; k++) {
+        int64_t d = order.v[k];
+        if (d < 0 || d >= s->rank || seen[d])
+            return verify_fail(v, i, "the layout %s of %s is no permutation of its dimensions", index_text(v, order),
+                               verify_text(v, s));
+        seen[d] = true;
+    }
+    return true;
+}
+
+static bool check_array(const Verify *v, const Inst *i, const Shape *s)
+{
+    if (shape_is_unbounded(s))
+        return verify_fail(v, i, "%s has a dimension without bound", verify_text(v, s));
+    for (int32_t k = 0; k < s->rank; k++)
+        if (s->dims[k] < 0)
+            return verify_fail(v, i, "dimension %d of its type has the negative size %lld", k, (long long)s->dims[k]);
+    if (shape_count(s) < 0 || shape_bytes(s) < 0)
+        return verify_fail(v, i, "%s has more elements than 64 bits can count", verify_text(v, s));
+    return !s->layout || check_order(v, i, s);
+}
+
+static bool check_possible(const Verify *v, const Inst *i, const Shape *s)
+{
+    if (shape_is_tuple(s)) {
+        for (int32_t k = 0; k < s->n_elems; k++)
+            if (!check_possible(v, i, s->elems[k]))
+                return false;
+        return true;
+    }
+    if (type_is_array(s->type))
+        return check_array(v, i, s);
+    if (s->buffer)
+        return verify_fail(v, i, "only arrays can be buffers, not %s", verify_text(v, s));
+    return s->rank == 0 || verify_fail(v, i, "%s has no dimensions", type_name(s->type));
+}
+
+/* Opcodes whose written type must be the inferred one; elsewhere floats of another precision may be written. */
+static bool is_exact(Op op)
+{
+    switch (op) {
+    case OP_BITCAST:
+    case OP_CALL:
+    case OP_CONDITIONAL:
+    case OP_CONSTANT:
+    case OP_COPY_START:
+    case OP_COPY_DONE:
+    case OP_CUSTOM_CALL:
+    case OP_FUSION:
+    case OP_GET_TUPLE_ELEMENT:
+    case OP_INFEED:
+    case OP_OUTFEED:
+    case OP_OPT_BARRIER:
+    case OP_PARAMETER:
+    case OP_RECV:
+    case OP_RECV_DONE:
+    case OP_SEND:
+    case OP_SEND_DONE:
+    case OP_TUPLE:
+    case OP_WHILE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* After a report about i: where its first operands come from. */
+static void note_operands(const Verify *v, const Inst *i)
+{
+    for (int32_t k = 0; k < i->n_operands && k < 3; k++) {
+        const Inst *o = inst_operand(i, k);
+        diag_note(v->d, o->loc, "%%%s is declared here: %s", o->name, verify_text(v, o->shape));
+    }
+}
+
+void verify_shape(const Verify *v, const Inst *i)
+{
+    if (!check_possible(v, i, i->shape))
+        return;
+    const Shape *want = infer_shape(v->a, i, v->d);
+    if (!want) {
+        note_operands(v, i);
+        return;
+    }
+    bool ok = is_exact(i->op) ? shape_compatible(i->shape, want) : shape_compatible_ignoring_precision(i->shape, want);
+    if (!ok) {
+        verify_fail(v, i, "the result is %s, but %s is written", verify_text(v, want), verify_text(v, i->shape));
+        note_operands(v, i);
+    }
+}
