@@ -282,61 +282,100 @@ int64_t int_wrap(Type to, int64_t v)
 
 static const double ten_to[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
-enum { EXACT_TENS = sizeof ten_to / sizeof *ten_to, FAST_DIGITS = 9 };
+static const uint64_t five_to[] = { /* up to 2^63 */
+    1u, 5u, 25u, 125u,
+    625u, 3125u, 15625u, 78125u,
+    390625u, 1953125u, 9765625u, 48828125u,
+    244140625u, 1220703125u, 6103515625u, 30517578125u,
+    152587890625u, 762939453125u, 3814697265625u, 19073486328125u,
+    95367431640625u, 476837158203125u, 2384185791015625u, 11920928955078125u,
+    59604644775390625u, 298023223876953125u, 1490116119384765625u, 7450580596923828125u,
+};
+enum { EXACT_TENS = sizeof ten_to / sizeof *ten_to, EXACT_FIVES = sizeof five_to / sizeof *five_to };
 
 /* A decimal number of n digits: digits * 10^(exp10 - n + 1), digits in [10^(n-1), 10^n). */
 typedef struct Decimal {
-    int64_t digits;
-    int     n, exp10;
+    uint64_t digits;
+    int      n, exp10;
 } Decimal;
 
-/* v > 0 to n digits with one multiplication or division by an exact power of ten. False when that is out of range or when its
- * rounding error (below 10^9 * 2^-53) could decide between two neighbours; the caller then asks the C library. */
-static bool decimal_fast(Decimal *d, double v, int n)
+__extension__ typedef unsigned __int128 Wide;
+
+/* m * 2^e * 10^k, to nearest with ties to even. False when the numbers do not fit 128 bits. The result is below 10^19. */
+static bool scale_exactly(uint64_t *result, uint64_t m, int e, int k)
 {
-    int e2;
-    if (n > FAST_DIGITS || !(v >= 1e-12 && v < 1e21))
+    Wide q, rest, half;
+    bool more = false; /* a remainder below rest */
+    if (k >= EXACT_FIVES || -k >= EXACT_FIVES)
         return false;
-    (void)frexp(v, &e2);
-    int    x = (int)floor((e2 - 1) * 0.30102999566398119521), k = n - 1 - x; /* 10^x <= v < 10^(x+2) */
-    double scaled = k >= 0 ? v * ten_to[k] : v / ten_to[-k];
-    if (scaled >= ten_to[n]) {
-        x++, k--;
-        scaled = k >= 0 ? v * ten_to[k] : v / ten_to[-k];
+    if (k >= 0) { /* m * 5^k * 2^(e + k) */
+        Wide x = (Wide)m * five_to[k];
+        if (e + k >= 0) {
+            *result = (uint64_t)(x << (e + k));
+            return true;
+        }
+        if (-(e + k) >= 127)
+            return false;
+        q = x >> -(e + k);
+        rest = x - (q << -(e + k));
+        half = (Wide)1 << (-(e + k) - 1);
+    } else { /* the integer part of m * 2^e, divided by 10^-k */
+        if (e > 74 || e < -63)
+            return false;
+        Wide x = e >= 0 ? (Wide)m << e : (Wide)(m >> -e), ten = (Wide)five_to[-k] << -k;
+        more = e < 0 && (m & all_ones(-e)) != 0;
+        q = x / ten;
+        rest = x % ten;
+        half = ten / 2;
     }
-    double whole = floor(scaled), rest = scaled - whole;
-    if (fabs(rest - 0.5) < 1e-5)
-        return false;
-    d->digits = (int64_t)whole + (rest > 0.5);
-    d->n = n;
-    d->exp10 = x;
-    if (d->digits >= (int64_t)ten_to[n]) {
-        d->digits /= 10;
-        d->exp10++;
-    }
+    *result = (uint64_t)q + (rest > half || (rest == half && (more || (q & 1) != 0)));
     return true;
 }
 
-/* Whether d reads as the float v: 1 yes, 0 no, -1 too near to the middle between two floats to say from a double. */
-static int decimal_reads_as_f32(const Decimal *d, float v)
+/* v > 0, finite, to n <= 17 digits. False when v is too large or too small; the caller then asks the C library. */
+static bool decimal_exact(Decimal *d, double v, int n)
+{
+    int      e2, x;
+    double   fraction = frexp(v, &e2);
+    uint64_t m = (uint64_t)(fraction * 0x1p53), limit = five_to[n] << n;
+    if (!(v >= 1e-20 && v < 1e30))
+        return false;
+    x = (int)floor((e2 - 1) * 0.30102999566398119521); /* 10^x <= v < 10^(x+2) */
+    if (!scale_exactly(&d->digits, m, e2 - 53, n - 1 - x))
+        return false;
+    if (d->digits >= limit && !scale_exactly(&d->digits, m, e2 - 53, n - 1 - ++x))
+        return false;
+    if (d->digits >= limit) { /* 99..9.5 became 100..0 */
+        d->digits /= 10;
+        x++;
+    }
+    d->n = n;
+    d->exp10 = x;
+    return true;
+}
+
+/* Whether d reads as the value v of t, f32 or f64: 1 yes, 0 no, -1 when this needs more than one rounding of doubles. */
+static int decimal_reads_as(const Decimal *d, Type t, double v)
 {
     int k = d->n - 1 - d->exp10;
-    if (k >= EXACT_TENS || -k >= EXACT_TENS)
+    if (k >= EXACT_TENS || -k >= EXACT_TENS || d->digits >> 53 != 0)
         return -1;
     double   back = k >= 0 ? (double)d->digits / ten_to[k] : (double)d->digits * ten_to[-k];
     uint64_t low = f64_bits(back) & all_ones(29), middle = (uint64_t)1 << 28;
+    if (t == TYPE_F64)
+        return back == v;
     if (low + 1 >= middle && low <= middle + 1)
-        return -1;
-    return (float)back == v;
+        return -1; /* near the middle between two floats */
+    return (double)(float)back == v;
 }
 
 /* The %g form. Room for 24 bytes. */
 static size_t decimal_format(const Decimal *d, char *out)
 {
-    char    text[20];
-    int     n = d->n;
-    int64_t rest = d->digits;
-    char   *p = out;
+    char     text[20];
+    int      n = d->n;
+    uint64_t rest = d->digits;
+    char    *p = out;
     for (int i = n - 1; i >= 0; i--, rest /= 10)
         text[i] = (char)('0' + rest % 10);
     while (n > 1 && text[n - 1] == '0')
@@ -391,24 +430,22 @@ void number_print_g(Buf *b, int digits, double v)
         buf_puts(b, v == 0 ? "0" : isnan(v) ? "nan" : "inf");
         return;
     }
-    if (decimal_fast(&d, v, digits))
+    if (digits <= 17 && decimal_exact(&d, v, digits))
         n = decimal_format(&d, text);
     else
         n = format_by_library(text, sizeof text, digits, v);
     buf_put(b, text, n);
 }
 
-/* Whether the short form of v >= 0 is enough. Text and reading use the same locale here. */
+/* Whether the short form of v > 0 is enough. Text and reading use the same locale here. */
 static bool short_form_is_exact(Type t, double v)
 {
     char    text[40];
     Decimal d;
-    if (t == TYPE_F32 && decimal_fast(&d, v, 6)) {
-        int same = decimal_reads_as_f32(&d, (float)v);
-        if (same >= 0)
-            return same == 1;
-    }
-    (void)snprintf(text, sizeof text, "%.*g", t == TYPE_F32 ? 6 : 15, v);
+    int     digits = t == TYPE_F32 ? 6 : 15, same = decimal_exact(&d, v, digits) ? decimal_reads_as(&d, t, v) : -1;
+    if (same >= 0)
+        return same == 1;
+    (void)snprintf(text, sizeof text, "%.*g", digits, v);
     return t == TYPE_F32 ? (double)strtof(text, NULL) == v : strtod(text, NULL) == v;
 }
 

@@ -183,30 +183,37 @@ static void test_text(void)
     puts("ok text");
 }
 
-/* The short cuts print what printf prints, and the text reads back to the same bits. */
+static void expect_like_library(Type t, uint64_t bits, double v)
+{
+    bool single = t == TYPE_F32;
+    Buf  b = {0};
+    char want[40];
+    snprintf(want, sizeof want, "%.*g", single ? 6 : 15, v);
+    if (single ? (double)strtof(want, NULL) != v : strtod(want, NULL) != v)
+        snprintf(want, sizeof want, "%.*g", single ? 9 : 17, v);
+    number_print_float(&b, t, bits, false);
+    if (strcmp(b.p, want) != 0) {
+        fprintf(stderr, "%a prints as %s, expected %s\n", v, b.p, want);
+        exit(1);
+    }
+    buf_free(&b);
+}
+
+/* The short cuts print what printf prints, for values of any size and for short ones, which meet ties. */
 static void test_text_against_library(void)
 {
-    uint32_t noise = 7;
-    for (int k = 0; k < 300000; k++) {
-        float v;
-        Buf   b = {0};
-        char  want[40];
-        noise = noise * 1664525 + 1013904223;
-        uint32_t bits = k % 3 == 0 ? noise & 0xffff0000 : noise; /* short ones meet ties */
-        memcpy(&v, &bits, sizeof v);
-        if (isnan(v) || isinf(v) || v == 0)
-            continue;
-        snprintf(want, sizeof want, "%.6g", (double)v);
-        if (strtof(want, NULL) != v)
-            snprintf(want, sizeof want, "%.9g", (double)v);
-        number_print_float(&b, TYPE_F32, bits, false);
-        if (strcmp(b.p, want) != 0) {
-            fprintf(stderr, "%a prints as %s, expected %s\n", (double)v, b.p, want);
-            exit(1);
-        }
-        b.n = 0;
-        number_print_g(&b, 1 + k % 9, (double)v);
-        snprintf(want, sizeof want, "%.*g", 1 + k % 9, (double)v);
+    uint64_t noise = 7;
+    for (int k = 0; k < 200000; k++) {
+        noise = noise * 6364136223846793005u + 1442695040888963407u;
+        uint32_t bits = (uint32_t)(noise >> 32) & (k % 3 == 0 ? 0xffff0000 : UINT32_MAX);
+        double   v = float_decode(TYPE_F32, bits), w = ldexp((double)(noise >> (11 + k % 40)), k / 7 % 140 - 100);
+        if (!isnan(v) && !isinf(v) && v != 0)
+            expect_like_library(TYPE_F32, bits, v);
+        expect_like_library(TYPE_F64, float_encode(TYPE_F64, w), w);
+        Buf  b = {0};
+        char want[40];
+        number_print_g(&b, 1 + k % 17, w);
+        snprintf(want, sizeof want, "%.*g", 1 + k % 17, w);
         CHECK(strcmp(b.p, want) == 0);
         buf_free(&b);
     }
