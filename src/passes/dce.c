@@ -5,26 +5,15 @@
  *
  * Keeps: effects, parameters, and what has control edges. Users come after operands, so one sweep from the
  * end is enough. Callers are swept before what they call, so that a computation whose last caller goes needs no sweep. */
+#include "config.h"
+
 #include "passes/pass.h"
 #include "passes/util.h"
-
-static int64_t sweep(Comp *c)
-{
-    int64_t deleted = 0;
-    for (Inst *i = c->last, *prev; i; i = prev) {
-        prev = i->prev;
-        if (inst_is_dead(i)) {
-            inst_delete(i);
-            deleted++;
-        }
-    }
-    return deleted;
-}
 
 bool pass_dce(Module *m, PassCtx *cx)
 {
     for (Comp *c = m->last; c; c = c->prev)
-        cx->rewrites += sweep(c);
+        cx->rewrites += comp_sweep_dead(c);
     int32_t comps = m->n_comps;
     module_remove_dead_comps(m);
     cx->rewrites += comps - m->n_comps;

@@ -6,6 +6,8 @@
  * Computations stand after what they call, so one walk in module order inlines everything, inner calls first. Composite calls are inlined
  * too: what they compute is their body. A call stays when its attributes ask for that, when it runs on another thread, when
  * control edges would have to order effects inside the body, and when copying a body for several calls would make the module huge. */
+#include "config.h"
+
 #include "passes/pass.h"
 #include "passes/util.h"
 

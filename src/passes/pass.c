@@ -31,8 +31,8 @@ const char *pipeline_for_level(int level, const char *target)
     static const char *const levels[] = {
         "",
         "inline,dce,algsimp,cse,constant_folding,dce",
-        "inline,dce,fix(algsimp,constant_folding,cse,dce),fusion,dce",
-        "inline,dce,fix(algsimp,constant_folding,cse,dce),fusion,dce",
+        "dce,fix(inline,algsimp,constant_folding,cse,dce),fusion,dce",
+        "dce,fix(inline,algsimp,constant_folding,cse,dce),fusion,dce",
     };
     int last = (int)(sizeof levels / sizeof *levels) - 1;
     return levels[level < 0 ? 0 : level > last ? last : level];

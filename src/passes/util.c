@@ -1,4 +1,6 @@
 /* Questions and edits that several passes share. */
+#include "config.h"
+
 #include "passes/util.h"
 
 #include "support/vec.h"
@@ -63,6 +65,19 @@ int64_t inst_delete_dead(Inst *i, Arena *scratch)
         for (int32_t k = 0; k < n; k++)
             if (dead->operands[k].def->n_uses == 0)
                 vec_push(scratch, &stack, dead->operands[k].def);
+    }
+    return deleted;
+}
+
+int64_t comp_sweep_dead(Comp *c)
+{
+    int64_t deleted = 0;
+    for (Inst *i = c->last, *prev; i; i = prev) {
+        prev = i->prev;
+        if (inst_is_dead(i)) {
+            inst_delete(i);
+            deleted++;
+        }
     }
     return deleted;
 }

@@ -21,6 +21,9 @@ bool inst_is_dead(const Inst *i);
  * a deleted one is NULL. */
 int64_t inst_delete_dead(Inst *i, Arena *scratch);
 
+/* Deletes all dead instructions of c in one sweep from its end; gives their number. */
+int64_t comp_sweep_dead(Comp *c);
+
 /* An array all of whose elements are one known value: a constant, or broadcasts and reshapes of one. NULL when it is not; else the constant,
  * whose element 0 is the value. */
 const Literal *splat_value(const Inst *i);

@@ -1,0 +1,35 @@
+/* Rules of algsimp. A rule looks at one instruction and gives what replaces it, of the same shape with layout: an older instruction, or
+ * new ones made through these functions; NULL leaves it. The driver calls a rule only for instructions that may be replaced (no
+ * effect, control edge or dynamic size) and does the replacing. */
+#ifndef PASSES_ALGSIMP_H
+#define PASSES_ALGSIMP_H
+
+#include "passes/util.h"
+#include "support/vec.h"
+
+typedef struct Simp {
+    Arena *arena;   /* the module's */
+    Arena *scratch; /* of the pass */
+    Inst  *at;      /* what is being replaced; new instructions go before it and have its origin */
+    VEC(Inst *) made;
+} Simp;
+
+/* New instructions. The shape's layout is kept as given. */
+Inst *simp_new(Simp *s, Op op, const Shape *shape, int32_t n, Inst *const *operands);
+Inst *simp_like(Simp *s, const Inst *i, const Shape *shape, Inst *const *operands); /* opcode, attributes and callees of i */
+Inst *simp_reshape(Simp *s, const Shape *shape, Inst *x);
+Inst *simp_broadcast(Simp *s, const Shape *shape, Inst *x, Ints dims);
+Inst *simp_scalar(Simp *s, Type t, int64_t v);
+Inst *simp_splat(Simp *s, const Shape *shape, int64_t v); /* a broadcast scalar, or the scalar */
+Inst *simp_same(const Simp *s, Inst *x);                  /* x when it has the shape of s->at, else NULL */
+const Shape *simp_shape(Simp *s, Type t, int32_t rank, const int64_t *dims); /* with the default layout */
+
+/* The value of all elements, as a number of a real type; false for others. */
+bool splat_is(const Inst *i, int64_t v);
+bool splat_is_minus_zero(const Inst *i);
+
+#define RULE(id, op, name, summary) Inst *rule_##id(Simp *s, Inst *i);
+#include "passes/algsimp_rules.def"
+#undef RULE
+
+#endif

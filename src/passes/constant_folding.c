@@ -1,0 +1,148 @@
+/* constant_folding - compute what depends on constants alone.
+ *
+ *   %c = s32[2] constant({1, 2})
+ *   %d = s32[2] constant({3, 4})
+ *   ROOT %s = s32[2] add(%c, %d)        =>     ROOT %s = s32[2] constant({4, 6})
+ *
+ * The evaluator computes, so that a folded value has the bits that the evaluator gives. An operand may also be the broadcast of a constant or an iota.
+ * Bounded so that no small text takes long or grows: max=N elements of operands and result a fold (default 65536), a bound for all folds of
+ * a run, and a limit of work inside each (loops of called computations). Broadcasts and iotas stay: they say the same in less.
+ * Never folded: elided constants, random numbers, effects, control edges, loops and branches, what asks for the device or a backend. */
+#include "config.h"
+
+#include "passes/pass.h"
+#include "passes/util.h"
+
+#include "eval/eval.h"
+
+enum { MAX_ELEMENTS = 65536, MAX_TOTAL = 1 << 24, MAX_WORK = 1 << 22 };
+
+typedef struct Folder {
+    Arena  *scratch;
+    Diag   *diag;
+    int64_t max, left; /* elements: a fold, all folds */
+} Folder;
+
+static bool is_foldable(Op op)
+{
+    if (op_has(op, F_ELEMENTWISE))
+        return true;
+    switch (op) {
+    case OP_RESHAPE:
+    case OP_TRANSPOSE:
+    case OP_REVERSE:
+    case OP_SLICE:
+    case OP_PAD:
+    case OP_CONCATENATE:
+    case OP_COPY:
+    case OP_BITCAST_CONVERT:
+    case OP_DYNAMIC_SLICE:
+    case OP_DYNAMIC_UPDATE_SLICE:
+    case OP_GATHER:
+    case OP_SCATTER:
+    case OP_REDUCE:
+    case OP_REDUCE_WINDOW:
+    case OP_MAP:
+    case OP_DOT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool known_array(const Inst *i)
+{
+    return i->op == OP_CONSTANT && shape_is_array(i->shape) && !i->literal->elided;
+}
+
+/* A constant, or what is known without saying each element. */
+static bool is_known(const Inst *i)
+{
+    return known_array(i) || i->op == OP_IOTA || (i->op == OP_BROADCAST && known_array(inst_operand(i, 0)));
+}
+
+/* Elements that folding i touches; -1: it is not to be folded. */
+static int64_t fold_size(const Inst *i)
+{
+    bool    constant = false;
+    int64_t sum = shape_is_array(i->shape) ? shape_count(i->shape) : -1;
+    if (sum < 0)
+        return -1;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Inst *o = inst_operand(i, k);
+        int64_t     n = is_known(o) && !shape_is_dynamic(o->shape) ? shape_count(o->shape) : -1;
+        if (n < 0 || !size_add(sum, n, &sum))
+            return -1;
+        constant |= known_array(o);
+    }
+    return constant ? sum : -1;
+}
+
+/* Two splats give a splat, which broadcast says in one element. */
+static bool is_splat_of_splats(const Inst *i)
+{
+    for (int32_t k = 0; k < i->n_operands; k++)
+        if (inst_operand(i, k)->op != OP_BROADCAST)
+            return false;
+    return true;
+}
+
+static Literal *known_value(Folder *f, const Inst *i, const EvalOptions *o)
+{
+    if (i->op == OP_CONSTANT)
+        return literal_ref(i->literal);
+    Literal *inner = i->n_operands ? literal_ref(inst_operand(i, 0)->literal) : NULL;
+    Literal *v = eval_inst(i, &inner, o, f->diag);
+    literal_unref(inner);
+    return v;
+}
+
+static Literal *compute(Folder *f, const Inst *i)
+{
+    EvalOptions o = {.work_limit = MAX_WORK, .memory_limit = 0, .quiet = true};
+    Literal   **values = ARENA_ARRAY(f->scratch, Literal *, i->n_operands);
+    bool        good = true;
+    for (int32_t k = 0; k < i->n_operands && good; k++) {
+        values[k] = known_value(f, inst_operand(i, k), &o);
+        good = values[k] != NULL;
+    }
+    Literal *v = good ? eval_inst(i, values, &o, f->diag) : NULL;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        literal_unref(values[k]);
+    return v;
+}
+
+static bool fold(Folder *f, Inst *i)
+{
+    if (!is_foldable(i->op) || i->n_operands == 0 || !inst_is_free(i) || is_splat_of_splats(i))
+        return false;
+    int64_t size = fold_size(i);
+    if (size < 0 || size > f->max || size > f->left)
+        return false;
+    f->left -= size;
+    Literal *v = compute(f, i);
+    if (!v)
+        return false;
+    Inst *c = inst_constant(i->comp, i, v, NULL);
+    c->shape = i->shape; /* with its layout */
+    inst_replace(i, c);
+    return true;
+}
+
+bool pass_constant_folding(Module *m, PassCtx *cx)
+{
+    Folder f = {cx->scratch, cx->diag, pass_arg_int(cx, "max", MAX_ELEMENTS), MAX_TOTAL};
+    comps_mark_uses(m);
+    for (Comp *c = m->first; c; c = c->next) {
+        if (c->mark & (COMP_FUSED | COMP_OPAQUE))
+            continue;
+        for (Inst *i = c->first, *next; i; i = next) {
+            next = i->next;
+            if (fold(&f, i)) {
+                inst_delete_dead(i, cx->scratch);
+                cx->rewrites++;
+            }
+        }
+    }
+    return cx->rewrites > 0;
+}

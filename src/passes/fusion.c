@@ -1,0 +1,446 @@
+/* fusion - join elementwise, movement and reduction instructions into kernels.
+ *
+ *   %b = f32[8,16] broadcast(%bias), dimensions={1}
+ *   %s = f32[8,16] add(%x, %b)                              =>   ROOT %t = f32[8,16] fusion(%x, %bias), kind=kLoop
+ *   ROOT %t = f32[8,16] tanh(%s)
+ *
+ * A group is one kernel: a root whose value is stored, and producers computed where they are used. A group asks a producer for elements
+ * through contexts, one for each index map on the way from the root:
+ *
+ *   root ----same index----> add ----same index----> negate        negate and add have the context of the root
+ *          \---transpose---> negate                                and negate one more
+ *
+ * A context counts the elements asked for. Walking from users to producers, a producer is fused into all its users when every user is
+ * in a group and what is computed twice costs less than storing it:
+ *   movement and constants             always
+ *   exp, divide, ... (dear)            when no more elements are asked for than it has
+ *   add, select, ... (cheap)           likewise, or when the memory traffic saved is more than that of reading its operands again
+ * Groups have one root each, so fusing never makes a cycle. A producer that no group has swallowed whole stays, except that groups look
+ * through a stored broadcast to its smaller operand.
+ *
+ * Not fused: what has effects, control edges or several results, contractions, windows, sorting, gather and scatter, updates in place; a
+ * reshape that is stored is a view of its operand and costs nothing, so it does not take producers either; a stored concatenate copies. */
+#include "config.h"
+
+#include "passes/pass.h"
+#include "passes/util.h"
+
+#include <stdlib.h>
+
+#include "support/vec.h"
+
+enum { MAX_CONTEXTS = 8, MAX_SIZE = 128, MAX_OPERANDS = 40, MAX_CONCAT = 4 };
+
+typedef struct Group {
+    Inst   *root;
+    int32_t size, operands; /* instructions taken in; upper bound of the operands */
+} Group;
+
+typedef struct Context {
+    Group *group;
+    double count;
+} Context;
+
+typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_LEAF } Role;
+
+typedef struct Node {
+    Role     role;
+    bool     fused;    /* computed inside the groups of its contexts, else stored */
+    bool     named;    /* its name went to the first copy */
+    int32_t  n_contexts;
+    Context *contexts[MAX_CONTEXTS];
+    int32_t  order;    /* place in the computation */
+    int32_t  seen;     /* number of the group that was there last */
+    Inst    *copy;     /* in that group's body */
+} Node;
+
+typedef struct Fuser {
+    Arena  *scratch;
+    int64_t max_size;
+    VEC(Group *) groups; /* from the end of the computation to its start */
+} Fuser;
+
+static Node *node(const Inst *i)
+{
+    return i->aux;
+}
+
+/* ---- what an instruction can be ---- */
+
+static bool static_array(const Inst *i)
+{
+    return shape_is_array(i->shape) && !shape_is_dynamic(i->shape) && shape_count(i->shape) > 0;
+}
+
+static bool is_scalar_constant(const Inst *i)
+{
+    return i->op == OP_CONSTANT && shape_is_scalar(i->shape) && !i->literal->elided;
+}
+
+static bool plain_pad(const Inst *i)
+{
+    const Padding *p = inst_attr(i, ATTR_PADDING)->value.padding;
+    for (int32_t k = 0; k < p->n; k++)
+        if (p->v[k].lo < 0 || p->v[k].hi < 0 || p->v[k].interior)
+            return false;
+    return true;
+}
+
+/* Choosing an operand at every element is only cheap when neighbours in memory agree. */
+static bool plain_concat(const Inst *i)
+{
+    int64_t dim = inst_ints(i, ATTR_DIMENSIONS).v[0];
+    return i->n_operands <= MAX_CONCAT && i->shape->rank > 1 && dim != layout_dim(i->shape, 0);
+}
+
+static Role move_role(const Inst *i)
+{
+    const Inst *o = inst_operand(i, 0);
+    switch (i->op) {
+    case OP_RESHAPE:
+        return !i->shape->layout && !o->shape->layout ? ROLE_VIEW : ROLE_MOVE;
+    case OP_BROADCAST:
+        return is_scalar_constant(o) ? ROLE_LEAF : ROLE_MOVE;
+    case OP_BITCAST_CONVERT:
+        return shape_same_dims(i->shape, o->shape) ? ROLE_ELEMENTWISE : ROLE_NONE;
+    case OP_COPY:
+        return ROLE_ELEMENTWISE;
+    case OP_TRANSPOSE:
+    case OP_REVERSE:
+    case OP_SLICE:
+    case OP_DYNAMIC_SLICE:
+        return ROLE_MOVE;
+    case OP_PAD:
+        return plain_pad(i) ? ROLE_MOVE : ROLE_NONE;
+    case OP_CONCATENATE:
+        return plain_concat(i) ? ROLE_MOVE : ROLE_NONE;
+    default:
+        return ROLE_NONE;
+    }
+}
+
+static Role role_of(const Inst *i)
+{
+    if (!static_array(i) || !inst_is_free(i))
+        return ROLE_NONE;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        if (!static_array(inst_operand(i, k)))
+            return ROLE_NONE;
+    if (i->op == OP_IOTA || is_scalar_constant(i))
+        return ROLE_LEAF;
+    if (op_has(i->op, F_ELEMENTWISE))
+        return ROLE_ELEMENTWISE;
+    if (op_has(i->op, F_MOVES))
+        return move_role(i);
+    return i->op == OP_REDUCE && i->n_operands == 2 ? ROLE_REDUCE : ROLE_NONE;
+}
+
+/* Costs tens of cycles an element, so it is computed once. */
+static bool is_dear(const Inst *i)
+{
+    switch (i->op) {
+    case OP_DIVIDE:
+    case OP_REMAINDER:
+    case OP_POWER:
+    case OP_ATAN2:
+        return true;
+    case OP_ABS:
+    case OP_SIGN:
+        return type_is_complex(i->shape->type);
+    default:
+        return op_has(i->op, F_ACCURACY);
+    }
+}
+
+/* ---- deciding ---- */
+
+static double count_of(const Inst *i)
+{
+    return (double)shape_count(i->shape);
+}
+
+/* The elements of operand k that u needs when `count` of its own are asked for. */
+static double asked_of_operand(const Inst *u, int32_t k, double count)
+{
+    if (u->op == OP_REDUCE || u->op == OP_CONCATENATE || (u->op == OP_PAD && k == 0))
+        return count * count_of(inst_operand(u, k)) / count_of(u);
+    return count;
+}
+
+static bool takes_operand(const Inst *u, int32_t k)
+{
+    const Node *n = node(u);
+    if (n->role == ROLE_NONE || (n->role == ROLE_VIEW && !n->fused))
+        return false;
+    if (u->op == OP_REDUCE || u->op == OP_DYNAMIC_SLICE)
+        return k == 0;
+    return u->op != OP_CONCATENATE || n->fused;
+}
+
+static bool add_context(Node *n, Context *c)
+{
+    for (int32_t k = 0; k < n->n_contexts; k++)
+        if (n->contexts[k] == c)
+            return true;
+    if (n->n_contexts == MAX_CONTEXTS)
+        return false;
+    n->contexts[n->n_contexts++] = c;
+    return true;
+}
+
+/* The contexts in which u asks for its operand k. */
+static bool add_contexts_through(Fuser *f, Node *n, const Inst *u, int32_t k)
+{
+    const Node *v = node(u);
+    bool        same = v->role == ROLE_ELEMENTWISE && shape_same_dims(u->shape, inst_operand(u, k)->shape);
+    for (int32_t j = 0; j < v->n_contexts; j++) {
+        Context *c = v->contexts[j];
+        if (!same) {
+            Context *through = ARENA_NEW(f->scratch, Context);
+            *through = (Context){c->group, asked_of_operand(u, k, c->count)};
+            c = through;
+        }
+        if (!add_context(n, c))
+            return false;
+    }
+    return true;
+}
+
+static bool collect_contexts(Fuser *f, const Inst *i)
+{
+    Node *n = node(i);
+    for (const Use *u = i->uses; u; u = u->next)
+        if (!takes_operand(u->user, u->index) || !add_contexts_through(f, n, u->user, u->index))
+            return false;
+    return i->n_uses > 0;
+}
+
+static bool has_room(const Fuser *f, const Inst *i)
+{
+    const Node *n = node(i);
+    for (int32_t k = 0; k < n->n_contexts; k++) {
+        const Group *g = n->contexts[k]->group;
+        if (g->size + 1 > f->max_size || g->operands + i->n_operands - 1 > MAX_OPERANDS)
+            return false;
+    }
+    return true;
+}
+
+/* Bytes that computing i reads. A broadcast will be fused, so its operand counts. */
+static double bytes_read(const Inst *i)
+{
+    double sum = 0;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Inst *o = inst_operand(i, k);
+        if (o->op == OP_BROADCAST)
+            o = inst_operand(o, 0);
+        sum += count_of(o) * type_bytes(o->shape->type);
+    }
+    return sum;
+}
+
+/* The largest of several values is subtracted before exp. When a value is computed twice, once contracted to a fused multiply-add and once
+ * not, the difference could be positive; a maximum therefore reads what is stored. */
+static bool feeds_maximum(const Node *n)
+{
+    for (int32_t k = 0; k < n->n_contexts; k++) {
+        const Inst *r = n->contexts[k]->group->root;
+        if (r->op != OP_REDUCE)
+            continue;
+        Op op = comp_binary_op(inst_callee(r, 0));
+        if (op != OP_ADD && op != OP_MULTIPLY)
+            return true;
+    }
+    return false;
+}
+
+static bool pays(const Inst *i)
+{
+    const Node *n = node(i);
+    double      own = count_of(i), asked = 0;
+    for (int32_t k = 0; k < n->n_contexts; k++)
+        asked += n->contexts[k]->count;
+    if (n->role == ROLE_MOVE || n->role == ROLE_VIEW || asked <= own)
+        return true;
+    if (is_dear(i))
+        return false;
+    if (own == 1)
+        return true; /* the C compiler computes it before the loop */
+    double again = asked / own - 1;
+    return again <= 2 && !feeds_maximum(n) && again * bytes_read(i) <= (2 + again) * own * type_bytes(i->shape->type);
+}
+
+static void enter_groups(Inst *i)
+{
+    Node *n = node(i);
+    n->fused = true;
+    for (int32_t k = 0; k < n->n_contexts; k++) {
+        Group *g = n->contexts[k]->group;
+        bool   again = false;
+        for (int32_t j = 0; j < k && !again; j++)
+            again = n->contexts[j]->group == g;
+        if (!again) {
+            g->size++;
+            g->operands += i->n_operands - 1;
+        }
+    }
+}
+
+static void start_group(Fuser *f, Inst *i)
+{
+    Node    *n = node(i);
+    Group   *g = ARENA_NEW(f->scratch, Group);
+    Context *c = ARENA_NEW(f->scratch, Context);
+    *g = (Group){i, 1, i->n_operands};
+    *c = (Context){g, count_of(i)};
+    n->contexts[0] = c; /* instead of what was collected for a fused one */
+    n->n_contexts = 1;
+    vec_push(f->scratch, &f->groups, g);
+}
+
+static void decide(Fuser *f, Inst *i)
+{
+    Node *n = node(i);
+    if (n->role == ROLE_NONE || n->role == ROLE_LEAF)
+        return;
+    bool producer = n->role != ROLE_REDUCE && i != i->comp->root;
+    if (producer && collect_contexts(f, i) && has_room(f, i) && pays(i))
+        enter_groups(i);
+    else if (n->role != ROLE_VIEW && i->op != OP_CONCATENATE)
+        start_group(f, i);
+    else
+        n->n_contexts = 0;
+}
+
+/* ---- building ---- */
+
+typedef struct Body {
+    VEC(Inst *) members, operands;
+    Comp   *comp;
+    int32_t number;
+} Body;
+
+static bool goes_inside(const Inst *i)
+{
+    const Node *n = node(i);
+    if (n->fused || n->role == ROLE_LEAF)
+        return true;
+    return i->op == OP_BROADCAST && n->role == ROLE_MOVE && shape_count(inst_operand(i, 0)->shape) < shape_count(i->shape);
+}
+
+static int by_order(const void *a, const void *b)
+{
+    int32_t x = node(*(Inst *const *)a)->order, y = node(*(Inst *const *)b)->order;
+    return (x > y) - (x < y);
+}
+
+/* The root and what goes inside, in the order of the computation. */
+static void collect_members(Fuser *f, Body *b, Inst *root)
+{
+    vec_push(f->scratch, &b->members, root);
+    node(root)->seen = b->number;
+    for (int32_t at = 0; at < b->members.n; at++) {
+        Inst *i = b->members.v[at];
+        for (int32_t k = 0; k < i->n_operands; k++) {
+            Inst *o = inst_operand(i, k);
+            if (node(o)->seen != b->number && goes_inside(o)) {
+                node(o)->seen = b->number;
+                vec_push(f->scratch, &b->members, o);
+            }
+        }
+    }
+    qsort(b->members.v, (size_t)b->members.n, sizeof *b->members.v, by_order);
+}
+
+static void add_parameter(Fuser *f, Body *b, Inst *o)
+{
+    Module *m = b->comp->module;
+    Node   *n = node(o);
+    char    name[32];
+    snprintf(name, sizeof name, "param_%d", b->operands.n);
+    n->seen = b->number;
+    n->copy = inst_parameter(b->comp, NULL, b->operands.n, o->shape, inst_unique_name(m, name));
+    vec_push(f->scratch, &b->operands, o);
+}
+
+/* A fused instruction hands its name to its first copy; it goes itself. */
+static void hand_on_name(Inst *i, Inst *copy)
+{
+    Node *n = node(i);
+    if (!n->fused || n->named)
+        return;
+    const char *made = copy->name;
+    copy->name = i->name;
+    i->name = made;
+    n->named = true;
+}
+
+static Comp *build_body(Fuser *f, Body *b, Inst *root)
+{
+    Module *m = root->comp->module;
+    b->comp = comp_new(m, comp_unique_name(m, "fused_computation"));
+    comp_move_before(b->comp, root->comp);
+    for (int32_t at = 0; at < b->members.n; at++)
+        for (int32_t k = 0; k < b->members.v[at]->n_operands; k++) {
+            Inst *o = inst_operand(b->members.v[at], k);
+            if (node(o)->seen != b->number)
+                add_parameter(f, b, o);
+        }
+    for (int32_t at = 0; at < b->members.n; at++) {
+        Inst  *i = b->members.v[at];
+        Inst **operands = ARENA_ARRAY(f->scratch, Inst *, i->n_operands);
+        for (int32_t k = 0; k < i->n_operands; k++)
+            operands[k] = node(inst_operand(i, k))->copy;
+        Inst *copy = inst_clone_into(b->comp, NULL, i, i->n_operands, operands);
+        hand_on_name(i, copy);
+        node(i)->copy = copy;
+    }
+    b->comp->root = node(root)->copy;
+    return b->comp;
+}
+
+static bool build_fusion(Fuser *f, Inst *root, int32_t number)
+{
+    Body b = {.number = number};
+    collect_members(f, &b, root);
+    if (b.members.n < 2)
+        return false;
+    Comp *body = build_body(f, &b, root);
+    Inst *fusion = inst_new(root->comp, root, OP_FUSION, root->shape, b.operands.n, b.operands.v, NULL);
+    inst_set_word(fusion, ATTR_FUSION_KIND, root->op == OP_REDUCE ? FUSION_INPUT : FUSION_LOOP);
+    inst_set_callees(fusion, 1, &body);
+    fusion->aux = ARENA_NEW(f->scratch, Node); /* to later groups an operand like any other */
+    node(fusion)->order = node(root)->order;
+    inst_replace(root, fusion);
+    return true;
+}
+
+static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size)
+{
+    Fuser   f = {.scratch = cx->scratch, .max_size = max_size};
+    int32_t order = 0;
+    for (Inst *i = c->first; i; i = i->next) {
+        Node *n = ARENA_NEW(f.scratch, Node);
+        n->role = role_of(i);
+        n->order = order++;
+        i->aux = n;
+    }
+    for (Inst *i = c->last; i; i = i->prev)
+        decide(&f, i);
+    int64_t built = 0;
+    for (int32_t k = f.groups.n; k-- > 0;)
+        built += build_fusion(&f, f.groups.v[k]->root, k + 1);
+    if (built)
+        comp_sweep_dead(c);
+    return built;
+}
+
+bool pass_fusion(Module *m, PassCtx *cx)
+{
+    int64_t max_size = pass_arg_int(cx, "max", MAX_SIZE);
+    comps_mark_uses(m);
+    for (Comp *c = m->last; c; c = c->prev)
+        if (c->mark == COMP_FLOW)
+            cx->rewrites += fuse_comp(c, cx, max_size);
+    return cx->rewrites > 0;
+}
