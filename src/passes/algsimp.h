@@ -28,6 +28,12 @@ const Shape *simp_shape(Simp *s, Type t, int32_t rank, const int64_t *dims); /* 
 bool splat_is(const Inst *i, int64_t v);
 bool splat_is_minus_zero(const Inst *i);
 
+/* A broadcast that does not also widen the element type, as XLA allows. */
+static inline bool is_broadcast(const Inst *i)
+{
+    return i->op == OP_BROADCAST && inst_operand(i, 0)->shape->type == i->shape->type;
+}
+
 #define RULE(id, op, name, summary) Inst *rule_##id(Simp *s, Inst *i);
 #include "passes/algsimp_rules.def"
 #undef RULE

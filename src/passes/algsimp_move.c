@@ -140,7 +140,7 @@ static int run_origin(const Spread *b, const Shape *from, const Run *r)
 Inst *rule_reshape_broadcast(Simp *s, Inst *i)
 {
     Inst *inner = inst_operand(i, 0);
-    if (inner->op != OP_BROADCAST || !is_increasing(dimensions(inner)) || shape_count(i->shape) <= 0)
+    if (!is_broadcast(inner) || !is_increasing(dimensions(inner)) || shape_count(i->shape) <= 0)
         return NULL;
     Spread  b = {inst_operand(inner, 0), dimensions(inner)};
     Ints    sizes = scratch_ints(s, i->shape->rank), dims = scratch_ints(s, i->shape->rank);
@@ -203,7 +203,7 @@ Inst *rule_transpose_unit(Simp *s, Inst *i)
 Inst *rule_transpose_broadcast(Simp *s, Inst *i)
 {
     Inst *inner = inst_operand(i, 0);
-    if (inner->op != OP_BROADCAST)
+    if (!is_broadcast(inner))
         return NULL;
     Ints perm = dimensions(i), from = dimensions(inner), dims = scratch_ints(s, from.n);
     for (int32_t k = 0; k < from.n; k++)
@@ -223,7 +223,7 @@ Inst *rule_broadcast_noop(Simp *s, Inst *i)
 Inst *rule_broadcast_reshape(Simp *s, Inst *i)
 {
     Inst *x = inst_operand(i, 0);
-    if (!is_increasing(dimensions(i)) || shape_count(x->shape) != shape_count(i->shape) || x->shape->type != i->shape->type)
+    if (!is_increasing(dimensions(i)) || shape_count(x->shape) != shape_count(i->shape) || !is_broadcast(i))
         return NULL;
     return i->shape->rank > x->shape->rank ? simp_reshape(s, i->shape, x) : NULL;
 }
@@ -231,7 +231,7 @@ Inst *rule_broadcast_reshape(Simp *s, Inst *i)
 Inst *rule_broadcast_broadcast(Simp *s, Inst *i)
 {
     Inst *inner = inst_operand(i, 0);
-    if (inner->op != OP_BROADCAST)
+    if (!is_broadcast(inner) || !is_broadcast(i))
         return NULL;
     Ints outer = dimensions(i), first = dimensions(inner), dims = scratch_ints(s, first.n);
     for (int32_t k = 0; k < first.n; k++)
@@ -245,7 +245,7 @@ Inst *rule_broadcast_unit(Simp *s, Inst *i)
     Inst   *x = inst_operand(i, 0);
     Ints    from = dimensions(i), dims = scratch_ints(s, from.n), sizes = scratch_ints(s, from.n);
     int32_t n = 0;
-    if (shape_count(x->shape) <= 0)
+    if (shape_count(x->shape) <= 0 || !is_broadcast(i))
         return NULL;
     for (int32_t k = 0; k < from.n; k++)
         if (x->shape->dims[k] != 1) {
@@ -300,7 +300,7 @@ Inst *rule_slice_slice(Simp *s, Inst *i)
 Inst *rule_slice_broadcast(Simp *s, Inst *i)
 {
     Inst *inner = inst_operand(i, 0);
-    if (inner->op != OP_BROADCAST)
+    if (!is_broadcast(inner))
         return NULL;
     Inst       *x = inst_operand(inner, 0);
     Ints        dims = dimensions(inner), sizes = scratch_ints(s, dims.n);

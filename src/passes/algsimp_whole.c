@@ -25,7 +25,7 @@ static const Inst *common_broadcast(const Inst *i)
     const Inst *first = NULL;
     for (int32_t k = 0; k < i->n_operands; k++) {
         const Inst *o = inst_operand(i, k);
-        if (o->op != OP_BROADCAST || !shape_same_dims(o->shape, i->shape))
+        if (!is_broadcast(o) || !shape_same_dims(o->shape, i->shape))
             return NULL;
         if (inst_operand(o, 0)->shape->rank == 0)
             continue;
@@ -95,7 +95,7 @@ Inst *rule_reduce_unit(Simp *s, Inst *i)
         return NULL;
     Op op = comp_binary_op(inst_callee(i, 0));
     Inst *x = inst_operand(i, 0), *c = inst_operand(i, 1);
-    if (op == OP_COUNT || op_has(op, F_INFERS) == false || op == OP_COMPARE || x->shape->type != i->shape->type || !op_has(op, F_COMMUTES))
+    if (op == OP_COUNT || !op_has(op, F_COMMUTES) || x->shape->type != i->shape->type)
         return NULL;
     Inst *operands[] = {simp_reshape(s, i->shape, x), i->shape->rank ? simp_broadcast(s, i->shape, c, (Ints){NULL, 0}) : c};
     return simp_new(s, op, i->shape, 2, operands);
