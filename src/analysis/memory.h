@@ -1,0 +1,19 @@
+/* When two shapes, or an instruction and its operand, are the same bytes in the same order: what needs no work at run time. */
+#ifndef ANALYSIS_MEMORY_H
+#define ANALYSIS_MEMORY_H
+
+#include "ir/inst.h"
+
+/* Arrays of one element type whose elements lie in memory in the same order. The sizes may differ (a reshape, a bitcast) as long as
+ * both are row-major; for equal sizes the order of dimensions of size 1 does not matter. */
+bool shape_same_memory(const Shape *a, const Shape *b);
+
+/* Instructions whose value is that of an operand, leaf by leaf: opt-barrier, domain, add-dependency, copy, copy-done, ... and calls of
+ * the markers of reference operations 19.1. Only what one device does: a collective with one participant is one of them. Returns
+ * the number of the operand, or -1. Shapes and layouts may still differ. */
+int32_t inst_forwards(const Inst *i);
+
+/* The leaf count of everything before element k of a tuple shape, tokens counted. */
+int32_t tuple_leaf_start(const Shape *s, int64_t k);
+
+#endif

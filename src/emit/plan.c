@@ -1,0 +1,230 @@
+/* The planner's frame: a module comes in, the Program leaves. Arguments and results are the leaves of the ENTRY parameters and of its
+ * root in the layouts of entry_computation_layout. */
+#include "emit/plan.h"
+
+#include <string.h>
+
+static int32_t array_leaves(const Shape *s)
+{
+    return shape_leaf_count(s, false);
+}
+
+/* "p", or "p.0.1" for a leaf of a tuple, written into names[] for every array leaf of s. */
+static void leaf_names(Arena *a, const Shape *s, const char *name, const char **names, int32_t *n)
+{
+    if (shape_is_tuple(s))
+        for (int32_t k = 0; k < s->n_elems; k++)
+            leaf_names(a, s->elems[k], arena_printf(a, "%s.%d", name, k), names, n);
+    else if (type_bytes(s->type))
+        names[(*n)++] = name;
+}
+
+/* ---- arguments and results ---- */
+
+static Value **entry_params(Plan *p, Slot **args)
+{
+    const Comp *c = p->module->entry;
+    Value     **v = ARENA_ARRAY(p->work, Value *, c->n_params);
+    int32_t     n = 0, names = 0;
+    const char **name = ARENA_ARRAY(p->arena, const char *, p->program->n_args);
+    for (int32_t k = 0; k < c->n_params; k++) {
+        const Inst   *i = comp_param(c, k);
+        int32_t       leaves;
+        const Shape **shapes = leaf_shapes(p, p->module->entry_params->v[k], &leaves);
+        leaf_names(p->arena, i->shape, i->name, name, &names);
+        v[k] = value_new(p, leaves);
+        for (int32_t e = 0; e < leaves; e++) {
+            v[k]->v[e] = (Leaf){ NULL, shapes[e] };
+            if (!type_bytes(shapes[e]->type))
+                continue;
+            Slot *s = v[k]->v[e].slot = args[n] = slot_new(p, BUFFER_ARG, shapes[e], i);
+            s->buffer.index = n;
+            p->program->args[n] = (ProgramLeaf){ name[n], shapes[e], s->buffer.bytes, -1 };
+            n++;
+        }
+    }
+    return v;
+}
+
+static Slot **entry_results(Plan *p)
+{
+    int32_t       leaves, n = 0;
+    const Shape **shapes = leaf_shapes(p, p->module->entry_result, &leaves);
+    Slot        **v = ARENA_ARRAY(p->work, Slot *, p->program->n_results);
+    for (int32_t e = 0; e < leaves; e++) {
+        if (!type_bytes(shapes[e]->type))
+            continue;
+        v[n] = slot_new(p, BUFFER_RESULT, shapes[e], p->module->entry->root);
+        v[n]->buffer.index = n;
+        p->program->results[n] = (ProgramLeaf){ arena_printf(p->arena, "out%d", n), shapes[e], v[n]->buffer.bytes, -1 };
+        n++;
+    }
+    return v;
+}
+
+/* The flattened array number of the leaf at index of s, from `first` on, or -1. */
+static int32_t leaf_at(const Shape *s, Ints index, int32_t first)
+{
+    for (int32_t k = 0; k < index.n; k++) {
+        if (!shape_is_tuple(s) || index.v[k] < 0 || index.v[k] >= s->n_elems)
+            return -1;
+        for (int64_t e = 0; e < index.v[k]; e++)
+            first += array_leaves(s->elems[e]);
+        s = s->elems[index.v[k]];
+    }
+    return shape_is_tuple(s) || !type_bytes(s->type) ? -1 : first;
+}
+
+/* input_output_alias: which result may be the memory of which argument. A pair that cannot be (other sizes, given twice) is ignored:
+ * the argument is then only read. */
+static void donations(Plan *p, Slot *const *args, Slot *const *results)
+{
+    const Module *m = p->module;
+    for (int32_t k = 0; k < m->n_aliases; k++) {
+        const InputAlias *x = &m->aliases[k];
+        int32_t           first = 0;
+        if (x->param < 0 || x->param >= m->entry->n_params)
+            continue;
+        for (int64_t e = 0; e < x->param; e++)
+            first += array_leaves(m->entry_params->v[e]);
+        int32_t arg = leaf_at(m->entry_params->v[x->param], x->index, first), result = leaf_at(m->entry_result, x->output, 0);
+        if (arg < 0 || result < 0 || args[arg]->donee || results[result]->donee ||
+            args[arg]->buffer.bytes != results[result]->buffer.bytes)
+            continue;
+        args[arg]->donee = results[result];
+        results[result]->donee = args[arg];
+        p->program->args[arg].alias = result;
+        p->program->results[result].alias = arg;
+    }
+}
+
+static void write_results(Plan *p, StepList *body, const Value *root, Slot *const *results)
+{
+    int32_t n = 0;
+    Slot  **from = ARENA_ARRAY(p->work, Slot *, p->program->n_results);
+    for (int32_t k = 0; k < root->n; k++)
+        if (root->v[k].slot) {
+            from[n] = leaf_as(p, body, root->v[k], results[n]->buffer.shape, p->module->entry->root).slot;
+            n++;
+        }
+    parallel_copy(p, body, n, results, from, p->module->entry->root);
+}
+
+/* ---- the finished tree ---- */
+
+typedef struct Finish {
+    Plan *p;
+    VEC(const Buffer *) buffers;
+    VEC(Constant) constants;
+} Finish;
+
+static void number_constant(Finish *f, Slot *s)
+{
+    Plan *p = f->p;
+    s->buffer.index = f->constants.n;
+    if (literal_has_elided(s->literal)) {
+        plan_fail(p, s->inst, "the values of this constant were left out of the text ({...})");
+        diag_note(p->diag, LOC_NONE, "--fill-elided=SEED|zeros makes values up, --constants=F.npz brings them");
+    }
+    Constant c = { names_take(&p->names, "c_", s->inst->name), s->buffer.shape, s->literal, s->buffer.bytes, s->inst };
+    vec_push(p->arena, &f->constants, c);
+}
+
+static const Buffer *finish_buffer(Finish *f, Slot *s)
+{
+    if (!s)
+        return NULL;
+    s = slot_root(s);
+    if (s->final)
+        return s->final;
+    if (s->buffer.kind == BUFFER_CONST)
+        number_constant(f, s);
+    if (s->buffer.kind == BUFFER_SCRATCH)
+        s->buffer.name = names_take(&f->p->names, "v_", s->inst->name);
+    s->final = arena_copy(f->p->arena, &s->buffer, sizeof s->buffer);
+    if (s->buffer.kind == BUFFER_SCRATCH)
+        vec_push(f->p->arena, &f->buffers, s->final);
+    return s->final;
+}
+
+static Block finish_block(Finish *f, const StepList *list)
+{
+    Block b = { 0, ARENA_ARRAY(f->p->arena, Step *, list->n) };
+    for (int32_t k = 0; k < list->n; k++) {
+        PlanStep *s = list->v[k];
+        if (s->dropped)
+            continue;
+        f->p->program->n_kernels += s->step.kind == STEP_KERNEL;
+        f->p->program->n_copies += s->step.kind == STEP_COPY;
+        s->step.buffers = ARENA_ARRAY(f->p->arena, const Buffer *, s->step.n_buffers);
+        for (int32_t e = 0; e < s->step.n_buffers; e++)
+            s->step.buffers[e] = finish_buffer(f, s->slots[e]);
+        s->step.condition = finish_block(f, &s->condition);
+        s->step.blocks = ARENA_ARRAY(f->p->arena, Block, s->step.n_blocks);
+        for (int32_t e = 0; e < s->step.n_blocks; e++)
+            s->step.blocks[e] = finish_block(f, &s->blocks[e]);
+        b.v[b.n++] = &s->step;
+    }
+    return b;
+}
+
+static void finish(Plan *p, const StepList *body)
+{
+    Finish f = { .p = p };
+    p->program->body = finish_block(&f, body);
+    p->program->n_functions = p->functions.n;
+    p->program->functions = p->functions.v;
+    p->program->n_constants = f.constants.n;
+    p->program->constants = f.constants.v;
+    p->program->n_buffers = f.buffers.n;
+    p->program->buffers = f.buffers.v;
+}
+
+static void name_program(Plan *p, const char *name)
+{
+    static const char *const parts[] = { "run", "scratch_bytes", "weights", "args", "results", "env", "info" };
+    p->program->name = name;
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        names_reserve(&p->names, arena_printf(p->work, "%s_%s", name, parts[k]));
+}
+
+static void plan_module(Plan *p)
+{
+    Program      *g = p->program;
+    const Module *m = p->module;
+    StepList      body = { 0 };
+    for (int32_t k = 0; k < m->entry->n_params; k++)
+        g->n_args += array_leaves(comp_param(m->entry, k)->shape);
+    g->n_results = array_leaves(m->entry->root->shape);
+    g->args = ARENA_ARRAY(p->arena, ProgramLeaf, g->n_args);
+    g->results = ARENA_ARRAY(p->arena, ProgramLeaf, g->n_results);
+
+    Slot  **args = ARENA_ARRAY(p->work, Slot *, g->n_args);
+    Value **params = entry_params(p, args);
+    Value  *root = plan_comp(p, &body, m->entry, params, NULL);
+    if (p->bad)
+        return;
+    Slot **results = entry_results(p);
+    donations(p, args, results);
+    write_results(p, &body, root, results);
+    plan_liveness(p, &body);
+    plan_share(p);
+    plan_offsets(p);
+    finish(p, &body);
+}
+
+Program *program_plan(Arena *a, const Module *m, const char *name, Diag *d)
+{
+    Plan p = { .arena = a, .work = arena_new(), .module = m, .diag = d, .program = ARENA_NEW(a, Program) };
+    p.names = names_new(a);
+    p.values = map_new(p.work);
+    p.kernels = map_new(p.work);
+    p.shared = map_new(p.work);
+    p.constants = map_new(p.work);
+    p.reported = map_new(p.work);
+    p.program->module = m;
+    name_program(&p, name ? name : c_identifier(a, m->name));
+    plan_module(&p);
+    arena_free(p.work);
+    return p.bad ? NULL : p.program;
+}

@@ -1,0 +1,347 @@
+/* Instructions to steps. Comes in: a computation and the values of its parameters; leaves: its steps at the end of a list, and the value of
+ * its root. Tuples are structure only, a value is the list of its leaves; calls are walked in place. Every result gets a slot of
+ * its own here: what may share memory is found later, from where the slots are live. */
+#include "emit/plan.h"
+
+#include <string.h>
+
+#include "analysis/memory.h"
+#include "analysis/schedule.h"
+
+#define DEEPEST 200
+#define MOST_WALKED (INT64_C(1) << 22)
+
+void plan_fail(Plan *p, const Inst *i, const char *fmt, ...)
+{
+    va_list ap;
+    p->bad = true;
+    if (map_has(&p->reported, i) || diag_full(p->diag))
+        return;
+    map_put(&p->reported, i, p);
+    va_start(ap, fmt);
+    inst_error(p->diag, i, "%s: %s", op_name(i->op), arena_vprintf(p->work, fmt, ap));
+    va_end(ap);
+}
+
+/* ---- slots and leaves ---- */
+
+Slot *slot_new(Plan *p, BufferKind kind, const Shape *shape, const Inst *i)
+{
+    Slot *s = ARENA_NEW(p->work, Slot);
+    s->buffer = (Buffer){ .kind = kind, .index = -1, .shape = shape, .bytes = shape_bytes(shape) };
+    if (s->buffer.bytes < 0) {
+        plan_fail(p, i, "the size of %s does not fit in 63 bits", shape_text(p->work, shape));
+        s->buffer.bytes = 0;
+    }
+    s->inst = i;
+    s->id = p->slots.n;
+    s->first_def = -1;
+    s->copy = s->live_at = -1;
+    vec_push(p->work, &p->slots, s);
+    return s;
+}
+
+Slot *slot_constant(Plan *p, const Literal *l, const Shape *shape, const Inst *i)
+{
+    uint64_t h = literal_hash(l);
+    Slot    *first = map_get_u64(&p->constants, h);
+    for (Slot *s = first; s; s = s->next)
+        if (literal_equal(s->literal, l) && shape_same_memory(s->buffer.shape, shape))
+            return s;
+    Slot *s = slot_new(p, BUFFER_CONST, shape, i);
+    s->literal = l;
+    s->next = first;
+    map_put_u64(&p->constants, h, s);
+    return s;
+}
+
+static void push_leaf_shapes(const Shape *s, const Shape **v, int32_t *n)
+{
+    if (shape_is_tuple(s))
+        for (int32_t k = 0; k < s->n_elems; k++)
+            push_leaf_shapes(s->elems[k], v, n);
+    else
+        v[(*n)++] = s;
+}
+
+const Shape **leaf_shapes(Plan *p, const Shape *s, int32_t *n)
+{
+    const Shape **v = ARENA_ARRAY(p->work, const Shape *, shape_leaf_count(s, true));
+    *n = 0;
+    push_leaf_shapes(s, v, n);
+    return v;
+}
+
+/* ---- values ---- */
+
+Value *value_new(Plan *p, int32_t n)
+{
+    Value *x = ARENA_NEW(p->work, Value);
+    x->n = n;
+    x->v = ARENA_ARRAY(p->work, Leaf, n);
+    return x;
+}
+
+Value *value_fresh(Plan *p, const Shape *s, const Inst *i)
+{
+    int32_t       n;
+    const Shape **shapes = leaf_shapes(p, s, &n);
+    Value        *x = value_new(p, n);
+    for (int32_t k = 0; k < n; k++)
+        x->v[k] = (Leaf){ type_bytes(shapes[k]->type) ? slot_new(p, BUFFER_SCRATCH, shapes[k], i) : NULL, shapes[k] };
+    return x;
+}
+
+Value *value_of(Plan *p, const Inst *i)
+{
+    Value *x = map_get(&p->values, i);
+    if (!x)
+        die("no value for %s", i->name);
+    return x;
+}
+
+static Value *operand(Plan *p, const Inst *i, int32_t k)
+{
+    return value_of(p, i->operands[k].def);
+}
+
+static Value *tuple_value(Plan *p, const Inst *i)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        n += operand(p, i, k)->n;
+    Value *x = value_new(p, n);
+    n = 0;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Value *e = operand(p, i, k);
+        memcpy(x->v + n, e->v, (size_t)e->n * sizeof *e->v);
+        n += e->n;
+    }
+    return x;
+}
+
+/* Element k of a value of shape s. The leaves are not copied. */
+static Value *value_element(Plan *p, Value *whole, const Shape *s, int64_t k)
+{
+    Value *x = ARENA_NEW(p->work, Value);
+    if (!whole->starts) {
+        whole->starts = ARENA_ARRAY(p->work, int32_t, s->n_elems + 1);
+        for (int32_t e = 0; e < s->n_elems; e++)
+            whole->starts[e + 1] = whole->starts[e] + shape_leaf_count(s->elems[e], true);
+    }
+    x->v = whole->v + whole->starts[k];
+    x->n = whole->starts[k + 1] - whole->starts[k];
+    return x;
+}
+
+static void constant_leaves(Plan *p, const Inst *i, const Literal *l, const Shape *s, Value *x)
+{
+    if (shape_is_tuple(s))
+        for (int32_t k = 0; k < s->n_elems; k++)
+            constant_leaves(p, i, l->elems[k], s->elems[k], x);
+    else
+        x->v[x->n++] = (Leaf){ type_bytes(s->type) ? slot_constant(p, l, s, i) : NULL, s };
+}
+
+static Value *constant_value(Plan *p, const Inst *i)
+{
+    Value *x = value_new(p, shape_leaf_count(i->shape, true));
+    x->n = 0;
+    constant_leaves(p, i, i->literal, i->shape, x);
+    return x;
+}
+
+/* ---- steps ---- */
+
+PlanStep *step_new(Plan *p, StepList *out, StepKind kind, const Inst *i, int32_t n_slots)
+{
+    PlanStep *s = ARENA_NEW(p->arena, PlanStep);
+    s->step.kind = kind;
+    s->step.inst = i;
+    s->step.n_buffers = n_slots;
+    s->slots = ARENA_ARRAY(p->arena, Slot *, n_slots);
+    s->depth = p->loops;
+    vec_push(p->work, out, s);
+    return s;
+}
+
+PlanStep *step_copy(Plan *p, StepList *out, Slot *to, Slot *from, const Inst *i)
+{
+    PlanStep *s = step_new(p, out, STEP_COPY, i, 2);
+    s->step.n_operands = 1;
+    s->slots[0] = from;
+    s->slots[1] = to;
+    return s;
+}
+
+/* What lowering an instruction gave. */
+typedef struct Lowered {
+    Kernel         *kernel; /* NULL: it was refused and reported */
+    int32_t         function;
+    struct Lowered *next;   /* functions with the same hash */
+} Lowered;
+
+static int32_t function_of(Plan *p, Kernel *k, const Inst *i)
+{
+    uint64_t h = kernel_hash(k);
+    Lowered *first = map_get_u64(&p->shared, h);
+    for (Lowered *l = first; l; l = l->next)
+        if (kernel_equal(l->kernel, k))
+            return l->function;
+    Lowered *l = ARENA_NEW(p->work, Lowered);
+    *l = (Lowered){ k, p->functions.n, first };
+    map_put_u64(&p->shared, h, l);
+    Function f = { names_take(&p->names, "", i->name), k, i };
+    vec_push(p->arena, &p->functions, f);
+    return l->function;
+}
+
+static const Lowered *lower(Plan *p, const Inst *i)
+{
+    Lowered *l = map_get(&p->kernels, i);
+    if (l)
+        return l;
+    l = ARENA_NEW(p->work, Lowered);
+    map_put(&p->kernels, i, l);
+    l->kernel = kernel_lower(p->arena, i, p->diag);
+    if (l->kernel)
+        l->function = function_of(p, l->kernel, i);
+    else
+        p->bad = true;
+    return l;
+}
+
+/* A call of i's kernel: operand leaves, result leaves, working memory. */
+static void kernel_step(Plan *p, StepList *out, const Inst *i, const Value *in, const Value *result)
+{
+    const Lowered *l = lower(p, i);
+    if (!l->kernel)
+        return;
+    int64_t   temp = kernel_temp_bytes(l->kernel);
+    PlanStep *s = step_new(p, out, STEP_KERNEL, i, in->n + result->n + (temp > 0));
+    int32_t   n = 0;
+    s->step.kernel = l->kernel;
+    s->step.function = l->function;
+    for (int32_t k = 0; k < in->n; k++)
+        if (in->v[k].slot)
+            s->slots[n++] = in->v[k].slot;
+    s->step.n_operands = n;
+    for (int32_t k = 0; k < result->n; k++)
+        if (result->v[k].slot)
+            s->slots[n++] = result->v[k].slot;
+    s->n_results = n - s->step.n_operands;
+    if (temp > 0)
+        s->slots[n++] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &temp), i);
+    s->step.n_buffers = n;
+    for (int32_t k = 0; k < n; k++)
+        if (!kernel_uses_param(l->kernel, k))
+            s->slots[k] = NULL;
+}
+
+Leaf leaf_as(Plan *p, StepList *out, Leaf x, const Shape *want, const Inst *why)
+{
+    if (!x.slot || shape_same_memory(x.shape, want))
+        return (Leaf){ x.slot, want };
+    if (!p->helper) {
+        p->helper = module_new();
+        arena_defer(p->arena, (void (*)(void *))module_free, p->helper);
+    }
+    Comp *c = comp_new(p->helper, comp_unique_name(p->helper, "order"));
+    Inst *param = inst_parameter(c, NULL, 0, shape_copy(p->helper->arena, x.shape), why->name);
+    Inst *copy = inst_new(c, NULL, OP_COPY, shape_copy(p->helper->arena, want), 1, &param, arena_printf(p->work, "%s.order", why->name));
+    copy->meta = why->meta;
+    copy->loc = why->loc;
+    Value in = { .n = 1, .v = &x }, *result = value_fresh(p, copy->shape, copy);
+    kernel_step(p, out, copy, &in, result);
+    return result->v[0];
+}
+
+/* An instruction with a kernel of its own. Operands are handed over in the order in memory that its operands' shapes say. */
+static Value *kernel_value(Plan *p, StepList *out, const Inst *i)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        n += operand(p, i, k)->n;
+    Value *in = value_new(p, n), *result = value_fresh(p, i->shape, i);
+    in->n = 0;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Value  *x = operand(p, i, k);
+        const Shape **want = leaf_shapes(p, i->operands[k].def->shape, &n);
+        for (int32_t e = 0; e < n; e++)
+            in->v[in->n++] = leaf_as(p, out, x->v[e], want[e], i);
+    }
+    kernel_step(p, out, i, in, result);
+    return result;
+}
+
+/* The value of operand k under i's own shape: no work unless the text changes the order in memory. */
+static Value *forwarded_value(Plan *p, StepList *out, const Inst *i, int32_t k)
+{
+    const Inst   *from = i->operands[k].def;
+    const Value  *x = operand(p, i, k);
+    int32_t       n, m;
+    const Shape **had = leaf_shapes(p, from->shape, &n), **has = leaf_shapes(p, i->shape, &m);
+    if (n != m) {
+        plan_fail(p, i, "the result %s is not of the operand's structure %s", shape_text(p->work, i->shape), shape_text(p->work, from->shape));
+        return value_fresh(p, i->shape, i);
+    }
+    Value *y = value_new(p, n);
+    for (int32_t e = 0; e < n; e++) {
+        if (x->v[e].slot && (had[e]->type != has[e]->type || shape_count(had[e]) != shape_count(has[e])))
+            plan_fail(p, i, "%s and %s are not the same array on one device", shape_text(p->work, had[e]), shape_text(p->work, has[e]));
+        y->v[e] = leaf_as(p, out, x->v[e], shape_same_dims(had[e], has[e]) ? x->v[e].shape : had[e], i);
+        if (!shape_same_dims(had[e], has[e]))
+            y->v[e].shape = has[e];
+    }
+    return y;
+}
+
+static bool is_array_copy(const Inst *i)
+{
+    return i->op == OP_COPY && shape_is_array(i->shape) && !shape_same_memory(i->shape, i->operands[0].def->shape);
+}
+
+static Value *inst_value(Plan *p, StepList *out, const Inst *i)
+{
+    int32_t k = is_array_copy(i) ? -1 : inst_forwards(i);
+    if (k >= 0)
+        return forwarded_value(p, out, i, k);
+    switch (i->op) {
+    case OP_CONSTANT:
+        return constant_value(p, i);
+    case OP_TUPLE:
+        return tuple_value(p, i);
+    case OP_GET_TUPLE_ELEMENT:
+        return value_element(p, operand(p, i, 0), i->operands[0].def->shape, inst_int(i, ATTR_INDEX, 0));
+    case OP_AFTER_ALL:
+        return value_fresh(p, i->shape, i);
+    case OP_CALL:
+        return plan_call(p, out, i, inst_callee(i, 0));
+    case OP_WHILE:
+        return plan_while(p, out, i);
+    case OP_CONDITIONAL:
+        return plan_conditional(p, out, i);
+    default:
+        return kernel_value(p, out, i);
+    }
+}
+
+Value *plan_comp(Plan *p, StepList *out, const Comp *c, Value *const *params, const Inst *caller)
+{
+    int32_t n;
+    if (p->depth >= DEEPEST || p->walked > MOST_WALKED) {
+        plan_fail(p, caller ? caller : c->root, p->depth >= DEEPEST ? "computations call each other more than %d deep"
+                                                                    : "the module has more than %d instructions once calls are inlined",
+                  p->depth >= DEEPEST ? DEEPEST : (int)MOST_WALKED);
+        return value_fresh(p, c->root->shape, c->root);
+    }
+    const Inst **order = schedule_comp(p->work, c, &n);
+    p->depth++;
+    for (int32_t k = 0; k < n && !diag_full(p->diag); k++) {
+        const Inst *i = order[k];
+        p->walked++;
+        map_put(&p->values, i, i->op == OP_PARAMETER ? params[i->param] : inst_value(p, out, i));
+    }
+    p->depth--;
+    return diag_full(p->diag) ? value_fresh(p, c->root->shape, c->root) : value_of(p, c->root);
+}

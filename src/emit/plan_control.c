@@ -1,0 +1,173 @@
+/* Control flow. A loop's state lives in slots that the loop owns: filled before it, assigned at the end of each iteration, read as the
+ * loop's value after it. Assignments are copies here; most vanish when plan_share.c finds that source and target may be one.
+ *
+ *     state <- init                       copy, unless no iteration changes the leaf: then it is init itself
+ *     while (condition(state)) {
+ *         new = body(state)
+ *         state <- new                    all leaves at once: a leaf may be another one's old value
+ *     } */
+#include "analysis/memory.h"
+#include "emit/plan.h"
+
+/* ---- parallel copies ---- */
+
+/* The target that writing would change what from reads: itself, or the result that a donated argument may be the memory of. */
+static Slot *overwritten_with(Slot *from)
+{
+    return from->donee && from->buffer.kind == BUFFER_ARG ? from->donee : from;
+}
+
+typedef struct Copies {
+    Plan     *p;
+    StepList *out;
+    Slot *const *to;
+    Slot    **from; /* changed when a cycle is broken */
+    int32_t  *ready, n_ready;
+    bool     *done;
+    const Inst *inst;
+} Copies;
+
+/* Performs copy k; whoever waited for its source to be read may go on. */
+static void copy_now(Copies *c, int32_t k)
+{
+    Slot *target = overwritten_with(c->from[k]);
+    c->done[k] = true;
+    step_copy(c->p, c->out, c->to[k], c->from[k], c->inst);
+    if (target != c->to[k] && target->copy >= 0 && --target->readers == 0)
+        c->ready[c->n_ready++] = target->copy;
+}
+
+/* Saves the old value of to[k] for those who still have to read it. */
+static void save_old(Copies *c, int32_t n, int32_t k)
+{
+    for (int32_t j = 0; j < n; j++) {
+        Slot *from = c->from[j];
+        if (c->done[j] || j == k || overwritten_with(from) != c->to[k])
+            continue;
+        Slot *saved = slot_new(c->p, BUFFER_SCRATCH, from->buffer.shape, from->inst);
+        step_copy(c->p, c->out, saved, from, c->inst);
+        for (int32_t other = j; other < n; other++)
+            if (!c->done[other] && c->from[other] == from && other != k)
+                c->from[other] = saved;
+    }
+    c->to[k]->readers = 0;
+}
+
+void parallel_copy(Plan *p, StepList *out, int32_t n, Slot *const *to, Slot *const *from, const Inst *i)
+{
+    Copies c = { p, out, to, ARENA_ARRAY(p->work, Slot *, n), ARENA_ARRAY(p->work, int32_t, n), 0, ARENA_ARRAY(p->work, bool, n), i };
+    for (int32_t k = 0; k < n; k++) {
+        c.from[k] = slot_root(from[k]);
+        to[k]->copy = k;
+        to[k]->readers = 0;
+    }
+    for (int32_t k = 0; k < n; k++) {
+        Slot *target = overwritten_with(c.from[k]);
+        if (target != to[k] && target->copy >= 0)
+            target->readers++;
+    }
+    for (int32_t k = 0; k < n; k++)
+        if (to[k]->readers == 0)
+            c.ready[c.n_ready++] = k;
+    for (int32_t done = 0, next = 0; done < n; done++) {
+        if (c.n_ready == 0) { /* only cycles are left */
+            while (c.done[next])
+                next++;
+            save_old(&c, n, next);
+            c.ready[c.n_ready++] = next;
+        }
+        copy_now(&c, c.ready[--c.n_ready]);
+    }
+    for (int32_t k = 0; k < n; k++)
+        to[k]->copy = -1;
+}
+
+/* ---- loops ---- */
+
+typedef struct Loop {
+    Value     *state;
+    PlanStep **init; /* the copy that fills each leaf; NULL for tokens */
+} Loop;
+
+static Loop loop_enter(Plan *p, StepList *out, const Inst *i)
+{
+    const Value *init = value_of(p, i->operands[0].def);
+    const Shape *shape = comp_param(while_body(i), 0)->shape;
+    Loop         l = { value_fresh(p, shape, i), ARENA_ARRAY(p->work, PlanStep *, init->n) };
+    for (int32_t k = 0; k < init->n; k++)
+        if (init->v[k].slot) {
+            Leaf x = leaf_as(p, out, init->v[k], l.state->v[k].shape, i);
+            l.init[k] = step_copy(p, out, l.state->v[k].slot, slot_root(x.slot), i);
+        }
+    return l;
+}
+
+/* The end of an iteration: new values become the state. */
+static void loop_assign(Plan *p, StepList *body, const Loop *l, const Value *new, const Inst *i)
+{
+    int32_t n = 0;
+    Slot  **to = ARENA_ARRAY(p->work, Slot *, new->n), **from = ARENA_ARRAY(p->work, Slot *, new->n);
+    for (int32_t k = 0; k < new->n; k++) {
+        Slot *state = l->state->v[k].slot;
+        if (!state)
+            continue;
+        Slot *value = slot_root(leaf_as(p, body, new->v[k], l->state->v[k].shape, i).slot);
+        if (value == state) { /* no iteration changes it */
+            l->init[k]->dropped = true;
+            state->same = slot_root(l->init[k]->slots[0]);
+        } else {
+            to[n] = state;
+            from[n++] = value;
+        }
+    }
+    parallel_copy(p, body, n, to, from, i);
+}
+
+Value *plan_while(Plan *p, StepList *out, const Inst *i)
+{
+    Loop      l = loop_enter(p, out, i);
+    PlanStep *s = step_new(p, out, STEP_WHILE, i, 1);
+    s->step.n_operands = 1;
+    s->step.n_blocks = 1;
+    s->blocks = ARENA_ARRAY(p->arena, StepList, 1);
+    p->loops++;
+    Value *test = plan_comp(p, &s->condition, while_condition(i), &l.state, i);
+    s->slots[0] = test->v[0].slot;
+    Value *new = plan_comp(p, &s->blocks[0], while_body(i), &l.state, i);
+    loop_assign(p, &s->blocks[0], &l, new, i);
+    p->loops--;
+    return l.state;
+}
+
+/* ---- branches and calls ---- */
+
+Value *plan_conditional(Plan *p, StepList *out, const Inst *i)
+{
+    Value    *result = value_fresh(p, i->shape, i);
+    PlanStep *s = step_new(p, out, STEP_IF, i, 1);
+    Slot    **to = ARENA_ARRAY(p->work, Slot *, result->n), **from = ARENA_ARRAY(p->work, Slot *, result->n);
+    s->step.n_operands = 1;
+    s->step.n_blocks = i->n_callees;
+    s->slots[0] = value_of(p, i->operands[0].def)->v[0].slot;
+    s->blocks = ARENA_ARRAY(p->arena, StepList, i->n_callees);
+    for (int32_t b = 0; b < i->n_callees; b++) {
+        Value  *x = value_of(p, i->operands[b + 1].def);
+        Value  *y = plan_comp(p, &s->blocks[b], inst_callee(i, b), &x, i);
+        int32_t n = 0;
+        for (int32_t k = 0; k < result->n; k++)
+            if (result->v[k].slot) {
+                to[n] = result->v[k].slot;
+                from[n++] = leaf_as(p, &s->blocks[b], y->v[k], result->v[k].shape, i).slot;
+            }
+        parallel_copy(p, &s->blocks[b], n, to, from, i);
+    }
+    return result;
+}
+
+Value *plan_call(Plan *p, StepList *out, const Inst *i, const Comp *c)
+{
+    Value **params = ARENA_ARRAY(p->work, Value *, i->n_operands);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        params[k] = value_of(p, i->operands[k].def);
+    return plan_comp(p, out, c, params, i);
+}
