@@ -1,0 +1,317 @@
+/* A Program as one C file: types, constants, kernels, and the entry, which is the tree of steps as C statements.
+ *
+ *     int NAME_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)
+ *     {
+ *         void *const v_dot_3 = mem + 64; // f32[128,256]
+ *         dot_3(v_dot_3, args[0], args[1]);
+ *         ...
+ *
+ * The text includes no header and depends on nothing but the Program: no date, no path, no address. */
+#include "target-c/target_c.h"
+#include "target-c/text.h"
+
+typedef struct Out {
+    Buf            *b;
+    const Program  *p;
+    const char     *weights;
+    int             indent;
+} Out;
+
+static void line_start(Out *o)
+{
+    for (int k = 0; k < o->indent; k++)
+        buf_puts(o->b, "    ");
+}
+
+static void put_line(Out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put_line(Out *o, const char *fmt, ...)
+{
+    va_list ap;
+    line_start(o);
+    va_start(ap, fmt);
+    buf_vprintf(o->b, fmt, ap);
+    va_end(ap);
+    buf_putc(o->b, '\n');
+}
+
+/* ---- the steps ---- */
+
+static void put_address(Buf *b, const Out *o, const Buffer *x)
+{
+    if (x->kind == BUFFER_ARG)
+        buf_printf(b, "args[%d]", x->index);
+    else if (x->kind == BUFFER_RESULT)
+        buf_printf(b, "results[%d]", x->index);
+    else if (x->kind == BUFFER_CONST)
+        c_constant_address(b, o->p, x->index, o->weights);
+    else
+        buf_puts(b, x->name);
+}
+
+static void put_kernel(Out *o, const Step *s)
+{
+    Arena       *a = arena_new();
+    const char **args = ARENA_ARRAY(a, const char *, s->n_buffers);
+    Buf          text = { 0 };
+    for (int32_t k = 0; k < s->n_buffers; k++) {
+        buf_clear(&text);
+        if (s->buffers[k])
+            put_address(&text, o, s->buffers[k]);
+        args[k] = arena_strndup(a, text.p ? text.p : "", text.n);
+    }
+    line_start(o);
+    target_c_kernel_call(o->b, s->kernel, o->p->functions[s->function].name, args);
+    buf_putc(o->b, '\n');
+    buf_free(&text);
+    arena_free(a);
+}
+
+/* A donated argument may be the result itself. */
+static bool may_be_same(const Program *p, const Buffer *x, const Buffer *y)
+{
+    return x->kind == BUFFER_ARG && y->kind == BUFFER_RESULT && p->results[y->index].alias == x->index;
+}
+
+static void put_copy(Out *o, const Step *s)
+{
+    const Buffer *from = s->buffers[0], *to = s->buffers[1];
+    if (to->bytes == 0)
+        return;
+    if (may_be_same(o->p, from, to)) {
+        put_line(o, "if (results[%d] != args[%d])", to->index, from->index);
+        buf_puts(o->b, "    ");
+    }
+    line_start(o);
+    buf_puts(o->b, "__builtin_memcpy(");
+    put_address(o->b, o, to);
+    buf_puts(o->b, ", ");
+    put_address(o->b, o, from);
+    buf_printf(o->b, ", %lld);\n", (long long)to->bytes);
+}
+
+static void put_block(Out *o, const Block *x);
+
+static void put_origin(Out *o, const Step *s)
+{
+    Arena      *a = arena_new();
+    const char *line = inst_source_line(a, s->inst);
+    line_start(o);
+    buf_puts(o->b, "// %");
+    c_comment_text(o->b, s->inst->name);
+    buf_printf(o->b, " = %s", op_name(s->inst->op));
+    if (s->inst->meta && s->inst->meta->op_name) {
+        buf_puts(o->b, "  op_name=\"");
+        c_comment_text(o->b, s->inst->meta->op_name);
+        buf_putc(o->b, '"');
+    }
+    if (line) {
+        buf_putc(o->b, ' ');
+        c_comment_text(o->b, line);
+    }
+    buf_putc(o->b, '\n');
+    arena_free(a);
+}
+
+static void put_while(Out *o, const Step *s)
+{
+    put_origin(o, s);
+    put_line(o, "while (1) {");
+    o->indent++;
+    put_block(o, &s->condition);
+    line_start(o);
+    buf_puts(o->b, "if (!*(const uint8_t *)");
+    put_address(o->b, o, s->buffers[0]);
+    buf_puts(o->b, ")\n");
+    put_line(o, "    break;");
+    put_block(o, &s->blocks[0]);
+    o->indent--;
+    put_line(o, "}");
+}
+
+static void put_if_pred(Out *o, const Step *s)
+{
+    line_start(o);
+    buf_puts(o->b, "if (*(const uint8_t *)");
+    put_address(o->b, o, s->buffers[0]);
+    buf_puts(o->b, ") {\n");
+    o->indent++;
+    put_block(o, &s->blocks[0]);
+    o->indent--;
+    if (s->blocks[1].n > 0) {
+        put_line(o, "} else {");
+        o->indent++;
+        put_block(o, &s->blocks[1]);
+        o->indent--;
+    }
+    put_line(o, "}");
+}
+
+static void put_switch(Out *o, const Step *s)
+{
+    line_start(o);
+    buf_puts(o->b, "switch (*(const int32_t *)");
+    put_address(o->b, o, s->buffers[0]);
+    buf_puts(o->b, ") {\n");
+    for (int32_t k = 0; k < s->n_blocks; k++) {
+        if (k + 1 < s->n_blocks)
+            put_line(o, "case %d:", k);
+        else
+            put_line(o, "default: // %d, and what is out of range", k);
+        o->indent++;
+        put_block(o, &s->blocks[k]);
+        put_line(o, "break;");
+        o->indent--;
+    }
+    put_line(o, "}");
+}
+
+static void put_block(Out *o, const Block *x)
+{
+    for (int32_t k = 0; k < x->n; k++) {
+        const Step *s = x->v[k];
+        switch (s->kind) {
+        case STEP_KERNEL:
+            put_kernel(o, s);
+            break;
+        case STEP_COPY:
+            put_copy(o, s);
+            break;
+        case STEP_WHILE:
+            put_while(o, s);
+            break;
+        case STEP_IF:
+            put_origin(o, s);
+            if (s->buffers[0]->shape->type == TYPE_PRED)
+                put_if_pred(o, s);
+            else
+                put_switch(o, s);
+            break;
+        }
+    }
+}
+
+/* ---- the file ---- */
+
+static void put_leaf(Buf *b, const char *array, int32_t k, const ProgramLeaf *x)
+{
+    buf_printf(b, " *     %s[%d]  ", array, k);
+    c_comment_text(b, x->name);
+    buf_puts(b, "  ");
+    shape_print(b, x->shape, !layout_is_row_major(x->shape));
+    buf_printf(b, ", %lld bytes", (long long)x->bytes);
+}
+
+static void put_top(Buf *b, const Program *p)
+{
+    buf_puts(b, "/* HLO module ");
+    c_comment_text(b, p->module->name);
+    buf_printf(b, ".  Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -c FILE.c; link with -lm.\n *\n"
+                  " * %s_run returns 0, or 1 with a text in env->error. env may be NULL.\n",
+               p->name);
+    for (int32_t k = 0; k < p->n_args; k++) {
+        put_leaf(b, "args", k, &p->args[k]);
+        buf_putc(b, '\n');
+    }
+    for (int32_t k = 0; k < p->n_results; k++) {
+        put_leaf(b, "results", k, &p->results[k]);
+        if (p->results[k].alias >= 0)
+            buf_printf(b, "; may be args[%d]", p->results[k].alias);
+        buf_putc(b, '\n');
+    }
+    if (p->scratch_bytes)
+        buf_printf(b, " *     scratch: %lld bytes, aligned to %d */\n", (long long)p->scratch_bytes, PROGRAM_ALIGN);
+    else
+        buf_puts(b, " *     scratch: none, may be NULL */\n");
+}
+
+static void put_types(Buf *b)
+{
+    static const int bits[] = { 8, 16, 32, 64 };
+    for (size_t k = 0; k < 4; k++)
+        buf_printf(b, "typedef __INT%d_TYPE__ int%d_t;\ntypedef __UINT%d_TYPE__ uint%d_t;\n", bits[k], bits[k], bits[k], bits[k]);
+    c_env_type(b);
+}
+
+static void put_kernels(Buf *b, const Program *p)
+{
+    Arena         *a = arena_new();
+    const Kernel **v = ARENA_ARRAY(a, const Kernel *, p->n_functions);
+    for (int32_t k = 0; k < p->n_functions; k++)
+        v[k] = p->functions[k].kernel;
+    target_c_prelude(b, p->n_functions, v);
+    for (int32_t k = 0; k < p->n_functions; k++) {
+        buf_putc(b, '\n');
+        target_c_kernel(b, v[k], p->functions[k].name, p->functions[k].inst);
+    }
+    arena_free(a);
+}
+
+/* A failed call's text goes where the caller has room for it. */
+static void put_fail(Buf *b)
+{
+    buf_puts(b, "\nstatic int hlo_fail(const hlo_env *env, const char *text)\n"
+                "{\n"
+                "    if (env && env->size >= sizeof *env && env->error && env->error_bytes > 0) {\n"
+                "        uint64_t n = 0;\n"
+                "        for (; text[n] && n + 1 < env->error_bytes; n++)\n"
+                "            env->error[n] = text[n];\n"
+                "        env->error[n] = 0;\n"
+                "    }\n"
+                "    return 1;\n"
+                "}\n");
+}
+
+static void put_scratch(Buf *b, const Program *p)
+{
+    buf_printf(b, "    if (!scratch || (__UINTPTR_TYPE__)scratch %% %d != 0)\n"
+                  "        return hlo_fail(env, \"%s_run: scratch must be %lld bytes, aligned to %d\");\n"
+                  "    char *const mem = scratch;\n",
+               PROGRAM_ALIGN, p->name, (long long)p->scratch_bytes, PROGRAM_ALIGN);
+    for (int32_t k = 0; k < p->n_buffers; k++) {
+        const Buffer *x = p->buffers[k];
+        buf_printf(b, "    void *const %s = mem + %lld; // ", x->name, (long long)x->offset);
+        shape_print(b, x->shape, !layout_is_row_major(x->shape));
+        buf_putc(b, '\n');
+    }
+}
+
+static void put_entry(Out *o)
+{
+    const Program *p = o->p;
+    if (p->scratch_bytes > 0)
+        put_fail(o->b);
+    buf_printf(o->b, "\nextern const uint64_t %s_scratch_bytes;\n"
+                     "const uint64_t %s_scratch_bytes = %lld;\n"
+                     "\nint %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n"
+                     "int %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n",
+               p->name, p->name, (long long)p->scratch_bytes, p->name, p->name);
+    if (p->scratch_bytes > 0)
+        put_scratch(o->b, p);
+    buf_printf(o->b, "    (void)env, (void)args, (void)results%s;\n\n", p->scratch_bytes > 0 ? "" : ", (void)scratch");
+    o->indent = 1;
+    put_block(o, &p->body);
+    buf_puts(o->b, "    return 0;\n}\n");
+}
+
+static void put_source(Buf *b, const Program *p, const TargetCOptions *options, const char *includes)
+{
+    Out o = { b, p, options->weights, 0 };
+    put_top(b, p);
+    buf_puts(b, includes);
+    put_types(b);
+    buf_putc(b, '\n');
+    c_constants(b, p, options->weights);
+    put_kernels(b, p);
+    put_entry(&o);
+}
+
+void target_c_source(Buf *b, const Program *p, const TargetCOptions *options)
+{
+    put_source(b, p, options, "");
+}
+
+void target_c_main(Buf *b, const Program *p, const TargetCOptions *options)
+{
+    put_source(b, p, options, c_main_includes);
+    c_main(b, p);
+}

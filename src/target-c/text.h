@@ -1,0 +1,21 @@
+/* Small pieces of C text that source.c, header.c and main.c share. */
+#ifndef TARGET_C_TEXT_H
+#define TARGET_C_TEXT_H
+
+#include "emit/program.h"
+#include "support/buf.h"
+
+/* Constants above this go to the weights file when there is one. */
+#define WEIGHTS_FROM (64 * 1024)
+
+void c_comment_text(Buf *b, const char *s); /* what a comment can hold: no end of comment, no line end, no line joining */
+void c_string(Buf *b, const char *s);       /* "s" */
+void c_env_type(Buf *b);                    /* hlo_env, guarded */
+
+/* constants.c */
+bool constant_in_weights(const Constant *c, const char *weights);
+void c_constants(Buf *b, const Program *p, const char *weights);
+/* An expression for the address of constant k. */
+void c_constant_address(Buf *b, const Program *p, int32_t k, const char *weights);
+
+#endif
