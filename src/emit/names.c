@@ -70,6 +70,11 @@ const char *c_identifier(Arena *a, const char *hlo_name)
     return s;
 }
 
+const char *c_prefix(Arena *a, const char *hlo_name)
+{
+    return plain_identifier(a, hlo_name, false);
+}
+
 void names_reserve(NameSet *s, const char *identifier)
 {
     map_put(&s->used, intern_str(s->strings, identifier), s);

@@ -18,6 +18,9 @@ NameSet names_new(Arena *a);
  * "_k" behind it ("select", "tanh" and "int" are taken), a leading digit or underscore "m" before it. Not yet unique. */
 const char *c_identifier(Arena *a, const char *hlo_name);
 
+/* For what always has something behind it (NAME_run): as above, but any word will do. */
+const char *c_prefix(Arena *a, const char *hlo_name);
+
 /* prefix (may be empty) and the identifier of hlo_name, with "_2", "_3", ... behind it when that is taken; it is taken from now on. */
 const char *names_take(NameSet *s, const char *prefix, const char *hlo_name);
 /* Takes this very identifier, before others can. */

@@ -223,7 +223,7 @@ Program *program_plan(Arena *a, const Module *m, const char *name, Diag *d)
     p.constants = map_new(p.work);
     p.reported = map_new(p.work);
     p.program->module = m;
-    name_program(&p, name ? name : c_identifier(a, m->name));
+    name_program(&p, name ? name : c_prefix(a, m->name));
     plan_module(&p);
     arena_free(p.work);
     return p.bad ? NULL : p.program;

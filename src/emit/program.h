@@ -85,4 +85,7 @@ typedef struct Program {
  * in a, and m must outlive it. NULL after reporting everything that cannot be emitted. */
 Program *program_plan(Arena *a, const Module *m, const char *name, Diag *d);
 
+/* The plan for people: arguments, results, buffers with their offsets, steps as an indented list. */
+void program_report(Buf *b, const Program *p);
+
 #endif

@@ -2,6 +2,7 @@
  * C has no type for, and long ones from a file next to the source. The order is that of the layout, not of the text.
  *
  * The weights file holds the long constants one after the other, each aligned to PROGRAM_ALIGN. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -18,4 +18,8 @@ void c_constants(Buf *b, const Program *p, const char *weights);
 /* An expression for the address of constant k. */
 void c_constant_address(Buf *b, const Program *p, int32_t k, const char *weights);
 
+/* main.c: what --emit=main has in front of the source and behind it. */
+extern const char c_main_includes[];
+void c_main(Buf *b, const Program *p);
+
 #endif

@@ -1,0 +1,106 @@
+/* The Program as text: sizes first, then where things lie, then what is done. One line each, for people and for FileCheck. */
+#include "emit/program.h"
+
+static void put_shape(Buf *b, const Shape *s)
+{
+    shape_print(b, s, !layout_is_row_major(s));
+}
+
+static void put_buffer(Buf *b, const Program *p, const Buffer *x)
+{
+    static const char *const sides[] = { "args", "results" };
+    if (!x)
+        buf_puts(b, "-");
+    else if (x->kind == BUFFER_SCRATCH)
+        buf_puts(b, x->name);
+    else if (x->kind == BUFFER_CONST)
+        buf_puts(b, p->constants[x->index].name);
+    else
+        buf_printf(b, "%s[%d]", sides[x->kind == BUFFER_RESULT], x->index);
+}
+
+static void put_buffers(Buf *b, const Program *p, const Step *s, int32_t from, int32_t to)
+{
+    for (int32_t k = from; k < to; k++) {
+        if (k > from)
+            buf_puts(b, ", ");
+        put_buffer(b, p, s->buffers[k]);
+    }
+}
+
+static void put_head(Buf *b, const Program *p, const Step *s)
+{
+    switch (s->kind) {
+    case STEP_KERNEL:
+        buf_printf(b, "%s: ", p->functions[s->function].name);
+        put_buffers(b, p, s, s->n_operands, s->n_buffers);
+        buf_puts(b, " <- ");
+        put_buffers(b, p, s, 0, s->n_operands);
+        break;
+    case STEP_COPY:
+        buf_puts(b, "copy: ");
+        put_buffer(b, p, s->buffers[1]);
+        buf_puts(b, " <- ");
+        put_buffer(b, p, s->buffers[0]);
+        buf_printf(b, ", %lld bytes", (long long)s->buffers[1]->bytes);
+        break;
+    case STEP_WHILE:
+    case STEP_IF:
+        buf_puts(b, s->kind == STEP_WHILE ? "while " : "if ");
+        put_buffer(b, p, s->buffers[0]);
+        break;
+    }
+    buf_printf(b, "  %%%s\n", s->inst->name);
+}
+
+static void put_block(Buf *b, const Program *p, const Block *x, int depth)
+{
+    for (int32_t k = 0; k < x->n; k++) {
+        const Step *s = x->v[k];
+        buf_printf(b, "%*s", 2 * depth, "");
+        put_head(b, p, s);
+        if (s->kind == STEP_WHILE) {
+            buf_printf(b, "%*scondition\n", 2 * depth, "");
+            put_block(b, p, &s->condition, depth + 1);
+        }
+        for (int32_t e = 0; e < s->n_blocks; e++) {
+            if (s->kind == STEP_WHILE)
+                buf_printf(b, "%*sbody\n", 2 * depth, "");
+            else
+                buf_printf(b, "%*sbranch %d\n", 2 * depth, "", e);
+            put_block(b, p, &s->blocks[e], depth + 1);
+        }
+    }
+}
+
+static void put_leaves(Buf *b, const char *what, const char *partner, int32_t n, const ProgramLeaf *v)
+{
+    for (int32_t k = 0; k < n; k++) {
+        buf_printf(b, "%s[%d] ", what, k);
+        put_shape(b, v[k].shape);
+        buf_printf(b, " %lld bytes %s", (long long)v[k].bytes, v[k].name);
+        if (v[k].alias >= 0)
+            buf_printf(b, " (may be %s[%d])", partner, v[k].alias);
+        buf_putc(b, '\n');
+    }
+}
+
+void program_report(Buf *b, const Program *p)
+{
+    buf_printf(b, "program %s: %d kernels in %d functions, %d copies\n", p->name, p->n_kernels, p->n_functions, p->n_copies);
+    buf_printf(b, "scratch: %lld bytes for %d buffers of %lld bytes\n", (long long)p->scratch_bytes, p->n_buffers, (long long)p->buffer_bytes);
+    put_leaves(b, "args", "results", p->n_args, p->args);
+    put_leaves(b, "results", "args", p->n_results, p->results);
+    for (int32_t k = 0; k < p->n_constants; k++) {
+        buf_printf(b, "%s ", p->constants[k].name);
+        put_shape(b, p->constants[k].shape);
+        buf_printf(b, " %lld bytes\n", (long long)p->constants[k].bytes);
+    }
+    for (int32_t k = 0; k < p->n_buffers; k++) {
+        buf_printf(b, "%s ", p->buffers[k]->name);
+        put_shape(b, p->buffers[k]->shape);
+        buf_printf(b, " %lld bytes at %lld\n", (long long)p->buffers[k]->bytes, (long long)p->buffers[k]->offset);
+    }
+    buf_puts(b, "steps\n");
+    put_block(b, p, &p->body, 1);
+}

@@ -1,0 +1,177 @@
+/* hlo-codegen: HLO text in, source that computes it out. It emits what it reads: one kernel a fusion, one for every other instruction that
+ * computes something. Nothing is written before the whole of it is known to be good. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "emit/names.h"
+#include "ir/verify.h"
+#include "support/options.h"
+#include "target-c/target_c.h"
+#include "text/parse.h"
+
+enum { EXIT_TROUBLE = 2 };
+
+typedef struct Args {
+    const char *target, *emit, *name, *weights, *output, *color;
+    int64_t     max_errors;
+    bool        verify, standalone, stats, werror;
+} Args;
+
+#define ARG(member) offsetof(Args, member)
+static const Option options[] = {
+    {"output", 'o', OPT_STRING, ARG(output), "FILE", "write there instead of stdout", "Output"},
+    {"target", 0, OPT_CHOICE, ARG(target), "c|cuda", "the language (default: c)", "Output"},
+    {"emit", 0, OPT_CHOICE, ARG(emit), "source|h|main|plan|none", "source, its header, a program, a report, nothing", "Output"},
+    {"name", 0, OPT_STRING, ARG(name), "NAME", "prefix of what is exported (default: the module's)", "Output"},
+    {"weights", 0, OPT_STRING, ARG(weights), "FILE", "put constants above 64 KiB there, with .incbin", "Output"},
+    {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
+    {"verify", 0, OPT_FLAG, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
+    {"stats", 0, OPT_FLAG, ARG(stats), NULL, "show how many kernels and bytes, on stderr", "Messages"},
+    {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
+    {"Werror", 0, OPT_FLAG, ARG(werror), NULL, "treat warnings as errors", "Messages"},
+    {"color", 0, OPT_CHOICE, ARG(color), "auto|always|never", "colour in messages", "Messages"},
+    {0},
+};
+
+static const ToolInfo tool = {
+    .name = "hlo-codegen",
+    .summary = "turn an HLO module into source code",
+    .usage = "[OPTION...] [FILE|-]",
+    .options = options,
+    .max_files = 1,
+};
+
+typedef struct Product {
+    Buf text, weights;
+} Product;
+
+static bool wants_color(const char *when)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (strcmp(when, "auto") != 0)
+        return strcmp(when, "always") == 0;
+    return isatty(STDERR_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+static void put_product(const Args *args, const Program *p, Product *out)
+{
+    TargetCOptions o = { .weights = args->weights, .standalone = args->standalone };
+    bool           text = strcmp(args->emit, "source") == 0, with_main = strcmp(args->emit, "main") == 0;
+    if (text)
+        target_c_source(&out->text, p, &o);
+    else if (with_main)
+        target_c_main(&out->text, p, &o);
+    else if (strcmp(args->emit, "h") == 0)
+        target_c_header(&out->text, p);
+    else if (strcmp(args->emit, "plan") == 0)
+        program_report(&out->text, p);
+    if (args->weights && (text || with_main))
+        target_c_weights(&out->weights, p, &o);
+}
+
+static bool process_module(const Args *args, const Module *m, Arena *a, Product *out, Diag *d)
+{
+    if (args->verify && !verify_module(m, d))
+        return false;
+    const Program *p = program_plan(a, m, args->name, d);
+    if (!p || d->errors > 0)
+        return false;
+    put_product(args, p, out);
+    if (args->stats)
+        fprintf(stderr, "hlo-codegen: %d kernels in %d functions, %d copies, %lld bytes of scratch\n", p->n_kernels, p->n_functions,
+                p->n_copies, (long long)p->scratch_bytes);
+    return true;
+}
+
+/* The weights come first: who sees the source may compile it. */
+static bool write_product(const Args *args, const Product *x)
+{
+    if (args->weights && x->weights.n > 0 && !buf_write_file(&x->weights, args->weights)) {
+        fprintf(stderr, "hlo-codegen: %s: %s\n", args->weights, strerror(errno));
+        return false;
+    }
+    if (strcmp(args->emit, "none") == 0 || buf_write_file(&x->text, args->output))
+        return true;
+    if (errno != EPIPE)
+        fprintf(stderr, "hlo-codegen: %s: %s\n", args->output ? args->output : "stdout", strerror(errno));
+    return false;
+}
+
+static int process_file(const Args *args, const char *path)
+{
+    const char *shown = path && strcmp(path, "-") != 0 ? path : "<stdin>";
+    Buf         in = {0};
+    Product     out = {0};
+    Diag        d;
+    if (!buf_read_file(&in, path)) {
+        fprintf(stderr, "hlo-codegen: %s: %s\n", shown, strerror(errno));
+        return EXIT_TROUBLE;
+    }
+    Arena *messages = arena_new(), *a = arena_new();
+    diag_init(&d, messages);
+    diag_source(&d, shown, in.p ? in.p : "", in.n);
+    d.max_errors = (int)args->max_errors;
+    d.werror = args->werror;
+    Module *m = parse_module(in.p ? in.p : "", in.n, &d);
+    bool    good = m && process_module(args, m, a, &out, &d) && d.errors == 0;
+    diag_print(&d, stderr, wants_color(args->color));
+    good = good && write_product(args, &out);
+    arena_free(a);
+    if (m)
+        module_free(m);
+    arena_free(messages);
+    buf_free(&in);
+    buf_free(&out.text);
+    buf_free(&out.weights);
+    return good ? EXIT_SUCCESS : EXIT_TROUBLE;
+}
+
+static bool check_options(const Args *args, Arena *a)
+{
+    if (strcmp(args->target, "c") != 0) {
+        fprintf(stderr, "hlo-codegen: error: --target=%s is not supported by this build, only --target=c is\n", args->target);
+        return false;
+    }
+    if (args->max_errors < 0 || args->max_errors > 1000000) {
+        fprintf(stderr, "hlo-codegen: error: --max-errors expects a number from 0 to 1000000\n");
+        return false;
+    }
+    if (args->name && strcmp(args->name, c_prefix(a, args->name)) != 0) {
+        fprintf(stderr, "hlo-codegen: error: --name=%s is no C identifier; %s would be\n", args->name, c_prefix(a, args->name));
+        return false;
+    }
+    return true;
+}
+
+/* Standard output after --help: the last write may fail on close. */
+static int finish(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout) && close(STDOUT_FILENO) == 0)
+        return status;
+    if (errno != EPIPE)
+        fprintf(stderr, "hlo-codegen: stdout: %s\n", strerror(errno));
+    return EXIT_TROUBLE;
+}
+
+int main(int argc, char **argv)
+{
+    Args          args = {.target = "c", .emit = "source", .color = "auto", .max_errors = 20, .verify = true};
+    OptionList    files = {0};
+    Arena        *a = arena_new();
+    int           status = EXIT_TROUBLE;
+    OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
+    if (parsed == OPTIONS_DONE)
+        status = finish(EXIT_SUCCESS);
+    else if (parsed == OPTIONS_RUN && check_options(&args, a)) {
+        if (files.n == 0 && isatty(STDIN_FILENO))
+            fprintf(stderr, "usage: hlo-codegen %s\n", tool.usage);
+        else
+            status = process_file(&args, files.n ? files.v[0] : NULL);
+    }
+    arena_free(a);
+    return status;
+}
