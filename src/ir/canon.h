@@ -1,0 +1,21 @@
+/* What loading does to a module's names and stack tables. Source: reference text 2.3 and 2.5. */
+#ifndef IR_CANON_H
+#define IR_CANON_H
+
+#include "ir/inst.h"
+
+/* XLA's rule that makes names unique: root, '.', number. */
+typedef struct Uniquer Uniquer;
+Uniquer    *uniquer_new(Arena *a, Interner *strings);
+const char *uniquer_name(Uniquer *u, const char *name); /* name is interned, and so is the result */
+
+/* True when name is one that XLA keeps; else *better is what it becomes (interned). */
+bool name_is_sanitary(Interner *strings, const char *name, const char **better);
+
+/* Instructions over the whole module and computations by themselves, in module order. */
+void module_make_names_unique(Module *m);
+
+/* New tables with only the frames in use, in order of use; the metadata refer to the new numbers, unknown ids become 0. */
+void module_rebuild_stack_frames(Module *m);
+
+#endif
