@@ -1,0 +1,97 @@
+/* Collectives with one participant, number 0: almost all give their operands back. Source: reference operations 16. */
+#include <string.h>
+
+#include "eval/engine.h"
+
+EvalFn eval_collective;
+
+/* One device gives each operand back only where the result has the operand's shape. */
+static bool same_shapes(const Inst *i, const Shape *result)
+{
+    if (!shape_is_tuple(result))
+        return i->n_operands == 1 && shape_compatible(result, inst_operand(i, 0)->shape);
+    bool same = result->n_elems == i->n_operands;
+    for (int32_t k = 0; k < i->n_operands && same; k++)
+        same = shape_compatible(result->elems[k], inst_operand(i, k)->shape);
+    return same;
+}
+
+bool collective_supported(const Inst *i)
+{
+    switch (i->op) {
+    case OP_SHUFFLE: case OP_RAGGED_ALL_TO_ALL: return false;
+    case OP_ALL_REDUCE_DONE: case OP_ALL_GATHER_DONE: case OP_COLLECTIVE_PERMUTE_DONE: return true;
+    case OP_ALL_GATHER_START: case OP_COLLECTIVE_PERMUTE_START:
+        return i->shape->n_elems >= 2 && same_shapes(i, i->shape->elems[1]);
+    default: return same_shapes(i, i->shape);
+    }
+}
+
+static Literal *operands(const Inst *i, Literal **x, bool tuple)
+{
+    if (!tuple)
+        return literal_ref(x[0]);
+    Literal *v[i->n_operands > 0 ? i->n_operands : 1];
+    for (int32_t k = 0; k < i->n_operands; k++)
+        v[k] = literal_ref(x[k]);
+    return literal_tuple(i->n_operands, v);
+}
+
+/* Devices that are no target receive zeros. */
+static bool receives(const Inst *i)
+{
+    const Attr *pairs = inst_attr(i, ATTR_SOURCE_TARGET_PAIRS);
+    for (int32_t k = 0; pairs && k < pairs->value.lists->n; k++)
+        if (pairs->value.lists->v[k].v[1] == 0)
+            return true;
+    return false;
+}
+
+/* Every pair must be (0, 0). */
+static bool pairs_need_one_device(const Inst *i)
+{
+    const Attr *pairs = inst_attr(i, ATTR_SOURCE_TARGET_PAIRS);
+    for (int32_t k = 0; pairs && k < pairs->value.lists->n; k++)
+        if (pairs->value.lists->v[k].v[0] != 0 || pairs->value.lists->v[k].v[1] != 0)
+            return false;
+    return true;
+}
+
+static Literal *permuted(Eval *e, const Inst *i, Literal **x, bool tuple)
+{
+    if (!pairs_need_one_device(i))
+        return eval_fail(e, i, "%s %%%s: its source-target pairs need more devices than one (--replicas, --partitions)", op_name(i->op),
+                         i->name);
+    for (int32_t k = 0; k < i->n_operands && !receives(i); k++) {
+        x[k] = eval_take(e, i, x, k);
+        if (!x[k])
+            return NULL;
+        memset(x[k]->data, 0, (size_t)literal_bytes(x[k]));
+    }
+    return operands(i, x, tuple);
+}
+
+/* (operands, results, context...) */
+static Literal *started(Eval *e, const Inst *i, Literal **x)
+{
+    const Shape *s = i->shape;
+    Literal **v = ARENA_ARRAY(e->arena, Literal *, s->n_elems);
+    v[0] = operands(i, x, shape_is_tuple(s->elems[0]));
+    v[1] = i->op == OP_COLLECTIVE_PERMUTE_START ? permuted(e, i, x, shape_is_tuple(s->elems[1])) : operands(i, x, shape_is_tuple(s->elems[1]));
+    for (int32_t k = 2; k < s->n_elems; k++)
+        v[k] = literal_for_shape(s->elems[k], true);
+    return eval_tuple_of(e, s->n_elems, v);
+}
+
+Literal *eval_collective(Eval *e, const Inst *i, Literal **x)
+{
+    if (!collective_supported(i))
+        return eval_fail(e, i, "%s %%%s is not supported on one device", op_name(i->op), i->name);
+    switch (i->op) {
+    case OP_ALL_GATHER_START: case OP_COLLECTIVE_PERMUTE_START: return started(e, i, x);
+    case OP_ALL_GATHER_DONE: case OP_COLLECTIVE_PERMUTE_DONE: return literal_ref(x[0]->elems[1]);
+    case OP_ALL_REDUCE_DONE: return eval_move(x, 0);
+    case OP_COLLECTIVE_PERMUTE: return permuted(e, i, x, shape_is_tuple(i->shape));
+    default: return operands(i, x, shape_is_tuple(i->shape));
+    }
+}

@@ -1,0 +1,129 @@
+/* dot: lhs [B..., M..., K...] and rhs [B..., K..., N...] in any dimension order give [B..., M..., N...]. Source: reference operations 9.1.
+ *
+ * Operands are converted to the type that the result is computed in (floats below f64 in f32, integers in 64 bits, which wrap) and
+ * brought into order, so that every batch is a matrix product. */
+#include <string.h>
+
+#include "eval/engine.h"
+#include "eval/gemm.h"
+#include "eval/arith.h"
+#include "eval/walk.h"
+
+EvalFn eval_dot;
+
+typedef struct Operand {
+    Ints    batch, contracting;
+    Ints    free; /* the other dimensions, ascending */
+    int64_t free_count;
+} Operand;
+
+static int64_t product(const Literal *l, Ints dims)
+{
+    int64_t n = 1;
+    for (int32_t k = 0; k < dims.n; k++)
+        n *= l->dims[dims.v[k]];
+    return n;
+}
+
+static Operand operand_dims(Arena *a, const Literal *l, Ints batch, Ints contracting)
+{
+    Operand o = {.batch = batch, .contracting = contracting};
+    o.free = ints_make(a, l->rank);
+    int32_t n = 0;
+    for (int32_t d = 0; d < l->rank; d++)
+        if (!ints_has(batch, d) && !ints_has(contracting, d))
+            *ints_at(o.free, n++) = d;
+    o.free.n = n;
+    o.free_count = product(l, o.free);
+    return o;
+}
+
+/* l with its dimensions in the order of three lists. Takes over the reference. */
+static Literal *in_order(Eval *e, const Inst *i, Literal *l, Ints a, Ints b, Ints c)
+{
+    if (!l)
+        return NULL;
+    const Ints parts[] = {a, b, c};
+    int64_t strides[WALK_RANK];
+    walk_strides(l->rank, l->dims, strides);
+    Odometer o = {.arrays = 2};
+    for (int p = 0; p < 3; p++)
+        for (int32_t k = 0; k < parts[p].n; k++) {
+            o.dims[o.rank] = l->dims[parts[p].v[k]];
+            o.stride[1][o.rank++] = strides[parts[p].v[k]];
+        }
+    walk_strides(o.rank, o.dims, o.stride[0]);
+    Odometer merged = o;
+    walk_simplify(&merged);
+    if (merged.rank == 0 || (merged.rank == 1 && merged.stride[1][0] == 1))
+        return l;
+    Literal *r = eval_new(e, i, l->type, o.rank, o.dims);
+    if (r)
+        walk_copy(&o, r->data, l->data, type_bytes(l->type));
+    eval_drop(e, l);
+    return r;
+}
+
+/* Zeros of the computing type, [batch, rows, columns]. */
+static Literal *zeros(Eval *e, const Inst *i, Type t, int64_t batch, int64_t rows, int64_t columns)
+{
+    Literal *r = eval_new(e, i, t, 3, (int64_t[]){batch, rows, columns});
+    if (r)
+        memset(r->data, 0, (size_t)literal_bytes(r));
+    return r;
+}
+
+/* left [batch, m, k] times right [batch, k, n]. */
+static Literal *products(Eval *e, const Inst *i, const Literal *left, const Literal *right, int64_t batch, int64_t m, int64_t n, int64_t k)
+{
+    Literal *r = zeros(e, i, left->type, batch, m, n);
+    int64_t work;
+    if (!r || !size_mul(r->count, k, &work) || !eval_work(e, i, work))
+        return r;
+    int bytes = type_bytes(r->type);
+    for (int64_t b = 0; b < batch; b++)
+        eval_gemm(r->type, m, n, k, (const char *)left->data + b * m * k * bytes, (const char *)right->data + b * k * n * bytes,
+             (char *)r->data + b * m * n * bytes);
+    return r;
+}
+
+/* Takes over r [batch, columns, rows]; gives [batch, rows, columns]. */
+static Literal *transposed(Eval *e, const Inst *i, Literal *r)
+{
+    static const int64_t order[] = {0, 2, 1};
+    return in_order(e, i, r, (Ints){order, 3}, (Ints){NULL, 0}, (Ints){NULL, 0});
+}
+
+/* The result's dimensions around the same values, and its own type. */
+static Literal *finish(Eval *e, const Inst *i, Literal *r)
+{
+    Literal *out = r ? eval_new_for(e, i, i->shape) : NULL;
+    if (out && r->count > 0)
+        value_store(out->type, out->data, value_domain(out->type), r->data, r->count);
+    eval_drop(e, r);
+    return out;
+}
+
+#define NARROW 16 /* a product with fewer columns than this is computed the other way round, with its rows as columns */
+
+Literal *eval_dot(Eval *e, const Inst *i, Literal **x)
+{
+    Operand l = operand_dims(e->arena, x[0], inst_ints(i, ATTR_LHS_BATCH_DIMS), inst_ints(i, ATTR_LHS_CONTRACTING_DIMS));
+    Operand r = operand_dims(e->arena, x[1], inst_ints(i, ATTR_RHS_BATCH_DIMS), inst_ints(i, ATTR_RHS_CONTRACTING_DIMS));
+    int64_t batch = product(x[0], l.batch), k = product(x[0], l.contracting), m = l.free_count, n = r.free_count;
+    bool swap = n < NARROW && m > n;
+    Type t = domain_type(value_domain(i->shape->type));
+    Literal *lhs = eval_cast(e, i, eval_move(x, 0), t), *rhs = eval_cast(e, i, eval_move(x, 1), t), *out = NULL;
+    if (swap) {
+        lhs = in_order(e, i, lhs, l.batch, l.contracting, l.free);
+        rhs = in_order(e, i, rhs, r.batch, r.free, r.contracting);
+    } else {
+        lhs = in_order(e, i, lhs, l.batch, l.free, l.contracting);
+        rhs = in_order(e, i, rhs, r.batch, r.contracting, r.free);
+    }
+    if (!e->failed)
+        out = swap ? transposed(e, i, products(e, i, rhs, lhs, batch, n, m, k)) : products(e, i, lhs, rhs, batch, m, n, k);
+    eval_drop(e, lhs);
+    eval_drop(e, rhs);
+    return finish(e, i, out);
+}

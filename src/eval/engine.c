@@ -1,0 +1,408 @@
+/* The engine: runs a computation instruction by instruction and ends the life of every value at its last use.
+ *
+ * A computation is planned once: which instructions the root needs, in stored order (operands stand before users), where each operand's
+ * value is found and whether this is its last use. A get-tuple-element moves up right behind its operand: so a loop's state falls
+ * apart into elements that nobody else holds, and an update of one of them can be done in place. */
+#include "eval/engine.h"
+#include "eval/arith.h"
+#include "eval/walk.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_CALL_DEPTH 1000
+
+#define OP(id, text, n, family, shape, flags) EvalFn eval_##family;
+#include "ir/ops.def"
+#undef OP
+
+EvalFn *const eval_handlers[OP_COUNT] = {
+#define OP(id, text, n, family, shape, flags) [OP_##id] = eval_##family,
+#include "ir/ops.def"
+#undef OP
+};
+
+/* Values */
+
+Literal *eval_fail(Eval *e, const Inst *i, const char *fmt, ...)
+{
+    bool first = !e->failed;
+    e->failed = true;
+    if (e->options->quiet || !first)
+        return NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = arena_vprintf(e->diag->arena, fmt, ap);
+    va_end(ap);
+    inst_error(e->diag, i, "%s", text);
+    return NULL;
+}
+
+bool eval_work(Eval *e, const Inst *i, int64_t n)
+{
+    if (__builtin_add_overflow(e->work, n, &e->work))
+        e->work = INT64_MAX;
+    if (e->options->work_limit == 0 || e->work <= e->options->work_limit)
+        return true;
+    eval_fail(e, i, "%s %%%s: more than %lld element operations", op_name(i->op), i->name, (long long)e->options->work_limit);
+    return false;
+}
+
+/* Counts bytes about to be held; false after failing. */
+static bool hold(Eval *e, const Inst *i, int64_t bytes)
+{
+    if (bytes >= 0 && bytes <= e->limit - e->live) {
+        e->live += bytes;
+        return true;
+    }
+    if (bytes < 0)
+        eval_fail(e, i, "%s %%%s: its size overflows", op_name(i->op), i->name);
+    else
+        eval_fail(e, i, "%s %%%s: %lld bytes and the %lld in use are more than the %lld available", op_name(i->op), i->name,
+                  (long long)bytes, (long long)e->live, (long long)e->limit);
+    return false;
+}
+
+Literal *eval_new(Eval *e, const Inst *i, Type t, int32_t rank, const int64_t *dims)
+{
+    if (rank > WALK_RANK)
+        return eval_fail(e, i, "%s %%%s: more than %d dimensions", op_name(i->op), i->name, WALK_RANK);
+    Shape s = {.type = t, .rank = rank, .dims = dims};
+    int64_t bytes = type_is_array(t) ? shape_bytes(&s) : 0;
+    if (!hold(e, i, bytes))
+        return NULL;
+    Literal *l = literal_new(t, rank, dims);
+    if (eval_work(e, i, l->count))
+        return l;
+    eval_drop(e, l);
+    return NULL;
+}
+
+Literal *eval_new_for(Eval *e, const Inst *i, const Shape *s)
+{
+    return eval_new(e, i, s->type, s->rank, s->dims);
+}
+
+static bool is_own(const Literal *l)
+{
+    return l->refs == 1 && !l->borrowed;
+}
+
+Literal *eval_result(Eval *e, const Inst *i, Literal **x, int32_t k)
+{
+    const Shape *s = i->shape;
+    bool fits = is_own(x[k]) && x[k]->type == s->type && x[k]->rank == s->rank &&
+                (s->rank == 0 || memcmp(x[k]->dims, s->dims, (size_t)s->rank * sizeof s->dims[0]) == 0);
+    if (!fits)
+        return eval_new_for(e, i, s);
+    return eval_work(e, i, x[k]->count) ? eval_move(x, k) : NULL;
+}
+
+Literal *eval_copy(Eval *e, const Inst *i, const Literal *l)
+{
+    Literal *r = eval_new(e, i, l->type, l->rank, l->dims);
+    if (r && l->count > 0)
+        memcpy(r->data, l->data, (size_t)literal_bytes(l));
+    return r;
+}
+
+Literal *eval_take(Eval *e, const Inst *i, Literal **x, int32_t k)
+{
+    return is_own(x[k]) ? eval_move(x, k) : eval_copy(e, i, x[k]);
+}
+
+Literal *eval_cast(Eval *e, const Inst *i, Literal *l, Type t)
+{
+    if (!l || l->type == t)
+        return l;
+    Literal *r = eval_new(e, i, t, l->rank, l->dims);
+    Arith convert = {.fn = arith_convert, .n = 1, .type = {l->type}, .out = t, .raw = true};
+    const void *from[] = {l->data};
+    if (r)
+        arith_run(&convert, r->data, from, r->count);
+    eval_drop(e, l);
+    return r;
+}
+
+Literal *eval_results(Eval *e, const Inst *i, int32_t n, Literal *const *values)
+{
+    bool tuple = shape_is_tuple(i->shape);
+    bool ok = !e->failed;
+    Literal **v = ARENA_ARRAY(e->arena, Literal *, n);
+    for (int32_t k = 0; k < n; k++) {
+        v[k] = eval_cast(e, i, values[k], tuple ? i->shape->elems[k]->type : i->shape->type);
+        ok = ok && v[k];
+    }
+    if (ok)
+        return tuple ? literal_tuple(n, v) : v[0];
+    for (int32_t k = 0; k < n; k++)
+        eval_drop(e, v[k]);
+    return NULL;
+}
+
+Literal *eval_tuple_of(Eval *e, int32_t n, Literal **v)
+{
+    if (!e->failed)
+        return literal_tuple(n, v);
+    for (int32_t k = 0; k < n; k++)
+        eval_drop(e, v[k]);
+    return NULL;
+}
+
+/* Bytes that end with the last reference to l: a tuple's elements may have other holders. */
+static int64_t bytes_ending(const Literal *l)
+{
+    if (l->refs > 1)
+        return 0;
+    if (l->type != TYPE_TUPLE)
+        return l->borrowed || !l->data ? 0 : l->count * type_bytes(l->type);
+    int64_t n = 0;
+    for (int32_t k = 0; k < l->n_elems; k++)
+        n += bytes_ending(l->elems[k]);
+    return n;
+}
+
+void eval_drop(Eval *e, Literal *l)
+{
+    if (!l)
+        return;
+    e->live -= bytes_ending(l);
+    literal_unref(l);
+}
+
+/* Plans */
+
+typedef struct Slot {
+    int32_t from; /* the step whose value this is */
+    bool    last; /* nobody asks for it afterwards */
+} Slot;
+
+typedef struct Step {
+    const Inst *inst;
+    const Slot *slots;
+    bool        unused; /* only a parameter that the root does not need */
+} Step;
+
+typedef struct Plan {
+    int32_t   n, root;
+    Step     *steps;
+    Literal **values; /* by step. A computation never calls itself, so one set is enough */
+    Literal **x;      /* room for the operands of any step */
+} Plan;
+
+typedef struct Planner {
+    Map     number; /* Inst -> 1 + position in the stored order */
+    bool   *needed;
+    int32_t *step;  /* by position: the step, -1: not yet */
+    Plan   *plan;
+} Planner;
+
+static intptr_t position(const Planner *p, const Inst *i)
+{
+    return (intptr_t)map_get(&p->number, i) - 1;
+}
+
+static void place(Planner *p, const Inst *i)
+{
+    p->step[position(p, i)] = p->plan->n;
+    p->plan->steps[p->plan->n++].inst = i;
+}
+
+/* Places i and then, first in first out, the get-tuple-elements of what was placed. */
+static void place_with_elements(Planner *p, const Inst *i)
+{
+    int32_t done = p->plan->n;
+    place(p, i);
+    for (; done < p->plan->n; done++)
+        for (const Use *u = p->plan->steps[done].inst->uses; u; u = u->next)
+            if (u->user->op == OP_GET_TUPLE_ELEMENT && p->needed[position(p, u->user)] && p->step[position(p, u->user)] < 0)
+                place(p, u->user);
+}
+
+static void find_needed(Planner *p, const Comp *c)
+{
+    p->needed[position(p, c->root)] = true;
+    for (const Inst *i = c->last; i; i = i->prev)
+        if (p->needed[position(p, i)])
+            for (int32_t k = 0; k < i->n_operands; k++)
+                p->needed[position(p, inst_operand(i, k))] = true;
+}
+
+/* Operand slots, from the last step to the first: the first one met is the last use. */
+static void find_last_uses(Eval *e, Planner *p)
+{
+    Plan *plan = p->plan;
+    bool *seen = ARENA_ARRAY(e->arena, bool, plan->n);
+    int32_t most = 0;
+    seen[plan->root] = true;
+    for (int32_t s = plan->n - 1; s >= 0; s--) {
+        const Inst *i = plan->steps[s].inst;
+        Slot *slots = ARENA_ARRAY(e->arena, Slot, i->n_operands);
+        for (int32_t k = i->n_operands - 1; k >= 0; k--) {
+            int32_t from = p->step[position(p, inst_operand(i, k))];
+            slots[k] = (Slot){from, !seen[from]};
+            seen[from] = true;
+        }
+        plan->steps[s].slots = slots;
+        if (i->n_operands > most)
+            most = i->n_operands;
+    }
+    plan->x = ARENA_ARRAY(e->arena, Literal *, most);
+}
+
+static Plan *plan_for(Eval *e, const Comp *c)
+{
+    Plan *plan = map_get(&e->plans, c);
+    if (plan)
+        return plan;
+    plan = ARENA_NEW(e->arena, Plan);
+    Planner p = {.number = map_new(e->arena), .needed = ARENA_ARRAY(e->arena, bool, c->n_insts),
+                 .step = ARENA_ARRAY(e->arena, int32_t, c->n_insts), .plan = plan};
+    intptr_t n = 0;
+    for (Inst *i = c->first; i; i = i->next) {
+        p.step[n] = -1;
+        map_put(&p.number, i, (void *)++n);
+    }
+    find_needed(&p, c);
+    plan->steps = ARENA_ARRAY(e->arena, Step, c->n_insts);
+    for (Inst *i = c->first; i; i = i->next)
+        if (p.needed[position(&p, i)] && p.step[position(&p, i)] < 0)
+            place_with_elements(&p, i);
+    plan->root = p.step[position(&p, c->root)];
+    plan->values = ARENA_ARRAY(e->arena, Literal *, plan->n);
+    find_last_uses(e, &p);
+    map_put(&e->plans, c, plan);
+    return plan;
+}
+
+/* Running */
+
+static void drop_operands(Eval *e, Literal **x, int32_t n)
+{
+    for (int32_t k = 0; k < n; k++)
+        eval_drop(e, eval_move(x, k));
+}
+
+static Literal *run_step(Eval *e, Plan *p, const Step *s)
+{
+    const Inst *i = s->inst;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        Literal **v = &p->values[s->slots[k].from];
+        p->x[k] = s->slots[k].last ? eval_move(v, 0) : literal_ref(*v);
+    }
+    Literal *r = eval_handlers[i->op](e, i, p->x);
+    drop_operands(e, p->x, i->n_operands);
+    if (e->failed) {
+        eval_drop(e, r);
+        return NULL;
+    }
+    if (type_is_array(r->type) && !literal_matches(r, i->shape))
+        die("%s %%%s gave a value of another shape", op_name(i->op), i->name);
+    return r;
+}
+
+Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args)
+{
+    if (e->depth == MAX_CALL_DEPTH)
+        return eval_fail(e, caller, "%s %%%s: calls nest deeper than %d", op_name(caller->op), caller->name, MAX_CALL_DEPTH);
+    Plan *p = plan_for(e, c);
+    Literal **outer = e->args;
+    e->args = args;
+    e->depth++;
+    bool ok = true;
+    for (int32_t s = 0; s < p->n && ok; s++) {
+        p->values[s] = run_step(e, p, &p->steps[s]);
+        ok = p->values[s] != NULL;
+    }
+    Literal *root = ok ? eval_move(p->values, p->root) : NULL;
+    drop_operands(e, p->values, p->n);
+    drop_operands(e, args, c->n_params);
+    e->depth--;
+    e->args = outer;
+    return root;
+}
+
+Literal *eval_parameter(Eval *e, const Inst *i, Literal **x)
+{
+    return eval_move(e->args, (int32_t)i->param);
+}
+
+Literal *eval_constant(Eval *e, const Inst *i, Literal **x)
+{
+    if (literal_has_elided(i->literal))
+        return eval_fail(e, i, "the values of constant %%%s are elided ({...}): give them with --constants=F.npz or --fill-elided=SEED|zeros",
+                         i->name);
+    return literal_ref(i->literal);
+}
+
+/* Entry points */
+
+static const EvalOptions no_limits = {0};
+
+static void start(Eval *e, const EvalOptions *o, Diag *d)
+{
+    int64_t memory = 0;
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || size <= 0 || !size_mul(pages, size, &memory))
+        memory = INT64_MAX;
+    *e = (Eval){.options = o ? o : &no_limits, .diag = d, .arena = arena_new(), .limit = memory};
+    if (e->options->memory_limit > 0 && e->options->memory_limit < memory)
+        e->limit = e->options->memory_limit;
+    e->plans = map_new(e->arena);
+    e->bodies = map_new(e->arena);
+}
+
+/* Each array alone must fit: what is absurd is refused before anything runs. */
+static bool sizes_fit(Eval *e, const Comp *c)
+{
+    for (const Inst *i = c->first; i; i = i->next) {
+        if (!shape_is_array(i->shape))
+            continue;
+        int64_t bytes = shape_bytes(i->shape);
+        if (i->shape->rank > WALK_RANK) {
+            eval_fail(e, i, "%s %%%s: more than %d dimensions", op_name(i->op), i->name, WALK_RANK);
+            return false;
+        }
+        if (bytes < 0 || bytes > e->limit) {
+            eval_fail(e, i, "%s %%%s: an array of this size does not fit into memory", op_name(i->op), i->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+Literal *eval_module(const Module *m, int32_t n_args, Literal *const *args, const EvalOptions *o, Diag *d)
+{
+    Eval e;
+    start(&e, o, d);
+    bool ok = true;
+    for (const Comp *c = m->first; c && ok; c = c->next)
+        ok = sizes_fit(&e, c);
+    Literal *result = NULL;
+    if (ok) {
+        Literal **own = ARENA_ARRAY(e.arena, Literal *, n_args);
+        for (int32_t k = 0; k < n_args; k++)
+            own[k] = literal_ref(args[k]);
+        result = eval_comp(&e, m->entry->root, m->entry, own);
+    }
+    arena_free(e.arena);
+    return result;
+}
+
+Literal *eval_inst(const Inst *i, Literal *const *operands, const EvalOptions *o, Diag *d)
+{
+    Eval e;
+    start(&e, o, d);
+    Literal **x = ARENA_ARRAY(e.arena, Literal *, i->n_operands);
+    bool ok = !type_is_array(i->shape->type) || i->shape->rank <= WALK_RANK;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        x[k] = literal_ref(operands[k]);
+        ok = ok && x[k]->rank <= WALK_RANK;
+    }
+    Literal *r = ok ? eval_handlers[i->op](&e, i, x) : eval_fail(&e, i, "%s %%%s: more than %d dimensions", op_name(i->op), i->name, WALK_RANK);
+    drop_operands(&e, x, i->n_operands);
+    if (e.failed)
+        eval_drop(&e, eval_move(&r, 0));
+    arena_free(e.arena);
+    return r;
+}

@@ -1,0 +1,67 @@
+/* Inside the evaluator: what a handler of an opcode family is given and may call.
+ *
+ * A handler eval_<family>(e, i, x) gets the instruction and its operand values and returns the result with one reference, or NULL
+ * after eval_fail. x[k] holds one reference that the engine drops afterwards; a handler that keeps one sets x[k] to NULL. A value
+ * whose only reference is x[k] dies with this instruction, so the handler may write the result over it: eval_result does. */
+#ifndef EVAL_ENGINE_H
+#define EVAL_ENGINE_H
+
+#include "eval/eval.h"
+
+typedef struct Eval {
+    const EvalOptions *options;
+    Diag    *diag;
+    Arena   *arena;       /* of plans and compiled bodies; lives as long as the evaluation */
+    Map      plans;       /* Comp -> its plan */
+    Map      bodies;      /* Comp -> its Body */
+    Literal **args;       /* of the computation that runs; a parameter takes its own */
+    int64_t  work;        /* element operations so far */
+    int64_t  live, limit; /* bytes held by values, and how many may be */
+    int      depth;       /* of calls */
+    bool     failed;
+} Eval;
+
+typedef Literal *EvalFn(Eval *e, const Inst *i, Literal **x);
+
+/* The handler of every opcode. */
+extern EvalFn *const eval_handlers[OP_COUNT];
+
+/* Reports (unless quiet) and remembers the failure; returns NULL for the handler to return. */
+Literal *eval_fail(Eval *e, const Inst *i, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Counts n element operations; false after failing when that is over the limit. */
+bool eval_work(Eval *e, const Inst *i, int64_t n);
+
+/* A new array, its values not set. NULL after failing: too large, too much memory, too much work. */
+Literal *eval_new(Eval *e, const Inst *i, Type t, int32_t rank, const int64_t *dims);
+/* The array that i's shape describes: over x[k] when that dies here and has the same type and dims, else new. */
+Literal *eval_result(Eval *e, const Inst *i, Literal **x, int32_t k);
+Literal *eval_new_for(Eval *e, const Inst *i, const Shape *s); /* an array of shape s */
+/* x[k] itself when it dies here, else a copy. x[k] becomes NULL. */
+Literal *eval_take(Eval *e, const Inst *i, Literal **x, int32_t k);
+Literal *eval_copy(Eval *e, const Inst *i, const Literal *l);
+/* l's values as type t; takes over the reference. l may be NULL. */
+Literal *eval_cast(Eval *e, const Inst *i, Literal *l, Type t);
+/* One array, or a tuple of n when the shape of i is one. Takes over the references; NULL after a failure. */
+Literal *eval_results(Eval *e, const Inst *i, int32_t n, Literal *const *values);
+/* The tuple of n values, some of which are NULL after a failure. Takes over the references. */
+Literal *eval_tuple_of(Eval *e, int32_t n, Literal **v);
+void     eval_drop(Eval *e, Literal *l); /* one reference; NULL is allowed */
+static inline Literal *eval_move(Literal **x, int32_t k)
+{
+    Literal *l = x[k];
+    x[k] = NULL;
+    return l;
+}
+
+/* Runs a computation. Takes over args[0..n_params), whose entries become NULL. */
+Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args);
+
+/* True for the targets of custom calls that are evaluated. */
+bool custom_call_supported(const Inst *i);
+/* True for the collectives that one device can do alone. */
+bool collective_supported(const Inst *i);
+/* True when the handler only refuses: opcodes that are not evaluated. */
+bool eval_refuses(EvalFn *f);
+
+#endif

@@ -1,0 +1,11 @@
+/* Matrix products, the inner loop of dots and convolutions. */
+#ifndef EVAL_GEMM_H
+#define EVAL_GEMM_H
+
+#include "ir/type.h"
+
+/* c[m, n] += sum over k of a[m, k] * b[k, n], all row-major and contiguous. type is that of a domain (pred, s64, u64, f32, f64, c64,
+ * c128); for pred the sum is `or`, the product `and`. The terms of one element are added in the order of k. */
+void eval_gemm(Type type, int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c);
+
+#endif

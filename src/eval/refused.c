@@ -1,0 +1,24 @@
+/* Families that are not evaluated. Each handler refuses by opcode and instruction; eval_supported tells before anything runs. */
+#include "eval/engine.h"
+
+#define REFUSED(F)                                                                                                              \
+    F(batch_norm) F(cholesky) F(dynamic_reshape) F(fft) F(ragged_dot) F(rng) F(rng_state) F(scaled_dot) F(scan) F(transfer)     \
+    F(triangular_solve)
+
+#define HANDLER(family)                                                                                                         \
+    EvalFn   eval_##family;                                                                                                     \
+    Literal *eval_##family(Eval *e, const Inst *i, Literal **x)                                                                 \
+    {                                                                                                                           \
+        return eval_fail(e, i, "the evaluator does not support %s (%%%s)", op_name(i->op), i->name);                            \
+    }
+REFUSED(HANDLER)
+
+bool eval_refuses(EvalFn *f)
+{
+#define ENTRY(family) eval_##family,
+    static EvalFn *const refused[] = {REFUSED(ENTRY)};
+    for (size_t k = 0; k < sizeof refused / sizeof refused[0]; k++)
+        if (refused[k] == f)
+            return true;
+    return false;
+}

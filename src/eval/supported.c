@@ -1,0 +1,63 @@
+/* What the evaluator can do, asked before anything runs: the instructions that ENTRY's root reaches, through calls. */
+#include "eval/engine.h"
+
+EvalFn eval_collective;
+
+static bool inst_supported(const Inst *i, Diag *d)
+{
+    if (eval_refuses(eval_handlers[i->op])) {
+        inst_error(d, i, "the evaluator does not support %s (%%%s)", op_name(i->op), i->name);
+        return false;
+    }
+    if (i->op == OP_CUSTOM_CALL && !custom_call_supported(i)) {
+        inst_error(d, i, "the evaluator has no implementation for custom-call target \"%s\" (%%%s)",
+                   inst_string(i, ATTR_CUSTOM_CALL_TARGET), i->name);
+        return false;
+    }
+    if (eval_handlers[i->op] == eval_collective && !collective_supported(i)) {
+        inst_error(d, i, "the evaluator cannot do %s on one device (%%%s)", op_name(i->op), i->name);
+        return false;
+    }
+    if ((i->op == OP_DOT || i->op == OP_CONVOLUTION) && i->n_operands > 2) {
+        inst_error(d, i, "the evaluator does not support sparse operands (%s %%%s)", op_name(i->op), i->name);
+        return false;
+    }
+    return true;
+}
+
+typedef VEC(const Comp *) Comps;
+
+/* Marks the operands of needed instructions, last to first, and adds the computations that they call to todo. */
+static bool comp_supported(Arena *a, const Comp *c, Map *reached, Comps *todo, Diag *d)
+{
+    static char yes;
+    bool ok = true;
+    Map needed = map_new(a);
+    map_put(&needed, c->root, &yes);
+    for (const Inst *i = c->last; i; i = i->prev) {
+        if (!map_has(&needed, i))
+            continue;
+        ok = inst_supported(i, d) && ok;
+        for (int32_t k = 0; k < i->n_operands; k++)
+            map_put(&needed, inst_operand(i, k), &yes);
+        for (int32_t k = 0; k < i->n_callees; k++)
+            if (!map_has(reached, i->callees[k])) {
+                map_put(reached, i->callees[k], &yes);
+                vec_push(a, todo, i->callees[k]);
+            }
+    }
+    return ok;
+}
+
+bool eval_supported(const Module *m, Diag *d)
+{
+    Arena *a = arena_new();
+    Map reached = map_new(a);
+    Comps todo = {0};
+    vec_push(a, &todo, m->entry);
+    bool ok = true;
+    for (int32_t k = 0; k < todo.n; k++)
+        ok = comp_supported(a, todo.v[k], &reached, &todo, d) && ok;
+    arena_free(a);
+    return ok;
+}
