@@ -1,5 +1,13 @@
-/* Arrays from and to files: .npy, .npz (stored and deflated, zip64). Names of members are without ".npy".
- * Types follow NumPy where it has them; see DESIGN in doc/. What the bytes mean for bf16, f8, s4 is decided by the module. */
+/* Arrays from and to files: .npy, .npz (stored and deflated, zip64), either one gzipped. Names of members are without ".npy".
+ * Types follow NumPy where it has them. What the bytes mean for bf16, f8, s4 is decided by the module:
+ *
+ *   pred                          bool
+ *   s8 ... s64, u8 ... u64        int8 ... uint64
+ *   f16 f32 f64 c64 c128          the same
+ *   bf16                          uint16, the bits (read also: V2)
+ *   f8, f6, f4                    uint8, the bits in the low end (read also: V1)
+ *   s4 s2 s1, u4 u2 u1            int8, uint8: one value each (read also: V1)
+ */
 #ifndef DATA_NPZ_H
 #define DATA_NPZ_H
 
@@ -13,24 +21,38 @@ typedef struct NpyArray {
     int32_t        rank;
     const int64_t *dims;
     int64_t        count;
-    const void    *data;   /* row-major, little endian (converted on reading when it was not) */
+    const void    *data;   /* row-major, little endian (converted on reading when it was not); of any alignment */
+    size_t         size;   /* count * bytes */
 } NpyArray;
 
 typedef struct ArrayFile {
     const char     *path;
+    bool            npy; /* one array, without a name */
     int32_t         n;
     const NpyArray *v;
 } ArrayFile;
 
-/* Reads path ("-": stdin), content decides the format. NULL after reporting to d. Everything lives in a. */
+/* Reads path ("-": stdin), content decides the format. NULL after reporting to d. Everything lives in a; large files are mapped. */
 const ArrayFile *array_file_read(Arena *a, const char *path, Diag *d);
 const NpyArray  *array_file_find(const ArrayFile *f, const char *name); /* NULL when absent */
 
-/* The array as a literal of shape s (dense; bf16 from uint16 or V2 bits, f8, f6 and f4 from uint8, sub-byte integers one a byte, pred from bool).
- * NULL after reporting which type or dims were expected and found; what names the array in messages. */
+/* The array as a literal of shape s. A dynamic dimension of s takes any size up to its bound. The literal may point into the file,
+ * so the arena of the file must outlive it. NULL after reporting which type or dims were expected and found; what names the array in
+ * messages. */
 Literal *literal_from_array(const NpyArray *x, const Shape *s, const char *what, Diag *d);
 
-/* Writes .npz (stored) or, for a path ending in .npy and one value, .npy. names[k] are the member names. False after reporting. */
-bool array_file_write(const char *path, int32_t n, const char *const *names, Literal *const *values, Diag *d);
+/* Writes .npz (stored) or, for a path ending in .npy and one value, .npy; "-" is stdout. names[k] are the member names. A file is
+ * written to a temporary and renamed. False after reporting. */
+bool array_file_write(Arena *a, const char *path, int32_t n, const char *const *names, Literal *const *values, Diag *d);
+
+/* "float32 (2, 3)" */
+char *array_text(Arena *a, const NpyArray *x);
+
+/* The .npy form (data/npy.c): one array's header and data at p[0..n). */
+bool        npy_parse(Arena *a, const uint8_t *p, size_t n, const char *what, NpyArray *out, Diag *d);
+void        npy_header(Buf *b, const Literal *l);
+const char *npy_type_text(char kind, int bytes); /* "float32", "uint8", "bool", "V2" */
+/* How a type is stored: NumPy's letter and size. */
+char        npy_kind(Type t);
 
 #endif

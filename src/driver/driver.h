@@ -2,24 +2,61 @@
 #ifndef DRIVER_DRIVER_H
 #define DRIVER_DRIVER_H
 
-#include "ir/inst.h"
+#include "driver/cache.h"
+#include "driver/signature.h"
 
 typedef struct RunTimes {
     double  parse_s, optimize_s, emit_s, compile_s;
     bool    cache_hit;
-    int64_t runs;
+    int64_t runs; /* timed ones */
     double  run_min_us, run_median_us;
     int64_t peak_bytes;
     int     threads;
 } RunTimes;
 
-/* A module compiled by the system's C compiler and loaded. */
+/* {"parse_s": ..., ..., "run_us": {"min": ..., "median": ..., "n": ...}, ...} */
+void   run_times_json(Buf *b, const RunTimes *t);
+double seconds_now(void); /* of a clock that only goes forward */
+
+/* ---- compiled modules (compiled.c) ---- */
+
+/* A module compiled by the system's C compiler and loaded. It is closed with its arena. */
 typedef struct Compiled Compiled;
 
-/* Emits m, compiles (or finds it in the cache) and loads it. NULL after reporting; the compiler's own messages are shown when it fails. */
-Compiled *compiled_load(Arena *a, const Module *m, RunTimes *t, Diag *d);
-void      compiled_free(Compiled *c);
-/* One run. args and results are the flattened array leaves (tokens left out); results are new literals. */
-bool      compiled_run(Compiled *c, int32_t n_args, Literal *const *args, int32_t n_results, Literal **results, Diag *d);
+/* The key of a module's text with everything that decides what becomes of it: options (as text), this program, the processor. */
+CacheKey compiled_key(const char *text, size_t len, const char *options);
+
+/* What the cache has under key, loaded; NULL when it has nothing that can be used. *s is its signature. */
+Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signature **s);
+
+/* Plans m as it stands, emits C, compiles it (or finds the same source in the cache) and loads it; s is completed. key: remember it
+ * under that, too (NULL: do not). cc: the compiler, NULL for the one found. The compiler's own messages are shown when it fails. */
+Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, const CacheKey *key, const char *cc, RunTimes *t,
+                         Diag *d);
+
+/* ---- running (execute.c) ---- */
+
+typedef struct Execution {
+    const Signature *signature;
+    const Compiled  *compiled; /* NULL: the evaluator */
+    const Module    *module;   /* of the evaluator */
+    int64_t          repeat;   /* timed runs after the first one, which is not timed; 0: only that */
+    int              threads;
+} Execution;
+
+/* Would arguments, results and working memory fit into this machine? Else reports. Looks at shapes alone. */
+bool execution_fits(const Signature *s, const Module *m, Diag *d);
+
+/* Runs on args (flattened leaves). results[0..n_results): the first run's, new literals. Donated arguments of a run are the next one's
+ * arguments. Sets the times of the runs. */
+bool execution_run(const Execution *e, Literal *const *args, Literal **results, RunTimes *t, Diag *d);
+
+/* ---- constants without values (elided.c) ---- */
+
+/* Gives values to constants that the text elides: from arrays of an .npz named like the instructions (constants), then by fill ("zeros" or a
+ * seed). Either may be NULL. False after reporting: a member that fits no such constant, a bad fill. What has no value stays as it is. */
+bool elided_fill(Module *m, const char *fill, const char *constants, Diag *d);
+/* Reports the first constant that still has none. */
+bool elided_check(const Module *m, Diag *d);
 
 #endif

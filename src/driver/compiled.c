@@ -1,0 +1,344 @@
+/* From a module to loaded code.
+ *
+ *   text, options, this program, processor  --key-->  signature and the code's key         KEY.txt
+ *   source, flags, compiler, processor      --key-->  module.c, module.so                  KEY/
+ *
+ * so a module seen before is neither parsed nor optimized, and one whose source was seen before is not compiled. */
+#include "config.h"
+
+#include "driver/driver.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "driver/compiled.h"
+#include "driver/process.h"
+#include "emit/program.h"
+#include "target-c/target_c.h"
+
+#ifndef HLO_CC
+#define HLO_CC "cc"
+#endif
+
+static const char code_file[] = "module.so";
+
+/* Tried one by one with a compiler that refuses them together. Nothing that changes NaN, infinities, signed zeros or rounding. */
+static const char *const wanted_flags[] = {
+    "-std=gnu11", "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-w",
+};
+enum { N_FLAGS = sizeof wanted_flags / sizeof *wanted_flags };
+
+/* ---- keys ---- */
+
+static void add_file(CacheKey *k, const char *path)
+{
+    struct stat st;
+    int         fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (!fstat(fd, &st) && st.st_size > 0) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p != MAP_FAILED) {
+            cache_key_add(k, p, (size_t)st.st_size);
+            munmap(p, (size_t)st.st_size);
+        }
+    }
+    close(fd);
+}
+
+/* The first processor's description: -march=native code of one machine need not run on another that shares the folder. */
+static void add_processor(CacheKey *k)
+{
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    char  line[8192];
+    while (f && fgets(line, sizeof line, f) && line[0] != '\n')
+        if (!strncmp(line, "model name", 10) || !strncmp(line, "flags", 5) || !strncmp(line, "Features", 8))
+            cache_key_add_text(k, line);
+    if (f)
+        fclose(f);
+}
+
+CacheKey compiled_key(const char *text, size_t len, const char *options)
+{
+    CacheKey k = { { 0, 0 } };
+    add_file(&k, "/proc/self/exe");
+    add_processor(&k);
+    cache_key_add_text(&k, options);
+    cache_key_add(&k, text, len);
+    return k;
+}
+
+/* ---- loading ---- */
+
+static void close_code(void *handle)
+{
+    dlclose(handle);
+}
+
+static Compiled *load(Arena *a, const char *path, const char *name)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return NULL;
+    arena_defer(a, close_code, handle);
+    Compiled *c = ARENA_NEW(a, Compiled);
+    void     *entry = dlsym(handle, arena_printf(a, "%s_run", name));
+    memcpy(&c->run, &entry, sizeof entry);
+    return entry ? c : NULL;
+}
+
+Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signature **s)
+{
+    const char *text;
+    if (!cache_get_text(cache, a, cache_key_text(a, key), &text))
+        return NULL;
+    size_t n = strcspn(text, "\n"); /* the code's key, then the signature */
+    if (!text[n])
+        return NULL;
+    *s = signature_read(a, text + n + 1);
+    const char *path = *s ? cache_get_file(cache, a, arena_strndup(a, text, n), code_file) : NULL;
+    return path ? load(a, path, (*s)->name) : NULL;
+}
+
+/* ---- the compiler ---- */
+
+typedef struct Compiler {
+    Arena      *arena;
+    Cache      *cache;
+    Diag       *d;
+    const char *path;
+    const char *version; /* what it says of itself */
+    const char *flags[N_FLAGS];
+    int         n_flags;
+} Compiler;
+
+static bool runs_with(const Compiler *c, int n, const char *const *flags)
+{
+    const char *argv[N_FLAGS + 8] = { c->path };
+    int         k = 1;
+    Buf         output = { 0 };
+    for (int f = 0; f < n; f++)
+        argv[k++] = flags[f];
+    argv[k++] = "-fsyntax-only";
+    argv[k++] = "-x";
+    argv[k++] = "c";
+    argv[k++] = "/dev/null";
+    int status = program_run(argv, NULL, &output);
+    buf_free(&output);
+    return status == 0;
+}
+
+/* The flags that the compiler takes: one letter each, y or n, kept in the cache. */
+static void choose_flags(Compiler *c)
+{
+    CacheKey    key = { { 0, 0 } };
+    const char *known;
+    Buf         found = { 0 };
+    cache_key_add_text(&key, c->path);
+    cache_key_add_text(&key, c->version);
+    for (int k = 0; k < N_FLAGS; k++)
+        cache_key_add_text(&key, wanted_flags[k]);
+    const char *name = arena_printf(c->arena, "flags-%s", cache_key_text(c->arena, &key));
+    if (!cache_get_text(c->cache, c->arena, name, &known) || strlen(known) != N_FLAGS) {
+        bool all = runs_with(c, N_FLAGS, wanted_flags);
+        for (int k = 0; k < N_FLAGS; k++)
+            buf_putc(&found, all || runs_with(c, 1, &wanted_flags[k]) ? 'y' : 'n');
+        cache_put_text(c->cache, c->arena, name, &found);
+        known = arena_strndup(c->arena, found.p, found.n);
+        buf_free(&found);
+    }
+    for (int k = 0; k < N_FLAGS; k++)
+        if (known[k] == 'y')
+            c->flags[c->n_flags++] = wanted_flags[k];
+}
+
+/* cc itself when it is given; else the one that this program was built with, else what machines usually have. */
+static bool find_compiler(Compiler *c, const char *cc)
+{
+    static const char *const usual[] = { HLO_CC, "cc", "gcc", "clang" };
+    c->path = NULL;
+    if (cc)
+        c->path = program_find(c->arena, cc);
+    for (size_t k = 0; !cc && !c->path && k < sizeof usual / sizeof *usual; k++)
+        c->path = program_find(c->arena, usual[k]);
+    if (c->path)
+        return true;
+    if (cc)
+        diag_error(c->d, LOC_NONE, "the C compiler '%s' is not there", cc);
+    else
+        diag_error(c->d, LOC_NONE, "no C compiler: cc, gcc and clang are not in PATH");
+    diag_note(c->d, LOC_NONE, "--backend=c compiles what it runs (--cc=PROGRAM names the compiler); --backend=eval needs none");
+    return false;
+}
+
+static bool open_compiler(Compiler *c, const char *cc)
+{
+    Buf version = { 0 };
+    if (!find_compiler(c, cc))
+        return false;
+    int status = program_run((const char *const[]){ c->path, "--version", NULL }, NULL, &version);
+    c->version = arena_strndup(c->arena, version.p ? version.p : "", version.n);
+    buf_free(&version);
+    if (status < 0) {
+        diag_error(c->d, LOC_NONE, "%s: %s", c->path, strerror(errno));
+        return false;
+    }
+    choose_flags(c);
+    return true;
+}
+
+/* The first lines of what the compiler said. */
+static const char *excerpt(Arena *a, const Buf *output)
+{
+    enum { LINES = 20 };
+    size_t n = 0;
+    for (int lines = 0; n < output->n && lines < LINES; n++)
+        lines += output->p[n] == '\n';
+    while (n > 0 && output->p[n - 1] == '\n')
+        n--;
+    return arena_strndup(a, output->p ? output->p : "", n);
+}
+
+static bool compile(const Compiler *c, const char *folder)
+{
+    const char *argv[N_FLAGS + 10] = { c->path };
+    int         k = 1;
+    Buf         output = { 0 };
+    for (int f = 0; f < c->n_flags; f++)
+        argv[k++] = c->flags[f];
+    static const char *const rest[] = { "-fPIC", "-shared", "-o", code_file, "module.c", "-lm" };
+    for (size_t r = 0; r < sizeof rest / sizeof *rest; r++)
+        argv[k++] = rest[r];
+    int status = program_run(argv, folder, &output);
+    if (status < 0)
+        diag_error(c->d, LOC_NONE, "%s: %s", c->path, strerror(errno));
+    else if (status > 0) {
+        diag_error(c->d, LOC_NONE, "%s failed with status %d", c->path, status);
+        if (output.n)
+            diag_note(c->d, LOC_NONE, "it says:\n%s", excerpt(c->arena, &output));
+    }
+    buf_free(&output);
+    return status == 0;
+}
+
+/* ---- building ---- */
+
+typedef struct Source {
+    Buf text, weights;
+} Source;
+
+static bool emit(Arena *a, const Module *m, Signature *s, Source *out, Diag *d)
+{
+    Arena         *work = arena_new();
+    TargetCOptions options = { .weights = "weights.bin" }; /* beside the source, where the compiler runs */
+    Program       *p = program_plan(work, m, NULL, d);
+    if (p) {
+        s->name = arena_strndup(a, p->name, strlen(p->name));
+        s->scratch_bytes = p->scratch_bytes;
+        s->n_kernels = p->n_kernels;
+        s->n_copies = p->n_copies;
+        target_c_source(&out->text, p, &options);
+        target_c_weights(&out->weights, p, &options);
+    }
+    arena_free(work);
+    return p != NULL;
+}
+
+static bool write_source(Arena *a, const char *folder, const Source *x, Diag *d)
+{
+    const char *source = arena_printf(a, "%s/module.c", folder);
+    const char *weights = arena_printf(a, "%s/weights.bin", folder);
+    if (buf_write_file(&x->text, source) && (!x->weights.n || buf_write_file(&x->weights, weights)))
+        return true;
+    diag_error(d, LOC_NONE, "%s: %s", folder, strerror(errno));
+    return false;
+}
+
+/* Compiles in a folder of its own and moves that into the cache. The weights are in the code by then. */
+static bool compile_into_cache(const Compiler *c, const Source *x, const char *key)
+{
+    char *folder = cache_new_folder(c->cache, c->arena);
+    if (!folder) {
+        diag_error(c->d, LOC_NONE, "the cache folder: %s", strerror(errno));
+        return false;
+    }
+    bool ok = write_source(c->arena, folder, x, c->d) && compile(c, folder);
+    if (ok) {
+        unlink(arena_printf(c->arena, "%s/weights.bin", folder));
+        ok = cache_put_folder(c->cache, c->arena, folder, key, code_file);
+        if (!ok)
+            diag_error(c->d, LOC_NONE, "the cache folder: %s", strerror(errno));
+    }
+    if (!ok)
+        cache_drop_folder(folder);
+    return ok;
+}
+
+static const char *code_key(const Compiler *c, const Source *x)
+{
+    CacheKey k = { { 0, 0 } };
+    cache_key_add_text(&k, c->path);
+    cache_key_add_text(&k, c->version);
+    for (int f = 0; f < c->n_flags; f++)
+        cache_key_add_text(&k, c->flags[f]);
+    add_processor(&k);
+    cache_key_add(&k, x->text.p, x->text.n);
+    cache_key_add(&k, x->weights.p, x->weights.n);
+    return cache_key_text(c->arena, &k);
+}
+
+static void remember(const Compiler *c, const CacheKey *key, const char *code, const Signature *s)
+{
+    Buf b = { 0 };
+    buf_printf(&b, "%s\n", code);
+    signature_write(&b, s);
+    cache_put_text(c->cache, c->arena, cache_key_text(c->arena, key), &b);
+    buf_free(&b);
+}
+
+static Compiled *load_or_compile(const Compiler *c, const Source *x, const Signature *s, const CacheKey *key, RunTimes *t)
+{
+    const char *code = code_key(c, x);
+    const char *path = cache_get_file(c->cache, c->arena, code, code_file);
+    Compiled   *loaded = path ? load(c->arena, path, s->name) : NULL;
+    t->cache_hit = loaded != NULL;
+    if (!loaded) {
+        if (!compile_into_cache(c, x, code))
+            return NULL;
+        path = cache_get_file(c->cache, c->arena, code, code_file);
+        loaded = path ? load(c->arena, path, s->name) : NULL;
+        if (!loaded) {
+            const char *why = dlerror();
+            diag_error(c->d, LOC_NONE, "the compiled module cannot be loaded: %s", why ? why : "it is gone from the cache");
+            return NULL;
+        }
+    }
+    if (key)
+        remember(c, key, code, s);
+    return loaded;
+}
+
+Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, const CacheKey *key, const char *cc, RunTimes *t,
+                         Diag *d)
+{
+    Source   x = { { 0 }, { 0 } };
+    Compiler c = { .arena = a, .cache = cache, .d = d };
+    double   start = seconds_now();
+    Compiled *loaded = NULL;
+    if (emit(a, m, s, &x, d)) {
+        t->emit_s = seconds_now() - start;
+        start = seconds_now();
+        if (open_compiler(&c, cc))
+            loaded = load_or_compile(&c, &x, s, key, t);
+        t->compile_s = seconds_now() - start;
+    }
+    buf_free(&x.text);
+    buf_free(&x.weights);
+    return loaded;
+}

@@ -1,0 +1,272 @@
+/* One module, one set of arguments, one or many runs. Compiled code takes pointers to arrays in the order of memory that the module's
+ * layouts say; literals are row-major, so other orders are copied on the way in and out. */
+#include "config.h"
+
+#include "driver/driver.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "driver/compiled.h"
+#include "driver/inputs.h"
+#include "eval/eval.h"
+#include "support/host.h"
+
+double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void run_times_json(Buf *b, const RunTimes *t)
+{
+    buf_printf(b, "{\"parse_s\": %.6f, \"optimize_s\": %.6f, \"emit_s\": %.6f, \"compile_s\": %.6f, \"cache\": \"%s\",\n", t->parse_s,
+               t->optimize_s, t->emit_s, t->compile_s, t->cache_hit ? "hit" : "miss");
+    buf_printf(b, " \"run_us\": {\"min\": %.3f, \"median\": %.3f, \"n\": %" PRId64 "},", t->run_min_us, t->run_median_us, t->runs);
+    buf_printf(b, " \"threads\": %d, \"peak_bytes\": %" PRId64 "}\n", t->threads, t->peak_bytes);
+}
+
+/* ---- memory ---- */
+
+static bool too_much(Diag *d, const Inst *i, int64_t bytes)
+{
+    const char *have = arena_printf(d->arena, "this machine has %" PRId64, host_memory());
+    if (!i && bytes < 0)
+        diag_error(d, LOC_NONE, "arguments, results and working memory need more bytes than can be counted; %s", have);
+    else if (!i)
+        diag_error(d, LOC_NONE, "arguments, results and working memory need %" PRId64 " bytes; %s", bytes, have);
+    else
+        inst_error(d, i, "%s of %s does not fit into memory; %s", op_name(i->op), shape_text(d->arena, i->shape), have);
+    return false;
+}
+
+bool execution_fits(const Signature *s, const Module *m, Diag *d)
+{
+    int64_t memory = host_memory(), total = signature_bytes(s);
+    if (total < 0 || !size_add(total, s->scratch_bytes, &total) || total > memory)
+        return too_much(d, NULL, total);
+    for (const Comp *c = m ? m->first : NULL; c; c = c->next)
+        for (const Inst *i = c->first; i; i = i->next) {
+            int64_t bytes = shape_bytes(i->shape);
+            if (bytes > memory || (bytes < 0 && !shape_is_unbounded(i->shape)))
+                return too_much(d, i, bytes);
+        }
+    return true;
+}
+
+/* ---- arrays in another order ---- */
+
+/* dst has the order of memory of s, src is row-major (or the other way round when back). */
+static void reorder(const Shape *s, void *dst, const void *src, bool back)
+{
+    int64_t stride[64], index[64] = { 0 }, at = 0, count = shape_count(s);
+    size_t  width = (size_t)type_bytes(s->type);
+    shape_strides(s, stride);
+    for (int64_t n = 0; n < count; n++) {
+        if (back)
+            memcpy((char *)dst + (size_t)n * width, (const char *)src + (size_t)at * width, width);
+        else
+            memcpy((char *)dst + (size_t)at * width, (const char *)src + (size_t)n * width, width);
+        for (int32_t k = s->rank - 1; k >= 0; k--) {
+            at += stride[k];
+            if (++index[k] < s->dims[k])
+                break;
+            at -= stride[k] * s->dims[k];
+            index[k] = 0;
+        }
+    }
+}
+
+/* Large blocks come from the system directly, in huge pages where it has them. */
+static void *block(Arena *a, int64_t bytes)
+{
+    size_t n = ((size_t)bytes / 64 + 1) * 64, page = n >= (4 << 20) ? 2 << 20 : 64;
+    n = (n + page - 1) / page * page;
+    void *p = aligned_alloc(page, n);
+    if (!p)
+        die_out_of_memory("arrays");
+    if (page > 64)
+        madvise(p, n, MADV_HUGEPAGE);
+    arena_defer(a, free, p);
+    return p;
+}
+
+/* ---- times ---- */
+
+static int by_value(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return a < b ? -1 : a > b;
+}
+
+static void set_times(RunTimes *t, double *us, int64_t n)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    t->peak_bytes = (int64_t)u.ru_maxrss * 1024;
+    t->runs = n;
+    if (n == 0)
+        return;
+    qsort(us, (size_t)n, sizeof *us, by_value);
+    t->run_min_us = us[0];
+    t->run_median_us = n % 2 ? us[n / 2] : (us[n / 2 - 1] + us[n / 2]) / 2;
+}
+
+/* ---- compiled ---- */
+
+typedef struct Arrays {
+    const void **args;
+    void       **results;
+    void        *scratch;
+} Arrays;
+
+/* The result that argument k is donated to, or -1. */
+static int32_t donated_to(const Signature *s, int32_t k)
+{
+    for (int32_t r = 0; r < s->n_results; r++)
+        if (s->results[r].alias == k)
+            return r;
+    return -1;
+}
+
+static bool sizes_are_bounds(const Signature *s, Literal *const *args, Diag *d)
+{
+    for (int32_t k = 0; k < s->n_args; k++)
+        if (args[k]->count != shape_count(s->args[k].shape)) {
+            diag_error(d, LOC_NONE, "arg%d has dynamic dimensions; --backend=c runs only whole arrays, --backend=eval any size", k);
+            return false;
+        }
+    return true;
+}
+
+/* Arguments are used where they are, unless the order is another one or the code will write to them. */
+static Arrays make_arrays(Arena *a, const Execution *e, Literal *const *args)
+{
+    const Signature *s = e->signature;
+    Arrays           x = { ARENA_ARRAY(a, const void *, s->n_args), ARENA_ARRAY(a, void *, s->n_results), NULL };
+    for (int32_t k = 0; k < s->n_args; k++) {
+        const Shape *shape = s->args[k].shape;
+        int32_t      result = e->repeat ? donated_to(s, k) : -1;
+        x.args[k] = args[k]->data;
+        if (layout_is_row_major(shape) && result < 0)
+            continue;
+        void *copy = block(a, shape_bytes(shape));
+        reorder(shape, copy, args[k]->data, false);
+        x.args[k] = copy;
+        if (result >= 0)
+            x.results[result] = copy;
+    }
+    for (int32_t k = 0; k < s->n_results; k++)
+        if (!x.results[k])
+            x.results[k] = block(a, shape_bytes(s->results[k].shape));
+    x.scratch = block(a, s->scratch_bytes);
+    return x;
+}
+
+static void take_results(const Signature *s, const Arrays *x, Literal **results)
+{
+    for (int32_t k = 0; k < s->n_results; k++) {
+        const Shape *shape = s->results[k].shape;
+        results[k] = literal_new(shape->type, shape->rank, shape->dims);
+        if (layout_is_row_major(shape))
+            memcpy(results[k]->data, x->results[k], (size_t)literal_bytes(results[k]));
+        else
+            reorder(shape, results[k]->data, x->results[k], true);
+    }
+}
+
+static bool call(const Execution *e, const Arrays *x, Diag *d)
+{
+    char   error[512] = "";
+    HloEnv env = { sizeof env, (uint32_t)e->threads, error, sizeof error };
+    int    status = e->compiled->run(&env, x->args, x->results, x->scratch);
+    if (status)
+        diag_error(d, LOC_NONE, "the module failed with status %d%s%s", status, *error ? ": " : "", error);
+    return status == 0;
+}
+
+static bool run_compiled(Arena *a, const Execution *e, Literal *const *args, Literal **results, double *us, Diag *d)
+{
+    if (!sizes_are_bounds(e->signature, args, d))
+        return false;
+    Arrays x = make_arrays(a, e, args);
+    if (!call(e, &x, d))
+        return false;
+    take_results(e->signature, &x, results);
+    for (int64_t k = 0; k < e->repeat; k++) {
+        double start = seconds_now();
+        if (!call(e, &x, d)) {
+            literals_unref(e->signature->n_results, results);
+            return false;
+        }
+        us[k] = (seconds_now() - start) * 1e6;
+    }
+    return true;
+}
+
+/* ---- evaluated ---- */
+
+/* leaves: the arguments; out: the results. */
+static bool evaluate_once(Arena *a, const Execution *e, Literal *const *leaves, Literal **out, Diag *d)
+{
+    const Comp     *entry = e->module->entry;
+    Literal       **params = ARENA_ARRAY(a, Literal *, entry->n_params);
+    Literal *const *next = leaves;
+    EvalOptions     options = { .memory_limit = host_memory() };
+    for (int32_t k = 0; k < entry->n_params; k++)
+        params[k] = leaves_gather(comp_param(entry, k)->shape, &next);
+    Literal *root = eval_module(e->module, entry->n_params, params, &options, d);
+    literals_unref(entry->n_params, params);
+    if (!root)
+        return false;
+    leaves_flatten(1, &root, out);
+    literal_unref(root);
+    return true;
+}
+
+static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Literal **results, double *us, Diag *d)
+{
+    const Signature *s = e->signature;
+    Literal        **now = ARENA_ARRAY(a, Literal *, s->n_args), **then = ARENA_ARRAY(a, Literal *, s->n_results);
+    if (!evaluate_once(a, e, args, results, d))
+        return false;
+    bool ok = true;
+    for (int32_t k = 0; k < s->n_args; k++) {
+        int32_t from = donated_to(s, k);
+        now[k] = literal_ref(from < 0 ? args[k] : results[from]);
+    }
+    for (int64_t k = 0; ok && k < e->repeat; k++) {
+        double start = seconds_now();
+        ok = evaluate_once(a, e, now, then, d);
+        us[k] = (seconds_now() - start) * 1e6;
+        for (int32_t r = 0; ok && r < s->n_results; r++) {
+            int32_t arg = s->results[r].alias;
+            if (arg >= 0) {
+                literal_unref(now[arg]);
+                now[arg] = literal_ref(then[r]);
+            }
+        }
+        literals_unref(s->n_results, then);
+    }
+    literals_unref(s->n_args, now);
+    if (!ok)
+        literals_unref(s->n_results, results);
+    return ok;
+}
+
+bool execution_run(const Execution *e, Literal *const *args, Literal **results, RunTimes *t, Diag *d)
+{
+    Arena  *a = arena_new();
+    double *us = ARENA_ARRAY(a, double, e->repeat);
+    bool    ok = e->compiled ? run_compiled(a, e, args, results, us, d) : run_evaluated(a, e, args, results, us, d);
+    if (ok)
+        set_times(t, us, e->repeat);
+    arena_free(a);
+    return ok;
+}

@@ -1,0 +1,148 @@
+/* Binding arguments. A member of an .npz is argument K when it is called argK or arr_K, or when it has the argument's name. */
+#include "config.h"
+
+#include "driver/inputs.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/manifest.h"
+#include "data/npz.h"
+
+typedef struct Binder {
+    Arena           *arena;
+    const Signature *s;
+    Literal        **args;
+    const char     **from; /* which file gave it */
+    Diag            *d;
+    int32_t          next; /* the argument that the next .npy is */
+} Binder;
+
+/* K of "argK" and "arr_K"; -1 for other names. */
+static int64_t position(const char *name)
+{
+    const char *digits = NULL;
+    if (!strncmp(name, "arg", 3))
+        digits = name + 3;
+    else if (!strncmp(name, "arr_", 4))
+        digits = name + 4;
+    if (!digits || !*digits || strlen(digits) > 9 || strspn(digits, "0123456789") != strlen(digits))
+        return -1;
+    return strtol(digits, NULL, 10);
+}
+
+static const char *argument_text(const Binder *b, int32_t k)
+{
+    return arena_printf(b->arena, "arg%d (%s %s)", k, shape_text(b->arena, b->s->args[k].shape), b->s->args[k].name);
+}
+
+static void bind(Binder *b, int32_t k, const NpyArray *x, const char *path)
+{
+    if (b->from[k]) {
+        diag_error(b->d, LOC_NONE, "%s: %s was already given by %s", path, argument_text(b, k), b->from[k]);
+        return;
+    }
+    b->from[k] = path;
+    b->args[k] = literal_from_array(x, b->s->args[k].shape, arena_printf(b->arena, "%s: %s", path, argument_text(b, k)), b->d);
+}
+
+static void bind_member(Binder *b, const NpyArray *x, const char *path)
+{
+    int64_t k = position(x->name);
+    for (int32_t n = 0; k < 0 && n < b->s->n_args; n++)
+        if (!strcmp(b->s->args[n].name, x->name))
+            k = n;
+    if (k >= 0 && k < b->s->n_args)
+        bind(b, (int32_t)k, x, path);
+    else
+        diag_error(b->d, LOC_NONE, "%s: member '%s' is no argument: the module has %d%s", path, x->name, b->s->n_args,
+                   b->s->n_args ? ", called arg0 on or by parameter name" : "");
+}
+
+static void bind_file(Binder *b, const char *path)
+{
+    const ArrayFile *f = array_file_read(b->arena, path, b->d);
+    if (!f)
+        return;
+    if (!f->npy) {
+        for (int32_t k = 0; k < f->n; k++)
+            bind_member(b, &f->v[k], f->path);
+        return;
+    }
+    if (b->next < b->s->n_args)
+        bind(b, b->next++, &f->v[0], f->path);
+    else
+        diag_error(b->d, LOC_NONE, "%s: left over: the module has %d argument%s", f->path, b->s->n_args, b->s->n_args == 1 ? "" : "s");
+}
+
+static void bind_missing(Binder *b, const InputSources *from)
+{
+    for (int32_t k = 0; k < b->s->n_args; k++) {
+        if (b->args[k] || b->from[k])
+            continue;
+        if (from->manifest)
+            b->args[k] = manifest_arg(from->manifest, k, b->s->args[k].shape, b->d);
+        if (!b->args[k] && from->fakes)
+            b->args[k] = literal_ref(from->fakes[k]);
+    }
+}
+
+static void report_missing(Binder *b, const InputSources *from)
+{
+    enum { SHOWN = 5 };
+    int32_t missing = 0;
+    for (int32_t k = 0; k < b->s->n_args; k++)
+        if (!b->args[k] && missing++ < SHOWN)
+            diag_error(b->d, LOC_NONE, "no value for argument %s", argument_text(b, k));
+    if (missing > SHOWN)
+        diag_error(b->d, LOC_NONE, "and for %d more", missing - SHOWN);
+    if (missing && !from->n_files)
+        diag_note(b->d, LOC_NONE, "give --inputs=FILE.npz with arg0, arg1, ..., or --fake=SEED to make values up");
+}
+
+bool inputs_bind(Arena *a, const Signature *s, const InputSources *from, Literal **args, Diag *d)
+{
+    Binder b = { a, s, args, ARENA_ARRAY(a, const char *, s->n_args), d, 0 };
+    int    errors = d->errors;
+    memset(args, 0, (size_t)s->n_args * sizeof *args);
+    for (int k = 0; k < from->n_files; k++)
+        bind_file(&b, from->files[k]);
+    if (d->errors == errors)
+        bind_missing(&b, from);
+    if (d->errors == errors)
+        report_missing(&b, from);
+    return d->errors == errors;
+}
+
+int32_t leaves_flatten(int32_t n, Literal *const *values, Literal **out)
+{
+    int32_t done = 0;
+    for (int32_t k = 0; k < n; k++) {
+        if (values[k]->type == TYPE_TUPLE)
+            done += leaves_flatten(values[k]->n_elems, values[k]->elems, out + done);
+        else if (values[k]->type != TYPE_TOKEN)
+            out[done++] = literal_ref(values[k]);
+    }
+    return done;
+}
+
+Literal *leaves_gather(const Shape *s, Literal *const **next)
+{
+    if (s->type == TYPE_TOKEN)
+        return literal_token();
+    if (!shape_is_tuple(s))
+        return literal_ref(*(*next)++);
+    Literal *t = literal_tuple(s->n_elems, NULL);
+    for (int32_t k = 0; k < s->n_elems; k++)
+        t->elems[k] = leaves_gather(s->elems[k], next);
+    return t;
+}
+
+void literals_unref(int32_t n, Literal **v)
+{
+    for (int32_t k = 0; k < n; k++) {
+        literal_unref(v[k]);
+        v[k] = NULL;
+    }
+}

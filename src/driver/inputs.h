@@ -1,0 +1,25 @@
+/* Arguments: from files, from a manifest, made up. */
+#ifndef DRIVER_INPUTS_H
+#define DRIVER_INPUTS_H
+
+#include "driver/signature.h"
+
+typedef struct InputSources {
+    int               n_files; /* .npz and .npy files, in the order given */
+    const char *const *files;
+    const struct Manifest *manifest; /* NULL: none */
+    Literal *const   *fakes;  /* one per argument, made up; NULL: none */
+} InputSources;
+
+/* Fills args[0..n_args), one reference each: what the files have, then what the manifest makes, then the made-up ones. Everything that
+ * is missing, left over, given twice or of another shape or type is reported to d; false then (args may be partly filled). */
+bool inputs_bind(Arena *a, const Signature *s, const InputSources *from, Literal **args, Diag *d);
+
+/* The array leaves of values[0..n) (tuples flattened, tokens left out), one reference each, into out. Gives their number. */
+int32_t leaves_flatten(int32_t n, Literal *const *values, Literal **out);
+/* The other way: a value of shape s made of leaves from *next on. */
+Literal *leaves_gather(const Shape *s, Literal *const **next);
+
+void literals_unref(int32_t n, Literal **v);
+
+#endif

@@ -1,0 +1,74 @@
+/* The machine's limits and a fast content hash. Nothing here fails: an answer that cannot be had is the larger one. */
+#include "config.h"
+
+#include "support/host.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* The number in a control group's limit file, or INT64_MAX ("max", no such file). */
+static int64_t limit_in_file(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return INT64_MAX;
+    long long v = 0;
+    int got = fscanf(f, "%lld", &v);
+    fclose(f);
+    return got == 1 && v > 0 ? (int64_t)v : INT64_MAX;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t host_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    int64_t bytes = pages > 0 && page > 0 ? (int64_t)pages * page : INT64_MAX;
+    bytes = smaller(bytes, limit_in_file("/sys/fs/cgroup/memory.max"));
+    bytes = smaller(bytes, limit_in_file("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+    struct rlimit r;
+    if (!getrlimit(RLIMIT_AS, &r) && r.rlim_cur != RLIM_INFINITY && r.rlim_cur <= INT64_MAX)
+        bytes = smaller(bytes, (int64_t)r.rlim_cur);
+    return bytes;
+}
+
+int host_processors(void)
+{
+    cpu_set_t set;
+    if (!sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > 0)
+        return CPU_COUNT(&set);
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 32;
+}
+
+/* Four independent lanes of 8 bytes, then the rest bytewise, then everything into one word. */
+uint64_t host_hash(uint64_t seed, const void *p, size_t n)
+{
+    const unsigned char *s = p;
+    uint64_t lane[4] = { seed, seed + 1, seed + 2, seed + 3 };
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32)
+        for (int k = 0; k < 4; k++) {
+            uint64_t x;
+            memcpy(&x, s + i + 8 * k, 8);
+            lane[k] = mix(lane[k], x);
+        }
+    uint64_t h = mix(seed, n);
+    for (int k = 0; k < 4; k++)
+        h = mix(h, lane[k]);
+    for (; i < n; i++)
+        h = mix(h, s[i]);
+    return mix(h, n);
+}

@@ -1,0 +1,535 @@
+/* hlo-run: runs one module on data from files, compares, times. The work is in src/driver; here is its order:
+ *
+ *   text -> (cache hit: signature and code) | parse, verify -> arguments -> passes, C, compiler -> run -> store, show, compare, time */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/fill.h"
+#include "data/manifest.h"
+#include "data/outfile.h"
+#include "driver/driver.h"
+#include "driver/inputs.h"
+#include "driver/results.h"
+#include "eval/eval.h"
+#include "ir/verify.h"
+#include "passes/pass.h"
+#include "support/buf.h"
+#include "support/host.h"
+#include "support/options.h"
+#include "text/parse.h"
+
+enum { EXIT_NO = 1, EXIT_TROUBLE = 2 };
+
+typedef struct Args {
+    const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *cc, *color;
+    OptionList  inputs;
+    int         level;
+    int64_t     threads, repeat, ulp, max_errors;
+    double      atol, rtol;
+    bool        full, stats, cache;
+} Args;
+
+#define ARG(member) offsetof(Args, member)
+static const Option options[] = {
+    {"backend", 0, OPT_CHOICE, ARG(backend), "c|eval", "compile it as C (default) or evaluate it", "Running"},
+    {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "optimize first (default: 2 for c, 0 for eval)", "Running"},
+    {"threads", 0, OPT_INT, ARG(threads), "N", "threads (default: the usable processors)", "Running"},
+    {"cc", 0, OPT_STRING, ARG(cc), "PROGRAM", "the C compiler", "Running"},
+    {"cache", 0, OPT_FLAG, ARG(cache), NULL, "keep compiled modules for the next time (default)", "Running"},
+    {"inputs", 'i', OPT_LIST, ARG(inputs), "FILE", "arguments: .npz (arg0, ...), or .npy in order; repeats", "Data"},
+    {"fake", 0, OPT_STRING, ARG(fake), "SEED", "make up the arguments that no file has", "Data"},
+    {"fill", 0, OPT_STRING, ARG(fill), "FILE[:KEY]", "make missing arguments as a manifest says", "Data"},
+    {"fill-elided", 0, OPT_STRING, ARG(fill_elided), "SEED|zeros", "values for constants printed as {...}", "Data"},
+    {"constants", 0, OPT_STRING, ARG(constants), "FILE", "such values from an .npz, by name", "Data"},
+    {"outputs", 'o', OPT_STRING, ARG(outputs), "FILE", "store the results: .npz (out0, ...) or one .npy", "Results"},
+    {"full", 0, OPT_FLAG, ARG(full), NULL, "print long results whole", "Results"},
+    {"expect", 0, OPT_STRING, ARG(expect), "FILE", "compare with the results in a file", "Comparing"},
+    {"against", 0, OPT_STRING, ARG(against), "FILE", "compare with this module, evaluated", "Comparing"},
+    {"atol", 0, OPT_DOUBLE, ARG(atol), "X", "allowed absolute error (default: by type and sums)", "Comparing"},
+    {"rtol", 0, OPT_DOUBLE, ARG(rtol), "X", "allowed relative error", "Comparing"},
+    {"ulp", 0, OPT_INT, ARG(ulp), "N", "allowed distance in representable values", "Comparing"},
+    {"rule", 0, OPT_CHOICE, ARG(rule), "sum|both|ulp", "atol + rtol |e|; wrong above both; ulp", "Comparing"},
+    {"repeat", 0, OPT_INT, ARG(repeat), "N", "run N more times, timed", "Measuring"},
+    {"time", 0, OPT_STRING, ARG(time), "FILE", "write times as JSON", "Measuring"},
+    {"stats", 0, OPT_FLAG, ARG(stats), NULL, "say on stderr what was run", "Measuring"},
+    {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
+    {"color", 0, OPT_CHOICE, ARG(color), "auto|always|never", "colour in messages", "Messages"},
+    {0},
+};
+
+static const ToolInfo tool = {
+    .name = "hlo-run",
+    .summary = "run an HLO module on data from files",
+    .usage = "[OPTION...] [FILE|-]",
+    .options = options,
+    .max_files = 1,
+};
+
+typedef struct Run {
+    const Args     *args;
+    Arena          *arena;
+    const char     *path; /* of the module, "-": stdin */
+    Diag            diag;  /* about the module's text */
+    Diag            world; /* about everything else */
+    Buf             text;
+    Module         *module; /* NULL while it is not needed */
+    Cache          *cache;
+    Compiled       *compiled;
+    Signature      *signature;
+    const Manifest *manifest;
+    Literal       **inputs, **results;
+    RunTimes        times;
+} Run;
+
+static bool wants_color(const char *when)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (strcmp(when, "auto") != 0)
+        return strcmp(when, "always") == 0;
+    return isatty(STDERR_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+/* ---- the module ---- */
+
+static const char *shown(const char *path)
+{
+    return strcmp(path, "-") ? path : "<stdin>";
+}
+
+static bool read_text(const char *path, Buf *text, Diag *d, Diag *world)
+{
+    if (!buf_read_file(text, path)) {
+        diag_error(world, LOC_NONE, "%s: %s", shown(path), strerror(errno));
+        return false;
+    }
+    diag_source(d, shown(path), text->p ? text->p : "", text->n);
+    return true;
+}
+
+/* Parsed and verified, with all its constants. */
+static Module *load_module(const Args *args, const Buf *text, Diag *d)
+{
+    Module *m = parse_module(text->p ? text->p : "", text->n, d);
+    if (!m)
+        return NULL;
+    Arena     *scratch = arena_new();
+    Signature *s = verify_module(m, d) ? signature_of(scratch, m, d) : NULL;
+    bool       ok = s && execution_fits(s, m, d) && elided_fill(m, args->fill_elided, args->constants, d) && elided_check(m, d);
+    arena_free(scratch);
+    if (ok)
+        return m;
+    module_free(m);
+    return NULL;
+}
+
+static void free_module(void *m)
+{
+    module_free(m);
+}
+
+static bool need_module(Run *r)
+{
+    if (r->module)
+        return true;
+    double start = seconds_now();
+    r->module = load_module(r->args, &r->text, &r->diag);
+    r->times.parse_s = seconds_now() - start;
+    if (r->module)
+        arena_defer(r->arena, free_module, r->module);
+    return r->module != NULL;
+}
+
+static bool is_compiled(const Args *args)
+{
+    return strcmp(args->backend, "c") == 0;
+}
+
+/* A scheduled module is the product of a compiler and runs as it stands. */
+static int level_of(const Args *args, const Module *m)
+{
+    if (args->level >= 0)
+        return args->level;
+    return is_compiled(args) && !m->is_scheduled ? 2 : 0;
+}
+
+static bool optimize(Run *r)
+{
+    double          start = seconds_now();
+    PipelineOptions o = {.target = "cpu", .log = stderr};
+    const char     *passes = pipeline_for_level(level_of(r->args, r->module), "cpu");
+    bool            ok = !*passes || pipeline_run(r->module, passes, &o, &r->diag);
+    r->times.optimize_s = seconds_now() - start;
+    return ok && r->diag.errors == 0;
+}
+
+/* Constants from other sources than the text are not in the key, so such a module is not looked up. */
+static bool has_key(const Args *args)
+{
+    return !args->fill_elided && !args->constants;
+}
+
+static CacheKey key_of(const Run *r)
+{
+    const char *cc = r->args->cc ? r->args->cc : "";
+    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d cc=%s", r->args->level, cc));
+}
+
+/* Opens the cache and looks there. */
+static bool look_up(Run *r)
+{
+    r->cache = cache_open(r->arena, r->args->cache);
+    if (!r->cache) {
+        diag_error(&r->world, LOC_NONE, "no folder for compiled modules: %s", strerror(errno));
+        return false;
+    }
+    if (has_key(r->args)) {
+        CacheKey key = key_of(r);
+        r->compiled = compiled_from_cache(r->arena, r->cache, &key, &r->signature);
+        r->times.cache_hit = r->compiled != NULL;
+    }
+    if (!r->compiled)
+        r->signature = NULL;
+    return true;
+}
+
+static bool build(Run *r)
+{
+    CacheKey key = key_of(r);
+    r->compiled = compiled_build(r->arena, r->cache, r->module, r->signature, has_key(r->args) ? &key : NULL, r->args->cc, &r->times,
+                                 &r->diag);
+    return r->compiled != NULL;
+}
+
+/* ---- arguments ---- */
+
+static bool parse_seed(Run *r, const char *text, uint64_t *seed)
+{
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && !errno)
+        return true;
+    diag_error(&r->world, LOC_NONE, "--fake expects a number, got '%s'", text);
+    return false;
+}
+
+/* Made up before any pass runs, so that a seed means the same values on every level and backend. */
+static Literal **make_fakes(Run *r)
+{
+    uint64_t seed;
+    if (!parse_seed(r, r->args->fake, &seed) || !need_module(r))
+        return NULL;
+    int32_t   n = r->module->entry->n_params;
+    Literal **params = ARENA_ARRAY(r->arena, Literal *, n), **leaves = ARENA_ARRAY(r->arena, Literal *, r->signature->n_args);
+    if (!fake_arguments(r->module, seed, params, &r->diag))
+        return NULL;
+    leaves_flatten(n, params, leaves);
+    literals_unref(n, params);
+    return leaves;
+}
+
+/* FILE, or FILE:KEY. */
+static bool read_manifest(Run *r)
+{
+    const char *path = r->args->fill, *key = NULL, *colon = strrchr(path, ':');
+    if (colon && access(path, F_OK) != 0) {
+        key = colon + 1;
+        path = arena_strndup(r->arena, path, (size_t)(colon - path));
+    }
+    r->manifest = manifest_read(r->arena, path, key, r->path, &r->world);
+    return r->manifest != NULL;
+}
+
+static bool bind_inputs(Run *r)
+{
+    InputSources from = {.n_files = r->args->inputs.n, .files = r->args->inputs.v};
+    Literal    **fakes = NULL;
+    if (r->args->fill && !read_manifest(r))
+        return false;
+    if (r->args->fake && !(fakes = make_fakes(r)))
+        return false;
+    from.manifest = r->manifest;
+    from.fakes = fakes;
+    r->inputs = ARENA_ARRAY(r->arena, Literal *, r->signature->n_args);
+    bool ok = inputs_bind(r->arena, r->signature, &from, r->inputs, &r->world);
+    if (fakes)
+        literals_unref(r->signature->n_args, fakes);
+    if (!ok && !r->args->fill && strcmp(r->path, "-") != 0 && manifest_near(r->arena, r->path))
+        diag_note(&r->world, LOC_NONE, "--fill=%s may have them", manifest_near(r->arena, r->path));
+    return ok;
+}
+
+/* ---- running ---- */
+
+static bool prepare(Run *r)
+{
+    bool c = is_compiled(r->args);
+    if (c && !look_up(r))
+        return false;
+    if (!r->compiled) {
+        if (!need_module(r))
+            return false;
+        r->signature = signature_of(r->arena, r->module, &r->diag);
+        if (!r->signature)
+            return false;
+    }
+    if (!bind_inputs(r))
+        return false;
+    if (r->compiled)
+        return execution_fits(r->signature, NULL, &r->world);
+    if (!optimize(r))
+        return false;
+    return c ? build(r) && execution_fits(r->signature, NULL, &r->world) : eval_supported(r->module, &r->diag);
+}
+
+static bool execute(Run *r)
+{
+    int64_t   repeat = r->args->repeat ? r->args->repeat : r->args->time ? 1 : 0;
+    Execution e = {.signature = r->signature, .compiled = r->compiled, .module = r->module, .repeat = repeat};
+    e.threads = r->args->threads ? (int)r->args->threads : host_processors();
+    r->times.threads = e.threads;
+    r->results = ARENA_ARRAY(r->arena, Literal *, r->signature->n_results);
+    return execution_run(&e, r->inputs, r->results, &r->times, &r->diag);
+}
+
+/* ---- comparing ---- */
+
+static Tolerances tolerances_of(const Run *r)
+{
+    const Args *a = r->args;
+    Tolerances  t = {.manifest = r->manifest};
+    t.given = a->rule || a->atol >= 0 || a->rtol >= 0 || a->ulp >= 0;
+    t.value.rule = a->ulp >= 0 ? COMPARE_ULP : COMPARE_SUM;
+    if (a->rule)
+        t.value.rule = !strcmp(a->rule, "ulp") ? COMPARE_ULP : !strcmp(a->rule, "both") ? COMPARE_BOTH : COMPARE_SUM;
+    t.value.atol = a->atol >= 0 ? a->atol : 0;
+    t.value.rtol = a->rtol >= 0 ? a->rtol : 0;
+    t.value.ulp = a->ulp >= 0 ? a->ulp : 0;
+    return t;
+}
+
+/* Two modules can be compared when they take and give arrays of the same types and sizes. */
+static bool same_interface(const Signature *x, const Signature *y)
+{
+    bool same = x->n_args == y->n_args && x->n_results == y->n_results;
+    for (int32_t k = 0; same && k < x->n_args; k++)
+        same = shape_compatible(x->args[k].shape, y->args[k].shape);
+    for (int32_t k = 0; same && k < x->n_results; k++)
+        same = shape_compatible(x->results[k].shape, y->results[k].shape);
+    return same;
+}
+
+static Verdict compare_modules(Run *r, Diag *d, Buf *text, Buf *report)
+{
+    Verdict v = RESULTS_TROUBLE;
+    Module *m = read_text(r->args->against, text, d, &r->world) ? load_module(r->args, text, d) : NULL;
+    if (!m)
+        return v;
+    Signature *s = signature_of(r->arena, m, d);
+    Execution  e = {.signature = s, .module = m, .threads = 1};
+    Literal  **expected = ARENA_ARRAY(r->arena, Literal *, s ? s->n_results : 0);
+    RunTimes   times;
+    if (s && !same_interface(r->signature, s)) {
+        diag_error(&r->world, LOC_NONE, "%s has other arguments or results than %s", shown(r->args->against), shown(r->path));
+    } else if (s && eval_supported(m, d) && execution_run(&e, r->inputs, expected, &times, d)) {
+        Tolerances t = tolerances_of(r);
+        v = results_against(report, s, r->results, expected, &t);
+        literals_unref(s->n_results, expected);
+    }
+    module_free(m);
+    return v;
+}
+
+static Verdict against(Run *r, Buf *report)
+{
+    Buf    text = {0};
+    Arena *a = arena_new();
+    Diag   d;
+    diag_init(&d, a);
+    d.max_errors = (int)r->args->max_errors;
+    Verdict v = compare_modules(r, &d, &text, report);
+    diag_print(&d, stderr, wants_color(r->args->color));
+    arena_free(a);
+    buf_free(&text);
+    return v;
+}
+
+/* ---- output ---- */
+
+static bool write_text(Run *r, const Buf *b, const char *path)
+{
+    OutFile f;
+    outfile_open(&f, r->arena, path);
+    outfile_put(&f, b->p, b->n);
+    if (outfile_close(&f))
+        return true;
+    diag_error(&r->world, LOC_NONE, "%s: %s", strcmp(path, "-") ? path : "<stdout>", strerror(f.error));
+    return false;
+}
+
+static bool is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+/* Reports go to stdout like diff's, unless data goes there. */
+static bool write_report(Run *r, const Buf *report)
+{
+    if (!is_stdout(r->args->outputs) && !is_stdout(r->args->time))
+        return write_text(r, report, "-");
+    fwrite(report->p ? report->p : "", 1, report->n, stderr);
+    return true;
+}
+
+static bool write_times(Run *r)
+{
+    Buf b = {0};
+    run_times_json(&b, &r->times);
+    bool ok = write_text(r, &b, r->args->time);
+    buf_free(&b);
+    return ok;
+}
+
+static void show_stats(const Run *r)
+{
+    const Signature *s = r->signature;
+    const RunTimes  *t = &r->times;
+    if (r->compiled)
+        fprintf(stderr, "hlo-run: %" PRId64 " kernels, %" PRId64 " copies, %" PRId64 " bytes of working memory, cache %s\n", s->n_kernels,
+                s->n_copies, s->scratch_bytes, t->cache_hit ? "hit" : "miss");
+    fprintf(stderr, "hlo-run: parse %.3f s, optimize %.3f s, emit %.3f s, compile %.3f s\n", t->parse_s, t->optimize_s, t->emit_s,
+            t->compile_s);
+    if (t->runs)
+        fprintf(stderr, "hlo-run: %" PRId64 " runs: min %.1f us, median %.1f us\n", t->runs, t->run_min_us, t->run_median_us);
+}
+
+static Verdict compare(Run *r)
+{
+    const Args *a = r->args;
+    Tolerances  t = tolerances_of(r);
+    Buf         report = {0};
+    Verdict     v = RESULTS_AGREE;
+    if (a->expect)
+        v = results_expect(&report, r->arena, a->expect, r->signature, r->results, &t, &r->world);
+    if (a->against) {
+        Verdict other = against(r, &report);
+        v = other > v ? other : v;
+    }
+    if (report.n && !write_report(r, &report))
+        v = RESULTS_TROUBLE;
+    buf_free(&report);
+    return v;
+}
+
+/* Everything that is done with results. The exit status. */
+static int finish(Run *r)
+{
+    const Args *a = r->args;
+    bool        ok = !a->outputs || results_write(r->arena, a->outputs, r->signature, r->results, &r->world);
+    if (ok && a->time)
+        ok = write_times(r);
+    if (ok && !a->outputs && !a->time && !a->expect && !a->against) {
+        Buf b = {0};
+        results_print(&b, r->signature, r->results, a->full);
+        ok = write_text(r, &b, "-");
+        buf_free(&b);
+    }
+    if (a->stats)
+        show_stats(r);
+    if (!ok)
+        return EXIT_TROUBLE;
+    Verdict v = compare(r);
+    return v == RESULTS_AGREE ? EXIT_SUCCESS : v == RESULTS_DIFFER ? EXIT_NO : EXIT_TROUBLE;
+}
+
+static int run(const Args *args, const char *path, Arena *a)
+{
+    Run r = {.args = args, .arena = a, .path = path};
+    int status = EXIT_TROUBLE;
+    diag_init(&r.diag, a);
+    diag_init(&r.world, a);
+    diag_source(&r.world, "hlo-run", NULL, 0);
+    r.diag.max_errors = (int)args->max_errors;
+    if (read_text(path, &r.text, &r.diag, &r.world) && prepare(&r) && execute(&r))
+        status = finish(&r);
+    bool color = wants_color(args->color);
+    diag_print(&r.diag, stderr, color);
+    diag_print(&r.world, stderr, color);
+    if (r.signature && r.inputs)
+        literals_unref(r.signature->n_args, r.inputs);
+    if (status != EXIT_TROUBLE && r.results)
+        literals_unref(r.signature->n_results, r.results);
+    buf_free(&r.text);
+    return status;
+}
+
+static bool in_range(const char *name, int64_t v, int64_t lo, int64_t hi)
+{
+    if (v < lo || v > hi)
+        fprintf(stderr, "hlo-run: error: --%s expects a number from %" PRId64 " to %" PRId64 "\n", name, lo, hi);
+    return v >= lo && v <= hi;
+}
+
+/* What the options ask for is checked before anything is read. */
+static bool check_options(const Args *a, const char *path)
+{
+    if (!in_range("threads", a->threads, 0, 4096) || !in_range("repeat", a->repeat, 0, 1000000000) ||
+        !in_range("max-errors", a->max_errors, 0, 1000000) || !in_range("ulp", a->ulp, -1, INT64_MAX))
+        return false;
+    if (isnan(a->atol) || isnan(a->rtol)) {
+        fprintf(stderr, "hlo-run: error: --atol and --rtol expect numbers\n");
+        return false;
+    }
+    if (a->rule && strcmp(a->rule, "ulp") == 0 ? a->atol >= 0 || a->rtol >= 0 : a->ulp >= 0 && (a->rule || a->atol >= 0 || a->rtol >= 0)) {
+        fprintf(stderr, "hlo-run: error: --ulp and the bounds --atol and --rtol exclude each other\n");
+        return false;
+    }
+    int stdins = !strcmp(path, "-") + (a->against && !strcmp(a->against, "-")) + is_stdout(a->expect) + is_stdout(a->constants);
+    for (int k = 0; k < a->inputs.n; k++)
+        stdins += is_stdout(a->inputs.v[k]);
+    if (stdins > 1) {
+        fprintf(stderr, "hlo-run: error: stdin can be read only once; name a file\n");
+        return false;
+    }
+    if (is_stdout(a->outputs) && isatty(STDOUT_FILENO)) {
+        fprintf(stderr, "hlo-run: error: --outputs=- would write binary data to a terminal\n");
+        return false;
+    }
+    return true;
+}
+
+/* A closed standard stream must not become the number of a file that is opened later: writes to it fail, as they would have. */
+static void guard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            exit(EXIT_TROUBLE);
+}
+
+int main(int argc, char **argv)
+{
+    Args args = {.backend = "c", .color = "auto", .level = -1, .max_errors = 20, .atol = -1, .rtol = -1, .ulp = -1, .cache = true};
+    OptionList files = {0};
+    int        status = EXIT_TROUBLE;
+    guard_streams();
+    Arena        *a = arena_new();
+    OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
+    const char   *path = files.n ? files.v[0] : "-";
+    if (parsed == OPTIONS_DONE)
+        status = fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_TROUBLE;
+    else if (parsed == OPTIONS_RUN && files.n == 0 && isatty(STDIN_FILENO))
+        fprintf(stderr, "usage: hlo-run %s\n", tool.usage);
+    else if (parsed == OPTIONS_RUN && check_options(&args, path))
+        status = run(&args, path, a);
+    arena_free(a);
+    return status;
+}
