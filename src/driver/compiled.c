@@ -22,10 +22,6 @@
 #include "emit/program.h"
 #include "target-c/target_c.h"
 
-#ifndef HLO_CC
-#define HLO_CC "cc"
-#endif
-
 static const char code_file[] = "module.so";
 
 /* Tried one by one with a compiler that refuses them together. Nothing that changes NaN, infinities, signed zeros or rounding. */
