@@ -1,0 +1,195 @@
+/* The evaluator's interface on modules built by hand: limits, lifetimes, what is refused. The meaning of opcodes is tested in testdata/ops. */
+#include "eval/eval.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(x)                                                                                                                \
+    do {                                                                                                                        \
+        if (!(x)) {                                                                                                             \
+            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #x);                                                     \
+            exit(1);                                                                                                            \
+        }                                                                                                                       \
+    } while (0)
+
+typedef struct Fixture {
+    Arena  *arena;
+    Diag    diag;
+    Module *m;
+} Fixture;
+
+static Fixture open_fixture(void)
+{
+    Fixture f = {.arena = arena_new(), .m = module_new()};
+    diag_init(&f.diag, f.arena);
+    f.m->name = intern_str(f.m->strings, "test");
+    return f;
+}
+
+static void close_fixture(Fixture *f)
+{
+    module_free(f->m);
+    arena_free(f->arena);
+}
+
+static const Shape *vector(Fixture *f, Type t, int64_t n)
+{
+    return shape_array(f->m->arena, t, 1, &n);
+}
+
+static Inst *op1(Comp *c, Op op, const Shape *s, Inst *x)
+{
+    return inst_new(c, NULL, op, s, 1, (Inst *[]){x}, NULL);
+}
+
+static Inst *op2(Comp *c, Op op, const Shape *s, Inst *x, Inst *y)
+{
+    return inst_new(c, NULL, op, s, 2, (Inst *[]){x, y}, NULL);
+}
+
+static Inst *element(Fixture *f, Comp *c, Inst *tuple, int64_t k)
+{
+    Inst *i = op1(c, OP_GET_TUPLE_ELEMENT, tuple->shape->elems[k], tuple);
+    inst_set_int(i, ATTR_INDEX, k);
+    return i;
+}
+
+static Comp *entry(Fixture *f, Comp *c, Inst *root)
+{
+    c->root = root;
+    f->m->entry = c;
+    return c;
+}
+
+static bool reported(Fixture *f, const char *text)
+{
+    return f->diag.errors == 1 && strstr(f->diag.first->text, text);
+}
+
+/* y = x + x, twice used: the argument stays as it was. */
+static void test_arguments(void)
+{
+    Fixture f = open_fixture();
+    Comp *c = comp_new(f.m, "main");
+    const Shape *s = vector(&f, TYPE_S32, 3);
+    Inst *x = inst_parameter(c, NULL, 0, s, "x");
+    entry(&f, c, op2(c, OP_ADD, s, x, op1(c, OP_NEGATE, s, op2(c, OP_ADD, s, x, x))));
+    Literal *arg = literal_new(TYPE_S32, 1, (int64_t[]){3});
+    for (int64_t k = 0; k < 3; k++)
+        literal_set_s64(arg, k, k + 1);
+    CHECK(eval_supported(f.m, &f.diag));
+    Literal *r = eval_module(f.m, 1, &arg, NULL, &f.diag);
+    CHECK(r && literal_get_s64(r, 0) == -1 && literal_get_s64(r, 2) == -3);
+    CHECK(arg->refs == 1 && literal_get_s64(arg, 2) == 3);
+    literal_unref(r);
+    literal_unref(arg);
+    close_fixture(&f);
+    puts("ok arguments");
+}
+
+/* (n, a) with n counting down from `trips` and a[n] = n: the loop's body and condition. trips < 0 never ends. */
+static void build_loop(Fixture *f, int64_t size)
+{
+    const Shape *n = shape_scalar(f->m->arena, TYPE_S32), *a = vector(f, TYPE_S32, size), *one = vector(f, TYPE_S32, 1);
+    const Shape *state = shape_tuple(f->m->arena, 2, (const Shape *[]){n, a});
+    Comp *body = comp_new(f->m, "body");
+    Inst *p = inst_parameter(body, NULL, 0, state, "p");
+    Inst *count = element(f, body, p, 0);
+    Inst *less = op2(body, OP_SUBTRACT, n, count, inst_constant(body, NULL, literal_from_s64(TYPE_S32, 1), "one"));
+    Inst *update = inst_new(body, NULL, OP_DYNAMIC_UPDATE_SLICE, a, 3,
+                            (Inst *[]){element(f, body, p, 1), op1(body, OP_RESHAPE, one, count), less}, NULL);
+    body->root = op2(body, OP_TUPLE, state, less, update);
+    Comp *condition = comp_new(f->m, "condition");
+    Inst *q = inst_parameter(condition, NULL, 0, state, "q");
+    condition->root = op2(condition, OP_COMPARE, shape_scalar(f->m->arena, TYPE_PRED), element(f, condition, q, 0),
+                          inst_constant(condition, NULL, literal_from_s64(TYPE_S32, 0), "zero"));
+    inst_set_word(condition->root, ATTR_DIRECTION, CMP_NE);
+    Comp *c = comp_new(f->m, "main");
+    Inst *start = op2(c, OP_TUPLE, state, inst_parameter(c, NULL, 0, n, "n"), inst_parameter(c, NULL, 1, a, "a"));
+    Inst *loop = op1(c, OP_WHILE, state, start);
+    inst_set_callees(loop, 2, (Comp *[]){body, condition});
+    entry(f, c, element(f, c, loop, 1));
+}
+
+/* The state's array is written in place: with room for one and a half arrays the loop runs, since only the argument is copied. */
+static void test_in_place(void)
+{
+    enum { SIZE = 1000 };
+    Fixture f = open_fixture();
+    build_loop(&f, SIZE);
+    Literal *args[] = {literal_from_s64(TYPE_S32, SIZE), literal_new_zero(TYPE_S32, 1, (int64_t[]){SIZE})};
+    EvalOptions o = {.memory_limit = SIZE * 4 * 3 / 2};
+    Literal *r = eval_module(f.m, 2, args, &o, &f.diag);
+    CHECK(r && literal_get_s64(r, 0) == 1 && literal_get_s64(r, SIZE - 1) == SIZE);
+    CHECK(literal_get_s64(args[1], 0) == 0);
+    literal_unref(r);
+    o.memory_limit = SIZE * 4 / 2;
+    CHECK(!eval_module(f.m, 2, args, &o, &f.diag) && reported(&f, "does not fit into memory"));
+    literal_unref(args[0]);
+    literal_unref(args[1]);
+    close_fixture(&f);
+    puts("ok in place");
+}
+
+static void test_limits(void)
+{
+    Fixture f = open_fixture();
+    build_loop(&f, 4);
+    Literal *args[] = {literal_from_s64(TYPE_S32, -1), literal_new_zero(TYPE_S32, 1, (int64_t[]){4})};
+    EvalOptions o = {.work_limit = 100000, .quiet = true};
+    CHECK(!eval_module(f.m, 2, args, &o, &f.diag) && f.diag.errors == 0);
+    o.quiet = false;
+    CHECK(!eval_module(f.m, 2, args, &o, &f.diag) && reported(&f, "element operations"));
+    literal_unref(args[0]);
+    literal_unref(args[1]);
+    close_fixture(&f);
+
+    f = open_fixture();
+    Comp *c = comp_new(f.m, "main");
+    Inst *zero = inst_constant(c, NULL, literal_from_f64(TYPE_F32, 0), "zero");
+    entry(&f, c, op1(c, OP_BROADCAST, vector(&f, TYPE_F32, INT64_C(1) << 50), zero));
+    CHECK(!eval_module(f.m, 0, NULL, NULL, &f.diag) && reported(&f, "broadcast"));
+    close_fixture(&f);
+    puts("ok limits");
+}
+
+/* What the root does not need is not asked for. */
+static void test_supported(void)
+{
+    Fixture f = open_fixture();
+    Comp *c = comp_new(f.m, "main");
+    const Shape *s = vector(&f, TYPE_C64, 4);
+    Inst *x = inst_parameter(c, NULL, 0, s, "x"), *refused = op1(c, OP_FFT, s, x);
+    entry(&f, c, op1(c, OP_NEGATE, s, x));
+    CHECK(eval_supported(f.m, &f.diag) && f.diag.errors == 0);
+    c->root = refused;
+    CHECK(!eval_supported(f.m, &f.diag) && reported(&f, "fft"));
+    close_fixture(&f);
+    puts("ok supported");
+}
+
+static void test_inst(void)
+{
+    Fixture f = open_fixture();
+    Comp *c = comp_new(f.m, "main");
+    Inst *x = inst_constant(c, NULL, literal_from_s64(TYPE_S8, -128), "x");
+    Inst *negated = op1(c, OP_NEGATE, shape_scalar(f.m->arena, TYPE_S8), x);
+    Literal *operand = literal_ref(x->literal);
+    Literal *r = eval_inst(negated, &operand, NULL, &f.diag);
+    CHECK(r && literal_get_s64(r, 0) == -128 && literal_get_s64(operand, 0) == -128);
+    literal_unref(r);
+    literal_unref(operand);
+    close_fixture(&f);
+    puts("ok inst");
+}
+
+int main(void)
+{
+    test_arguments();
+    test_in_place();
+    test_limits();
+    test_supported();
+    test_inst();
+    return 0;
+}
