@@ -192,7 +192,6 @@ typedef struct DebugTable {
 
 /* For the attribute classes from GROUPS on that attr.c does not handle itself. */
 bool     attr_rare_equal(const Attr *x, const Attr *y);
-uint64_t attr_rare_hash(const Attr *x);
 Attr     attr_rare_copy(Arena *a, Interner *t, const Attr *x);
 
 /* Equality by meaning and deep copies, with strings interned in t. */
