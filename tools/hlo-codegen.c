@@ -10,10 +10,9 @@
 #include "emit/names.h"
 #include "ir/verify.h"
 #include "support/options.h"
+#include "support/tool.h"
 #include "target-c/target_c.h"
 #include "text/parse.h"
-
-enum { EXIT_TROUBLE = 2 };
 
 typedef struct Args {
     const char *target, *emit, *name, *weights, *output, *color;
@@ -49,14 +48,6 @@ typedef struct Product {
     Buf text, weights;
 } Product;
 
-static bool wants_color(const char *when)
-{
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    if (strcmp(when, "auto") != 0)
-        return strcmp(when, "always") == 0;
-    return isatty(STDERR_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
-}
-
 static void put_product(const Args *args, const Program *p, Product *out)
 {
     TargetCOptions o = { .weights = args->weights, .standalone = args->standalone };
@@ -90,27 +81,19 @@ static bool process_module(const Args *args, const Module *m, Arena *a, Product 
 /* The weights come first: who sees the source may compile it. */
 static bool write_product(const Args *args, const Product *x)
 {
-    if (args->weights && x->weights.n > 0 && !buf_write_file(&x->weights, args->weights)) {
-        fprintf(stderr, "hlo-codegen: %s: %s\n", args->weights, strerror(errno));
+    if (args->weights && x->weights.n > 0 && !tool_write(tool.name, &x->weights, args->weights))
         return false;
-    }
-    if (strcmp(args->emit, "none") == 0 || buf_write_file(&x->text, args->output))
-        return true;
-    if (errno != EPIPE)
-        fprintf(stderr, "hlo-codegen: %s: %s\n", args->output ? args->output : "stdout", strerror(errno));
-    return false;
+    return strcmp(args->emit, "none") == 0 || tool_write(tool.name, &x->text, args->output);
 }
 
 static int process_file(const Args *args, const char *path)
 {
-    const char *shown = path && strcmp(path, "-") != 0 ? path : "<stdin>";
+    const char *shown = tool_shown(path);
     Buf         in = {0};
     Product     out = {0};
     Diag        d;
-    if (!buf_read_file(&in, path)) {
-        fprintf(stderr, "hlo-codegen: %s: %s\n", shown, strerror(errno));
-        return EXIT_TROUBLE;
-    }
+    if (!buf_read_file(&in, path))
+        return tool_error(tool.name, "%s: %s", shown, strerror(errno));
     Arena *messages = arena_new(), *a = arena_new();
     diag_init(&d, messages);
     diag_source(&d, shown, in.p ? in.p : "", in.n);
@@ -118,7 +101,7 @@ static int process_file(const Args *args, const char *path)
     d.werror = args->werror;
     Module *m = parse_module(in.p ? in.p : "", in.n, &d);
     bool    good = m && process_module(args, m, a, &out, &d) && d.errors == 0;
-    diag_print(&d, stderr, wants_color(args->color));
+    diag_print(&d, stderr, tool_color(args->color));
     good = good && write_product(args, &out);
     arena_free(a);
     if (m)
@@ -133,39 +116,30 @@ static int process_file(const Args *args, const char *path)
 static bool check_options(const Args *args, Arena *a)
 {
     if (strcmp(args->target, "c") != 0) {
-        fprintf(stderr, "hlo-codegen: error: --target=%s is not supported by this build, only --target=c is\n", args->target);
+        tool_error(tool.name, "--target=%s is not supported by this build, only --target=c is", args->target);
         return false;
     }
     if (args->max_errors < 0 || args->max_errors > 1000000) {
-        fprintf(stderr, "hlo-codegen: error: --max-errors expects a number from 0 to 1000000\n");
+        tool_error(tool.name, "--max-errors expects a number from 0 to 1000000");
         return false;
     }
     if (args->name && strcmp(args->name, c_prefix(a, args->name)) != 0) {
-        fprintf(stderr, "hlo-codegen: error: --name=%s is no C identifier; %s would be\n", args->name, c_prefix(a, args->name));
+        tool_error(tool.name, "--name=%s is no C identifier; %s would be", args->name, c_prefix(a, args->name));
         return false;
     }
     return true;
-}
-
-/* Standard output after --help: the last write may fail on close. */
-static int finish(int status)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout) && close(STDOUT_FILENO) == 0)
-        return status;
-    if (errno != EPIPE)
-        fprintf(stderr, "hlo-codegen: stdout: %s\n", strerror(errno));
-    return EXIT_TROUBLE;
 }
 
 int main(int argc, char **argv)
 {
     Args          args = {.target = "c", .emit = "source", .color = "auto", .max_errors = 20, .verify = true};
     OptionList    files = {0};
-    Arena        *a = arena_new();
     int           status = EXIT_TROUBLE;
+    tool_guard_streams();
+    Arena        *a = arena_new();
     OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
     if (parsed == OPTIONS_DONE)
-        status = finish(EXIT_SUCCESS);
+        status = tool_finish(tool.name, EXIT_SUCCESS);
     else if (parsed == OPTIONS_RUN && check_options(&args, a)) {
         if (files.n == 0 && isatty(STDIN_FILENO))
             fprintf(stderr, "usage: hlo-codegen %s\n", tool.usage);

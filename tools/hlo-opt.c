@@ -13,10 +13,9 @@
 #include "support/buf.h"
 #include "support/expected.h"
 #include "support/options.h"
+#include "support/tool.h"
 #include "text/parse.h"
 #include "text/print.h"
-
-enum { EXIT_NO = 1, EXIT_TROUBLE = 2 };
 
 typedef struct Args {
     const char *passes, *target, *emit, *print, *output, *color;
@@ -61,14 +60,6 @@ static const ToolInfo tool = {
     .options = options,
     .max_files = 1,
 };
-
-static bool wants_color(const char *when)
-{
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    if (strcmp(when, "auto") != 0)
-        return strcmp(when, "always") == 0;
-    return isatty(STDERR_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
-}
 
 static PrintOptions print_form(const char *name)
 {
@@ -180,7 +171,7 @@ static int process_piece(const Args *args, const char *file, const char *text, s
     int status = process_module(args, text, len, out, &d) ? EXIT_SUCCESS : EXIT_TROUBLE;
     if (args->verify_diagnostics)
         status = expected_check(&d, stderr) ? EXIT_SUCCESS : EXIT_NO;
-    diag_print(&d, stderr, wants_color(args->color));
+    diag_print(&d, stderr, tool_color(args->color));
     arena_free(a);
     return status;
 }
@@ -235,32 +226,17 @@ static void list_passes(void)
         printf("%s\t%s\n", pass_table[k].name, pass_table[k].summary);
 }
 
-/* Standard output: the last write may fail on close. */
-static int finish(int status)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout) && close(STDOUT_FILENO) == 0)
-        return status;
-    if (errno != EPIPE)
-        fprintf(stderr, "hlo-opt: stdout: %s\n", strerror(errno));
-    return EXIT_TROUBLE;
-}
-
 static int process_file(const Args *args, const char *path)
 {
-    const char *shown = path && strcmp(path, "-") != 0 ? path : "<stdin>";
+    const char *shown = tool_shown(path);
     Buf         in = {0}, out = {0};
-    if (!buf_read_file(&in, path)) {
-        fprintf(stderr, "hlo-opt: %s: %s\n", shown, strerror(errno));
-        return EXIT_TROUBLE;
-    }
+    if (!buf_read_file(&in, path))
+        return tool_error(tool.name, "%s: %s", shown, strerror(errno));
     const char *text = in.p ? in.p : "";
     int status = args->split && in.p ? process_split(args, shown, &in, &out) : process_piece(args, shown, text, in.n, 0, &out);
     bool product = !args->verify_only && strcmp(args->emit, "none") != 0;
-    if (status == EXIT_SUCCESS && product && !buf_write_file(&out, args->output)) {
-        if (errno != EPIPE)
-            fprintf(stderr, "hlo-opt: %s: %s\n", args->output ? args->output : "stdout", strerror(errno));
+    if (status == EXIT_SUCCESS && product && !tool_write(tool.name, &out, args->output))
         status = EXIT_TROUBLE;
-    }
     buf_free(&in);
     buf_free(&out);
     return status;
@@ -270,11 +246,11 @@ static int process_file(const Args *args, const char *path)
 static bool check_options(const Args *args, Arena *a)
 {
     if (args->passes && args->level >= 0) {
-        fprintf(stderr, "hlo-opt: error: --passes and -O exclude each other\n");
+        tool_error(tool.name, "--passes and -O exclude each other");
         return false;
     }
     if (args->max_errors < 0 || args->max_errors > 1000000) {
-        fprintf(stderr, "hlo-opt: error: --max-errors expects a number from 0 to 1000000\n");
+        tool_error(tool.name, "--max-errors expects a number from 0 to 1000000");
         return false;
     }
     Diag d;
@@ -284,7 +260,7 @@ static bool check_options(const Args *args, Arena *a)
     for (int k = 0; k < 3; k++)
         if (lists[k] && !pipeline_check(lists[k], &d))
             break;
-    diag_print(&d, stderr, wants_color(args->color));
+    diag_print(&d, stderr, tool_color(args->color));
     return d.errors == 0;
 }
 
@@ -293,18 +269,19 @@ int main(int argc, char **argv)
     Args args = {.target = "cpu", .emit = "hlo", .print = "long", .color = "auto", .level = -1, .max_errors = 20, .verify = true,
                  .verify_each = true};
     OptionList files = {0};
-    Arena     *a = arena_new();
     int        status = EXIT_TROUBLE;
+    tool_guard_streams();
+    Arena *a = arena_new();
     OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
     if (parsed == OPTIONS_DONE) {
-        status = finish(EXIT_SUCCESS);
+        status = tool_finish(tool.name, EXIT_SUCCESS);
     } else if (parsed == OPTIONS_RUN && check_options(&args, a)) {
         if (args.list_passes) {
             list_passes();
-            status = finish(EXIT_SUCCESS);
+            status = tool_finish(tool.name, EXIT_SUCCESS);
         } else if (args.print_pipeline) {
             puts(args.verify_only ? "" : choose_passes(&args, NULL, NULL));
-            status = finish(EXIT_SUCCESS);
+            status = tool_finish(tool.name, EXIT_SUCCESS);
         } else if (files.n == 0 && isatty(STDIN_FILENO)) {
             fprintf(stderr, "usage: hlo-opt %s\n", tool.usage);
         } else {

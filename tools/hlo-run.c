@@ -25,9 +25,8 @@
 #include "support/buf.h"
 #include "support/host.h"
 #include "support/options.h"
+#include "support/tool.h"
 #include "text/parse.h"
-
-enum { EXIT_NO = 1, EXIT_TROUBLE = 2 };
 
 typedef struct Args {
     const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *cc, *color;
@@ -90,28 +89,15 @@ typedef struct Run {
     RunTimes        times;
 } Run;
 
-static bool wants_color(const char *when)
-{
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    if (strcmp(when, "auto") != 0)
-        return strcmp(when, "always") == 0;
-    return isatty(STDERR_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
-}
-
 /* ---- the module ---- */
-
-static const char *shown(const char *path)
-{
-    return strcmp(path, "-") ? path : "<stdin>";
-}
 
 static bool read_text(const char *path, Buf *text, Diag *d, Diag *world)
 {
     if (!buf_read_file(text, path)) {
-        diag_error(world, LOC_NONE, "%s: %s", shown(path), strerror(errno));
+        diag_error(world, LOC_NONE, "%s: %s", tool_shown(path), strerror(errno));
         return false;
     }
-    diag_source(d, shown(path), text->p ? text->p : "", text->n);
+    diag_source(d, tool_shown(path), text->p ? text->p : "", text->n);
     return true;
 }
 
@@ -339,7 +325,7 @@ static Verdict compare_modules(Run *r, Diag *d, Buf *text, Buf *report)
     Literal  **expected = ARENA_ARRAY(r->arena, Literal *, s ? s->n_results : 0);
     RunTimes   times;
     if (s && !same_interface(r->signature, s)) {
-        diag_error(&r->world, LOC_NONE, "%s has other arguments or results than %s", shown(r->args->against), shown(r->path));
+        diag_error(&r->world, LOC_NONE, "%s has other arguments or results than %s", tool_shown(r->args->against), tool_shown(r->path));
     } else if (s && eval_supported(m, d) && execution_run(&e, r->inputs, expected, &times, d)) {
         Tolerances t = tolerances_of(r);
         v = results_against(report, s, r->results, expected, &t);
@@ -357,7 +343,7 @@ static Verdict against(Run *r, Buf *report)
     diag_init(&d, a);
     d.max_errors = (int)r->args->max_errors;
     Verdict v = compare_modules(r, &d, &text, report);
-    diag_print(&d, stderr, wants_color(r->args->color));
+    diag_print(&d, stderr, tool_color(r->args->color));
     arena_free(a);
     buf_free(&text);
     return v;
@@ -461,7 +447,7 @@ static int run(const Args *args, const char *path, Arena *a)
     r.diag.max_errors = (int)args->max_errors;
     if (read_text(path, &r.text, &r.diag, &r.world) && prepare(&r) && execute(&r))
         status = finish(&r);
-    bool color = wants_color(args->color);
+    bool color = tool_color(args->color);
     diag_print(&r.diag, stderr, color);
     diag_print(&r.world, stderr, color);
     if (r.signature && r.inputs)
@@ -475,7 +461,7 @@ static int run(const Args *args, const char *path, Arena *a)
 static bool in_range(const char *name, int64_t v, int64_t lo, int64_t hi)
 {
     if (v < lo || v > hi)
-        fprintf(stderr, "hlo-run: error: --%s expects a number from %" PRId64 " to %" PRId64 "\n", name, lo, hi);
+        tool_error(tool.name, "--%s expects a number from %" PRId64 " to %" PRId64, name, lo, hi);
     return v >= lo && v <= hi;
 }
 
@@ -486,33 +472,25 @@ static bool check_options(const Args *a, const char *path)
         !in_range("max-errors", a->max_errors, 0, 1000000) || !in_range("ulp", a->ulp, -1, INT64_MAX))
         return false;
     if (isnan(a->atol) || isnan(a->rtol)) {
-        fprintf(stderr, "hlo-run: error: --atol and --rtol expect numbers\n");
+        tool_error(tool.name, "--atol and --rtol expect numbers");
         return false;
     }
     if (a->rule && strcmp(a->rule, "ulp") == 0 ? a->atol >= 0 || a->rtol >= 0 : a->ulp >= 0 && (a->rule || a->atol >= 0 || a->rtol >= 0)) {
-        fprintf(stderr, "hlo-run: error: --ulp and the bounds --atol and --rtol exclude each other\n");
+        tool_error(tool.name, "--ulp and the bounds --atol and --rtol exclude each other");
         return false;
     }
     int stdins = !strcmp(path, "-") + (a->against && !strcmp(a->against, "-")) + is_stdout(a->expect) + is_stdout(a->constants);
     for (int k = 0; k < a->inputs.n; k++)
         stdins += is_stdout(a->inputs.v[k]);
     if (stdins > 1) {
-        fprintf(stderr, "hlo-run: error: stdin can be read only once; name a file\n");
+        tool_error(tool.name, "stdin can be read only once; name a file");
         return false;
     }
     if (is_stdout(a->outputs) && isatty(STDOUT_FILENO)) {
-        fprintf(stderr, "hlo-run: error: --outputs=- would write binary data to a terminal\n");
+        tool_error(tool.name, "--outputs=- would write binary data to a terminal");
         return false;
     }
     return true;
-}
-
-/* A closed standard stream must not become the number of a file that is opened later: writes to it fail, as they would have. */
-static void guard_streams(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
-            exit(EXIT_TROUBLE);
 }
 
 int main(int argc, char **argv)
@@ -520,12 +498,12 @@ int main(int argc, char **argv)
     Args args = {.backend = "c", .color = "auto", .level = -1, .max_errors = 20, .atol = -1, .rtol = -1, .ulp = -1, .cache = true};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
-    guard_streams();
+    tool_guard_streams();
     Arena        *a = arena_new();
     OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
     const char   *path = files.n ? files.v[0] : "-";
     if (parsed == OPTIONS_DONE)
-        status = fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_TROUBLE;
+        status = tool_finish(tool.name, EXIT_SUCCESS);
     else if (parsed == OPTIONS_RUN && files.n == 0 && isatty(STDIN_FILENO))
         fprintf(stderr, "usage: hlo-run %s\n", tool.usage);
     else if (parsed == OPTIONS_RUN && check_options(&args, path))

@@ -1,0 +1,60 @@
+#include "config.h"
+
+#include "support/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void tool_guard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            exit(EXIT_TROUBLE);
+}
+
+bool tool_color(const char *when)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (strcmp(when, "auto") != 0)
+        return strcmp(when, "always") == 0;
+    return isatty(STDERR_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+const char *tool_shown(const char *path)
+{
+    return path && strcmp(path, "-") != 0 ? path : "<stdin>";
+}
+
+int tool_error(const char *tool, const char *fmt, ...)
+{
+    va_list ap;
+    fprintf(stderr, "%s: error: ", tool);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return EXIT_TROUBLE;
+}
+
+bool tool_write(const char *tool, const Buf *b, const char *path)
+{
+    if (buf_write_file(b, path))
+        return true;
+    if (errno != EPIPE)
+        tool_error(tool, "%s: %s", path && strcmp(path, "-") != 0 ? path : "<stdout>", strerror(errno));
+    return false;
+}
+
+int tool_finish(const char *tool, int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout) && close(STDOUT_FILENO) == 0)
+        return status;
+    if (errno != EPIPE)
+        tool_error(tool, "<stdout>: %s", strerror(errno));
+    return EXIT_TROUBLE;
+}
