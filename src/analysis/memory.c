@@ -72,6 +72,8 @@ int32_t inst_forwards(const Inst *i)
     case OP_ADD_DEPENDENCY:
     case OP_ALL_REDUCE_DONE:
         return 0;
+    case OP_ASYNC_UPDATE: /* that binds no further argument */
+        return i->n_operands == 1 ? 0 : -1;
     case OP_BITCAST:
     case OP_RESHAPE:
         return shape_same_memory(i->operands[0].def->shape, i->shape) ? 0 : -1;

@@ -110,6 +110,7 @@ Leaf  leaf_as(Plan *p, StepList *out, Leaf x, const Shape *want, const Inst *why
 Value *value_new(Plan *p, int32_t n);
 Value *value_fresh(Plan *p, const Shape *s, const Inst *i); /* a slot of its own for each leaf */
 Value *value_of(Plan *p, const Inst *i);
+Value *value_element(Plan *p, Value *whole, const Shape *s, int64_t k); /* element k of a value of shape s */
 /* The shapes of the leaves of s, depth first, tokens counted. */
 const Shape **leaf_shapes(Plan *p, const Shape *s, int32_t *n);
 
@@ -125,6 +126,7 @@ Value *plan_while(Plan *p, StepList *out, const Inst *i);
 Value *plan_conditional(Plan *p, StepList *out, const Inst *i);
 Value *plan_call(Plan *p, StepList *out, const Inst *i, const Comp *c);
 Value *plan_async_start(Plan *p, StepList *out, const Inst *i);
+Value *plan_started(Plan *p, const Inst *i); /* copy-start and its like: the operand and the operand again */
 /* to[k] <- from[k] for all k as if at once. */
 void parallel_copy(Plan *p, StepList *out, int32_t n, Slot *const *to, Slot *const *from, const Inst *i);
 

@@ -120,8 +120,7 @@ static Value *tuple_value(Plan *p, const Inst *i)
     return x;
 }
 
-/* Element k of a value of shape s. The leaves are not copied. */
-static Value *value_element(Plan *p, Value *whole, const Shape *s, int64_t k)
+Value *value_element(Plan *p, Value *whole, const Shape *s, int64_t k)
 {
     Value *x = ARENA_NEW(p->work, Value);
     if (!whole->starts) {
@@ -301,6 +300,21 @@ static bool is_array_copy(const Inst *i)
     return i->op == OP_COPY && shape_is_array(i->shape) && !shape_same_memory(i->shape, i->operands[0].def->shape);
 }
 
+/* Custom calls whose result is memory with any contents, or no memory at all. */
+static bool is_undefined(const Inst *i)
+{
+    const char *target = i->op == OP_CUSTOM_CALL ? inst_string(i, ATTR_CUSTOM_CALL_TARGET) : NULL;
+    return target && (strcmp(target, "AllocateBuffer") == 0 || strcmp(target, "CreateBuffer") == 0 || strcmp(target, "NopReturnToken") == 0);
+}
+
+/* One device runs: its number is 0. */
+static Value *zero_value(Plan *p, const Inst *i)
+{
+    Value *x = value_new(p, 1);
+    x->v[0] = (Leaf){ slot_constant(p, literal_keep(p->arena, literal_for_shape(i->shape, true)), i->shape, i), i->shape };
+    return x;
+}
+
 static Value *inst_value(Plan *p, StepList *out, const Inst *i)
 {
     int32_t k = is_array_copy(i) ? -1 : inst_forwards(i);
@@ -315,6 +329,17 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
         return value_element(p, operand(p, i, 0), i->operands[0].def->shape, inst_int(i, ATTR_INDEX, 0));
     case OP_AFTER_ALL:
         return value_fresh(p, i->shape, i);
+    case OP_REPLICA_ID:
+    case OP_PARTITION_ID:
+        return zero_value(p, i);
+    case OP_COPY_START:
+        return plan_started(p, i);
+    case OP_COPY_DONE:
+        return value_element(p, operand(p, i, 0), i->operands[0].def->shape, 0);
+    case OP_ASYNC_START:
+        return plan_async_start(p, out, i);
+    case OP_ASYNC_DONE:
+        return value_element(p, operand(p, i, 0), i->operands[0].def->shape, 1);
     case OP_CALL:
         return plan_call(p, out, i, inst_callee(i, 0));
     case OP_WHILE:
@@ -322,7 +347,7 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
     case OP_CONDITIONAL:
         return plan_conditional(p, out, i);
     default:
-        return kernel_value(p, out, i);
+        return is_undefined(i) ? value_fresh(p, i->shape, i) : kernel_value(p, out, i);
     }
 }
 

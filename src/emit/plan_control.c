@@ -171,3 +171,41 @@ Value *plan_call(Plan *p, StepList *out, const Inst *i, const Comp *c)
         params[k] = value_of(p, i->operands[k].def);
     return plan_comp(p, out, c, params, i);
 }
+
+/* ---- asynchronous steps: the work is done at the start ---- */
+
+/* The leaves of x, then those of y, then memory that nobody writes for what is left of i's shape (contexts of the backend). */
+static Value *started_value(Plan *p, const Inst *i, int32_t n, Value *const *parts)
+{
+    Value  *whole = value_fresh(p, i->shape, i);
+    int32_t at = 0;
+    for (int32_t k = 0; k < n; k++)
+        for (int32_t e = 0; e < parts[k]->n; e++) {
+            if (at == whole->n) {
+                plan_fail(p, i, "the result has fewer parts than operands and results of the operation");
+                return whole;
+            }
+            whole->v[at++] = parts[k]->v[e];
+        }
+    return whole;
+}
+
+Value *plan_async_start(Plan *p, StepList *out, const Inst *i)
+{
+    const Comp *c = inst_callee(i, 0);
+    Value     **parts = ARENA_ARRAY(p->work, Value *, i->n_operands + 1);
+    if (c->n_params != i->n_operands) {
+        plan_fail(p, i, "has %d of %d arguments, and binding the others later is not supported", i->n_operands, c->n_params);
+        return value_fresh(p, i->shape, i);
+    }
+    for (int32_t k = 0; k < i->n_operands; k++)
+        parts[k] = value_of(p, i->operands[k].def);
+    parts[i->n_operands] = plan_call(p, out, i, c);
+    return started_value(p, i, i->n_operands + 1, parts);
+}
+
+Value *plan_started(Plan *p, const Inst *i)
+{
+    Value *x = value_of(p, i->operands[0].def), *both[] = { x, x };
+    return started_value(p, i, 2, both);
+}
