@@ -3,6 +3,7 @@
  *     plan.c           the entry: parameters and results, names, the finished Program
  *     plan_build.c     instructions to steps over slots; nothing is shared yet, every result has a slot of its own
  *     plan_control.c   while, conditional, call, asynchronous calls; parallel copies
+ *     plan_device.c    collectives with nobody else
  *     plan_live.c      where each slot is live
  *     plan_share.c     slots that may be one: copies that vanish, updates in place
  *     plan_offsets.c   places in the scratch arena for what is left
@@ -129,6 +130,9 @@ Value *plan_async_start(Plan *p, StepList *out, const Inst *i);
 Value *plan_started(Plan *p, const Inst *i); /* copy-start and its like: the operand and the operand again */
 /* to[k] <- from[k] for all k as if at once. */
 void parallel_copy(Plan *p, StepList *out, int32_t n, Slot *const *to, Slot *const *from, const Inst *i);
+
+/* plan_device.c: collectives of one participant, but for the -done steps, which forward. */
+Value *plan_collective(Plan *p, const Inst *i);
 
 /* plan_live.c: ticks, ranges. plan_share.c: which slots become one. plan_offsets.c: where the scratch ones lie. */
 void plan_liveness(Plan *p, const StepList *body);

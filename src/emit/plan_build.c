@@ -339,6 +339,8 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
     case OP_ASYNC_START:
         return plan_async_start(p, out, i);
     case OP_ASYNC_DONE:
+    case OP_ALL_GATHER_DONE:
+    case OP_COLLECTIVE_PERMUTE_DONE:
         return value_element(p, operand(p, i, 0), i->operands[0].def->shape, 1);
     case OP_CALL:
         return plan_call(p, out, i, inst_callee(i, 0));
@@ -347,6 +349,8 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
     case OP_CONDITIONAL:
         return plan_conditional(p, out, i);
     default:
+        if (op_has(i->op, F_COLLECTIVE))
+            return plan_collective(p, i);
         return is_undefined(i) ? value_fresh(p, i->shape, i) : kernel_value(p, out, i);
     }
 }

@@ -11,14 +11,23 @@
 
 #define LINE 100 /* columns */
 
-bool constant_in_weights(const Constant *c, const char *weights)
-{
-    return weights && c->bytes > WEIGHTS_FROM && !literal_all_equal_bits(c->literal);
-}
-
 static int64_t align_up(int64_t n)
 {
     return (n + PROGRAM_ALIGN - 1) / PROGRAM_ALIGN * PROGRAM_ALIGN;
+}
+
+int64_t *weights_places(Arena *a, const Program *p, const char *weights)
+{
+    int64_t *at = ARENA_ARRAY(a, int64_t, p->n_constants), end = 0;
+    for (int32_t k = 0; k < p->n_constants; k++) {
+        const Constant *c = &p->constants[k];
+        at[k] = -1;
+        if (weights && c->bytes > WEIGHTS_FROM && !literal_all_equal_bits(c->literal)) {
+            at[k] = end;
+            end += align_up(c->bytes);
+        }
+    }
+    return at;
 }
 
 /* ---- order in memory ---- */
@@ -235,36 +244,26 @@ static void put_incbin(Buf *b, const char *name, const char *weights)
     buf_free(&line);
 }
 
-void c_constants(Buf *b, const Program *p, const char *weights)
+void c_constants(Buf *b, const Program *p, const char *weights, const int64_t *places)
 {
-    int32_t in_file = 0;
-    if (p->n_constants == 0)
-        return;
+    bool any = false;
     for (int32_t k = 0; k < p->n_constants; k++)
-        in_file += constant_in_weights(&p->constants[k], weights);
-    if (in_file > 0)
+        any = any || places[k] >= 0;
+    if (any)
         put_incbin(b, p->name, weights);
     for (int32_t k = 0; k < p->n_constants; k++)
-        if (!constant_in_weights(&p->constants[k], weights)) {
+        if (places[k] < 0) {
             put_array(b, &p->constants[k]);
             put_origin(b, &p->constants[k]);
         }
-    buf_putc(b, '\n');
+    if (p->n_constants > 0)
+        buf_putc(b, '\n');
 }
 
-static int64_t weights_offset(const Program *p, int32_t k, const char *weights)
+void c_constant_address(Buf *b, const Program *p, int32_t k, const int64_t *places)
 {
-    int64_t at = 0;
-    for (int32_t e = 0; e < k; e++)
-        if (constant_in_weights(&p->constants[e], weights))
-            at += align_up(p->constants[e].bytes);
-    return at;
-}
-
-void c_constant_address(Buf *b, const Program *p, int32_t k, const char *weights)
-{
-    if (constant_in_weights(&p->constants[k], weights))
-        buf_printf(b, "(const void *)(%s_weights + %lld)", p->name, (long long)weights_offset(p, k, weights));
+    if (places[k] >= 0)
+        buf_printf(b, "(const void *)(%s_weights + %lld)", p->name, (long long)places[k]);
     else
         buf_printf(b, "(const void *)%s", p->constants[k].name);
 }
@@ -273,9 +272,10 @@ void target_c_weights(Buf *b, const Program *p, const TargetCOptions *o)
 {
     static const char zeros[PROGRAM_ALIGN];
     Arena            *a = arena_new();
+    const int64_t    *places = weights_places(a, p, o->weights);
     for (int32_t k = 0; k < p->n_constants; k++) {
         const Constant *c = &p->constants[k];
-        if (!constant_in_weights(c, o->weights))
+        if (places[k] < 0)
             continue;
         buf_put(b, memory_order(a, c), (size_t)c->bytes);
         buf_put(b, zeros, (size_t)(align_up(c->bytes) - c->bytes));

@@ -13,7 +13,7 @@
 typedef struct Out {
     Buf            *b;
     const Program  *p;
-    const char     *weights;
+    const int64_t  *places; /* of constants in the weights file */
     int             indent;
 } Out;
 
@@ -43,7 +43,7 @@ static void put_address(Buf *b, const Out *o, const Buffer *x)
     else if (x->kind == BUFFER_RESULT)
         buf_printf(b, "results[%d]", x->index);
     else if (x->kind == BUFFER_CONST)
-        c_constant_address(b, o->p, x->index, o->weights);
+        c_constant_address(b, o->p, x->index, o->places);
     else
         buf_puts(b, x->name);
 }
@@ -295,14 +295,16 @@ static void put_entry(Out *o)
 
 static void put_source(Buf *b, const Program *p, const TargetCOptions *options, const char *includes)
 {
-    Out o = { b, p, options->weights, 0 };
+    Arena *a = arena_new();
+    Out    o = { b, p, weights_places(a, p, options->weights), 0 };
     put_top(b, p);
     buf_puts(b, includes);
     put_types(b);
     buf_putc(b, '\n');
-    c_constants(b, p, options->weights);
+    c_constants(b, p, options->weights, o.places);
     put_kernels(b, p);
     put_entry(&o);
+    arena_free(a);
 }
 
 void target_c_source(Buf *b, const Program *p, const TargetCOptions *options)

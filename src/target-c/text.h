@@ -12,11 +12,11 @@ void c_comment_text(Buf *b, const char *s); /* what a comment can hold: no end o
 void c_string(Buf *b, const char *s);       /* "s" */
 void c_env_type(Buf *b);                    /* hlo_env, guarded */
 
-/* constants.c */
-bool constant_in_weights(const Constant *c, const char *weights);
-void c_constants(Buf *b, const Program *p, const char *weights);
+/* constants.c: for each constant where it lies in the weights file, -1: it is in the text. */
+int64_t *weights_places(Arena *a, const Program *p, const char *weights);
+void     c_constants(Buf *b, const Program *p, const char *weights, const int64_t *places);
 /* An expression for the address of constant k. */
-void c_constant_address(Buf *b, const Program *p, int32_t k, const char *weights);
+void     c_constant_address(Buf *b, const Program *p, int32_t k, const int64_t *places);
 
 /* main.c: what --emit=main has in front of the source and behind it. */
 extern const char c_main_includes[];

@@ -1,0 +1,101 @@
+/* Collectives when one device runs: each is the identity, or zeros for a device that nothing is sent to. What names another device is
+ * refused. Source: reference operations 16. */
+#include "emit/plan.h"
+#include "ir/attr_rare.h"
+
+static void needs_more(Plan *p, const Inst *i, int64_t id)
+{
+    plan_fail(p, i, "names device %lld, and emitted code is for one device (hlo-run --replicas=N --partitions=M runs more)", (long long)id);
+}
+
+/* Every id must be 0. */
+static bool alone(Plan *p, const Inst *i, IntsList lists)
+{
+    for (int32_t k = 0; k < lists.n; k++)
+        for (int32_t e = 0; e < lists.v[k].n; e++)
+            if (lists.v[k].v[e] != 0) {
+                needs_more(p, i, lists.v[k].v[e]);
+                return false;
+            }
+    return true;
+}
+
+static void check_groups(Plan *p, const Inst *i)
+{
+    const Attr *groups = inst_attr(i, ATTR_REPLICA_GROUPS);
+    bool        ok = true;
+    if (!groups)
+        return;
+    IntsList lists = replica_groups_lists(p->work, groups->value.groups, &ok);
+    if (ok)
+        alone(p, i, lists);
+    else
+        plan_fail(p, i, "has more replica groups than can be listed, and emitted code is for one device");
+}
+
+/* Whether device 0 gets its own operand back; the others get zeros. */
+static bool sends_to_itself(Plan *p, const Inst *i)
+{
+    const Attr *pairs = inst_attr(i, ATTR_SOURCE_TARGET_PAIRS);
+    return !pairs || !alone(p, i, *pairs->value.lists) || pairs->value.lists->n > 0;
+}
+
+/* The operands' leaves, `times` over. */
+static Value *operands_again(Plan *p, const Inst *i, int32_t times)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        n += value_of(p, i->operands[k].def)->n;
+    Value *x = value_new(p, n * times);
+    n = 0;
+    for (int32_t t = 0; t < times; t++)
+        for (int32_t k = 0; k < i->n_operands; k++)
+            for (int32_t e = 0; e < value_of(p, i->operands[k].def)->n; e++)
+                x->v[n++] = value_of(p, i->operands[k].def)->v[e];
+    return x;
+}
+
+/* x has the structure of s, and what is behind it in s is memory of the backend's own. */
+static Value *shaped(Plan *p, const Inst *i, const Value *x, bool zeros)
+{
+    int32_t       n;
+    const Shape **want = leaf_shapes(p, i->shape, &n);
+    Value        *y = value_fresh(p, i->shape, i);
+    if (x->n > n) {
+        plan_fail(p, i, "the result %s has fewer parts than the operation gives", shape_text(p->work, i->shape));
+        return y;
+    }
+    for (int32_t k = 0; k < x->n; k++) {
+        if (x->v[k].slot && (x->v[k].shape->type != want[k]->type || !shape_same_dims(x->v[k].shape, want[k])))
+            plan_fail(p, i, "the result %s is not the operand %s, which it is on one device", shape_text(p->work, want[k]),
+                      shape_text(p->work, x->v[k].shape));
+        else if (zeros && x->v[k].slot)
+            y->v[k].slot = slot_constant(p, literal_keep(p->arena, literal_for_shape(want[k], true)), want[k], i);
+        else
+            y->v[k] = x->v[k];
+    }
+    return y;
+}
+
+Value *plan_collective(Plan *p, const Inst *i)
+{
+    check_groups(p, i);
+    switch (i->op) {
+    case OP_ALL_REDUCE:
+    case OP_ALL_REDUCE_START:
+    case OP_ALL_GATHER:
+    case OP_REDUCE_SCATTER:
+    case OP_ALL_TO_ALL:
+    case OP_COLLECTIVE_BROADCAST:
+        return shaped(p, i, operands_again(p, i, 1), false);
+    case OP_ALL_GATHER_START:
+        return shaped(p, i, operands_again(p, i, 2), false);
+    case OP_COLLECTIVE_PERMUTE:
+        return shaped(p, i, operands_again(p, i, 1), !sends_to_itself(p, i));
+    case OP_COLLECTIVE_PERMUTE_START:
+        return shaped(p, i, operands_again(p, i, 2), !sends_to_itself(p, i));
+    default:
+        plan_fail(p, i, "cannot be emitted");
+        return value_fresh(p, i->shape, i);
+    }
+}
