@@ -202,6 +202,51 @@ Inst *rule_dot_empty(Simp *s, Inst *i)
     return simp_splat(s, i->shape, 0);
 }
 
+static Ints through(Simp *s, Ints dims, Ints perm)
+{
+    Ints out = scratch_ints(s, dims.n);
+    for (int32_t k = 0; k < dims.n; k++)
+        *ints_at(out, k) = perm.v[dims.v[k]];
+    return out;
+}
+
+/* Whether the dimensions of t that are neither batch nor contracting keep their order in the transposed array. */
+static bool keeps_free_order(const Inst *t, Ints batch, Ints contracting)
+{
+    Ints    perm = inst_ints(t, ATTR_DIMENSIONS);
+    int64_t last = -1;
+    for (int32_t k = 0; k < perm.n; k++) {
+        if (ints_has(batch, k) || ints_has(contracting, k))
+            continue;
+        if (perm.v[k] < last)
+            return false;
+        last = perm.v[k];
+    }
+    return true;
+}
+
+/* The dimension numbers name what the transpose would move. */
+Inst *rule_dot_transpose(Simp *s, Inst *i)
+{
+    static const AttrId batch_ids[] = {ATTR_LHS_BATCH_DIMS, ATTR_RHS_BATCH_DIMS};
+    static const AttrId contracting_ids[] = {ATTR_LHS_CONTRACTING_DIMS, ATTR_RHS_CONTRACTING_DIMS};
+    for (int32_t side = 0; plain_dot(i) && side < 2; side++) {
+        Inst *t = inst_operand(i, side);
+        Ints  batch = inst_ints(i, batch_ids[side]), contracting = inst_ints(i, contracting_ids[side]);
+        if (t->op != OP_TRANSPOSE || !keeps_free_order(t, batch, contracting))
+            continue;
+        Ints  perm = inst_ints(t, ATTR_DIMENSIONS);
+        Inst *operands[] = {inst_operand(i, 0), inst_operand(i, 1)};
+        operands[side] = inst_operand(t, 0);
+        Inst *dot = simp_like(s, i, i->shape, operands);
+        if (batch.n)
+            inst_set_ints(dot, batch_ids[side], through(s, batch, perm));
+        inst_set_ints(dot, contracting_ids[side], through(s, contracting, perm));
+        return dot;
+    }
+    return NULL;
+}
+
 /* ---- sort, control flow ---- */
 
 Inst *rule_sort_unit(Simp *s, Inst *i)
