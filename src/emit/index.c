@@ -1,0 +1,311 @@
+/* Affine index maps. Maps are immutable and live in the context's arena. Arithmetic wraps: every map that lowering makes stays within
+ * the sizes of arrays, whose products were checked when their shapes were. */
+#include "emit/index.h"
+
+#include "support/map.h"
+
+struct IxSlot {
+    const IxAtom  *atom;
+    struct IxSlot *next;
+};
+
+static int64_t wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+static int64_t wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    int64_t q = a / b;
+    return q - (a % b < 0);
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a < 0 ? -a : a;
+}
+
+IxCtx ix_context(Arena *a)
+{
+    return (IxCtx){ .arena = a };
+}
+
+static Ix *new_ix(IxCtx *cx, int32_t n)
+{
+    return arena_alloc(cx->arena, sizeof(Ix) + (size_t)n * sizeof(IxTerm));
+}
+
+const IxAtom *ix_new_atom(IxCtx *cx, IxKind kind, const char *name, int64_t lo, int64_t hi, int32_t depth, const void *owner)
+{
+    IxAtom *x = ARENA_NEW(cx->arena, IxAtom);
+    *x = (IxAtom){ .kind = kind, .id = cx->n_atoms++, .depth = depth, .lo = lo, .hi = hi, .name = name, .owner = owner };
+    return x;
+}
+
+const Ix *ix_const(IxCtx *cx, int64_t c)
+{
+    Ix *x = new_ix(cx, 0);
+    x->c = c;
+    return x;
+}
+
+const Ix *ix_of(IxCtx *cx, const IxAtom *atom)
+{
+    if (atom->lo == atom->hi)
+        return ix_const(cx, atom->lo);
+    Ix *x = new_ix(cx, 1);
+    x->n = 1;
+    x->t[0] = (IxTerm){ 1, atom };
+    return x;
+}
+
+const Ix *ix_add(IxCtx *cx, const Ix *a, const Ix *b)
+{
+    if (a->n == 0 && a->c == 0)
+        return b;
+    if (b->n == 0 && b->c == 0)
+        return a;
+    Ix *x = new_ix(cx, a->n + b->n);
+    x->c = wrap_add(a->c, b->c);
+    int32_t i = 0, j = 0;
+    while (i < a->n || j < b->n) {
+        IxTerm t;
+        if (j == b->n || (i < a->n && a->t[i].atom->id < b->t[j].atom->id))
+            t = a->t[i++];
+        else if (i == a->n || b->t[j].atom->id < a->t[i].atom->id)
+            t = b->t[j++];
+        else {
+            t = (IxTerm){ wrap_add(a->t[i].k, b->t[j].k), a->t[i].atom };
+            i++;
+            j++;
+        }
+        if (t.k != 0)
+            x->t[x->n++] = t;
+    }
+    return x;
+}
+
+const Ix *ix_plus(IxCtx *cx, const Ix *a, int64_t c)
+{
+    return c == 0 ? a : ix_add(cx, a, ix_const(cx, c));
+}
+
+const Ix *ix_times(IxCtx *cx, const Ix *a, int64_t k)
+{
+    if (k == 1)
+        return a;
+    if (k == 0)
+        return ix_const(cx, 0);
+    Ix *x = new_ix(cx, a->n);
+    x->c = wrap_mul(a->c, k);
+    x->n = a->n;
+    for (int32_t i = 0; i < a->n; i++)
+        x->t[i] = (IxTerm){ wrap_mul(a->t[i].k, k), a->t[i].atom };
+    return x;
+}
+
+void ix_range(const Ix *a, int64_t *lo, int64_t *hi)
+{
+    *lo = *hi = a->c;
+    for (int32_t i = 0; i < a->n; i++) {
+        int64_t p = wrap_mul(a->t[i].k, a->t[i].atom->lo), q = wrap_mul(a->t[i].k, a->t[i].atom->hi);
+        *lo = wrap_add(*lo, p < q ? p : q);
+        *hi = wrap_add(*hi, p < q ? q : p);
+    }
+}
+
+bool ix_equal(const Ix *a, const Ix *b)
+{
+    if (a == b)
+        return true;
+    if (a->n != b->n || a->c != b->c)
+        return false;
+    for (int32_t i = 0; i < a->n; i++)
+        if (a->t[i].k != b->t[i].k || a->t[i].atom != b->t[i].atom)
+            return false;
+    return true;
+}
+
+bool ix_is_const(const Ix *a, int64_t *c)
+{
+    if (a->n != 0)
+        return false;
+    *c = a->c;
+    return true;
+}
+
+int64_t ix_coef(const Ix *a, const IxAtom *atom)
+{
+    for (int32_t i = 0; i < a->n; i++)
+        if (a->t[i].atom == atom)
+            return a->t[i].k;
+    return 0;
+}
+
+bool ix_has(const Ix *a, const IxAtom *atom)
+{
+    for (int32_t i = 0; i < a->n; i++)
+        if (a->t[i].atom == atom || (a->t[i].atom->arg && ix_has(a->t[i].atom->arg, atom)))
+            return true;
+    return false;
+}
+
+int32_t ix_depth(const Ix *a)
+{
+    int32_t d = 0;
+    for (int32_t i = 0; i < a->n; i++)
+        if (a->t[i].atom->depth > d)
+            d = a->t[i].atom->depth;
+    return d;
+}
+
+uint64_t ix_hash(uint64_t h, const Ix *a)
+{
+    h = hash_u64(h, (uint64_t)a->c);
+    for (int32_t i = 0; i < a->n; i++) {
+        h = hash_u64(h, (uint64_t)a->t[i].k);
+        h = hash_u64(h, (uint64_t)a->t[i].atom->id);
+    }
+    return h;
+}
+
+/* The unique atom floor(arg/by) or arg mod by. */
+static const IxAtom *division(IxCtx *cx, IxKind kind, const Ix *arg, int64_t by, int64_t lo, int64_t hi)
+{
+    for (struct IxSlot *s = cx->divisions; s; s = s->next)
+        if (s->atom->kind == kind && s->atom->by == by && ix_equal(s->atom->arg, arg))
+            return s->atom;
+    IxAtom *x = (IxAtom *)(uintptr_t)ix_new_atom(cx, kind, NULL, lo, hi, ix_depth(arg), NULL);
+    x->arg = arg;
+    x->by = by;
+    struct IxSlot *s = ARENA_NEW(cx->arena, struct IxSlot);
+    *s = (struct IxSlot){ x, cx->divisions };
+    cx->divisions = s;
+    return x;
+}
+
+/* a = by * quotient + rest, where rest has no multiple of by left and 0 <= its constant < by. */
+static void take_multiples(IxCtx *cx, const Ix *a, int64_t by, const Ix **quotient, const Ix **rest)
+{
+    Ix *q = new_ix(cx, a->n), *r = new_ix(cx, a->n);
+    q->c = floor_div(a->c, by);
+    r->c = wrap_add(a->c, -wrap_mul(q->c, by));
+    for (int32_t i = 0; i < a->n; i++) {
+        if (a->t[i].k % by == 0)
+            q->t[q->n++] = (IxTerm){ a->t[i].k / by, a->t[i].atom };
+        else
+            r->t[r->n++] = a->t[i];
+    }
+    *quotient = q;
+    *rest = r;
+}
+
+/* Divides out what by and all of rest's multiples have in common: floor((g*x + c) / (g*b)) = floor((x + c/g) / b). */
+static const Ix *reduce_fraction(IxCtx *cx, const Ix *rest, int64_t *by)
+{
+    int64_t g = *by;
+    for (int32_t i = 0; i < rest->n; i++)
+        g = gcd(g, rest->t[i].k);
+    if (g <= 1)
+        return rest;
+    Ix *x = new_ix(cx, rest->n);
+    x->c = floor_div(rest->c, g);
+    x->n = rest->n;
+    for (int32_t i = 0; i < rest->n; i++)
+        x->t[i] = (IxTerm){ rest->t[i].k / g, rest->t[i].atom };
+    *by /= g;
+    return x;
+}
+
+/* Tells the owner that cutting a loop would let the division vanish: the loop whose multiple divides by. */
+static void ask_for_split(IxCtx *cx, const Ix *rest, int64_t by)
+{
+    if (!cx->split)
+        return;
+    for (int32_t i = 0; i < rest->n; i++) {
+        const IxAtom *x = rest->t[i].atom;
+        int64_t       k = rest->t[i].k;
+        if (x->kind == IX_LOOP && k > 0 && k < by && by % k == 0 && x->hi - x->lo >= by / k)
+            cx->split(cx->cookie, x, by / k);
+    }
+}
+
+const Ix *ix_div(IxCtx *cx, const Ix *a, int64_t by)
+{
+    if (by == 1)
+        return a;
+    const Ix *q, *rest;
+    int64_t   lo, hi;
+    take_multiples(cx, a, by, &q, &rest);
+    rest = reduce_fraction(cx, rest, &by);
+    ix_range(rest, &lo, &hi);
+    lo = floor_div(lo, by);
+    hi = floor_div(hi, by);
+    if (lo == hi)
+        return ix_plus(cx, q, lo);
+    ask_for_split(cx, rest, by);
+    return ix_add(cx, q, ix_of(cx, division(cx, IX_DIV, rest, by, lo, hi)));
+}
+
+const Ix *ix_mod(IxCtx *cx, const Ix *a, int64_t by)
+{
+    if (by == 1)
+        return ix_const(cx, 0);
+    const Ix *q, *rest;
+    int64_t   lo, hi;
+    take_multiples(cx, a, by, &q, &rest);
+    ix_range(rest, &lo, &hi);
+    if (floor_div(lo, by) == floor_div(hi, by))
+        return ix_plus(cx, rest, -floor_div(lo, by) * by);
+    ask_for_split(cx, rest, by);
+    return ix_of(cx, division(cx, IX_MOD, rest, by, 0, by - 1));
+}
+
+const Ix *ix_replace(IxCtx *cx, const Ix *a, const IxAtom *atom, const Ix *v)
+{
+    if (!ix_has(a, atom))
+        return a;
+    const Ix *x = ix_const(cx, a->c);
+    for (int32_t i = 0; i < a->n; i++) {
+        const IxAtom *y = a->t[i].atom;
+        const Ix     *z;
+        if (y == atom)
+            z = v;
+        else if (y->kind == IX_DIV)
+            z = ix_div(cx, ix_replace(cx, y->arg, atom, v), y->by);
+        else if (y->kind == IX_MOD)
+            z = ix_mod(cx, ix_replace(cx, y->arg, atom, v), y->by);
+        else
+            z = ix_of(cx, y);
+        x = ix_add(cx, x, ix_times(cx, z, a->t[i].k));
+    }
+    return x;
+}
+
+const Ix *ix_linear(IxCtx *cx, int32_t n, const Ix *const *index, const int64_t *dims)
+{
+    const Ix *x = ix_const(cx, 0);
+    int64_t   stride = 1;
+    for (int32_t d = n - 1; d >= 0; d--) {
+        x = ix_add(cx, x, ix_times(cx, index[d], stride));
+        stride = wrap_mul(stride, dims[d]);
+    }
+    return x;
+}
+
+void ix_split(IxCtx *cx, const Ix *linear, int32_t n, const int64_t *dims, const Ix **index)
+{
+    int64_t stride = 1;
+    for (int32_t d = n - 1; d >= 0; d--) {
+        int64_t next = wrap_mul(stride, dims[d]);
+        bool    outermost = true;
+        for (int32_t e = 0; e < d; e++)
+            outermost &= dims[e] == 1;
+        const Ix *x = ix_div(cx, linear, stride);
+        index[d] = dims[d] == 1 ? ix_const(cx, 0) : outermost ? x : ix_mod(cx, x, dims[d]);
+        stride = next;
+    }
+}

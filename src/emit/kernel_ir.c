@@ -1,0 +1,415 @@
+/* Building and walking kernel IR. Expression trees are shallow: lowering gives every instruction's value a name, so recursion here is
+ * bounded by what one instruction expands to; blocks nest as deep as loops do. */
+#include "emit/kernel_ir.h"
+
+#include <string.h>
+
+Type machine_type(Type t)
+{
+    switch (type_info[t].cls) {
+    case CLASS_SIGNED: return type_bits(t) <= 8 ? TYPE_S8 : t;
+    case CLASS_UNSIGNED: return type_bits(t) <= 8 ? TYPE_U8 : t;
+    case CLASS_FLOAT: return t == TYPE_F64 ? TYPE_F64 : TYPE_F32;
+    default: return t;
+    }
+}
+
+Type storage_type(Type t)
+{
+    if (t == TYPE_F64 || t == TYPE_F32)
+        return t;
+    if (type_is_float(t))
+        return type_bytes(t) == 2 ? TYPE_U16 : TYPE_U8;
+    return t == TYPE_PRED ? TYPE_U8 : machine_type(t);
+}
+
+static KExpr *new_expr(Arena *a, KExprKind kind, Type t)
+{
+    KExpr *x = ARENA_NEW(a, KExpr);
+    x->kind = kind;
+    x->type = t;
+    return x;
+}
+
+static void take_arg(KExpr *x, const KExpr *arg)
+{
+    x->arg[x->n++] = arg;
+    if (arg->depth > x->depth)
+        x->depth = arg->depth;
+}
+
+const KExpr *kx_int(Arena *a, Type t, int64_t v)
+{
+    KExpr *x = new_expr(a, KX_INT, t);
+    x->i = v;
+    return x;
+}
+
+const KExpr *kx_float(Arena *a, Type t, double v)
+{
+    KExpr *x = new_expr(a, KX_FLOAT, t);
+    x->f = v;
+    return x;
+}
+
+const KExpr *kx_temp(Arena *a, KTemp *t)
+{
+    KExpr *x = new_expr(a, KX_TEMP, t->type);
+    x->temp = t;
+    x->depth = t->depth;
+    return x;
+}
+
+const KExpr *kx_index(Arena *a, const Ix *index)
+{
+    int64_t c;
+    if (ix_is_const(index, &c))
+        return kx_int(a, TYPE_S64, c);
+    KExpr *x = new_expr(a, KX_INDEX, TYPE_S64);
+    x->index = index;
+    x->depth = ix_depth(index);
+    return x;
+}
+
+const KExpr *kx_load(Arena *a, KArray *array, const Ix *index)
+{
+    KExpr *x = new_expr(a, KX_LOAD, storage_type(array->type));
+    x->array = array;
+    x->index = index;
+    x->depth = ix_depth(index);
+    array->read = true;
+    return x;
+}
+
+const KExpr *kx_unary(Arena *a, KOp op, Type t, const KExpr *arg)
+{
+    if (op == KOP_NOT && t == TYPE_PRED && arg->kind == KX_INT)
+        return kx_int(a, t, !arg->i);
+    if (op == KOP_NEG && arg->kind == KX_FLOAT)
+        return kx_float(a, t, -arg->f);
+    KExpr *x = new_expr(a, KX_UNARY, t);
+    x->op = op;
+    take_arg(x, arg);
+    return x;
+}
+
+const KExpr *kx_binary(Arena *a, KOp op, Type t, const KExpr *p, const KExpr *q)
+{
+    KExpr *x = new_expr(a, KX_BINARY, t);
+    x->op = op;
+    take_arg(x, p);
+    take_arg(x, q);
+    return x;
+}
+
+const KExpr *kx_select(Arena *a, const KExpr *c, const KExpr *p, const KExpr *q)
+{
+    if (c->kind == KX_INT)
+        return c->i ? p : q;
+    KExpr *x = new_expr(a, KX_SELECT, p->type);
+    take_arg(x, c);
+    take_arg(x, p);
+    take_arg(x, q);
+    return x;
+}
+
+const KExpr *kx_call(Arena *a, const char *fn, Type t, int32_t n, const KExpr *const *args)
+{
+    KExpr *x = new_expr(a, KX_CALL, t);
+    x->fn = fn;
+    for (int32_t i = 0; i < n; i++)
+        take_arg(x, args[i]);
+    return x;
+}
+
+/* An integer constant cut to the bits of t. */
+static int64_t cut(Type t, int64_t v)
+{
+    int bits = type_bits(t);
+    if (t == TYPE_PRED)
+        return v != 0;
+    if (bits >= 64)
+        return v;
+    uint64_t mask = ((uint64_t)1 << bits) - 1, u = (uint64_t)v & mask;
+    if (type_is_signed_int(t) && (u >> (bits - 1)))
+        u |= ~mask;
+    return (int64_t)u;
+}
+
+const KExpr *kx_cast(Arena *a, Type t, const KExpr *arg)
+{
+    if (arg->type == t)
+        return arg;
+    if (arg->kind == KX_INT && (type_is_int(t) || t == TYPE_PRED))
+        return kx_int(a, t, cut(t, arg->i));
+    if (arg->kind == KX_INT && type_is_float(t))
+        return kx_float(a, t, t == TYPE_F32 ? (arg->type == TYPE_U64 ? (float)(uint64_t)arg->i : (float)arg->i)
+                                            : (arg->type == TYPE_U64 ? (double)(uint64_t)arg->i : (double)arg->i));
+    if (arg->kind == KX_FLOAT && type_is_float(t))
+        return kx_float(a, t, t == TYPE_F32 ? (double)(float)arg->f : arg->f);
+    KExpr *x = new_expr(a, KX_CAST, t);
+    take_arg(x, arg);
+    return x;
+}
+
+static void visit_expr(const KVisitor *v, const KExpr *x)
+{
+    if (!x || !v->expr)
+        return;
+    v->expr(v->cookie, x);
+    for (int32_t i = 0; i < x->n; i++)
+        visit_expr(v, x->arg[i]);
+}
+
+void kernel_visit(const KBlock *b, const KVisitor *v)
+{
+    for (const KStmt *s = b->first; s; s = s->next) {
+        if (v->stmt)
+            v->stmt(v->cookie, s);
+        visit_expr(v, s->value);
+        if (s->body)
+            kernel_visit(s->body, v);
+        if (s->other)
+            kernel_visit(s->other, v);
+    }
+}
+
+/* The name-free text of a kernel: equal text is an equal kernel. Loops are numbered by their atom in order of appearance. */
+typedef struct Signer {
+    Buf *out;
+    VEC(const IxAtom *) atoms;
+    Arena *arena;
+} Signer;
+
+static int32_t atom_number(Signer *s, const IxAtom *x)
+{
+    for (int32_t i = s->atoms.n - 1; i >= 0; i--)
+        if (s->atoms.v[i] == x)
+            return i;
+    vec_push(s->arena, &s->atoms, x);
+    return s->atoms.n - 1;
+}
+
+static void sign_ix(Signer *s, const Ix *x)
+{
+    buf_printf(s->out, "[%lld", (long long)x->c);
+    for (int32_t i = 0; i < x->n; i++) {
+        const IxAtom *y = x->t[i].atom;
+        buf_printf(s->out, "+%lld*", (long long)x->t[i].k);
+        if (y->arg) {
+            buf_printf(s->out, "%c%lld", y->kind == IX_DIV ? '/' : '%', (long long)y->by);
+            sign_ix(s, y->arg);
+        } else if (y->kind == IX_VALUE)
+            buf_printf(s->out, "t%d", ((const KTemp *)y->owner)->serial);
+        else
+            buf_printf(s->out, "i%d", atom_number(s, y));
+    }
+    buf_putc(s->out, ']');
+}
+
+static void sign_expr(Signer *s, const KExpr *x)
+{
+    buf_printf(s->out, "(%d:%d", x->kind, x->type);
+    switch (x->kind) {
+    case KX_INT: buf_printf(s->out, " %lld", (long long)x->i); break;
+    case KX_FLOAT: buf_put(s->out, &x->f, sizeof x->f); break;
+    case KX_TEMP: buf_printf(s->out, " t%d", x->temp->serial); break;
+    case KX_INDEX: sign_ix(s, x->index); break;
+    case KX_LOAD:
+        buf_printf(s->out, " a%d", x->array->serial);
+        sign_ix(s, x->index);
+        break;
+    case KX_CALL: buf_puts(s->out, x->fn); break;
+    case KX_UNARY:
+    case KX_BINARY: buf_printf(s->out, " o%d", x->op); break;
+    case KX_SELECT:
+    case KX_CAST: break;
+    }
+    for (int32_t i = 0; i < x->n; i++)
+        sign_expr(s, x->arg[i]);
+    buf_putc(s->out, ')');
+}
+
+static void sign_block(Signer *s, const KBlock *b)
+{
+    for (const KStmt *t = b->first; t; t = t->next) {
+        buf_printf(s->out, "\n%d", t->kind);
+        if (t->temp)
+            buf_printf(s->out, " t%d:%d", t->temp->serial, t->temp->type);
+        if (t->array)
+            buf_printf(s->out, " a%d", t->array->serial);
+        if (t->loop)
+            buf_printf(s->out, " i%d %lld %lld", atom_number(s, t->loop), (long long)t->loop->lo, (long long)t->loop->hi);
+        if (t->index)
+            sign_ix(s, t->index);
+        if (t->value)
+            sign_expr(s, t->value);
+        if (t->body) {
+            buf_putc(s->out, '{');
+            sign_block(s, t->body);
+            buf_putc(s->out, '}');
+        }
+        if (t->other) {
+            buf_putc(s->out, '{');
+            sign_block(s, t->other);
+            buf_putc(s->out, '}');
+        }
+    }
+}
+
+static void free_signature(void *p)
+{
+    buf_free(p);
+}
+
+static void sign(Kernel *k)
+{
+    Signer s = { .out = &k->signature, .arena = k->arena };
+    arena_defer(k->arena, free_signature, &k->signature);
+    for (int32_t i = 0; i < k->n_arrays; i++) {
+        const KArray *x = k->arrays[i];
+        buf_printf(s.out, "a%d %d %d %lld %d %lld %d%d%d;", x->serial, x->kind, x->type, (long long)x->count, x->param,
+                   (long long)x->offset, x->read, x->written, x->restricted);
+        if (x->literal)
+            buf_put(s.out, x->literal->data, (size_t)literal_bytes(x->literal));
+    }
+    sign_block(&s, k->body);
+}
+
+bool kernel_equal(const Kernel *a, const Kernel *b)
+{
+    return a->signature.n == b->signature.n && memcmp(a->signature.p, b->signature.p, a->signature.n) == 0;
+}
+
+uint64_t kernel_hash(const Kernel *k)
+{
+    return hash_bytes(0, k->signature.p, k->signature.n);
+}
+
+/* In place: the stores of the result and the loads of the operand are at the same index of the same innermost block, and nowhere else. */
+typedef struct AliasCheck {
+    const KArray *result, *operand;
+    const Ix     *store;    /* of the block being looked at */
+    int32_t       stores;   /* in it */
+    bool          bad;
+} AliasCheck;
+
+static void check_loads(AliasCheck *c, const KExpr *x)
+{
+    if (!x)
+        return;
+    if (x->kind == KX_LOAD && x->array == c->operand && !(c->store && ix_equal(c->store, x->index)))
+        c->bad = true;
+    if (x->kind == KX_LOAD && x->array == c->result)
+        c->bad = true; /* an update in place: what it reads of the result is no longer its operand */
+    for (int32_t i = 0; i < x->n; i++)
+        check_loads(c, x->arg[i]);
+}
+
+static void check_block(AliasCheck *c, const KBlock *b)
+{
+    AliasCheck here = { c->result, c->operand, NULL, 0, c->bad };
+    for (const KStmt *s = b->first; s; s = s->next)
+        if (s->kind == KS_STORE && s->array == c->result) {
+            here.store = s->index;
+            here.stores++;
+        }
+    bool stored = false;
+    for (const KStmt *s = b->first; s; s = s->next) {
+        if (stored && s->value) /* a load after the store would see the new value */
+            here.store = NULL;
+        check_loads(&here, s->value);
+        if (s->kind == KS_STORE && s->array == c->result)
+            stored = true;
+        if (s->body)
+            check_block(&here, s->body);
+        if (s->other)
+            check_block(&here, s->other);
+    }
+    c->bad |= here.bad || here.stores > 1;
+}
+
+static bool same_place(const Kernel *k, const KArray *result, const KArray *operand)
+{
+    if (type_bytes(result->type) != type_bytes(operand->type) || result->count != operand->count)
+        return false;
+    AliasCheck c = { .result = result, .operand = operand };
+    check_block(&c, k->body);
+    return !c.bad;
+}
+
+static void note_read(void *cookie, const KExpr *x)
+{
+    if (x->kind == KX_LOAD)
+        x->array->read = true;
+}
+
+static void note_write(void *cookie, const KStmt *s)
+{
+    if (s->kind == KS_STORE)
+        s->array->written = true;
+}
+
+/* Flags by what the finished body does; arrays that it does not touch are forgotten. */
+static void note_accesses(Kernel *k)
+{
+    for (int32_t i = 0; i < k->n_arrays; i++)
+        k->arrays[i]->read = k->arrays[i]->written = false;
+    KVisitor v = { note_read, note_write, NULL };
+    kernel_visit(k->body, &v);
+    int32_t n = 0;
+    for (int32_t i = 0; i < k->n_arrays; i++)
+        if (k->arrays[i]->read || k->arrays[i]->written) {
+            k->arrays[n] = k->arrays[i];
+            k->arrays[n]->serial = n;
+            n++;
+        }
+    k->n_arrays = n;
+}
+
+void kernel_finish(Kernel *k)
+{
+    note_accesses(k);
+    for (int32_t r = 0; r < k->n_results; r++)
+        for (int32_t o = 0; o < k->n_operands; o++) {
+            KArray *result = k->params[k->n_operands + r], *operand = k->params[o];
+            bool   *may = &k->may_alias[r * k->n_operands + o];
+            *may = *may || !operand->read || same_place(k, result, operand);
+            if (*may && operand->read)
+                result->restricted = operand->restricted = false;
+        }
+    sign(k);
+}
+
+int32_t kernel_param_count(const Kernel *k)
+{
+    return k->n_operands + k->n_results + (k->temp_bytes > 0);
+}
+
+bool kernel_uses_param(const Kernel *k, int32_t param)
+{
+    if (param >= k->n_operands + k->n_results)
+        return k->temp_bytes > 0;
+    return k->params[param]->read || k->params[param]->written;
+}
+
+int64_t kernel_temp_bytes(const Kernel *k)
+{
+    return k->temp_bytes;
+}
+
+bool kernel_may_alias(const Kernel *k, int32_t result_leaf, int32_t operand_leaf)
+{
+    return k->may_alias[result_leaf * k->n_operands + operand_leaf];
+}
+
+bool kernel_loop_is_independent(const KStmt *s)
+{
+    bool writes = false;
+    for (const KStmt *t = s->body->first; t; t = t->next) {
+        if (t->body || t->other)
+            return false;
+        writes |= t->kind == KS_STORE && t->array->kind == KARRAY_PARAM && !t->array->restricted && !t->array->read;
+    }
+    return writes;
+}

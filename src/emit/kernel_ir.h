@@ -1,0 +1,145 @@
+/* Kernel IR: what kernel_lower makes and the targets print.
+ *
+ * A kernel is a block of statements over typed scalars. A scalar has a machine type, written as one of the element types PRED, S8..S64,
+ * U8..U64, F32, F64, C64, C128; values of other element types live in one of these (bf16 in F32, s4 in S8) and are rounded or wrapped by the
+ * calls that lowering put in. Arrays hold elements in their own format; a load gives the raw element (U16 for bf16), and calls such
+ * as bf16_to_f32 decode it.
+ *
+ * Every temporary is declared once, in the innermost block that all of its operands allow; accumulators alone are assigned again. */
+#ifndef EMIT_KERNEL_IR_H
+#define EMIT_KERNEL_IR_H
+
+#include "emit/index.h"
+#include "emit/kernel.h"
+
+typedef struct KExpr  KExpr;
+typedef struct KTemp  KTemp;
+typedef struct KArray KArray;
+typedef struct KBlock KBlock;
+typedef struct KStmt  KStmt;
+
+typedef enum KArrayKind {
+    KARRAY_PARAM, /* a parameter of the kernel */
+    KARRAY_TEMP,  /* at byte offset of the working memory */
+    KARRAY_LOCAL, /* declared in a block */
+    KARRAY_CONST  /* a static table of a literal's values */
+} KArrayKind;
+
+struct KArray {
+    KArrayKind     kind;
+    Type           type;  /* of the elements, any element type */
+    const char    *name;
+    int64_t        count;
+    const Shape   *shape; /* dimensions and layout; NULL for what is only indexed flat */
+    int32_t        param; /* PARAM: its number in kernel.h's order */
+    int64_t        offset;
+    const Literal *literal;
+    bool           read, written;
+    bool           restricted; /* PARAM: nothing else is at the same place */
+    int32_t        serial;
+};
+
+struct KTemp {
+    const char *name;
+    Type        type;
+    bool        assigned; /* more than once */
+    int32_t     depth;    /* of the block that declares it */
+    int32_t     serial;
+    const IxAtom *atom;   /* of an index: the term that stands for it, NULL until wanted */
+};
+
+typedef enum KExprKind { KX_INT, KX_FLOAT, KX_TEMP, KX_INDEX, KX_LOAD, KX_UNARY, KX_BINARY, KX_SELECT, KX_CALL, KX_CAST } KExprKind;
+
+typedef enum KOp {
+    KOP_NEG, KOP_NOT /* bits; logical on PRED */, KOP_REAL, KOP_IMAG,
+    KOP_MUL, KOP_DIV, KOP_REM, KOP_ADD, KOP_SUB, KOP_SHL, KOP_SHR, KOP_LT, KOP_LE, KOP_GT, KOP_GE, KOP_EQ, KOP_NE, KOP_AND, KOP_XOR, KOP_OR,
+    KOP_LAND, KOP_LOR
+} KOp;
+
+struct KExpr {
+    KExprKind    kind;
+    Type         type;
+    KOp          op;    /* UNARY, BINARY */
+    int32_t      depth; /* of the innermost block that it depends on */
+    int32_t      n;     /* args used */
+    const KExpr *arg[3];
+    int64_t      i;     /* INT */
+    double       f;     /* FLOAT */
+    const char  *fn;    /* CALL: a function of libm or of the target's prelude */
+    KTemp       *temp;
+    KArray      *array; /* LOAD */
+    const Ix    *index; /* LOAD, INDEX */
+};
+
+typedef enum KStmtKind { KS_DECLARE, KS_ASSIGN, KS_STORE, KS_FOR, KS_IF, KS_ARRAY } KStmtKind;
+
+struct KStmt {
+    KStmtKind     kind;
+    KStmt        *next;
+    KTemp        *temp;  /* DECLARE, ASSIGN */
+    const KExpr  *value; /* DECLARE (NULL: no value yet), ASSIGN, STORE; IF: the condition */
+    KArray       *array; /* STORE, ARRAY */
+    const Ix     *index; /* STORE */
+    const IxAtom *loop;  /* FOR: from loop->lo to loop->hi by 1 */
+    KBlock       *body;  /* FOR, IF */
+    KBlock       *other; /* IF: NULL or else */
+};
+
+struct KBlock {
+    KBlock *parent;
+    int32_t depth;
+    bool    fence; /* nothing from inside may be moved out: it is under a condition */
+    KStmt  *from;  /* the statement that it belongs to; put into parent when the block is closed */
+    KStmt  *first, *last;
+};
+
+struct Kernel {
+    Arena      *arena;
+    const Inst *inst;
+    int32_t     n_operands, n_results; /* leaves */
+    KArray    **params;                /* operand leaves, result leaves */
+    int32_t     n_arrays;
+    KArray    **arrays;
+    int64_t     temp_bytes;
+    KBlock     *body;
+    bool       *may_alias; /* [result * n_operands + operand] */
+    Buf         signature; /* the body without names */
+};
+
+/* Every expression and statement of a block, depth first; nested blocks too. */
+typedef struct KVisitor {
+    void (*expr)(void *cookie, const KExpr *x); /* NULL, or called for each node */
+    void (*stmt)(void *cookie, const KStmt *s); /* likewise */
+    void *cookie;
+} KVisitor;
+void kernel_visit(const KBlock *b, const KVisitor *v);
+
+/* An innermost loop that writes what may be an operand's own place, element by element: its iterations are independent all the same. */
+bool kernel_loop_is_independent(const KStmt *loop);
+
+/* Expressions. Small simplifications happen here: constants fold, conversions that undo each other vanish. */
+const KExpr *kx_int(Arena *a, Type t, int64_t v);
+const KExpr *kx_float(Arena *a, Type t, double v);
+const KExpr *kx_temp(Arena *a, KTemp *t);
+const KExpr *kx_index(Arena *a, const Ix *x); /* S64 */
+const KExpr *kx_load(Arena *a, KArray *array, const Ix *index);
+const KExpr *kx_unary(Arena *a, KOp op, Type t, const KExpr *x);
+const KExpr *kx_binary(Arena *a, KOp op, Type t, const KExpr *x, const KExpr *y);
+const KExpr *kx_select(Arena *a, const KExpr *c, const KExpr *x, const KExpr *y);
+const KExpr *kx_call(Arena *a, const char *fn, Type t, int32_t n, const KExpr *const *args);
+const KExpr *kx_cast(Arena *a, Type t, const KExpr *x); /* C's conversion */
+
+/* The machine type of a value of element type t, and of an element in memory. */
+Type machine_type(Type t);
+Type storage_type(Type t);
+
+/* Drops temporaries that nothing reads. */
+void kernel_prune(Kernel *k);
+/* Gives every array, temporary and loop a name that C accepts and nothing else in the kernel has. */
+void kernel_name(Kernel *k);
+/* Joins loops: for i0, for i1 with every index in multiples of i0*n1 + i1 become one loop. */
+void kernel_collapse(Kernel *k, IxCtx *cx);
+/* Fills arrays' flags, may_alias, restricted, signature. */
+void kernel_finish(Kernel *k);
+
+#endif

@@ -1,0 +1,224 @@
+/* The last steps on a kernel before it is printed: loops that walk memory in one go become one loop, and everything gets its name. */
+#include "emit/kernel_ir.h"
+
+#include <string.h>
+
+typedef struct Pair {
+    const IxAtom *outer, *inner;
+    const IxAtom *joined; /* NULL: only looking */
+    int64_t       n;      /* trips of inner */
+    bool          bad;
+    IxCtx        *cx;
+} Pair;
+
+/* Looking: is x a function of outer * n + inner? Joining: writes it so. */
+static const Ix *join_index(Pair *p, const Ix *x)
+{
+    int64_t o = ix_coef(x, p->outer), i = ix_coef(x, p->inner);
+    if (!p->joined) {
+        for (int32_t k = 0; k < x->n; k++)
+            if (x->t[k].atom->arg && (ix_has(x->t[k].atom->arg, p->outer) || ix_has(x->t[k].atom->arg, p->inner)))
+                p->bad = true;
+        p->bad |= o != i * p->n;
+        return x;
+    }
+    if (o == 0 && i == 0)
+        return x;
+    x = ix_add(p->cx, x, ix_times(p->cx, ix_of(p->cx, p->outer), -o));
+    x = ix_add(p->cx, x, ix_times(p->cx, ix_of(p->cx, p->inner), -i));
+    return ix_add(p->cx, x, ix_times(p->cx, ix_of(p->cx, p->joined), i));
+}
+
+static void join_expr(void *cookie, const KExpr *x)
+{
+    if (x->index)
+        ((KExpr *)(uintptr_t)x)->index = join_index(cookie, x->index);
+}
+
+static void join_stmt(void *cookie, const KStmt *s)
+{
+    if (s->index)
+        ((KStmt *)(uintptr_t)s)->index = join_index(cookie, s->index);
+}
+
+/* for outer { for inner { body } }  =>  for joined { body } */
+static bool join(KStmt *s, IxCtx *cx)
+{
+    KStmt *t = s->body->first;
+    if (!t || t->next || t->kind != KS_FOR || t->loop->lo != 0)
+        return false;
+    Pair     p = { .outer = s->loop, .inner = t->loop, .n = t->loop->hi + 1, .cx = cx };
+    KVisitor v = { join_expr, join_stmt, &p };
+    kernel_visit(t->body, &v);
+    if (p.bad)
+        return false;
+    p.joined = ix_new_atom(cx, IX_LOOP, s->loop->name, s->loop->lo * p.n, (s->loop->hi + 1) * p.n - 1, s->loop->depth, NULL);
+    kernel_visit(t->body, &v);
+    s->loop = p.joined;
+    s->body = t->body;
+    return true;
+}
+
+static void collapse_block(KBlock *b, IxCtx *cx)
+{
+    for (KStmt *s = b->first; s; s = s->next) {
+        if (s->body)
+            collapse_block(s->body, cx);
+        if (s->other)
+            collapse_block(s->other, cx);
+        while (s->kind == KS_FOR && join(s, cx))
+            ;
+    }
+}
+
+void kernel_collapse(Kernel *k, IxCtx *cx)
+{
+    collapse_block(k->body, cx);
+}
+
+/* Uses, for dropping temporaries that nothing reads: lowering names some values before it knows whether they matter. */
+static void use_index(Map *used, const Ix *x)
+{
+    for (int32_t i = 0; i < x->n; i++) {
+        const IxAtom *y = x->t[i].atom;
+        if (y->arg)
+            use_index(used, y->arg);
+        else if (y->kind == IX_VALUE)
+            map_put(used, y->owner, used);
+    }
+}
+
+static void use_expr(void *used, const KExpr *x)
+{
+    if (x->kind == KX_TEMP)
+        map_put(used, x->temp, used);
+    if (x->index)
+        use_index(used, x->index);
+}
+
+static void use_stmt(void *used, const KStmt *s)
+{
+    if (s->index)
+        use_index(used, s->index);
+}
+
+static bool prune_block(KBlock *b, const Map *used)
+{
+    bool    changed = false;
+    KStmt **link = &b->first;
+    b->last = NULL;
+    while (*link) {
+        KStmt *s = *link;
+        bool   dead = s->kind == KS_DECLARE && !s->temp->assigned && !map_has(used, s->temp);
+        if (s->body)
+            changed |= prune_block(s->body, used);
+        if (s->other)
+            changed |= prune_block(s->other, used);
+        dead |= s->kind == KS_FOR && !s->body->first;
+        if (dead) {
+            *link = s->next;
+            changed = true;
+            continue;
+        }
+        b->last = s;
+        link = &s->next;
+    }
+    return changed;
+}
+
+void kernel_prune(Kernel *k)
+{
+    bool changed = true;
+    while (changed) {
+        Map      used = map_new(k->arena);
+        KVisitor v = { use_expr, use_stmt, &used };
+        kernel_visit(k->body, &v);
+        changed = prune_block(k->body, &used);
+    }
+}
+
+/* Names. A temporary is called after its instruction, an array after its parameter; C's words, functions that the kernel calls
+ * and loop variables are taken. */
+static const char *const reserved[] = {
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto",
+    "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef",
+    "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "linux", "unix", "i386", "int8_t", "int16_t", "int32_t", "int64_t",
+    "uint8_t", "uint16_t", "uint32_t", "uint64_t", "bool", "true", "false", "class", "new", "delete", "this", "template", "operator",
+    "private", "public", "protected", "namespace", "using", "virtual", "catch", "throw", "try", "friend", "explicit", "export", "mutable",
+    "typename", "and", "or", "not", "xor", "half", "main", "memory", "HLO_VECTOR", "HLO_INDEPENDENT", "floor_div", "floor_mod"
+};
+
+typedef struct Namer {
+    Arena    *arena;
+    Interner *strings;
+    Map       taken;
+} Namer;
+
+static const char *take_name(Namer *n, const char *want)
+{
+    char   text[64];
+    size_t m = 0;
+    if (want[0] >= '0' && want[0] <= '9')
+        text[m++] = '_';
+    for (const char *p = want; *p && m < 48; p++) {
+        bool word = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || *p == '_';
+        text[m++] = word ? *p : '_';
+    }
+    text[m] = '\0';
+    const char *name = intern_str(n->strings, m ? text : "v");
+    for (int i = 2; map_has(&n->taken, name); i++)
+        name = intern_printf(n->strings, "%s_%d", m ? text : "v", i);
+    map_put(&n->taken, name, n);
+    return name;
+}
+
+static void take_function(void *cookie, const KExpr *x)
+{
+    Namer *n = cookie;
+    if (x->kind == KX_CALL)
+        map_put(&n->taken, intern_str(n->strings, x->fn), n);
+}
+
+static int32_t nesting(const KBlock *b)
+{
+    int32_t deepest = 0;
+    for (const KStmt *s = b->first; s; s = s->next) {
+        int32_t below = s->body ? nesting(s->body) : 0;
+        int32_t other = s->other ? nesting(s->other) : 0;
+        below = (below > other ? below : other) + (s->kind == KS_FOR);
+        deepest = below > deepest ? below : deepest;
+    }
+    return deepest;
+}
+
+static void name_block(Namer *n, KBlock *b, int32_t loops)
+{
+    for (KStmt *s = b->first; s; s = s->next) {
+        if (s->kind == KS_FOR)
+            ((IxAtom *)(uintptr_t)s->loop)->name = intern_printf(n->strings, "i%d", loops);
+        if (s->kind == KS_DECLARE)
+            s->temp->name = take_name(n, s->temp->name);
+        if (s->body)
+            name_block(n, s->body, loops + (s->kind == KS_FOR));
+        if (s->other)
+            name_block(n, s->other, loops);
+    }
+}
+
+void kernel_name(Kernel *k)
+{
+    Namer n = { .arena = k->arena, .strings = interner_new(k->arena), .taken = map_new(k->arena) };
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
+        map_put(&n.taken, intern_str(n.strings, reserved[i]), &n);
+    KVisitor v = { take_function, NULL, &n };
+    kernel_visit(k->body, &v);
+    for (int32_t i = nesting(k->body); i-- > 0;)
+        map_put(&n.taken, intern_printf(n.strings, "i%d", i), &n);
+    /* Results have the first choice of names. */
+    for (int32_t i = k->n_operands; i < k->n_operands + k->n_results; i++)
+        k->params[i]->name = take_name(&n, k->params[i]->name);
+    for (int32_t i = 0; i < k->n_arrays; i++)
+        if (k->arrays[i]->kind != KARRAY_PARAM || k->arrays[i]->param < k->n_operands)
+            k->arrays[i]->name = take_name(&n, k->arrays[i]->name);
+    name_block(&n, k->body, 0);
+}

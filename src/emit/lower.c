@@ -1,0 +1,249 @@
+/* From an instruction to a kernel: which arrays there are, in which order they are computed, and trying again with what a try has
+ * learned. See lower.h. */
+#include "emit/lower.h"
+
+enum { MAX_TRIES = 24, ROLE_ELEMENTS = 0 };
+
+/* Array leaves of a shape, in order. */
+static int32_t array_leaves(const Shape *s, const Shape **out)
+{
+    int32_t n = 0;
+    if (!shape_is_tuple(s)) {
+        if (out && shape_is_array(s))
+            out[0] = s;
+        return shape_is_array(s);
+    }
+    for (int32_t k = 0; k < s->n_elems; k++)
+        n += array_leaves(s->elems[k], out ? out + n : NULL);
+    return n;
+}
+
+static const Shape **leaves_of(Arena *a, const Shape *s, int32_t *n)
+{
+    *n = array_leaves(s, NULL);
+    const Shape **v = ARENA_ARRAY(a, const Shape *, *n);
+    array_leaves(s, v);
+    return v;
+}
+
+/* One loop nest over the result, storing each of several values that have its dimensions and layout. */
+typedef struct ElementStage {
+    int32_t            n;
+    const Inst *const *x;
+    const int32_t     *leaf;
+    KArray *const     *to;
+    bool               open; /* the last operation needs no name */
+} ElementStage;
+
+static void element_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    ElementStage *s = cookie;
+    const KExpr **v = ARENA_ARRAY(L->arena, const KExpr *, s->n);
+    for (int32_t k = 0; k < s->n; k++)
+        v[k] = s->open ? open_value_at(L, s->x[k], s->leaf[k], index) : value_at(L, s->x[k], s->leaf[k], index);
+    for (int32_t k = 0; k < s->n; k++)
+        store_at(L, s->to[k], index, v[k]);
+}
+
+void stage_loops(Lower *L, int32_t n, const Inst *const *x, const int32_t *leaf, KArray *const *to)
+{
+    ElementStage s = { .n = n, .x = x, .leaf = leaf, .to = to, .open = n == 1 };
+    const Shape *shape = to[0]->shape;
+    nest(L, shape->rank, plan_dims(L, x[0], ROLE_ELEMENTS, shape->rank, shape->dims), major_order(L, shape), element_body, &s);
+}
+
+/* What has a stage of its own wherever it stands. */
+static bool is_hero(const Inst *x)
+{
+    return x->op == OP_REDUCE || x->op == OP_DOT;
+}
+
+static void stage(Lower *L, const Inst *x, KArray *const *to)
+{
+    static const int32_t first = 0;
+    if (to[0]->count == 0)
+        return;
+    switch (x->op) {
+    case OP_REDUCE: stage_reduce(L, x, to); break;
+    case OP_DOT: stage_dot(L, x, to); break;
+    default: stage_loops(L, 1, &x, &first, to); break;
+    }
+}
+
+static KArray *param_array(Lower *L, const char *name, const Shape *s)
+{
+    KArray *x = ARENA_NEW(L->arena, KArray);
+    *x = (KArray){ .kind = KARRAY_PARAM, .type = s->type, .name = name, .count = shape_count(s), .shape = s, .param = L->arrays.n,
+                   .restricted = true, .serial = L->arrays.n };
+    vec_push(L->arena, &L->arrays, x);
+    return x;
+}
+
+/* Scalars and arrays of one value are written into the code instead of being loaded. */
+static bool is_inlined(const Inst *x)
+{
+    return x->op == OP_CONSTANT && !x->literal->elided && x->literal->count > 0 && literal_all_equal_bits(x->literal);
+}
+
+/* The kernel's parameters: operand leaves under the name that the code inside knows them by, then result leaves. */
+static void make_params(Lower *L)
+{
+    const Inst *i = L->inst;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Inst   *outside = inst_operand(i, k), *inside = L->body ? comp_param(L->body, k) : outside;
+        int32_t       n;
+        const Shape **leaves = leaves_of(L->arena, outside->shape, &n);
+        KArray      **arrays = ARENA_ARRAY(L->arena, KArray *, n);
+        for (int32_t j = 0; j < n; j++)
+            arrays[j] = param_array(L, n > 1 ? arena_printf(L->arena, "%s_%d", inside->name, j) : inside->name, leaves[j]);
+        if (!is_inlined(outside) && !map_has(&L->memory, inside))
+            map_put(&L->memory, inside, arrays);
+    }
+    L->k->n_operands = L->arrays.n;
+    int32_t       n;
+    const Shape **leaves = leaves_of(L->arena, i->shape, &n);
+    const Inst   *root = L->body ? L->body->root : i;
+    for (int32_t j = 0; j < n; j++) {
+        const Inst *of = root->op == OP_TUPLE && root->n_operands == n ? inst_operand(root, j) : root;
+        param_array(L, of == root && n > 1 ? arena_printf(L->arena, "%s_%d", root->name, j) : of->name, leaves[j]);
+    }
+    L->k->n_results = n;
+    L->k->params = ARENA_ARRAY(L->arena, KArray *, L->arrays.n);
+    for (int32_t j = 0; j < L->arrays.n; j++)
+        L->k->params[j] = L->arrays.v[j];
+}
+
+/* Parameters of a fusion that are constants outside: the body's parameter stands for the value. */
+static void inline_constants(Lower *L)
+{
+    for (int32_t k = 0; L->body && k < L->inst->n_operands; k++)
+        if (is_inlined(inst_operand(L->inst, k)))
+            map_put(&L->inlined, comp_param(L->body, k), (void *)(uintptr_t)inst_operand(L->inst, k)->literal);
+}
+
+/* One of a fusion's results. */
+typedef struct Result {
+    const Inst *x;
+    int32_t     leaf;
+    KArray     *to;
+} Result;
+
+static Result *fusion_results(Lower *L)
+{
+    const Inst *root = L->body->root;
+    Result     *r = ARENA_ARRAY(L->arena, Result, L->k->n_results);
+    for (int32_t k = 0; k < L->k->n_results; k++) {
+        r[k].leaf = shape_is_tuple(root->shape) ? k : 0;
+        r[k].x = resolve(root, &r[k].leaf);
+        r[k].to = L->k->params[L->k->n_operands + k];
+    }
+    return r;
+}
+
+/* Arrays of a fused instruction that gets memory: results where it is one, else working memory. */
+static KArray **arrays_for(Lower *L, const Inst *x, const Result *r)
+{
+    int32_t       n;
+    const Shape **leaves = leaves_of(L->arena, x->shape, &n);
+    KArray      **to = ARENA_ARRAY(L->arena, KArray *, n);
+    for (int32_t j = 0; j < n; j++) {
+        for (int32_t k = 0; k < L->k->n_results && !to[j]; k++)
+            if (r[k].x == x && r[k].leaf == j)
+                to[j] = r[k].to;
+        if (!to[j])
+            to[j] = temp_array(L, leaves[j], n > 1 ? arena_printf(L->arena, "%s_%d", x->name, j) : x->name);
+    }
+    return to;
+}
+
+static bool is_done(Lower *L, const Result *r)
+{
+    return memory_of(L, r->x, r->leaf) == r->to || r->to->count == 0;
+}
+
+static void lower_fusion(Lower *L)
+{
+    Result *r = fusion_results(L);
+    for (int32_t k = 0; k < L->k->n_results; k++)
+        if (is_hero(r[k].x))
+            map_put(&L->plan->materialise, r[k].x, L->plan);
+    for (const Inst *i = L->body->first; i; i = i->next)
+        if (map_has(&L->plan->materialise, i)) {
+            KArray **to = arrays_for(L, i, r);
+            stage(L, i, to);
+            map_put(&L->memory, i, to);
+        }
+    for (int32_t k = 0; k < L->k->n_results; k++) {
+        if (is_done(L, &r[k]))
+            continue;
+        const Inst **x = ARENA_ARRAY(L->arena, const Inst *, L->k->n_results);
+        int32_t     *leaf = ARENA_ARRAY(L->arena, int32_t, L->k->n_results), n = 0;
+        KArray     **to = ARENA_ARRAY(L->arena, KArray *, L->k->n_results);
+        int32_t      j = k;
+        for (; j < L->k->n_results; j++) {
+            const Shape *s = r[j].to->shape, *first = r[k].to->shape;
+            if (is_done(L, &r[j]) || !shape_same_dims(s, first) || !layout_equal(s->layout, first->layout, s->rank))
+                break;
+            x[n] = r[j].x;
+            leaf[n] = r[j].leaf;
+            to[n++] = r[j].to;
+        }
+        stage_loops(L, n, x, leaf, to);
+        k = j - 1;
+    }
+}
+
+static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag *d)
+{
+    Lower L = { .arena = a, .diag = d, .inst = i, .body = i->op == OP_FUSION ? inst_callee(i, 0) : NULL, .plan = plan };
+    L.k = ARENA_NEW(a, Kernel);
+    L.k->arena = a;
+    L.k->inst = i;
+    L.ix = ix_context(a);
+    L.ix.split = lower_split;
+    L.ix.cookie = &L;
+    L.memory = map_new(a);
+    L.memo = map_new(a);
+    L.inlined = map_new(a);
+    L.cur = L.k->body = ARENA_NEW(a, KBlock);
+    make_params(&L);
+    inline_constants(&L);
+    if (L.body)
+        lower_fusion(&L);
+    else
+        stage(&L, i, L.k->params + L.k->n_operands);
+    L.k->may_alias = ARENA_ARRAY(a, bool, L.k->n_operands * L.k->n_results);
+    L.k->n_arrays = L.arrays.n;
+    L.k->arrays = L.arrays.v;
+    *again = L.again;
+    if (L.failed)
+        return NULL;
+    if (!*again) {
+        kernel_prune(L.k);
+        kernel_collapse(L.k, &L.ix);
+        kernel_finish(L.k);
+        kernel_name(L.k);
+    }
+    return L.k;
+}
+
+Kernel *kernel_lower(Arena *a, const Inst *i, Diag *d)
+{
+    if (!kernel_supported(i, d))
+        return NULL;
+    Arena  *scratch = arena_new();
+    Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch) };
+    Kernel *k = NULL;
+    bool    again = true;
+    for (int n = 0; n < MAX_TRIES && again; n++) {
+        k = lower_once(a, i, &plan, &again, d);
+        if (!k)
+            break;
+    }
+    arena_free(scratch);
+    if (k && again) {
+        inst_error(d, i, "%s %%%s is too tangled to compile as one kernel", op_name(i->op), i->name);
+        return NULL;
+    }
+    return k;
+}

@@ -1,0 +1,127 @@
+/* Inside lowering. One instruction becomes stages: loop nests that each compute one array (a result or working memory) from
+ * arrays that exist by then. What lies between is expanded per element: value_at(x, index) gives the scalar x[index], made of loads at
+ * indices that follow from index, each instruction's value named once per loop body.
+ *
+ * Lowering is tried a few times. A try learns which loops to cut (so that no division remains), where to break their range (so that no
+ * condition remains) and what has to be kept in working memory (so that nothing is computed over and over), and the next
+ * one does so. Plan is what is learned. */
+#ifndef EMIT_LOWER_H
+#define EMIT_LOWER_H
+
+#include "emit/kernel_ir.h"
+
+/* One dimension that is looped over: extent = product of the loops it is cut into. */
+enum { MAX_SPLITS = 20, MAX_CUTS = 64 };
+typedef struct Cut { int64_t stride, at; } Cut; /* the loop of that stride breaks before value at */
+typedef struct LoopDim {
+    int64_t extent;
+    int32_t n_splits;
+    int64_t splits[MAX_SPLITS]; /* ascending, each divides the next and the extent: strides of the cut loops */
+    int32_t n_cuts;
+    Cut     cuts[MAX_CUTS];
+    bool    fixed; /* belongs to a tiled nest: neither splits nor cuts */
+} LoopDim;
+
+typedef struct LoopRef { /* owner of a loop's atom */
+    LoopDim *dim;
+    int64_t  stride;
+} LoopRef;
+
+typedef struct Plan {
+    Arena *arena;
+    Map    dims;        /* see plan_dims */
+    Map    materialise; /* Inst -> non-NULL: gets an array of its own */
+} Plan;
+
+typedef struct Lower {
+    Arena      *arena;
+    Diag       *diag;
+    const Inst *inst;
+    const Comp *body; /* of a fusion, else NULL */
+    Kernel     *k;
+    IxCtx       ix;
+    KBlock     *cur;
+    Map         memory; /* Inst -> KArray **: leaves that are in memory */
+    Map         inlined; /* Inst -> Literal: parameters that are constants outside */
+    Map         memo;
+    Plan       *plan;
+    VEC(KArray *) arrays;
+    VEC(Cut *)  probe;    /* while probing: cuts asked for */
+    LoopDim    *probed;   /* the loop whose cuts are looked for */
+    int64_t     probed_stride;
+    bool        again, failed;
+    int32_t     nested;   /* value_at inside value_at */
+    int64_t     work;     /* values expanded so far */
+    int32_t     serial;
+} Lower;
+
+enum { MAX_NESTED = 40, MAX_WORK = 200000, LOCAL_BYTES = 16384 };
+
+/* lower_block.c: where statements go. */
+const IxAtom *loop_open(Lower *L, int64_t lo, int64_t end, LoopDim *dim, int64_t stride);
+void          if_open(Lower *L, const KExpr *cond);
+void          if_else(Lower *L);
+void          block_close(Lower *L);
+KBlock       *block_for(Lower *L, int32_t depth); /* the outermost open block that sees everything of that depth */
+const KExpr  *bind(Lower *L, const KExpr *x, const char *name); /* a temporary, declared as far out as x allows */
+KTemp        *accumulator(Lower *L, const KExpr *init, Type t, const char *name); /* declared in the current block */
+void          assign(Lower *L, KTemp *t, const KExpr *x);
+void          store(Lower *L, KArray *array, const Ix *index, const KExpr *value); /* value encoded for the array's type */
+const KExpr  *load(Lower *L, KArray *array, const Ix *index);                       /* decoded */
+KArray       *local_array(Lower *L, Type t, int64_t count, const char *name);       /* in the current block */
+KArray       *temp_array(Lower *L, const Shape *s, const char *name);                /* local in the kernel's body, or working memory */
+void          store_at(Lower *L, KArray *array, const Ix *const *index, const KExpr *value);
+const Ix     *shape_index(Lower *L, const Shape *s, const Ix *const *index);        /* element offset by its layout */
+
+/* A nest of loops over dims[order[0]] (outermost) ... ; body gets one index per dimension. Loops are cut and broken as planned. */
+typedef void NestBody(Lower *L, void *cookie, const Ix *const *index);
+void     nest(Lower *L, int32_t n, LoopDim *dims, const int32_t *order, NestBody *body, void *cookie);
+/* The loops of an instruction, kept from try to try; role tells several sets apart. */
+LoopDim *plan_dims(Lower *L, const Inst *x, int role, int32_t n, const int64_t *extents);
+/* Loop order of a shape: most major dimension first. */
+int32_t *major_order(Lower *L, const Shape *s);
+/* The IxCtx.split of lowering. */
+void     lower_split(void *cookie, const IxAtom *loop, int64_t inner);
+/* lo <= x < end: 1 always, 0 never, -1 open (and the loops that x depends on are asked to break there). */
+int      in_range(Lower *L, const Ix *x, int64_t lo, int64_t end);
+
+/* lower_scalar.c: arithmetic on scalars. Operand types are HLO's, expressions have their machine types. */
+const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *const *args);
+bool         scalar_op_supported(const Inst *x);
+const KExpr *scalar_convert(Arena *a, Type from, Type to, const KExpr *x);
+const KExpr *scalar_binary(Arena *a, Op op, Type t, const KExpr *x, const KExpr *y);
+const KExpr *scalar_round(Arena *a, Type t, const KExpr *x); /* to the precision of t */
+const KExpr *scalar_decode(Arena *a, Type t, const KExpr *raw);
+const KExpr *scalar_encode(Arena *a, Type t, const KExpr *x);
+const KExpr *scalar_bits(Arena *a, Type t, const KExpr *x);       /* as an unsigned integer of t's width (at least 8) */
+const KExpr *scalar_from_bits(Arena *a, Type t, const KExpr *x);
+const KExpr *scalar_constant(Arena *a, const Literal *l, int64_t i);
+const KExpr *scalar_zero(Arena *a, Type t);
+const KExpr *scalar_one(Arena *a, Type t);
+
+/* lower_apply.c: called computations over scalars. out gets one value per leaf of the root. Bound temporaries, a root left open. */
+void apply(Lower *L, const Comp *c, const KExpr *const *args, const KExpr **out);
+bool apply_supported(const Comp *c, const Inst *caller, Diag *d);
+/* The one operation of a computation that is root = op(p0, p1), or OP_COUNT. */
+Op   apply_operation(const Comp *c);
+
+/* lower_value.c: elements. */
+const KExpr *value_at(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index);
+const KExpr *open_value_at(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index); /* the last operation without a name */
+const Inst  *resolve(const Inst *x, int32_t *leaf); /* through tuples */
+KArray      *memory_of(Lower *L, const Inst *x, int32_t leaf); /* NULL: has to be computed */
+bool         is_pointwise(const Inst *x); /* value_at can expand it */
+void         need_memory(Lower *L, const Inst *x);
+const Ix    *clamped_index(Lower *L, const KExpr *x, int64_t hi, const char *name); /* a run-time index in 0..hi */
+const KExpr *keep(Lower *L, const Inst *x, const KExpr *v); /* gives a bare load of x a name when it will be used again */
+
+/* lower_reduce.c */
+void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **out);
+bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index);
+
+/* Stages: x into its arrays, one a leaf. */
+void stage_loops(Lower *L, int32_t n, const Inst *const *x, const int32_t *leaf, KArray *const *to);
+void stage_reduce(Lower *L, const Inst *x, KArray *const *to);
+void stage_dot(Lower *L, const Inst *x, KArray *const *to);
+
+#endif

@@ -1,0 +1,391 @@
+/* Where statements go. Blocks are open from the kernel's body to L->cur; a loop is put into its parent when it is closed, so that
+ * everything its inside moved out stands before it. */
+#include "emit/lower.h"
+
+static void append(KBlock *b, KStmt *s)
+{
+    if (b->last)
+        b->last->next = s;
+    else
+        b->first = s;
+    b->last = s;
+}
+
+static KStmt *new_stmt(Lower *L, KStmtKind kind)
+{
+    KStmt *s = ARENA_NEW(L->arena, KStmt);
+    s->kind = kind;
+    return s;
+}
+
+static KBlock *open_block(Lower *L, KStmt *from, bool fence)
+{
+    KBlock *b = ARENA_NEW(L->arena, KBlock);
+    *b = (KBlock){ .parent = L->cur, .depth = L->cur->depth + 1, .fence = fence, .from = from };
+    L->cur = b;
+    return b;
+}
+
+const IxAtom *loop_open(Lower *L, int64_t lo, int64_t end, LoopDim *dim, int64_t stride)
+{
+    LoopRef *ref = ARENA_NEW(L->arena, LoopRef);
+    *ref = (LoopRef){ dim, stride };
+    KStmt *s = new_stmt(L, KS_FOR);
+    s->body = open_block(L, s, false);
+    s->loop = ix_new_atom(&L->ix, IX_LOOP, NULL, lo, end - 1, L->cur->depth, ref);
+    return s->loop;
+}
+
+void if_open(Lower *L, const KExpr *cond)
+{
+    KStmt *s = new_stmt(L, KS_IF);
+    s->value = cond;
+    s->body = open_block(L, s, true);
+}
+
+void if_else(Lower *L)
+{
+    KStmt *s = L->cur->from;
+    L->cur = L->cur->parent;
+    s->other = open_block(L, s, true);
+}
+
+void block_close(Lower *L)
+{
+    KStmt *s = L->cur->from;
+    L->cur = L->cur->parent;
+    append(L->cur, s);
+}
+
+KBlock *block_for(Lower *L, int32_t depth)
+{
+    KBlock *b = L->cur;
+    while (b->depth > depth && !b->fence && b->parent)
+        b = b->parent;
+    return b;
+}
+
+static KTemp *new_temp(Lower *L, KBlock *b, Type t, const KExpr *init, const char *name)
+{
+    KTemp *x = ARENA_NEW(L->arena, KTemp);
+    *x = (KTemp){ .name = name, .type = t, .depth = b->depth, .serial = L->serial++ };
+    KStmt *s = new_stmt(L, KS_DECLARE);
+    s->temp = x;
+    s->value = init;
+    append(b, s);
+    return x;
+}
+
+const KExpr *bind(Lower *L, const KExpr *x, const char *name)
+{
+    if (x->kind == KX_INT || x->kind == KX_FLOAT || x->kind == KX_TEMP)
+        return x;
+    return kx_temp(L->arena, new_temp(L, block_for(L, x->depth), x->type, x, name));
+}
+
+KTemp *accumulator(Lower *L, const KExpr *init, Type t, const char *name)
+{
+    KTemp *x = new_temp(L, L->cur, t, init, name);
+    x->assigned = true;
+    return x;
+}
+
+void assign(Lower *L, KTemp *t, const KExpr *x)
+{
+    KStmt *s = new_stmt(L, KS_ASSIGN);
+    s->temp = t;
+    s->value = x;
+    append(L->cur, s);
+}
+
+void store(Lower *L, KArray *array, const Ix *index, const KExpr *value)
+{
+    KStmt *s = new_stmt(L, KS_STORE);
+    s->array = array;
+    s->index = index;
+    s->value = scalar_encode(L->arena, array->type, value);
+    array->written = true;
+    append(L->cur, s);
+}
+
+const KExpr *load(Lower *L, KArray *array, const Ix *index)
+{
+    const KExpr *raw = kx_load(L->arena, array, index);
+    return scalar_decode(L->arena, array->type, raw);
+}
+
+static KArray *new_array(Lower *L, KArrayKind kind, Type t, int64_t count, const char *name)
+{
+    KArray *x = ARENA_NEW(L->arena, KArray);
+    *x = (KArray){ .kind = kind, .type = t, .name = name, .count = count, .serial = L->arrays.n };
+    vec_push(L->arena, &L->arrays, x);
+    return x;
+}
+
+static void declare_array(Lower *L, KBlock *b, KArray *x)
+{
+    KStmt *s = new_stmt(L, KS_ARRAY);
+    s->array = x;
+    append(b, s);
+}
+
+KArray *local_array(Lower *L, Type t, int64_t count, const char *name)
+{
+    KArray *x = new_array(L, KARRAY_LOCAL, t, count, name);
+    declare_array(L, L->cur, x);
+    return x;
+}
+
+static bool reserve(Lower *L, int64_t bytes)
+{
+    if (bytes >= 0 && bytes <= INT64_MAX - 64 && size_add(L->k->temp_bytes, (bytes + 63) / 64 * 64, &L->k->temp_bytes))
+        return true;
+    inst_error(L->diag, L->inst, "%s needs more working memory than there can be", op_name(L->inst->op));
+    L->failed = true;
+    return false;
+}
+
+KArray *temp_array(Lower *L, const Shape *s, const char *name)
+{
+    int64_t bytes = shape_bytes(s), offset = L->k->temp_bytes;
+    bool    small = bytes >= 0 && bytes <= LOCAL_BYTES;
+    KArray *x = new_array(L, small ? KARRAY_LOCAL : KARRAY_TEMP, s->type, shape_count(s), name);
+    x->shape = s;
+    if (small)
+        declare_array(L, L->k->body, x);
+    else if (reserve(L, bytes))
+        x->offset = offset;
+    return x;
+}
+
+void store_at(Lower *L, KArray *array, const Ix *const *index, const KExpr *value)
+{
+    store(L, array, shape_index(L, array->shape, index), value);
+}
+
+const Ix *shape_index(Lower *L, const Shape *s, const Ix *const *index)
+{
+    int64_t  *strides = ARENA_ARRAY(L->arena, int64_t, s->rank);
+    const Ix *x = ix_const(&L->ix, 0);
+    shape_strides(s, strides);
+    for (int32_t d = 0; d < s->rank; d++)
+        x = ix_add(&L->ix, x, ix_times(&L->ix, index[d], strides[d]));
+    return x;
+}
+
+int32_t *major_order(Lower *L, const Shape *s)
+{
+    int32_t *order = ARENA_ARRAY(L->arena, int32_t, s->rank);
+    for (int32_t k = 0; k < s->rank; k++)
+        order[s->rank - 1 - k] = (int32_t)layout_dim(s, k);
+    return order;
+}
+
+typedef struct RoleDims {
+    int              role;
+    int32_t          n;
+    LoopDim         *dims;
+    struct RoleDims *next;
+} RoleDims;
+
+LoopDim *plan_dims(Lower *L, const Inst *x, int role, int32_t n, const int64_t *extents)
+{
+    Plan     *p = L->plan;
+    RoleDims *head = map_get(&p->dims, x);
+    for (RoleDims *r = head; r; r = r->next)
+        if (r->role == role)
+            return r->dims;
+    RoleDims *r = ARENA_NEW(p->arena, RoleDims);
+    *r = (RoleDims){ role, n, ARENA_ARRAY(p->arena, LoopDim, n), head };
+    for (int32_t d = 0; d < n; d++)
+        r->dims[d].extent = extents[d];
+    map_put(&p->dims, x, r);
+    return r->dims;
+}
+
+/* inner is the stride at which the dimension should be cut too. Only chains of divisors can be cut. */
+static void add_split(Lower *L, LoopDim *d, int64_t inner)
+{
+    if (d->fixed || inner <= 1 || inner >= d->extent || d->extent % inner != 0 || d->n_splits == MAX_SPLITS)
+        return;
+    int32_t at = 0;
+    while (at < d->n_splits && d->splits[at] < inner)
+        at++;
+    if (at < d->n_splits && (d->splits[at] == inner || d->splits[at] % inner != 0))
+        return;
+    if (at > 0 && inner % d->splits[at - 1] != 0)
+        return;
+    for (int32_t k = d->n_splits; k > at; k--)
+        d->splits[k] = d->splits[k - 1];
+    d->splits[at] = inner;
+    d->n_splits++;
+    L->again = true;
+}
+
+void lower_split(void *cookie, const IxAtom *loop, int64_t inner)
+{
+    const LoopRef *ref = loop->owner;
+    if (ref && ref->dim)
+        add_split(cookie, ref->dim, ref->stride * inner);
+}
+
+static void add_cut(Lower *L, LoopDim *d, int64_t stride, int64_t at)
+{
+    if (L->probed) { /* looking for one loop's cuts only */
+        if (L->probed == d && L->probed_stride == stride) {
+            Cut *c = ARENA_NEW(L->arena, Cut);
+            *c = (Cut){ stride, at };
+            vec_push(L->arena, &L->probe, c);
+        }
+        return;
+    }
+    for (int32_t k = 0; k < d->n_cuts; k++)
+        if (d->cuts[k].stride == stride && d->cuts[k].at == at)
+            return;
+    if (d->fixed || d->n_cuts == MAX_CUTS)
+        return;
+    d->cuts[d->n_cuts++] = (Cut){ stride, at };
+    L->again = true;
+}
+
+/* x = k * loop + c crosses the bound where loop = ceil((bound - c) / k). */
+static void ask_for_cut(Lower *L, const Ix *x, int64_t bound)
+{
+    if (x->n != 1 || x->t[0].atom->kind != IX_LOOP)
+        return;
+    const IxAtom  *loop = x->t[0].atom;
+    const LoopRef *ref = loop->owner;
+    int64_t        k = x->t[0].k, v = bound - x->c;
+    if (!ref || !ref->dim)
+        return;
+    if (k < 0) {
+        k = -k;
+        v = -v + 1;
+    }
+    int64_t at = v >= 0 ? (v + k - 1) / k : -(-v / k);
+    if (at > loop->lo && at <= loop->hi)
+        add_cut(L, ref->dim, ref->stride, at);
+}
+
+int in_range(Lower *L, const Ix *x, int64_t lo, int64_t end)
+{
+    int64_t least, most;
+    ix_range(x, &least, &most);
+    if (least >= lo && most < end)
+        return 1;
+    if (most < lo || least >= end || lo >= end)
+        return 0;
+    if (least < lo)
+        ask_for_cut(L, x, lo);
+    if (most >= end)
+        ask_for_cut(L, x, end);
+    return -1;
+}
+
+typedef struct Level {
+    LoopDim *dim;
+    int32_t  which;  /* dimension */
+    int64_t  n, stride;
+} Level;
+
+typedef struct Nest {
+    int32_t    n_levels;
+    Level     *levels;
+    const Ix **index;
+    NestBody  *body;
+    void      *cookie;
+    int32_t    pieces; /* made so far */
+} Nest;
+
+static void nest_level(Lower *L, Nest *t, int32_t level);
+
+/* One piece [lo, end) of a level, then the levels inside. */
+static void nest_piece(Lower *L, Nest *t, int32_t level, int64_t lo, int64_t end)
+{
+    Level    *v = &t->levels[level];
+    const Ix *before = t->index[v->which];
+    bool      loops = end - lo > 1;
+    const Ix *i = ix_const(&L->ix, lo);
+    if (loops)
+        i = ix_of(&L->ix, loop_open(L, lo, end, v->dim, v->stride));
+    t->index[v->which] = ix_add(&L->ix, before, ix_times(&L->ix, i, v->stride));
+    nest_level(L, t, level + 1);
+    t->index[v->which] = before;
+    if (loops)
+        block_close(L);
+}
+
+/* The planned cuts of this level that matter here, ascending: expands the inside once and throws it away. */
+static int32_t cuts_here(Lower *L, Nest *t, int32_t level, int64_t *cuts)
+{
+    Level *v = &t->levels[level];
+    bool   planned = false;
+    for (int32_t k = 0; k < v->dim->n_cuts; k++)
+        planned |= v->dim->cuts[k].stride == v->stride;
+    if (!planned || L->probed || t->pieces > 4 * MAX_CUTS)
+        return 0;
+    KBlock *cur = L->cur;
+    KStmt   scratch = { .kind = KS_IF };
+    L->probed = v->dim;
+    L->probed_stride = v->stride;
+    L->probe.n = 0;
+    open_block(L, &scratch, true);
+    nest_piece(L, t, level, 0, v->n);
+    L->cur = cur;
+    L->probed = NULL;
+    int32_t n = 0;
+    for (int32_t k = 0; k < L->probe.n && n < MAX_CUTS; k++) {
+        int64_t at = L->probe.v[k]->at;
+        int32_t j = n;
+        bool    known = false;
+        for (int32_t m = 0; m < n; m++)
+            known |= cuts[m] == at;
+        if (known)
+            continue;
+        for (; j > 0 && cuts[j - 1] > at; j--)
+            cuts[j] = cuts[j - 1];
+        cuts[j] = at;
+        n++;
+    }
+    return n;
+}
+
+static void nest_level(Lower *L, Nest *t, int32_t level)
+{
+    if (level == t->n_levels) {
+        t->pieces++;
+        t->body(L, t->cookie, t->index);
+        return;
+    }
+    int64_t cuts[MAX_CUTS], lo = 0;
+    int32_t n = cuts_here(L, t, level, cuts);
+    for (int32_t k = 0; k < n; k++) {
+        nest_piece(L, t, level, lo, cuts[k]);
+        lo = cuts[k];
+    }
+    nest_piece(L, t, level, lo, t->levels[level].n);
+}
+
+void nest(Lower *L, int32_t n, LoopDim *dims, const int32_t *order, NestBody *body, void *cookie)
+{
+    Nest    t = { .body = body, .cookie = cookie };
+    int32_t most = 0;
+    for (int32_t k = 0; k < n; k++)
+        most += dims[k].n_splits + 1;
+    t.levels = ARENA_ARRAY(L->arena, Level, most);
+    t.index = ARENA_ARRAY(L->arena, const Ix *, n);
+    for (int32_t k = 0; k < n; k++) {
+        int32_t  d = order ? order[k] : k;
+        LoopDim *x = &dims[d];
+        int64_t  outer = x->extent;
+        t.index[d] = ix_const(&L->ix, 0);
+        if (x->extent == 1)
+            continue;
+        for (int32_t s = x->n_splits; s >= 0; s--) {
+            int64_t stride = s ? x->splits[s - 1] : 1;
+            t.levels[t.n_levels++] = (Level){ x, d, outer / stride, stride };
+            outer = stride;
+        }
+    }
+    nest_level(L, &t, 0);
+}

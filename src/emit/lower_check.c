@@ -1,0 +1,59 @@
+/* What can be lowered, asked before any work is done. */
+#include "emit/lower.h"
+
+static bool refuse(const Inst *i, Diag *d)
+{
+    inst_error(d, i, "%s cannot be compiled", op_name(i->op));
+    return false;
+}
+
+static bool flat_leaves(const Shape *s)
+{
+    for (int32_t k = 0; shape_is_tuple(s) && k < s->n_elems; k++)
+        if (!shape_is_array(s->elems[k]))
+            return false;
+    return shape_is_array(s) || shape_is_tuple(s);
+}
+
+/* Sizes that are known and fit; sub-byte layouts and tiles change nothing in our memory. */
+static bool plain_shape(const Shape *s)
+{
+    if (shape_is_dynamic(s) || shape_is_unbounded(s))
+        return false;
+    return shape_bytes(s) >= 0;
+}
+
+static bool supported_inst(const Inst *i, bool fused, Diag *d)
+{
+    if (!flat_leaves(i->shape) || !plain_shape(i->shape)) {
+        inst_error(d, i, "%s cannot be compiled with a result of shape %s", op_name(i->op), shape_text(d->arena, i->shape));
+        return false;
+    }
+    for (int32_t k = 0; k < i->n_operands; k++)
+        if (!flat_leaves(inst_operand(i, k)->shape) && i->op != OP_ADD_DEPENDENCY)
+            return refuse(i, d);
+    switch (i->op) {
+    case OP_PARAMETER: case OP_TUPLE: case OP_GET_TUPLE_ELEMENT: return fused || refuse(i, d);
+    case OP_CONSTANT: case OP_IOTA: case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_REVERSE: case OP_SLICE: case OP_PAD:
+    case OP_CONCATENATE: case OP_DYNAMIC_SLICE: case OP_DYNAMIC_UPDATE_SLICE: case OP_GATHER: case OP_DOMAIN: case OP_ADD_DEPENDENCY: case OP_DOT:
+        return shape_is_array(i->shape) || refuse(i, d);
+    case OP_COPY: case OP_OPT_BARRIER: return shape_is_array(i->shape) || refuse(i, d);
+    case OP_REDUCE: case OP_MAP: return apply_supported(inst_callee(i, 0), i, d);
+    default:
+        if (op_has(i->op, F_ELEMENTWISE) || i->op == OP_BITCAST || i->op == OP_BITCAST_CONVERT)
+            return scalar_op_supported(i) || refuse(i, d);
+        return refuse(i, d);
+    }
+}
+
+bool kernel_supported(const Inst *i, Diag *d)
+{
+    if (i->op != OP_FUSION)
+        return supported_inst(i, false, d);
+    if (!flat_leaves(i->shape) || !plain_shape(i->shape))
+        return refuse(i, d);
+    bool ok = true;
+    for (const Inst *x = inst_callee(i, 0)->first; x; x = x->next)
+        ok &= supported_inst(x, true, d);
+    return ok;
+}

@@ -1,0 +1,343 @@
+/* dot: out[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], dimensions in any order.
+ *
+ * Where one side (call it cols, the other rows) varies along a free dimension faster than along k, a tile of rows x columns of sums is
+ * carried down k, vectorised over the columns:
+ *
+ *   float acc[4 * 64] = 0;  for k: a0..a3 = rows[..][k];  for j < 64: b = cols[k][j]; acc[j] += a0*b; acc[64 + j] += a1*b; ...
+ *
+ * Otherwise each result is the sum along k of a row times a row, in lanes as reduce has them. bf16, f16 and smaller are summed in f32. */
+#include "emit/lower.h"
+
+enum { ROLE_OUTER = 10, ROLE_K = 11, ROLE_TAIL = 12 };
+enum { TILE_ROWS = 4, TILE_COLUMNS = 64, LANES = 16 };
+
+typedef struct Side {
+    const Inst  *x;
+    const Shape *shape;
+    Ints         batch, contract;
+    int32_t      n_free;
+    int32_t     *free;   /* ascending */
+    int32_t      first;  /* position of its free dimensions in the result */
+    int64_t     *strides;
+    int32_t      tiled;  /* number of the free dimension that is cut into tiles, -1: none */
+    int64_t      tile;   /* elements of it at once */
+} Side;
+
+typedef struct Dot {
+    const Inst *x;
+    Type        type;  /* of products and sums */
+    Side        rows, cols;
+    int32_t     n_batch, n_k;
+    int64_t    *k_extents;
+    int64_t     k_count;
+    KArray     *to, *acc;
+    /* where the tile being computed is */
+    const Ix *const *outer; /* batch, rows' free, cols' free in result order; tiled ones at the first element */
+    const Ix  **k;
+    KTemp      *sum;
+    const Ix   *lane;
+} Dot;
+
+static Side side(Lower *L, const Inst *x, int32_t operand, int32_t first)
+{
+    Side s = { .x = inst_operand(x, operand), .first = first, .tiled = -1, .tile = 1 };
+    s.shape = s.x->shape;
+    s.batch = inst_ints(x, operand ? ATTR_RHS_BATCH_DIMS : ATTR_LHS_BATCH_DIMS);
+    s.contract = inst_ints(x, operand ? ATTR_RHS_CONTRACTING_DIMS : ATTR_LHS_CONTRACTING_DIMS);
+    s.free = ARENA_ARRAY(L->arena, int32_t, s.shape->rank);
+    for (int32_t d = 0; d < s.shape->rank; d++)
+        if (!ints_has(s.batch, d) && !ints_has(s.contract, d))
+            s.free[s.n_free++] = d;
+    s.strides = ARENA_ARRAY(L->arena, int64_t, s.shape->rank);
+    shape_strides(s.shape, s.strides);
+    return s;
+}
+
+/* The free dimension that varies faster than every contracting one, -1: none. */
+static int32_t fast_free(const Side *s)
+{
+    int32_t best = -1;
+    for (int32_t f = 0; f < s->n_free; f++)
+        if (s->shape->dims[s->free[f]] > 1 && (best < 0 || s->strides[s->free[f]] < s->strides[s->free[best]]))
+            best = f;
+    for (int32_t k = 0; k < s->contract.n && best >= 0; k++) {
+        int64_t d = s->contract.v[k];
+        if (s->shape->dims[d] > 1 && s->strides[d] < s->strides[s->free[best]])
+            return -1;
+    }
+    return best;
+}
+
+/* Index of one operand: batch and free from the tile's position plus `off` along the tiled dimension, k from the loops. */
+static const KExpr *factor(Lower *L, const Dot *d, const Side *s, const Ix *off)
+{
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, s->shape->rank);
+    for (int32_t b = 0; b < s->batch.n; b++)
+        at[s->batch.v[b]] = d->outer[b];
+    for (int32_t f = 0; f < s->n_free; f++) {
+        at[s->free[f]] = d->outer[s->first + f];
+        if (f == s->tiled)
+            at[s->free[f]] = ix_add(&L->ix, at[s->free[f]], off);
+    }
+    for (int32_t k = 0; k < s->contract.n; k++)
+        at[s->contract.v[k]] = d->k[k];
+    int32_t     leaf = 0;
+    const Inst *from = resolve(s->x, &leaf);
+    return scalar_convert(L->arena, s->shape->type, d->type, value_at(L, from, leaf, at));
+}
+
+static const KExpr *multiply_add(Lower *L, const Dot *d, const KExpr *sum, const KExpr *x, const KExpr *y)
+{
+    return scalar_binary(L->arena, OP_ADD, d->type, sum, scalar_binary(L->arena, OP_MULTIPLY, d->type, x, y));
+}
+
+/* One step down k of the whole tile. */
+static void tile_step(Lower *L, void *cookie, const Ix *const *k)
+{
+    Dot          *d = cookie;
+    const KExpr **a = ARENA_ARRAY(L->arena, const KExpr *, d->rows.tile);
+    for (int32_t i = 0; i < d->n_k; i++)
+        d->k[i] = k[i];
+    for (int64_t r = 0; r < d->rows.tile; r++)
+        a[r] = bind(L, factor(L, d, &d->rows, ix_const(&L->ix, r)), arena_printf(L->arena, "a%lld", (long long)r));
+    const Ix    *j = d->cols.tile > 1 ? ix_of(&L->ix, loop_open(L, 0, d->cols.tile, NULL, 1)) : ix_const(&L->ix, 0);
+    const KExpr *b = factor(L, d, &d->cols, j);
+    if (d->rows.tile > 1)
+        b = bind(L, b, "b");
+    for (int64_t r = 0; r < d->rows.tile; r++) {
+        const Ix *at = ix_plus(&L->ix, j, r * d->cols.tile);
+        store(L, d->acc, at, multiply_add(L, d, load(L, d->acc, at), a[r], b));
+    }
+    if (d->cols.tile > 1)
+        block_close(L);
+}
+
+static void store_result(Lower *L, const Dot *d, const Ix *row, const Ix *col, const KExpr *v)
+{
+    int32_t    rank = d->x->shape->rank;
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, rank);
+    for (int32_t k = 0; k < rank; k++)
+        at[k] = d->outer[k];
+    if (d->rows.tiled >= 0)
+        at[d->rows.first + d->rows.tiled] = ix_add(&L->ix, at[d->rows.first + d->rows.tiled], row);
+    if (d->cols.tiled >= 0)
+        at[d->cols.first + d->cols.tiled] = ix_add(&L->ix, at[d->cols.first + d->cols.tiled], col);
+    store_at(L, d->to, at, scalar_convert(L->arena, d->type, d->x->shape->type, v));
+}
+
+/* All of one tile: clear, run down k, store. */
+static void tile(Lower *L, Dot *d)
+{
+    int64_t   n = d->rows.tile * d->cols.tile;
+    d->acc = local_array(L, d->type, n, "acc");
+    const Ix *j = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+    store(L, d->acc, j, scalar_zero(L->arena, d->type));
+    block_close(L);
+    if (d->k_count > 0)
+        nest(L, d->n_k, plan_dims(L, d->x, ROLE_K, d->n_k, d->k_extents), NULL, tile_step, d);
+    const Ix *r = d->rows.tile > 1 ? ix_of(&L->ix, loop_open(L, 0, d->rows.tile, NULL, 1)) : ix_const(&L->ix, 0);
+    j = d->cols.tile > 1 ? ix_of(&L->ix, loop_open(L, 0, d->cols.tile, NULL, 1)) : ix_const(&L->ix, 0);
+    store_result(L, d, r, j, load(L, d->acc, ix_add(&L->ix, ix_times(&L->ix, r, d->cols.tile), j)));
+    if (d->cols.tile > 1)
+        block_close(L);
+    if (d->rows.tile > 1)
+        block_close(L);
+}
+
+static void tile_columns(Lower *L, Dot *d, const Ix **outer);
+
+/* Calls next for each whole tile along the tiled dimension of s, then for the rest. */
+static void along(Lower *L, Dot *d, Side *s, int64_t width, const Ix **outer, void (*next)(Lower *, Dot *, const Ix **))
+{
+    int64_t n = s->shape->dims[s->free[s->tiled]];
+    int32_t at = s->first + s->tiled;
+    if (n / width > 1)
+        outer[at] = ix_times(&L->ix, ix_of(&L->ix, loop_open(L, 0, n / width, NULL, 1)), width);
+    s->tile = width;
+    if (n / width > 0)
+        next(L, d, outer);
+    if (n / width > 1)
+        block_close(L);
+    if (n % width) {
+        s->tile = n % width;
+        outer[at] = ix_const(&L->ix, n / width * width);
+        next(L, d, outer);
+    }
+    outer[at] = ix_const(&L->ix, 0);
+}
+
+static void tile_here(Lower *L, Dot *d, const Ix **outer)
+{
+    d->outer = outer;
+    tile(L, d);
+}
+
+/* A width that divides n if one is near the wanted, else the wanted. */
+static int64_t tile_width(int64_t n, int64_t wanted, int64_t least)
+{
+    if (n <= wanted + wanted / 2)
+        return n;
+    for (int64_t w = wanted + wanted / 2; w >= least; w--)
+        if (n % w == 0)
+            return w;
+    return wanted;
+}
+
+static void tile_columns(Lower *L, Dot *d, const Ix **outer)
+{
+    int64_t n = d->cols.shape->dims[d->cols.free[d->cols.tiled]];
+    int64_t wanted = d->rows.tile == 1 ? 4 * TILE_COLUMNS : TILE_COLUMNS;
+    along(L, d, &d->cols, tile_width(n, wanted, wanted / 2), outer, tile_here);
+}
+
+static void tiled_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    Dot       *d = cookie;
+    int32_t    rank = d->x->shape->rank;
+    const Ix **outer = ARENA_ARRAY(L->arena, const Ix *, rank);
+    for (int32_t k = 0; k < rank; k++)
+        outer[k] = index[k];
+    if (d->rows.tiled < 0) {
+        tile_columns(L, d, outer);
+        return;
+    }
+    int64_t n = d->rows.shape->dims[d->rows.free[d->rows.tiled]];
+    along(L, d, &d->rows, tile_width(n, TILE_ROWS, 3), outer, tile_columns);
+}
+
+static void row_step(Lower *L, void *cookie, const Ix *const *k)
+{
+    Dot      *d = cookie;
+    const Ix *none = ix_const(&L->ix, 0);
+    for (int32_t i = 0; i < d->n_k; i++)
+        d->k[i] = k[i];
+    if (d->lane)
+        d->k[d->n_k - 1] = ix_add(&L->ix, ix_times(&L->ix, k[d->n_k - 1], LANES), d->lane);
+    const KExpr *x = factor(L, d, &d->rows, none), *y = factor(L, d, &d->cols, none);
+    if (d->lane)
+        store(L, d->acc, d->lane, multiply_add(L, d, load(L, d->acc, d->lane), x, y));
+    else
+        assign(L, d->sum, multiply_add(L, d, kx_temp(L->arena, d->sum), x, y));
+}
+
+static void lanes_step(Lower *L, void *cookie, const Ix *const *k)
+{
+    Dot *d = cookie;
+    d->lane = ix_of(&L->ix, loop_open(L, 0, LANES, NULL, 1));
+    row_step(L, cookie, k);
+    block_close(L);
+}
+
+/* The rest of each row of k that fills no lanes. */
+static void tail_step(Lower *L, void *cookie, const Ix *const *k)
+{
+    Dot       *d = cookie;
+    int64_t    n = d->k_extents[d->n_k - 1];
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, d->n_k);
+    for (int32_t i = 0; i + 1 < d->n_k; i++)
+        at[i] = k[i];
+    d->lane = NULL;
+    bool loops = n % LANES > 1;
+    at[d->n_k - 1] = loops ? ix_of(&L->ix, loop_open(L, n / LANES * LANES, n, NULL, 1)) : ix_const(&L->ix, n - 1);
+    row_step(L, cookie, at);
+    if (loops)
+        block_close(L);
+}
+
+/* sum over k of one row of each side, at d->outer. */
+static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
+{
+    Dot    *d = cookie;
+    int64_t last = d->n_k ? d->k_extents[d->n_k - 1] : 0;
+    bool    lanes = last >= 2 * LANES && type_is_float(d->type);
+    d->outer = index;
+    d->lane = NULL;
+    d->sum = accumulator(L, scalar_zero(L->arena, d->type), machine_type(d->type), d->x->name);
+    LoopDim *dims = plan_dims(L, d->x, ROLE_K, d->n_k, d->k_extents);
+    if (!lanes) {
+        if (d->k_count > 0)
+            nest(L, d->n_k, dims, NULL, row_step, d);
+    } else {
+        dims[d->n_k - 1].extent = last / LANES;
+        d->acc = local_array(L, d->type, LANES, "lane");
+        const Ix *l = ix_of(&L->ix, loop_open(L, 0, LANES, NULL, 1));
+        store(L, d->acc, l, scalar_zero(L->arena, d->type));
+        block_close(L);
+        if (d->k_count > 0)
+            nest(L, d->n_k, dims, NULL, lanes_step, d);
+        if (last % LANES && d->k_count > 0)
+            nest(L, d->n_k - 1, plan_dims(L, d->x, ROLE_TAIL, d->n_k, d->k_extents), NULL, tail_step, d);
+        l = ix_of(&L->ix, loop_open(L, 0, LANES, NULL, 1));
+        assign(L, d->sum, scalar_binary(L->arena, OP_ADD, d->type, kx_temp(L->arena, d->sum), load(L, d->acc, l)));
+        block_close(L);
+    }
+    const Ix *none = ix_const(&L->ix, 0);
+    store_result(L, d, none, none, kx_temp(L->arena, d->sum));
+}
+
+/* Operands that would have to be computed again for each use go to memory first; movement and conversion do not count. */
+static bool is_cheap(Lower *L, const Inst *x)
+{
+    int32_t leaf = 0;
+    for (;;) {
+        x = resolve(x, &leaf);
+        if (memory_of(L, x, leaf) || x->op == OP_CONSTANT || x->op == OP_IOTA)
+            return true;
+        switch (x->op) {
+        case OP_CONVERT: case OP_BROADCAST: case OP_TRANSPOSE: case OP_RESHAPE: case OP_SLICE: case OP_REVERSE: case OP_COPY: case OP_BITCAST:
+            x = inst_operand(x, 0);
+            break;
+        default: return false;
+        }
+    }
+}
+
+static Type sum_type(Type t)
+{
+    return type_is_float(t) ? (t == TYPE_F64 ? TYPE_F64 : TYPE_F32) : t;
+}
+
+/* The rows' last free dimension of some size is cut as well. */
+static int32_t last_free(const Side *s)
+{
+    for (int32_t f = s->n_free - 1; f >= 0; f--)
+        if (s->shape->dims[s->free[f]] > 1)
+            return f;
+    return -1;
+}
+
+void stage_dot(Lower *L, const Inst *x, KArray *const *to)
+{
+    Dot d = { .x = x, .type = sum_type(x->shape->type), .to = to[0] };
+    Side lhs = side(L, x, 0, 0), rhs = side(L, x, 1, 0);
+    d.n_batch = lhs.batch.n;
+    d.n_k = lhs.contract.n;
+    lhs.first = d.n_batch;
+    rhs.first = d.n_batch + lhs.n_free;
+    for (int32_t k = 0; k < 2; k++)
+        if (!is_cheap(L, inst_operand(x, k)))
+            need_memory(L, inst_operand(x, k));
+    if (L->again)
+        return;
+    d.k = ARENA_ARRAY(L->arena, const Ix *, d.n_k);
+    d.k_extents = ARENA_ARRAY(L->arena, int64_t, d.n_k);
+    d.k_count = 1;
+    for (int32_t k = 0; k < d.n_k; k++)
+        d.k_count *= d.k_extents[k] = lhs.shape->dims[lhs.contract.v[k]];
+    bool swapped = fast_free(&rhs) < 0 && fast_free(&lhs) >= 0;
+    d.rows = swapped ? rhs : lhs;
+    d.cols = swapped ? lhs : rhs;
+    d.cols.tiled = fast_free(&d.cols);
+    if (d.cols.tiled >= 0)
+        d.rows.tiled = last_free(&d.rows);
+    int32_t  rank = x->shape->rank;
+    int64_t *extents = ARENA_ARRAY(L->arena, int64_t, rank);
+    for (int32_t k = 0; k < rank; k++)
+        extents[k] = x->shape->dims[k];
+    if (d.rows.tiled >= 0)
+        extents[d.rows.first + d.rows.tiled] = 1;
+    if (d.cols.tiled >= 0)
+        extents[d.cols.first + d.cols.tiled] = 1;
+    LoopDim *dims = plan_dims(L, x, ROLE_OUTER, rank, extents);
+    nest(L, rank, dims, NULL, d.cols.tiled >= 0 ? tiled_body : row_by_row, &d);
+}

@@ -1,0 +1,377 @@
+/* reduce. Along a row the accumulator is a scalar, or for sums of floats a set of lanes, so that the loop has no chain of dependent additions
+ * and adds numbers of like size:
+ *
+ *   float lane[16] = 0;  for r: for l: lane[l] += x[r*16 + l];  sum = init; for l: sum += lane[l]
+ *
+ * Down the columns a block of accumulators is carried along the rows: for r: for j: acc[j] += x[r][j]. The order is fixed by the shape. */
+#include "emit/lower.h"
+
+enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_LANES = 3, ROLE_COLUMN = 4 };
+enum { LONG_SUM = 16384 /* longer sums of f32 are carried in f64 */, COLUMN_BLOCK = 256 };
+
+typedef struct Reduction {
+    const Inst       *x;
+    int32_t           n;       /* arrays */
+    const Shape      *in;
+    Ints              dims;    /* reduced */
+    int32_t           n_reduced;
+    int32_t          *reduced; /* most major first in memory */
+    int64_t          *extents;
+    int64_t           count;   /* elements a result */
+    Op                op;      /* when the body is one operation */
+    const Ix        **at;      /* operand index: kept dimensions set */
+    KTemp           **acc;
+    Type             *carry;   /* element type that the accumulators have */
+    KArray           *lanes;
+    const Ix         *lane;
+} Reduction;
+
+static const Shape *leaf_shape(const Inst *x, int32_t k)
+{
+    return shape_is_tuple(x->shape) ? x->shape->elems[k] : x->shape;
+}
+
+static bool is_sum(const Reduction *r)
+{
+    return r->n == 1 && r->op == OP_ADD && (type_is_float(leaf_shape(r->x, 0)->type) || type_is_complex(leaf_shape(r->x, 0)->type));
+}
+
+/* Sums of floats round once at the end, and long ones are carried in f64; everything else in its own type. */
+static Type carry_type(const Reduction *r, int32_t k)
+{
+    Type t = leaf_shape(r->x, k)->type;
+    if (!is_sum(r) || type_is_complex(t))
+        return t;
+    return t == TYPE_F64 || r->count > LONG_SUM ? TYPE_F64 : TYPE_F32;
+}
+
+static Reduction reduction(Lower *L, const Inst *x)
+{
+    Reduction r = { .x = x, .n = x->n_operands / 2, .in = inst_operand(x, 0)->shape, .dims = inst_ints(x, ATTR_DIMENSIONS), .count = 1 };
+    int32_t  *order = major_order(L, r.in);
+    r.reduced = ARENA_ARRAY(L->arena, int32_t, r.in->rank);
+    r.extents = ARENA_ARRAY(L->arena, int64_t, r.in->rank);
+    for (int32_t k = 0; k < r.in->rank; k++)
+        if (ints_has(r.dims, order[k])) {
+            r.extents[r.n_reduced] = r.in->dims[order[k]];
+            r.count *= r.in->dims[order[k]];
+            r.reduced[r.n_reduced++] = order[k];
+        }
+    r.op = apply_operation(inst_callee(x, 0));
+    r.at = ARENA_ARRAY(L->arena, const Ix *, r.in->rank);
+    r.acc = ARENA_ARRAY(L->arena, KTemp *, r.n);
+    r.carry = ARENA_ARRAY(L->arena, Type, r.n);
+    for (int32_t k = 0; k < r.n; k++)
+        r.carry[k] = carry_type(&r, k);
+    return r;
+}
+
+static void set_kept(Reduction *r, const Ix *const *index)
+{
+    for (int32_t d = 0, k = 0; d < r->in->rank; d++)
+        if (!ints_has(r->dims, d))
+            r->at[d] = index[k++];
+}
+
+static const KExpr *start_value(Lower *L, const Reduction *r, int32_t k)
+{
+    const Inst *init = inst_operand(r->x, r->n + k);
+    return scalar_convert(L->arena, init->shape->type, r->carry[k], value_at(L, init, 0, NULL));
+}
+
+/* acc' = body(acc, elements): out open. */
+static void combine(Lower *L, const Reduction *r, const KExpr *const *acc, const KExpr *const *x, const KExpr **out)
+{
+    const KExpr **args = ARENA_ARRAY(L->arena, const KExpr *, 2 * r->n);
+    if (is_sum(r)) {
+        out[0] = kx_binary(L->arena, KOP_ADD, machine_type(r->carry[0]), acc[0], x[0]);
+        return;
+    }
+    for (int32_t k = 0; k < r->n; k++) {
+        args[k] = acc[k];
+        args[r->n + k] = x[k];
+    }
+    apply(L, inst_callee(r->x, 0), args, out);
+}
+
+static const KExpr **elements(Lower *L, const Reduction *r, const Ix *const *at)
+{
+    const KExpr **x = ARENA_ARRAY(L->arena, const KExpr *, r->n);
+    for (int32_t k = 0; k < r->n; k++) {
+        const Inst *from = inst_operand(r->x, k);
+        Type        t = is_sum(r) ? r->carry[k] : inst_callee(r->x, 0)->params[r->n + k]->shape->type;
+        x[k] = scalar_convert(L->arena, from->shape->type, t, keep(L, from, value_at(L, from, 0, at)));
+    }
+    return x;
+}
+
+/* The loops' body with scalar accumulators. */
+static void row_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    Reduction    *r = cookie;
+    const KExpr **acc = ARENA_ARRAY(L->arena, const KExpr *, r->n), **out = ARENA_ARRAY(L->arena, const KExpr *, r->n);
+    for (int32_t k = 0; k < r->n_reduced; k++)
+        r->at[r->reduced[k]] = index[k];
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, r->in->rank);
+    for (int32_t d = 0; d < r->in->rank; d++)
+        at[d] = r->at[d];
+    for (int32_t k = 0; k < r->n; k++)
+        acc[k] = kx_temp(L->arena, r->acc[k]);
+    combine(L, r, acc, elements(L, r, at), out);
+    for (int32_t k = 0; k < r->n && r->n > 1; k++)
+        out[k] = bind(L, out[k], "next");
+    for (int32_t k = 0; k < r->n; k++)
+        assign(L, r->acc[k], out[k]);
+}
+
+/* The same with lanes: the last reduced dimension is r * L + l. */
+static void lanes_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    Reduction *r = cookie;
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, r->in->rank);
+    for (int32_t d = 0; d < r->in->rank; d++)
+        at[d] = r->at[d];
+    for (int32_t k = 0; k < r->n_reduced; k++)
+        at[r->reduced[k]] = index[k];
+    const KExpr *acc = load(L, r->lanes, r->lane), *out, **x;
+    int32_t      last = r->reduced[r->n_reduced - 1];
+    at[last] = ix_add(&L->ix, ix_times(&L->ix, at[last], r->lanes->count), r->lane);
+    x = elements(L, r, at);
+    combine(L, r, &acc, x, &out);
+    store(L, r->lanes, r->lane, out);
+}
+
+static void lanes_loop(Lower *L, void *cookie, const Ix *const *index)
+{
+    Reduction *r = cookie;
+    r->lane = ix_of(&L->ix, loop_open(L, 0, r->lanes->count, NULL, 1));
+    lanes_body(L, cookie, index);
+    block_close(L);
+}
+
+static bool wants_lanes(const Reduction *r)
+{
+    return is_sum(r) && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64 && !type_is_complex(r->carry[0]);
+}
+
+static int64_t lane_count(const Reduction *r)
+{
+    return r->extents[r->n_reduced - 1] >= 1024 ? 64 : 16;
+}
+
+/* What does not fill the lanes: the last n % lanes elements of each row. */
+static void tail_loop(Lower *L, void *cookie, const Ix *const *index)
+{
+    Reduction *r = cookie;
+    int64_t    n = r->extents[r->n_reduced - 1], full = n / r->lanes->count;
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, r->n_reduced);
+    for (int32_t k = 0; k < r->n_reduced - 1; k++)
+        at[k] = index[k];
+    at[r->n_reduced - 1] = ix_const(&L->ix, full);
+    if (n % r->lanes->count == 1) {
+        r->lane = ix_const(&L->ix, 0);
+        lanes_body(L, r, at);
+        return;
+    }
+    r->lane = ix_of(&L->ix, loop_open(L, 0, n % r->lanes->count, NULL, 1));
+    lanes_body(L, r, at);
+    block_close(L);
+}
+
+static void sum_lanes(Lower *L, Reduction *r)
+{
+    int64_t  n = r->extents[r->n_reduced - 1], lanes = lane_count(r);
+    LoopDim *dims = plan_dims(L, r->x, ROLE_LANES, r->n_reduced, r->extents);
+    dims[r->n_reduced - 1].extent = n / lanes;
+    r->lanes = local_array(L, r->carry[0], lanes, "lane");
+    const IxAtom *l = loop_open(L, 0, lanes, NULL, 1);
+    store(L, r->lanes, ix_of(&L->ix, l), scalar_zero(L->arena, r->carry[0]));
+    block_close(L);
+    nest(L, r->n_reduced, dims, NULL, lanes_loop, r);
+    if (n % lanes)
+        nest(L, r->n_reduced - 1, dims, NULL, tail_loop, r);
+    l = loop_open(L, 0, lanes, NULL, 1);
+    assign(L, r->acc[0], kx_binary(L->arena, KOP_ADD, r->acc[0]->type, kx_temp(L->arena, r->acc[0]), load(L, r->lanes, ix_of(&L->ix, l))));
+    block_close(L);
+}
+
+static int32_t index_depth(const Ix *const *index, int32_t rank)
+{
+    int32_t depth = 0;
+    for (int32_t d = 0; d < rank; d++)
+        if (ix_depth(index[d]) > depth)
+            depth = ix_depth(index[d]);
+    return depth;
+}
+
+void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **out)
+{
+    Reduction r = reduction(L, x);
+    KBlock   *cur = L->cur;
+    L->cur = block_for(L, index_depth(index, leaf_shape(x, 0)->rank));
+    set_kept(&r, index);
+    for (int32_t k = 0; k < r.n; k++)
+        r.acc[k] = accumulator(L, start_value(L, &r, k), machine_type(r.carry[k]), r.n > 1 ? arena_printf(L->arena, "%s_%d", x->name, k) : x->name);
+    if (r.count > 0 && wants_lanes(&r))
+        sum_lanes(L, &r);
+    else if (r.count > 0)
+        nest(L, r.n_reduced, plan_dims(L, x, ROLE_REDUCED, r.n_reduced, r.extents), NULL, row_body, &r);
+    for (int32_t k = 0; k < r.n; k++)
+        out[k] = scalar_convert(L->arena, r.carry[k], leaf_shape(x, k)->type, kx_temp(L->arena, r.acc[k]));
+    L->cur = cur;
+}
+
+/* Inside loops over more than its result a reduction would run again and again: its index has to be made of the outer loops, all of
+ * them. Columns are better summed in a stage of their own as well. */
+bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index)
+{
+    const Shape *s = leaf_shape(x, 0), *in = inst_operand(x, 0)->shape;
+    int32_t      depth = index_depth(index, s->rank);
+    int64_t      runs = 1, count = shape_count(in);
+    for (const KBlock *b = L->cur; b; b = b->parent)
+        if (b->depth <= depth && b->from && b->from->kind == KS_FOR)
+            runs *= b->from->loop->hi - b->from->loop->lo + 1;
+    if (runs > shape_count(s) || count == 0)
+        return false;
+    if (shape_count(s) == 1)
+        return true;
+    for (int32_t k = 0; k < in->rank; k++) {
+        int32_t d = (int32_t)layout_dim(in, k);
+        if (in->dims[d] > 1)
+            return ints_has(inst_ints(x, ATTR_DIMENSIONS), d);
+    }
+    return true;
+}
+
+/* Stages. */
+typedef struct ReduceStage {
+    Reduction      r;
+    KArray *const *to;
+    KArray       **block;  /* column accumulators */
+    int32_t        column; /* the kept dimension that varies fastest */
+    int64_t        width;
+    const Ix      *first, *j;
+} ReduceStage;
+
+static const Ix **kept_index(Lower *L, const Reduction *r)
+{
+    const Ix **index = ARENA_ARRAY(L->arena, const Ix *, r->in->rank);
+    for (int32_t d = 0, k = 0; d < r->in->rank; d++)
+        if (!ints_has(r->dims, d))
+            index[k++] = r->at[d];
+    return index;
+}
+
+static void row_stage(Lower *L, void *cookie, const Ix *const *index)
+{
+    ReduceStage  *s = cookie;
+    const KExpr **out = ARENA_ARRAY(L->arena, const KExpr *, s->r.n);
+    reduce_at(L, s->r.x, index, out);
+    for (int32_t k = 0; k < s->r.n; k++)
+        store_at(L, s->to[k], index, out[k]);
+}
+
+static void column_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    ReduceStage  *s = cookie;
+    Reduction    *r = &s->r;
+    const KExpr **acc = ARENA_ARRAY(L->arena, const KExpr *, r->n), **out = ARENA_ARRAY(L->arena, const KExpr *, r->n);
+    const Ix    **at = ARENA_ARRAY(L->arena, const Ix *, r->in->rank);
+    for (int32_t k = 0; k < r->n_reduced; k++)
+        r->at[r->reduced[k]] = index[k];
+    const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
+    for (int32_t d = 0; d < r->in->rank; d++)
+        at[d] = r->at[d];
+    at[s->column] = ix_add(&L->ix, s->first, j);
+    for (int32_t k = 0; k < r->n; k++)
+        acc[k] = load(L, s->block[k], j);
+    combine(L, r, acc, elements(L, r, at), out);
+    for (int32_t k = 0; k < r->n && r->n > 1; k++)
+        out[k] = bind(L, out[k], "next");
+    for (int32_t k = 0; k < r->n; k++)
+        store(L, s->block[k], j, out[k]);
+    block_close(L);
+}
+
+/* Results first .. first + width - 1 of one row of the result. */
+static void column_block(Lower *L, ReduceStage *s)
+{
+    Reduction *r = &s->r;
+    s->block = ARENA_ARRAY(L->arena, KArray *, r->n);
+    const KExpr **init = ARENA_ARRAY(L->arena, const KExpr *, r->n);
+    for (int32_t k = 0; k < r->n; k++) {
+        s->block[k] = local_array(L, r->carry[k], s->width, r->n > 1 ? arena_printf(L->arena, "%s_%d", r->x->name, k) : r->x->name);
+        init[k] = start_value(L, r, k);
+    }
+    const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
+    for (int32_t k = 0; k < r->n; k++)
+        store(L, s->block[k], j, init[k]);
+    block_close(L);
+    nest(L, r->n_reduced, plan_dims(L, r->x, ROLE_REDUCED, r->n_reduced, r->extents), NULL, column_body, s);
+    j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
+    r->at[s->column] = ix_add(&L->ix, s->first, j);
+    for (int32_t k = 0; k < r->n; k++)
+        store_at(L, s->to[k], kept_index(L, r),
+                 scalar_convert(L->arena, r->carry[k], leaf_shape(r->x, k)->type, load(L, s->block[k], j)));
+    block_close(L);
+}
+
+/* The widest divisor of n that fits a block, or the block with a rest. */
+static int64_t block_width(int64_t n)
+{
+    if (n <= COLUMN_BLOCK)
+        return n;
+    for (int64_t w = COLUMN_BLOCK; w >= 64; w -= 16)
+        if (n % w == 0)
+            return w;
+    return COLUMN_BLOCK;
+}
+
+static void column_stage(Lower *L, void *cookie, const Ix *const *index)
+{
+    ReduceStage *s = cookie;
+    int64_t      n = s->r.in->dims[s->column], w = block_width(n);
+    set_kept(&s->r, index);
+    s->width = w;
+    if (n > w)
+        s->first = ix_times(&L->ix, ix_of(&L->ix, loop_open(L, 0, n / w, NULL, 1)), w);
+    else
+        s->first = ix_const(&L->ix, 0);
+    column_block(L, s);
+    if (n > w)
+        block_close(L);
+    if (n % w) {
+        s->width = n % w;
+        s->first = ix_const(&L->ix, n / w * w);
+        column_block(L, s);
+    }
+}
+
+/* The fastest dimension of the operand when it is kept, else -1. */
+static int32_t fastest_kept(const Reduction *r)
+{
+    for (int32_t k = 0; k < r->in->rank; k++) {
+        int32_t d = (int32_t)layout_dim(r->in, k);
+        if (r->in->dims[d] > 1)
+            return ints_has(r->dims, d) || r->in->dims[d] < 4 ? -1 : d;
+    }
+    return -1;
+}
+
+void stage_reduce(Lower *L, const Inst *x, KArray *const *to)
+{
+    ReduceStage  s = { .r = reduction(L, x), .to = to };
+    const Shape *out = leaf_shape(x, 0);
+    LoopDim     *dims;
+    s.column = s.r.count > 1 ? fastest_kept(&s.r) : -1;
+    if (s.column < 0) {
+        nest(L, out->rank, plan_dims(L, x, ROLE_KEPT, out->rank, out->dims), major_order(L, out), row_stage, &s);
+        return;
+    }
+    int64_t *extents = ARENA_ARRAY(L->arena, int64_t, out->rank);
+    for (int32_t d = 0, k = 0; d < s.r.in->rank; d++)
+        if (!ints_has(s.r.dims, d))
+            extents[k++] = d == s.column ? 1 : s.r.in->dims[d];
+    dims = plan_dims(L, x, ROLE_COLUMN, out->rank, extents);
+    nest(L, out->rank, dims, major_order(L, out), column_stage, &s);
+}

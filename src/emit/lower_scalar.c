@@ -1,0 +1,469 @@
+/* Scalar arithmetic: one HLO operation on machine scalars. Integers wrap, division and shifts are guarded, floats narrower than f32 are computed
+ * in f32 and rounded after every instruction. What one C operator cannot say is a call of a helper that the target's prelude
+ * defines (add_s32, max_f32, bf16_round, f32_to_s8, ...). */
+#include "emit/lower.h"
+
+#include <math.h>
+#include <string.h>
+
+static const KExpr *call1(Arena *a, Type t, const char *fn, const KExpr *x)
+{
+    return kx_call(a, fn, t, 1, &x);
+}
+
+static const KExpr *call2(Arena *a, Type t, const char *fn, const KExpr *x, const KExpr *y)
+{
+    return kx_call(a, fn, t, 2, (const KExpr *const[]){ x, y });
+}
+
+static bool is_narrow_float(Type t) { return type_is_float(t) && t != TYPE_F32 && t != TYPE_F64; }
+static bool is_narrow_int(Type t) { return type_is_int(t) && type_bits(t) < 8; }
+
+static Type unsigned_of(Type t)
+{
+    switch (type_bits(t)) {
+    case 16: return TYPE_U16;
+    case 32: return TYPE_U32;
+    case 64: return TYPE_U64;
+    default: return TYPE_U8;
+    }
+}
+
+static Type signed_of(Type t)
+{
+    switch (type_bits(t)) {
+    case 16: return TYPE_S16;
+    case 32: return TYPE_S32;
+    case 64: return TYPE_S64;
+    default: return TYPE_S8;
+    }
+}
+
+const KExpr *scalar_zero(Arena *a, Type t)
+{
+    Type m = machine_type(t);
+    return type_is_float(m) ? kx_float(a, m, 0.0) : type_is_complex(m) ? kx_cast(a, m, kx_float(a, type_component(m), 0.0)) : kx_int(a, m, 0);
+}
+
+const KExpr *scalar_one(Arena *a, Type t)
+{
+    Type m = machine_type(t);
+    return type_is_float(m) ? kx_float(a, m, 1.0) : type_is_complex(m) ? kx_cast(a, m, kx_float(a, type_component(m), 1.0)) : kx_int(a, m, 1);
+}
+
+const KExpr *scalar_constant(Arena *a, const Literal *l, int64_t i)
+{
+    Type m = machine_type(l->type);
+    if (type_is_complex(m)) {
+        Type c = type_component(m);
+        return call2(a, m, "__builtin_complex", kx_float(a, c, literal_get_f64(l, i)), kx_float(a, c, literal_get_imag(l, i)));
+    }
+    return type_is_float(m) ? kx_float(a, m, literal_get_f64(l, i)) : kx_int(a, m, literal_get_s64(l, i));
+}
+
+/* Keeps the low bits of an integer below 8 bits. */
+static const KExpr *wrapped(Arena *a, Type t, const KExpr *x)
+{
+    return is_narrow_int(t) ? call1(a, machine_type(t), arena_printf(a, "wrap_%s", type_name(t)), x) : x;
+}
+
+static bool calls(const KExpr *x, const char *type, const char *suffix)
+{
+    size_t n = strlen(type);
+    return x->kind == KX_CALL && strncmp(x->fn, type, n) == 0 && strcmp(x->fn + n, suffix) == 0;
+}
+
+const KExpr *scalar_round(Arena *a, Type t, const KExpr *x)
+{
+    if (!is_narrow_float(t) || calls(x, type_name(t), "_to_f32") || calls(x, type_name(t), "_round"))
+        return x;
+    return call1(a, TYPE_F32, arena_printf(a, "%s_round", type_name(t)), x);
+}
+
+const KExpr *scalar_decode(Arena *a, Type t, const KExpr *raw)
+{
+    if (is_narrow_float(t))
+        return call1(a, TYPE_F32, arena_printf(a, "%s_to_f32", type_name(t)), raw);
+    return kx_cast(a, machine_type(t), raw);
+}
+
+const KExpr *scalar_encode(Arena *a, Type t, const KExpr *x)
+{
+    if (!is_narrow_float(t))
+        return t == TYPE_PRED ? x : kx_cast(a, storage_type(t), x);
+    if (calls(x, type_name(t), "_to_f32"))
+        return x->arg[0];
+    if (calls(x, type_name(t), "_round"))
+        x = x->arg[0];
+    return call1(a, storage_type(t), arena_printf(a, "f32_to_%s", type_name(t)), x);
+}
+
+const KExpr *scalar_bits(Arena *a, Type t, const KExpr *x)
+{
+    if (t == TYPE_F32 || t == TYPE_F64)
+        return call1(a, unsigned_of(t), t == TYPE_F32 ? "f32_as_u32" : "f64_as_u64", x);
+    if (type_is_float(t))
+        return scalar_encode(a, t, x);
+    if (is_narrow_int(t) && type_is_signed_int(t))
+        return call1(a, TYPE_U8, arena_printf(a, "wrap_u%d", type_bits(t)), kx_cast(a, TYPE_U8, x));
+    return kx_cast(a, unsigned_of(t), x);
+}
+
+const KExpr *scalar_from_bits(Arena *a, Type t, const KExpr *x)
+{
+    if (t == TYPE_F32 || t == TYPE_F64)
+        return call1(a, t, t == TYPE_F32 ? "u32_as_f32" : "u64_as_f64", x);
+    if (type_is_float(t))
+        return scalar_decode(a, t, x);
+    return wrapped(a, t, kx_cast(a, machine_type(t), x));
+}
+
+static const KExpr *float_to_float(Arena *a, Type from, Type to, const KExpr *x)
+{
+    if (from == TYPE_F64 && type_bits(to) <= 8) /* one rounding */
+        return call1(a, TYPE_F32, arena_printf(a, "%s_to_f32", type_name(to)),
+                     call1(a, TYPE_U8, arena_printf(a, "f64_to_%s", type_name(to)), x));
+    x = kx_cast(a, machine_type(to), x);
+    return from == to ? x : scalar_round(a, to, x);
+}
+
+const KExpr *scalar_convert(Arena *a, Type from, Type to, const KExpr *x)
+{
+    if (from == to)
+        return x;
+    if (type_is_complex(from) && !type_is_complex(to) && to != TYPE_PRED)
+        return scalar_convert(a, type_component(from), to, kx_unary(a, KOP_REAL, type_component(from), x));
+    if (type_is_complex(to))
+        return kx_cast(a, to, type_is_complex(from) ? x : scalar_convert(a, from, type_component(to), x));
+    if (to == TYPE_PRED)
+        return from == TYPE_F8E8M0FNU ? kx_int(a, TYPE_PRED, 1) : kx_cast(a, TYPE_PRED, x);
+    if (type_is_float(from) && type_is_float(to))
+        return float_to_float(a, from, to, x);
+    if (type_is_float(from)) {
+        Type m = machine_type(from);
+        return call1(a, machine_type(to), arena_printf(a, "%s_to_%s", type_name(m), type_name(to)), x);
+    }
+    if (type_is_float(to))
+        return scalar_round(a, to, kx_cast(a, machine_type(to), x));
+    bool keeps = from == TYPE_PRED ? type_bits(to) > 1 || to == TYPE_U1
+                                   : type_is_unsigned_int(from) && type_is_unsigned_int(to) && type_bits(from) <= type_bits(to);
+    x = kx_cast(a, machine_type(to), x);
+    return keeps ? x : wrapped(a, to, x);
+}
+
+/* Names of C's functions: tanhf, tanh, ctanhf, ctanh. */
+static const KExpr *math1(Arena *a, Type t, const char *fn, const KExpr *x)
+{
+    bool single = type_component(machine_type(t)) == TYPE_F32;
+    return call1(a, machine_type(t), arena_printf(a, "%s%s%s", type_is_complex(t) ? "c" : "", fn, single ? "f" : ""), x);
+}
+
+static const KExpr *helper1(Arena *a, Type t, const char *fn, const KExpr *x)
+{
+    return call1(a, machine_type(t), arena_printf(a, "%s_%s", fn, type_name(machine_type(t))), x);
+}
+
+static const KExpr *helper2(Arena *a, Type t, const char *fn, const KExpr *x, const KExpr *y)
+{
+    return call2(a, machine_type(t), arena_printf(a, "%s_%s", fn, type_name(machine_type(t))), x, y);
+}
+
+/* Operations of one float argument that C has under one name. */
+static const char *math_name(Op op)
+{
+    switch (op) {
+    case OP_ACOS: return "acos";
+    case OP_ACOSH: return "acosh";
+    case OP_ASIN: return "asin";
+    case OP_ASINH: return "asinh";
+    case OP_ATANH: return "atanh";
+    case OP_CBRT: return "cbrt";
+    case OP_COSINE: return "cos";
+    case OP_COSH: return "cosh";
+    case OP_ERF: return "erf";
+    case OP_EXPONENTIAL: return "exp";
+    case OP_LOG: return "log";
+    case OP_SINE: return "sin";
+    case OP_SINH: return "sinh";
+    case OP_SQRT: return "sqrt";
+    case OP_TAN: return "tan";
+    case OP_TANH: return "tanh";
+    default: return NULL;
+    }
+}
+
+/* Of these C has no complex form; the prelude does. */
+static const char *real_math_name(Op op)
+{
+    switch (op) {
+    case OP_EXP2: return "exp2";
+    case OP_EXPONENTIAL_MINUS_ONE: return "expm1";
+    case OP_LOG2: return "log2";
+    case OP_LOG_PLUS_ONE: return "log1p";
+    case OP_FLOOR: return "floor";
+    case OP_CEIL: return "ceil";
+    case OP_ROUND_NEAREST_AFZ: return "round";
+    case OP_ROUND_NEAREST_EVEN: return "rint";
+    default: return NULL;
+    }
+}
+
+static const KExpr *float_unary(Arena *a, Op op, Type t, const KExpr *x)
+{
+    Type  m = machine_type(t);
+    const KExpr *one = scalar_one(a, t);
+    if (math_name(op))
+        return math1(a, t, math_name(op), x);
+    if (real_math_name(op))
+        return type_is_complex(t) ? helper1(a, t, real_math_name(op), x) : math1(a, t, real_math_name(op), x);
+    switch (op) {
+    case OP_NEGATE: return kx_unary(a, KOP_NEG, m, x);
+    case OP_ABS: return math1(a, t, "fabs", x);
+    case OP_SIGN: return helper1(a, t, "sign", x);
+    case OP_RSQRT: return kx_binary(a, KOP_DIV, m, one, math1(a, t, "sqrt", x));
+    case OP_LOGISTIC:
+        return kx_binary(a, KOP_DIV, m, one, kx_binary(a, KOP_ADD, m, one, math1(a, t, "exp", kx_unary(a, KOP_NEG, m, x))));
+    default: die("%s of a float is not lowered", op_name(op));
+    }
+}
+
+static const KExpr *int_unary(Arena *a, Op op, Type t, const KExpr *x)
+{
+    const KExpr *bits;
+    switch (op) {
+    case OP_ABS: return type_is_unsigned_int(t) ? x : wrapped(a, t, helper1(a, t, "abs", x));
+    case OP_NEGATE: return wrapped(a, t, helper1(a, t, "neg", x));
+    case OP_SIGN: return type_is_unsigned_int(t) ? kx_cast(a, machine_type(t), kx_cast(a, TYPE_PRED, x)) : helper1(a, t, "sign", x);
+    case OP_NOT: return wrapped(a, t, kx_cast(a, machine_type(t), kx_unary(a, KOP_NOT, machine_type(t), x)));
+    case OP_POPCNT:
+        bits = scalar_bits(a, t, x);
+        return wrapped(a, t, kx_cast(a, machine_type(t), helper1(a, bits->type, "popcnt", bits)));
+    case OP_COUNT_LEADING_ZEROS:
+        bits = helper1(a, unsigned_of(t), "clz", scalar_bits(a, t, x));
+        if (is_narrow_int(t))
+            bits = kx_binary(a, KOP_SUB, TYPE_U8, bits, kx_int(a, TYPE_U8, 8 - type_bits(t)));
+        return wrapped(a, t, kx_cast(a, machine_type(t), bits));
+    default: die("%s of an integer is not lowered", op_name(op));
+    }
+}
+
+/* An operation on c64, c128 that changes the type, or abs and sign. */
+static const KExpr *complex_unary(Arena *a, Op op, Type t, const KExpr *x)
+{
+    Type c = type_component(t);
+    switch (op) {
+    case OP_REAL: return kx_unary(a, KOP_REAL, c, x);
+    case OP_IMAG: return kx_unary(a, KOP_IMAG, c, x);
+    case OP_ABS: return call1(a, c, c == TYPE_F32 ? "cabsf" : "cabs", x);
+    default: return float_unary(a, op, t, x);
+    }
+}
+
+/* These give a value of the type for every value of the type: no rounding after them. */
+static bool is_exact(Op op)
+{
+    switch (op) {
+    case OP_NEGATE: case OP_ABS: case OP_SIGN: case OP_FLOOR: case OP_CEIL: case OP_ROUND_NEAREST_AFZ: case OP_ROUND_NEAREST_EVEN:
+    case OP_REAL: case OP_IMAG: case OP_MAXIMUM: case OP_MINIMUM: case OP_REMAINDER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Unsigned floats and those without -0 or infinity are rounded in any case: the sign may not exist, ceil may overflow. */
+static const KExpr *settle(Arena *a, Op op, Type t, const KExpr *x)
+{
+    return is_exact(op) && (type_bits(t) >= 16 || op == OP_MAXIMUM || op == OP_MINIMUM) ? x : scalar_round(a, t, x);
+}
+
+static const KExpr *scalar_unary(Arena *a, Op op, Type t, const KExpr *x)
+{
+    if (op == OP_IS_FINITE)
+        return call1(a, TYPE_PRED, machine_type(t) == TYPE_F32 ? "is_finite_f32" : "is_finite_f64", x);
+    if (type_is_complex(t))
+        return complex_unary(a, op, t, x);
+    if (t == TYPE_PRED)
+        return op == OP_NOT ? kx_unary(a, KOP_NOT, TYPE_PRED, x) : x;
+    if (type_is_int(t))
+        return int_unary(a, op, t, x);
+    if (op == OP_REAL)
+        return x;
+    if (op == OP_IMAG)
+        return scalar_zero(a, t);
+    return settle(a, op, t, float_unary(a, op, t, x));
+}
+
+static const KExpr *pred_binary(Arena *a, Op op, const KExpr *x, const KExpr *y)
+{
+    switch (op) {
+    case OP_ADD: case OP_OR: case OP_MAXIMUM: return kx_binary(a, KOP_OR, TYPE_PRED, x, y);
+    case OP_MULTIPLY: case OP_AND: case OP_MINIMUM: return kx_binary(a, KOP_AND, TYPE_PRED, x, y);
+    case OP_XOR: return kx_binary(a, KOP_NE, TYPE_PRED, x, y);
+    default: die("%s of pred is not lowered", op_name(op));
+    }
+}
+
+static const KExpr *float_binary(Arena *a, Op op, Type t, const KExpr *x, const KExpr *y)
+{
+    Type m = machine_type(t);
+    bool single = type_component(m) == TYPE_F32;
+    switch (op) {
+    case OP_ADD: return kx_binary(a, KOP_ADD, m, x, y);
+    case OP_SUBTRACT: return kx_binary(a, KOP_SUB, m, x, y);
+    case OP_MULTIPLY: return kx_binary(a, KOP_MUL, m, x, y);
+    case OP_DIVIDE: return kx_binary(a, KOP_DIV, m, x, y);
+    case OP_MAXIMUM: return helper2(a, t, "max", x, y);
+    case OP_MINIMUM: return helper2(a, t, "min", x, y);
+    case OP_REMAINDER: return call2(a, m, single ? "fmodf" : "fmod", x, y);
+    case OP_POWER: return type_is_complex(t) ? helper2(a, t, "pow", x, y) : call2(a, m, single ? "powf" : "pow", x, y);
+    case OP_ATAN2: return type_is_complex(t) ? helper2(a, t, "atan2", x, y) : call2(a, m, single ? "atan2f" : "atan2", x, y);
+    default: die("%s of floats is not lowered", op_name(op));
+    }
+}
+
+/* x shifted right; the type says how x is stored, not how the sign bit fills. */
+static const KExpr *shift_right(Arena *a, Op op, Type t, const KExpr *x, const KExpr *n)
+{
+    Type u = unsigned_of(t), s = signed_of(t);
+    const KExpr *amount = kx_cast(a, u, n), *bits = scalar_bits(a, t, x), *r;
+    if (op == OP_SHIFT_RIGHT_LOGICAL)
+        r = call2(a, u, arena_printf(a, "shr_%s", type_name(u)), bits, amount);
+    else {
+        const KExpr *v = is_narrow_int(t) ? call1(a, TYPE_S8, arena_printf(a, "wrap_s%d", type_bits(t)), kx_cast(a, TYPE_S8, x)) : kx_cast(a, s, x);
+        r = call2(a, s, arena_printf(a, "shr_%s", type_name(s)), v, amount);
+    }
+    return wrapped(a, t, kx_cast(a, machine_type(t), r));
+}
+
+static const KExpr *int_binary(Arena *a, Op op, Type t, const KExpr *x, const KExpr *y)
+{
+    Type m = machine_type(t);
+    bool plain = m == TYPE_U32 || m == TYPE_U64; /* wraps by itself */
+    switch (op) {
+    case OP_ADD: return plain ? kx_binary(a, KOP_ADD, m, x, y) : wrapped(a, t, helper2(a, t, "add", x, y));
+    case OP_SUBTRACT: return plain ? kx_binary(a, KOP_SUB, m, x, y) : wrapped(a, t, helper2(a, t, "sub", x, y));
+    case OP_MULTIPLY: return plain ? kx_binary(a, KOP_MUL, m, x, y) : wrapped(a, t, helper2(a, t, "mul", x, y));
+    case OP_DIVIDE: return wrapped(a, t, helper2(a, t, "div", x, y));
+    case OP_REMAINDER: return wrapped(a, t, helper2(a, t, "rem", x, y));
+    case OP_POWER: return wrapped(a, t, helper2(a, t, "pow", x, y));
+    case OP_MULHI: return helper2(a, t, "mulhi", x, y);
+    case OP_MAXIMUM: return helper2(a, t, "max", x, y);
+    case OP_MINIMUM: return helper2(a, t, "min", x, y);
+    case OP_AND: return kx_binary(a, KOP_AND, m, x, y);
+    case OP_OR: return kx_binary(a, KOP_OR, m, x, y);
+    case OP_XOR: return kx_binary(a, KOP_XOR, m, x, y);
+    case OP_SHIFT_LEFT: return wrapped(a, t, helper2(a, t, "shl", x, y));
+    case OP_SHIFT_RIGHT_ARITHMETIC:
+    case OP_SHIFT_RIGHT_LOGICAL: return shift_right(a, op, t, x, y);
+    default: die("%s of integers is not lowered", op_name(op));
+    }
+}
+
+const KExpr *scalar_binary(Arena *a, Op op, Type t, const KExpr *x, const KExpr *y)
+{
+    if (op == OP_COMPLEX)
+        return call2(a, t == TYPE_F64 ? TYPE_C128 : TYPE_C64, "__builtin_complex", x, y);
+    if (t == TYPE_PRED)
+        return pred_binary(a, op, x, y);
+    if (type_is_int(t))
+        return int_binary(a, op, t, x, y);
+    return settle(a, op, t, float_binary(a, op, t, x, y));
+}
+
+static KOp compare_operator(Word direction)
+{
+    switch (direction) {
+    case CMP_EQ: return KOP_EQ;
+    case CMP_NE: return KOP_NE;
+    case CMP_GE: return KOP_GE;
+    case CMP_GT: return KOP_GT;
+    case CMP_LE: return KOP_LE;
+    case CMP_LT: return KOP_LT;
+    default: die("no direction of compare");
+    }
+}
+
+/* The integer whose order is the total order of floats. */
+static const KExpr *total_key(Arena *a, Type t, const KExpr *x)
+{
+    if (t == TYPE_F8E8M0FNU)
+        return scalar_encode(a, t, x);
+    Type s = type_bits(t) <= 8 ? TYPE_S8 : t == TYPE_F64 ? TYPE_S64 : TYPE_S32;
+    const KExpr *bits = type_bits(t) <= 8 ? scalar_encode(a, t, x) : scalar_bits(a, machine_type(t), x);
+    if (type_bits(t) < 8) /* the sign to the top */
+        bits = kx_cast(a, TYPE_U8, kx_binary(a, KOP_SHL, TYPE_U8, bits, kx_int(a, TYPE_U8, 8 - type_bits(t))));
+    return call1(a, s, arena_printf(a, "total_%s", type_name(s)), kx_cast(a, s, bits));
+}
+
+static const KExpr *scalar_compare(Arena *a, const Inst *i, Type t, const KExpr *x, const KExpr *y)
+{
+    if (type_is_float(t) && (compare_is_total(i) || t == TYPE_F8E8M0FNU)) {
+        x = total_key(a, t, x);
+        y = total_key(a, t, y);
+    }
+    return kx_binary(a, compare_operator(inst_word(i, ATTR_DIRECTION)), TYPE_PRED, x, y);
+}
+
+static const KExpr *clamp(Arena *a, Type t, const KExpr *lo, const KExpr *x, const KExpr *hi)
+{
+    return scalar_binary(a, OP_MINIMUM, t, scalar_binary(a, OP_MAXIMUM, t, lo, x), hi);
+}
+
+static const KExpr *reduce_precision(Arena *a, const Inst *i, Type t, const KExpr *x)
+{
+    Type m = machine_type(t);
+    return kx_call(a, m == TYPE_F32 ? "reduce_precision_f32" : "reduce_precision_f64", m, 3,
+                   (const KExpr *const[]){ x, kx_int(a, TYPE_S32, inst_int(i, ATTR_EXPONENT_BITS, 0)),
+                                           kx_int(a, TYPE_S32, inst_int(i, ATTR_MANTISSA_BITS, 0)) });
+}
+
+static const KExpr *stochastic(Arena *a, const Inst *i, Type random, const KExpr *x, const KExpr *r)
+{
+    Type to = i->shape->type;
+    return kx_cast(a, machine_type(to),
+                   kx_call(a, arena_printf(a, "stochastic_%s", type_name(to)), TYPE_S64, 3,
+                           (const KExpr *const[]){ kx_cast(a, TYPE_F64, x), kx_cast(a, TYPE_U64, r), kx_int(a, TYPE_S32, type_bits(random)) }));
+}
+
+const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *const *args)
+{
+    Arena *a = L->arena;
+    Type   t = types[0], to = x->shape->type;
+    switch (x->op) {
+    case OP_COMPARE: return scalar_compare(a, x, t, args[0], args[1]);
+    case OP_SELECT: return kx_select(a, args[0], scalar_convert(a, types[1], to, args[1]), scalar_convert(a, types[2], to, args[2]));
+    case OP_CLAMP: return clamp(a, to, scalar_convert(a, t, to, args[0]), scalar_convert(a, types[1], to, args[1]), scalar_convert(a, types[2], to, args[2]));
+    case OP_CONVERT: return scalar_convert(a, t, to, args[0]);
+    case OP_REDUCE_PRECISION: return reduce_precision(a, x, t, args[0]);
+    case OP_STOCHASTIC_CONVERT: return stochastic(a, x, types[1], args[0], args[1]);
+    case OP_BITCAST_CONVERT:
+    case OP_BITCAST: return t == to ? args[0] : scalar_from_bits(a, to, scalar_bits(a, t, args[0]));
+    default: break;
+    }
+    /* Mixed floats: in the result's type. real, imag, abs, complex and is-finite go by their operand's. */
+    bool by_operand = x->op == OP_REAL || x->op == OP_IMAG || x->op == OP_ABS || x->op == OP_COMPLEX || x->op == OP_IS_FINITE;
+    Type of = by_operand ? t : to;
+    if (x->n_operands == 1)
+        return scalar_unary(a, x->op, of, scalar_convert(a, t, of, args[0]));
+    return scalar_binary(a, x->op, of, scalar_convert(a, t, of, args[0]), scalar_convert(a, types[1], of, args[1]));
+}
+
+/* False for type combinations that have no meaning when run. */
+bool scalar_op_supported(const Inst *x)
+{
+    Type t = x->n_operands ? inst_operand(x, 0)->shape->type : TYPE_COUNT, to = x->shape->type;
+    switch (x->op) {
+    case OP_REMAINDER: case OP_MAXIMUM: case OP_MINIMUM: case OP_CLAMP: return !type_is_complex(to);
+    case OP_MULHI: return type_is_int(to) && type_bits(to) >= 8;
+    case OP_AND: case OP_OR: case OP_XOR: case OP_NOT: return type_is_int(to) || to == TYPE_PRED;
+    case OP_SHIFT_LEFT: case OP_SHIFT_RIGHT_ARITHMETIC: case OP_SHIFT_RIGHT_LOGICAL: case OP_POPCNT: case OP_COUNT_LEADING_ZEROS:
+        return type_is_int(to);
+    case OP_COMPLEX: return t == TYPE_F32 || t == TYPE_F64;
+    case OP_IS_FINITE: return type_is_float(t);
+    case OP_STOCHASTIC_CONVERT: return type_is_signed_int(to);
+    case OP_BITCAST_CONVERT: case OP_BITCAST: return t == to || (!type_is_complex(t) && !type_is_complex(to));
+    case OP_POWER: return to != TYPE_PRED;
+    default: return true;
+    }
+}

@@ -1,0 +1,511 @@
+/* Kernel IR as C. What is printed needs no include: fixed-width integers, what prelude.c puts in front, and GNU C's _Complex parts.
+ *
+ *     // %bias_tanh = f32[128,256]{1,0} fusion(%x, %bias), kind=kLoop, calls=%body
+ *     //   %b = f32[128,256]{1,0} broadcast(%p1), dimensions={1}
+ *     static __attribute__((noinline)) void bias_tanh(float *restrict t, const float *restrict p0, const float *restrict p1)
+ *
+ * noinline: every kernel is called once or from several places, and clang takes ten times as long over one giant entry function. */
+#include "emit/kernel_ir.h"
+#include "target-c/target_c.h"
+#include "target-c/text.h"
+#include "text/print.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct Printer {
+    Buf          *b;
+    const Kernel *k;
+} Printer;
+
+/* Binding strength of what an expression prints as. */
+enum { P_SELECT = 3, P_LOR, P_LAND, P_OR, P_XOR, P_AND, P_EQ, P_REL, P_SHIFT, P_ADD, P_MUL, P_UNARY, P_PRIMARY };
+
+static const char *c_type(Type t)
+{
+    switch (t) {
+    case TYPE_PRED: return "_Bool";
+    case TYPE_S8: return "int8_t";
+    case TYPE_S16: return "int16_t";
+    case TYPE_S32: return "int32_t";
+    case TYPE_S64: return "int64_t";
+    case TYPE_U8: return "uint8_t";
+    case TYPE_U16: return "uint16_t";
+    case TYPE_U32: return "uint32_t";
+    case TYPE_U64: return "uint64_t";
+    case TYPE_F32: return "float";
+    case TYPE_F64: return "double";
+    case TYPE_C64: return "float _Complex";
+    case TYPE_C128: return "double _Complex";
+    default: die("%s is no machine type", type_name(t));
+    }
+}
+
+static const char *element_type(const KArray *x)
+{
+    return c_type(storage_type(x->type));
+}
+
+static void indent(Printer *p, int depth)
+{
+    for (int i = 0; i < depth; i++)
+        buf_puts(p->b, "    ");
+}
+
+/* Shortest digits that read back to the same value. */
+static void print_float(Buf *b, Type t, double v)
+{
+    bool single = t == TYPE_F32;
+    if (isnan(v)) {
+        buf_printf(b, "%s__builtin_nan%s(\"\")", signbit(v) ? "-" : "", single ? "f" : "");
+        return;
+    }
+    if (isinf(v)) {
+        buf_printf(b, "%s__builtin_inf%s()", v < 0 ? "-" : "", single ? "f" : "");
+        return;
+    }
+    char text[40];
+    for (int digits = single ? 6 : 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (single ? strtof(text, NULL) == (float)v : strtod(text, NULL) == v)
+            break;
+    }
+    bool plain = true;
+    for (const char *s = text; *s; s++)
+        plain &= *s != '.' && *s != 'e';
+    buf_printf(b, "%s%s%s", text, plain ? ".0" : "", single ? "f" : "");
+}
+
+static void print_int(Buf *b, Type t, int64_t v)
+{
+    if (t == TYPE_U64)
+        buf_printf(b, "%lluu", (unsigned long long)v);
+    else if (t == TYPE_U32)
+        buf_printf(b, "%lluu", (unsigned long long)(uint32_t)v);
+    else if (t == TYPE_S64 && v == INT64_MIN)
+        buf_puts(b, "(-9223372036854775807 - 1)");
+    else if (t == TYPE_S32 && v == INT32_MIN)
+        buf_puts(b, "(-2147483647 - 1)");
+    else
+        buf_printf(b, "%lld", (long long)v);
+}
+
+static int print_index(Printer *p, const Ix *x);
+
+static void print_atom(Printer *p, const IxAtom *x)
+{
+    if (!x->arg) {
+        buf_puts(p->b, x->kind == IX_VALUE ? ((const KTemp *)x->owner)->name : x->name);
+        return;
+    }
+    int64_t lo, hi;
+    ix_range(x->arg, &lo, &hi);
+    if (lo < 0) { /* C's division truncates */
+        buf_puts(p->b, x->kind == IX_DIV ? "floor_div(" : "floor_mod(");
+        print_index(p, x->arg);
+        buf_printf(p->b, ", %lld)", (long long)x->by);
+        return;
+    }
+    bool one = x->arg->n == 1 && x->arg->c == 0 && x->arg->t[0].k == 1 && !x->arg->t[0].atom->arg;
+    buf_puts(p->b, one ? "" : "(");
+    print_index(p, x->arg);
+    buf_printf(p->b, "%s %c %lld", one ? "" : ")", x->kind == IX_DIV ? '/' : '%', (long long)x->by);
+}
+
+static void print_term(Printer *p, const IxTerm *t, int64_t k)
+{
+    bool mod = t->atom->arg && k != 1;
+    buf_puts(p->b, mod ? "(" : "");
+    print_atom(p, t->atom);
+    buf_puts(p->b, mod ? ")" : "");
+    if (k != 1)
+        buf_printf(p->b, " * %lld", (long long)k);
+}
+
+/* Positive terms first, so that "3 - i0" and "i0 * 4 + i1" come out as one would write them. Returns how strongly it binds. */
+static int print_index(Printer *p, const Ix *x)
+{
+    bool first = true;
+    int  terms = 0, strength = P_PRIMARY;
+    if (x->c != 0 || x->n == 0) {
+        bool positive = false;
+        for (int32_t i = 0; i < x->n; i++)
+            positive |= x->t[i].k > 0;
+        if (!positive) {
+            print_int(p->b, TYPE_S64, x->c);
+            first = false;
+            terms++;
+        }
+    }
+    bool constant_done = !first;
+    for (int sign = 1; sign >= -1; sign -= 2)
+        for (int32_t i = 0; i < x->n; i++) {
+            int64_t k = x->t[i].k;
+            if ((k > 0) != (sign > 0))
+                continue;
+            if (!first)
+                buf_puts(p->b, sign > 0 ? " + " : " - ");
+            else if (sign < 0)
+                buf_puts(p->b, "-");
+            print_term(p, &x->t[i], sign > 0 ? k : -k);
+            if (k != 1 || x->t[i].atom->arg)
+                strength = P_MUL;
+            first = false;
+            terms++;
+        }
+    if (!constant_done && x->c != 0) {
+        buf_printf(p->b, " %c %lld", x->c < 0 ? '-' : '+', (long long)(x->c < 0 ? -x->c : x->c));
+        terms++;
+    }
+    return terms > 1 ? P_ADD : strength;
+}
+
+static const struct { const char *text; int strength; } operators[] = {
+    [KOP_MUL] = { "*", P_MUL }, [KOP_DIV] = { "/", P_MUL }, [KOP_REM] = { "%", P_MUL }, [KOP_ADD] = { "+", P_ADD }, [KOP_SUB] = { "-", P_ADD },
+    [KOP_SHL] = { "<<", P_SHIFT }, [KOP_SHR] = { ">>", P_SHIFT }, [KOP_LT] = { "<", P_REL }, [KOP_LE] = { "<=", P_REL },
+    [KOP_GT] = { ">", P_REL }, [KOP_GE] = { ">=", P_REL }, [KOP_EQ] = { "==", P_EQ }, [KOP_NE] = { "!=", P_EQ }, [KOP_AND] = { "&", P_AND },
+    [KOP_XOR] = { "^", P_XOR }, [KOP_OR] = { "|", P_OR }, [KOP_LAND] = { "&&", P_LAND }, [KOP_LOR] = { "||", P_LOR },
+};
+
+static void print_expr(Printer *p, const KExpr *x, int least);
+
+static void print_load(Printer *p, const KExpr *x)
+{
+    buf_printf(p->b, "%s[", x->array->name);
+    print_index(p, x->index);
+    buf_putc(p->b, ']');
+}
+
+/* Where gcc and readers want parentheses although C does not: bits, shifts and comparisons beside other operators. */
+static int operand_strength(KOp op, bool right)
+{
+    switch (op) {
+    case KOP_MUL: return right ? P_UNARY : P_MUL;
+    case KOP_DIV: case KOP_REM: return right ? P_UNARY : P_MUL;
+    case KOP_ADD: return right ? P_MUL : P_ADD;
+    case KOP_SUB: return right ? P_MUL : P_ADD;
+    case KOP_LT: case KOP_LE: case KOP_GT: case KOP_GE: case KOP_EQ: case KOP_NE: return P_ADD;
+    case KOP_LAND: return right ? P_EQ : P_LAND;
+    case KOP_LOR: return P_EQ;
+    default: return P_UNARY;
+    }
+}
+
+static bool is_narrow(Type t) { return t == TYPE_S8 || t == TYPE_S16 || t == TYPE_U8 || t == TYPE_U16; }
+
+static int strength_of(const KExpr *x)
+{
+    switch (x->kind) {
+    case KX_INT: return x->i < 0 && x->type != TYPE_U64 && x->type != TYPE_U32 ? P_UNARY : P_PRIMARY;
+    case KX_FLOAT: return signbit(x->f) ? P_UNARY : P_PRIMARY;
+    case KX_TEMP: case KX_LOAD: case KX_CALL: return P_PRIMARY;
+    case KX_INDEX: return x->index->n == 1 && x->index->c == 0 && x->index->t[0].k == 1 && !x->index->t[0].atom->arg ? P_PRIMARY : P_ADD;
+    case KX_UNARY: return P_UNARY;
+    case KX_CAST: return x->type == TYPE_PRED ? P_EQ : P_UNARY;
+    case KX_BINARY: return is_narrow(x->type) && x->op == KOP_SHL ? P_UNARY : operators[x->op].strength;
+    case KX_SELECT: return P_SELECT;
+    }
+    die("an unknown expression");
+}
+
+static void print_unary(Printer *p, const KExpr *x)
+{
+    if (x->op == KOP_NOT && is_narrow(x->type))
+        buf_printf(p->b, "(%s)", c_type(x->type));
+    switch (x->op) {
+    case KOP_NEG: buf_putc(p->b, '-'); break;
+    case KOP_NOT: buf_putc(p->b, x->type == TYPE_PRED ? '!' : '~'); break;
+    case KOP_REAL: buf_puts(p->b, "__real__ "); break;
+    case KOP_IMAG: buf_puts(p->b, "__imag__ "); break;
+    default: die("no unary operator");
+    }
+    bool twice = x->op == KOP_NEG && strength_of(x->arg[0]) == P_UNARY; /* not "--x" */
+    print_expr(p, x->arg[0], twice ? P_PRIMARY : P_UNARY);
+}
+
+static void print_binary(Printer *p, const KExpr *x)
+{
+    bool cast = is_narrow(x->type) && x->op == KOP_SHL;
+    if (cast)
+        buf_printf(p->b, "(%s)(", c_type(x->type));
+    print_expr(p, x->arg[0], operand_strength(x->op, false));
+    buf_printf(p->b, " %s ", operators[x->op].text);
+    print_expr(p, x->arg[1], operand_strength(x->op, true));
+    if (cast)
+        buf_putc(p->b, ')');
+}
+
+static void print_call(Printer *p, const KExpr *x)
+{
+    buf_printf(p->b, "%s(", x->fn);
+    for (int32_t i = 0; i < x->n; i++) {
+        if (i)
+            buf_puts(p->b, ", ");
+        print_expr(p, x->arg[i], P_SELECT);
+    }
+    buf_putc(p->b, ')');
+}
+
+static void print_bare(Printer *p, const KExpr *x)
+{
+    switch (x->kind) {
+    case KX_INT: print_int(p->b, x->type, x->i); break;
+    case KX_FLOAT: print_float(p->b, x->type, x->f); break;
+    case KX_TEMP: buf_puts(p->b, x->temp->name); break;
+    case KX_INDEX: print_index(p, x->index); break;
+    case KX_LOAD: print_load(p, x); break;
+    case KX_UNARY: print_unary(p, x); break;
+    case KX_BINARY: print_binary(p, x); break;
+    case KX_CALL: print_call(p, x); break;
+    case KX_SELECT:
+        print_expr(p, x->arg[0], P_LOR);
+        buf_puts(p->b, " ? ");
+        print_expr(p, x->arg[1], P_LOR);
+        buf_puts(p->b, " : ");
+        print_expr(p, x->arg[2], P_SELECT);
+        break;
+    case KX_CAST:
+        if (x->type == TYPE_PRED) {
+            print_expr(p, x->arg[0], P_REL);
+            buf_puts(p->b, " != 0");
+        } else {
+            buf_printf(p->b, "(%s)", c_type(x->type));
+            print_expr(p, x->arg[0], P_UNARY);
+        }
+        break;
+    }
+}
+
+static void print_expr(Printer *p, const KExpr *x, int least)
+{
+    bool parens = strength_of(x) < least;
+    if (parens)
+        buf_putc(p->b, '(');
+    print_bare(p, x);
+    if (parens)
+        buf_putc(p->b, ')');
+}
+
+/* One statement without braces needed around it? */
+static bool is_single(const KBlock *b)
+{
+    return b->first && !b->first->next && b->first->kind != KS_DECLARE && b->first->kind != KS_ARRAY;
+}
+
+/* A body that is one `if` with an else behind it, or ends in one, is braced: no dangling else. */
+static bool wants_braces(const KBlock *b)
+{
+    return !is_single(b) || b->first->kind == KS_IF;
+}
+
+static void print_block(Printer *p, const KBlock *b, int depth);
+
+static void print_for(Printer *p, const KStmt *s, int depth)
+{
+    if (kernel_loop_is_independent(s)) {
+        indent(p, depth);
+        buf_puts(p->b, "HLO_INDEPENDENT\n");
+    }
+    indent(p, depth);
+    const char *i = s->loop->name;
+    buf_printf(p->b, "for (int64_t %s = %lld; %s < %lld; %s++)", i, (long long)s->loop->lo, i, (long long)s->loop->hi + 1, i);
+    bool braces = wants_braces(s->body);
+    buf_puts(p->b, braces ? " {\n" : "\n");
+    print_block(p, s->body, depth + 1);
+    if (braces) {
+        indent(p, depth);
+        buf_puts(p->b, "}\n");
+    }
+}
+
+static void print_if(Printer *p, const KStmt *s, int depth)
+{
+    bool braces = wants_braces(s->body) || (s->other && wants_braces(s->other));
+    buf_puts(p->b, "if (");
+    print_expr(p, s->value, P_SELECT);
+    buf_puts(p->b, braces ? ") {\n" : ")\n");
+    print_block(p, s->body, depth + 1);
+    if (s->other) {
+        indent(p, depth);
+        bool chain = is_single(s->other) && s->other->first->kind == KS_IF;
+        buf_puts(p->b, braces ? "} else" : "else");
+        if (chain) {
+            buf_putc(p->b, ' ');
+            print_if(p, s->other->first, depth);
+            return;
+        }
+        buf_puts(p->b, braces ? " {\n" : "\n");
+        print_block(p, s->other, depth + 1);
+    }
+    if (braces) {
+        indent(p, depth);
+        buf_puts(p->b, "}\n");
+    }
+}
+
+static void print_stmt(Printer *p, const KStmt *s, int depth)
+{
+    if (s->kind == KS_FOR) {
+        print_for(p, s, depth);
+        return;
+    }
+    indent(p, depth);
+    switch (s->kind) {
+    case KS_DECLARE:
+        buf_printf(p->b, "%s %s", c_type(s->temp->type), s->temp->name);
+        if (s->value) {
+            buf_puts(p->b, " = ");
+            print_expr(p, s->value, P_SELECT);
+        }
+        break;
+    case KS_ASSIGN:
+        buf_printf(p->b, "%s = ", s->temp->name);
+        print_expr(p, s->value, P_SELECT);
+        break;
+    case KS_STORE:
+        buf_printf(p->b, "%s[", s->array->name);
+        print_index(p, s->index);
+        buf_puts(p->b, "] = ");
+        print_expr(p, s->value, P_SELECT);
+        break;
+    case KS_ARRAY: buf_printf(p->b, "%s %s[%lld]", element_type(s->array), s->array->name, (long long)s->array->count); break;
+    case KS_IF: print_if(p, s, depth); return;
+    case KS_FOR: break;
+    }
+    buf_puts(p->b, ";\n");
+}
+
+static void print_block(Printer *p, const KBlock *b, int depth)
+{
+    for (const KStmt *s = b->first; s; s = s->next)
+        if (s->kind != KS_ARRAY || s->array->read || s->array->written)
+            print_stmt(p, s, depth);
+}
+
+static void print_table(Printer *p, const KArray *x)
+{
+    const Literal *l = x->literal;
+    Type           t = storage_type(x->type), m = machine_type(x->type);
+    buf_printf(p->b, "    static const %s %s[%lld] = {", element_type(x), x->name, (long long)x->count);
+    for (int64_t i = 0; i < x->count; i++) {
+        buf_puts(p->b, i % 8 == 0 ? "\n        " : " ");
+        if (type_is_complex(m)) {
+            buf_puts(p->b, "__builtin_complex(");
+            print_float(p->b, type_component(m), literal_get_f64(l, i));
+            buf_puts(p->b, ", ");
+            print_float(p->b, type_component(m), literal_get_imag(l, i));
+            buf_putc(p->b, ')');
+        } else if (type_is_float(t))
+            print_float(p->b, t, literal_get_f64(l, i));
+        else if (type_is_float(x->type)) /* a pattern */
+            buf_printf(p->b, "0x%x", type_bytes(x->type) == 2 ? ((const uint16_t *)l->data)[i] : ((const uint8_t *)l->data)[i]);
+        else
+            print_int(p->b, t, literal_get_s64(l, i));
+        buf_puts(p->b, i + 1 < x->count ? "," : "");
+    }
+    buf_puts(p->b, "\n    };\n");
+}
+
+static void print_inst_comment(Buf *b, const Inst *i, const char *prefix)
+{
+    PrintOptions o = print_options_short();
+    Buf          text = { 0 };
+    o.percent = true;
+    o.large_constants = false;
+    print_inst(&text, i, &o);
+    buf_puts(b, prefix);
+    if (text.n > 400) { /* long operand lists say little */
+        text.p[400] = '\0';
+        c_comment_text(b, text.p);
+        buf_puts(b, "...");
+    } else
+        c_comment_text(b, text.p ? text.p : "");
+    buf_free(&text);
+}
+
+static void print_origin(Buf *b, const Inst *i)
+{
+    Arena      *a = arena_new();
+    const char *line = inst_source_line(a, i);
+    if (i->meta && i->meta->op_name) {
+        buf_puts(b, "  op_name=\"");
+        c_comment_text(b, i->meta->op_name);
+        buf_putc(b, '"');
+    }
+    if (line) {
+        buf_putc(b, ' ');
+        c_comment_text(b, line);
+    }
+    buf_putc(b, '\n');
+    arena_free(a);
+}
+
+static void print_header(Buf *b, const Inst *i)
+{
+    print_inst_comment(b, i, "// ");
+    print_origin(b, i);
+    if (i->op != OP_FUSION)
+        return;
+    const Comp *c = inst_callee(i, 0);
+    for (const Inst *x = c->first; x; x = x->next) {
+        if (x->op == OP_PARAMETER)
+            continue;
+        print_inst_comment(b, x, x == c->root ? "//   ROOT " : "//   ");
+        buf_putc(b, '\n');
+    }
+}
+
+static void print_param(Buf *b, const KArray *x, bool result, bool *first)
+{
+    if (!x->read && !x->written)
+        return;
+    buf_printf(b, "%s%s%s *%s%s", *first ? "" : ", ", result || x->written ? "" : "const ", element_type(x), x->restricted ? "restrict " : "", x->name);
+    *first = false;
+}
+
+static void print_signature(Buf *b, const Kernel *k, const char *name)
+{
+    bool first = true;
+    buf_printf(b, "static __attribute__((noinline)) void %s(", name);
+    for (int32_t r = 0; r < k->n_results; r++)
+        print_param(b, k->params[k->n_operands + r], true, &first);
+    for (int32_t o = 0; o < k->n_operands; o++)
+        print_param(b, k->params[o], false, &first);
+    if (k->temp_bytes > 0) {
+        buf_printf(b, "%schar *restrict memory", first ? "" : ", ");
+        first = false;
+    }
+    buf_puts(b, first ? "void)\n{\n" : ")\n{\n");
+}
+
+void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i)
+{
+    Printer p = { b, k };
+    print_header(b, i);
+    print_signature(b, k, name);
+    for (int32_t j = 0; j < k->n_arrays; j++) {
+        const KArray *x = k->arrays[j];
+        if (x->kind == KARRAY_CONST)
+            print_table(&p, x);
+        else if (x->kind == KARRAY_TEMP)
+            buf_printf(b, "    %s *restrict %s = (%s *)(memory + %lld);\n", element_type(x), x->name, element_type(x), (long long)x->offset);
+    }
+    print_block(&p, k->body, 1);
+    buf_puts(b, "}\n");
+}
+
+void target_c_kernel_call(Buf *b, const Kernel *k, const char *name, const char *const *args)
+{
+    bool first = true;
+    buf_printf(b, "%s(", name);
+    for (int32_t r = 0; r < k->n_results + k->n_operands + 1; r++) {
+        int32_t n = k->n_operands + k->n_results;
+        int32_t param = r < k->n_results ? k->n_operands + r : r < n ? r - k->n_results : n;
+        if (!kernel_uses_param(k, param))
+            continue;
+        buf_printf(b, "%s%s", first ? "" : ", ", args[param]);
+        first = false;
+    }
+    buf_puts(b, ");");
+}

@@ -1,0 +1,420 @@
+/* What kernels call, put in front of them: only what is used, each thing once, what a helper itself calls before it.
+ *
+ * A helper is a row: its name (or a family, for add_s32 and its like) and its text, in which $T, $U, $M, $N, ... stand for the type
+ * that the name ends in. What is no helper is a function of libm and gets its prototype. */
+#include "target-c/target_c.h"
+
+#include "emit/kernel_ir.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum HelperClass { H_EXACT, H_SIGNED, H_UNSIGNED, H_INT, H_FLOAT, H_SMALL /* f8, f6, f4 */, H_COMPLEX, H_TO_INT } HelperClass;
+
+typedef struct Helper {
+    HelperClass cls;
+    const char *name;  /* EXACT: all of it; TO_INT: what stands before the type (f32_to_); SMALL: with $ for the type; else what stands before "_s32" */
+    const char *needs; /* names, separated by blanks, $ for the type */
+    const char *text;
+} Helper;
+
+/* $T the type, $U the unsigned type of its width, $M one that arithmetic wraps in, $W one of twice the width, $N bits, $X the name's type,
+ * $LO and $HI the bounds, $END the first value above, $f the suffix of libm, $R the real type, $E $B $K exponent and mantissa bits, bias, kind. */
+static const Helper helpers[] = {
+    { H_EXACT, "clamp_index", "", "static inline int64_t clamp_index(int64_t i, int64_t hi)\n{\n    return i < 0 ? 0 : i > hi ? hi : i;\n}\n" },
+    { H_EXACT, "floor_div", "", "static inline int64_t floor_div(int64_t a, int64_t b)\n{\n    return a / b - (a % b < 0);\n}\n" },
+    { H_EXACT, "floor_mod", "", "static inline int64_t floor_mod(int64_t a, int64_t b)\n{\n    int64_t r = a % b;\n    return r < 0 ? r + b : r;\n}\n" },
+    { H_EXACT, "f32_as_u32", "", "static inline uint32_t f32_as_u32(float x)\n{\n    union { float f; uint32_t u; } v = { x };\n    return v.u;\n}\n" },
+    { H_EXACT, "u32_as_f32", "", "static inline float u32_as_f32(uint32_t x)\n{\n    union { uint32_t u; float f; } v = { x };\n    return v.f;\n}\n" },
+    { H_EXACT, "f64_as_u64", "", "static inline uint64_t f64_as_u64(double x)\n{\n    union { double f; uint64_t u; } v = { x };\n    return v.u;\n}\n" },
+    { H_EXACT, "u64_as_f64", "", "static inline double u64_as_f64(uint64_t x)\n{\n    union { uint64_t u; double f; } v = { x };\n    return v.f;\n}\n" },
+
+    /* Integers: two's complement that wraps; x / 0 is all ones, x % 0 is x. */
+    { H_INT, "add", "", "static inline $T add_$X($T a, $T b)\n{\n    return ($T)(($M)a + ($M)b);\n}\n" },
+    { H_INT, "sub", "", "static inline $T sub_$X($T a, $T b)\n{\n    return ($T)(($M)a - ($M)b);\n}\n" },
+    { H_INT, "mul", "", "static inline $T mul_$X($T a, $T b)\n{\n    return ($T)(($M)a * ($M)b);\n}\n" },
+    { H_INT, "neg", "", "static inline $T neg_$X($T a)\n{\n    return ($T)(0 - ($M)a);\n}\n" },
+    { H_INT, "abs", "", "static inline $T abs_$X($T a)\n{\n    return a < 0 ? ($T)(0 - ($M)a) : a;\n}\n" },
+    { H_INT, "sign", "", "static inline $T sign_$X($T a)\n{\n    return ($T)((a > 0) - (a < 0));\n}\n" },
+    { H_INT, "max", "", "static inline $T max_$X($T a, $T b)\n{\n    return a > b ? a : b;\n}\n" },
+    { H_INT, "min", "", "static inline $T min_$X($T a, $T b)\n{\n    return a < b ? a : b;\n}\n" },
+    { H_SIGNED, "div", "",
+      "static inline $T div_$X($T a, $T b)\n{\n    return b == 0 ? -1 : b == -1 ? ($T)(0 - ($M)a) : ($T)(a / b);\n}\n" },
+    { H_UNSIGNED, "div", "", "static inline $T div_$X($T a, $T b)\n{\n    return b == 0 ? ($T)-1 : ($T)(a / b);\n}\n" },
+    { H_SIGNED, "rem", "", "static inline $T rem_$X($T a, $T b)\n{\n    return b == 0 ? a : b == -1 ? 0 : ($T)(a % b);\n}\n" },
+    { H_UNSIGNED, "rem", "", "static inline $T rem_$X($T a, $T b)\n{\n    return b == 0 ? a : ($T)(a % b);\n}\n" },
+    { H_SIGNED, "pow", "",
+      "static inline $T pow_$X($T a, $T b)\n{\n    if (b < 0)\n        return a == 1;\n    $M r = 1, x = ($M)a;\n"
+      "    for ($U n = ($U)b; n; n >>= 1, x *= x)\n        if (n & 1)\n            r *= x;\n    return ($T)r;\n}\n" },
+    { H_UNSIGNED, "pow", "",
+      "static inline $T pow_$X($T a, $T b)\n{\n    $M r = 1, x = a;\n    for (; b; b >>= 1, x *= x)\n        if (b & 1)\n            r *= x;\n"
+      "    return ($T)r;\n}\n" },
+    { H_INT, "mulhi", "", "static inline $T mulhi_$X($T a, $T b)\n{\n    return ($T)((($W)a * ($W)b) >> $N);\n}\n" },
+    { H_INT, "shl", "", "static inline $T shl_$X($T a, $T n)\n{\n    return ($U)n < $N ? ($T)(($M)a << ($U)n) : 0;\n}\n" },
+    { H_UNSIGNED, "shr", "", "static inline $T shr_$X($T a, $T n)\n{\n    return n < $N ? ($T)(a >> n) : 0;\n}\n" },
+    { H_SIGNED, "shr", "", "static inline $T shr_$X($T a, $U n)\n{\n    return ($T)(a >> (n < $N ? n : $N - 1));\n}\n" },
+    { H_UNSIGNED, "popcnt", "", "static inline $T popcnt_$X($T a)\n{\n    return ($T)__builtin_popcountll(a);\n}\n" },
+    { H_UNSIGNED, "clz", "", "static inline $T clz_$X($T a)\n{\n    return ($T)(a ? __builtin_clzll(a) - (64 - $N) : $N);\n}\n" },
+    { H_SIGNED, "wrap", "", "static inline int8_t wrap_$X(int8_t a)\n{\n    return (int8_t)((int8_t)((uint8_t)a << (8 - $N)) >> (8 - $N));\n}\n" },
+    { H_UNSIGNED, "wrap", "", "static inline uint8_t wrap_$X(uint8_t a)\n{\n    return a & ((1 << $N) - 1);\n}\n" },
+    { H_SIGNED, "total", "", "static inline $T total_$X($T a)\n{\n    return a < 0 ? ($T)(a ^ $HI) : a;\n}\n" },
+    { H_SIGNED, "stochastic", "",
+      "static inline int64_t stochastic_$X(double x, uint64_t r, int bits)\n{\n    if (x != x)\n        return 0;\n"
+      "    if (x <= (double)$LO)\n        return $LO;\n    if (x >= (double)$HI)\n        return $HI;\n"
+      "    double a = x < 0 ? -x : x;\n    int64_t t = (int64_t)a;\n"
+      "    uint64_t q = (uint64_t)((a - (double)t) * (bits == 64 ? 18446744073709551616.0 : (double)(1ull << (bits & 63))));\n"
+      "    t += r < q;\n    return x < 0 ? -t : t;\n}\n" },
+
+    /* Float to integer: NaN is 0, what is out of range the nearest bound. */
+    { H_TO_INT, "f32_to_", "", "static inline $T f32_to_$X(float x)\n{\n    return x != x ? 0 : x < (float)$LO ? $LO : x >= $ENDf ? $HI : ($T)x;\n}\n" },
+    { H_TO_INT, "f64_to_", "", "static inline $T f64_to_$X(double x)\n{\n    return x != x ? 0 : x < (double)$LO ? $LO : x >= $END ? $HI : ($T)x;\n}\n" },
+
+    /* Floats. Extremes give NaN when either operand is. */
+    { H_FLOAT, "max", "", "static inline $T max_$X($T a, $T b)\n{\n    $T r = a >= b ? a : b;\n    return a != a ? a : r;\n}\n" },
+    { H_FLOAT, "min", "", "static inline $T min_$X($T a, $T b)\n{\n    $T r = a <= b ? a : b;\n    return a != a ? a : r;\n}\n" },
+    { H_FLOAT, "sign", "", "static inline $T sign_$X($T a)\n{\n    return a > 0 ? 1 : a < 0 ? -1 : a;\n}\n" },
+    { H_FLOAT, "is_finite", "", "static inline _Bool is_finite_$X($T a)\n{\n    return a - a == 0;\n}\n" },
+    { H_EXACT, "reduce_precision_f32", "f32_as_u32 u32_as_f32",
+      "static inline float reduce_precision_f32(float x, int exponent, int mantissa)\n{\n    uint32_t u = f32_as_u32(x), sign = u & 0x80000000u;\n"
+      "    if (x != x)\n        return mantissa > 0 ? x : __builtin_inff();\n    if (mantissa < 23) {\n        int drop = 23 - mantissa;\n"
+      "        u += ((1u << (drop - 1)) - 1) + (u >> drop & 1);\n        u &= ~((1u << drop) - 1);\n    }\n    if (exponent < 8) {\n"
+      "        int half = (1 << (exponent - 1)) - 1, e = (int)(u >> 23 & 255);\n        if (e > 127 + half)\n            u = sign | 0x7f800000u;\n"
+      "        else if (e <= 127 - half)\n            u = sign;\n    }\n    return u32_as_f32(u);\n}\n" },
+    { H_EXACT, "reduce_precision_f64", "f64_as_u64 u64_as_f64",
+      "static inline double reduce_precision_f64(double x, int exponent, int mantissa)\n{\n    uint64_t u = f64_as_u64(x), sign = u & 1ull << 63;\n"
+      "    if (x != x)\n        return mantissa > 0 ? x : __builtin_inf();\n    if (mantissa < 52) {\n        int drop = 52 - mantissa;\n"
+      "        u += ((1ull << (drop - 1)) - 1) + (u >> drop & 1);\n        u &= ~((1ull << drop) - 1);\n    }\n    if (exponent < 11) {\n"
+      "        int half = (1 << (exponent - 1)) - 1, e = (int)(u >> 52 & 2047);\n        if (e > 1023 + half)\n            u = sign | 2047ull << 52;\n"
+      "        else if (e <= 1023 - half)\n            u = sign;\n    }\n    return u64_as_f64(u);\n}\n" },
+
+    { H_EXACT, "bf16_to_f32", "u32_as_f32", "static inline float bf16_to_f32(uint16_t x)\n{\n    return u32_as_f32((uint32_t)x << 16);\n}\n" },
+    { H_EXACT, "f32_to_bf16", "f32_as_u32",
+      "static inline uint16_t f32_to_bf16(float x)\n{\n    uint32_t u = f32_as_u32(x), even = u + 0x7fff + (u >> 16 & 1);\n"
+      "    return (uint16_t)(x != x ? (u >> 16 & 0x8000) | 0x7fc0 : even >> 16);\n}\n" },
+    { H_EXACT, "bf16_round", "bf16_to_f32 f32_to_bf16", "static inline float bf16_round(float x)\n{\n    return bf16_to_f32(f32_to_bf16(x));\n}\n" },
+    { H_EXACT, "f16_to_f32", "f32_as_u32 u32_as_f32",
+      "static inline float f16_to_f32(uint16_t x)\n{\n    float    v = u32_as_f32((uint32_t)(x & 0x7fff) << 13) * 5192296858534827628530496329220096.0f;\n"
+      "    uint32_t u = f32_as_u32(v), special = v >= 65536.0f ? 0x7f800000u : 0;\n    return u32_as_f32(u | special | (uint32_t)(x & 0x8000) << 16);\n}\n" },
+    { H_EXACT, "f32_to_f16", "f32_as_u32 u32_as_f32",
+      "static inline uint16_t f32_to_f16(float x)\n{\n    uint32_t u = f32_as_u32(x) & 0x7fffffff, sign = f32_as_u32(x) >> 16 & 0x8000;\n"
+      "    uint32_t normal = (u + 0xc8000fffu + (u >> 13 & 1)) >> 13, tiny = f32_as_u32(u32_as_f32(u) + 0.5f) - 0x3f000000u;\n"
+      "    uint32_t h = u > 0x7f800000u ? 0x7e00 : u >= 0x47800000u ? 0x7c00 : u < 0x38800000u ? tiny : normal;\n    return (uint16_t)(sign | h);\n}\n" },
+    { H_EXACT, "f16_round", "f16_to_f32 f32_to_f16", "static inline float f16_round(float x)\n{\n    return f16_to_f32(f32_to_f16(x));\n}\n" },
+
+    /* Floats of 8 bits and fewer. Kinds: 0 has infinities, 1 one NaN and no infinity, 2 neither infinity nor -0, 3 no NaN either. */
+    { H_EXACT, "small_decode", "u32_as_f32",
+      "static inline float small_decode(uint32_t x, int e, int m, int bias, int kind)\n{\n"
+      "    uint32_t ones = (1u << e) - 1, sign = x >> (e + m) & 1, exponent = x >> m & ones, mantissa = x & ((1u << m) - 1);\n"
+      "    uint32_t top = exponent ? exponent : 1, whole = exponent ? mantissa + (1u << m) : mantissa;\n"
+      "    float v = (float)whole * u32_as_f32((top + 127 - (uint32_t)(bias + m)) << 23);\n"
+      "    if (kind == 0 && exponent == ones)\n        v = mantissa ? __builtin_nanf(\"\") : __builtin_inff();\n"
+      "    if ((kind == 1 && exponent == ones && mantissa == (1u << m) - 1) || (kind == 2 && x == 1u << (e + m)))\n        v = __builtin_nanf(\"\");\n"
+      "    return sign ? -v : v;\n}\n" },
+    { H_EXACT, "small_encode", "f64_as_u64 u64_as_f64",
+      "static inline uint8_t small_encode(double x, int e, int m, int bias, int kind)\n{\n"
+      "    uint64_t u = f64_as_u64(x);\n    uint32_t minus = 1u << (e + m), sign = u >> 63 ? minus : 0, ones = minus - 1, top = ones >> m << m;\n"
+      "    if (x != x)\n        return (uint8_t)(kind == 0 ? sign | top | 1u << (m - 1) : kind == 1 ? sign | ones : minus);\n"
+      "    double a = x < 0 ? -x : x;\n    a = a > 1e30 ? 1e30 : a;\n"
+      "    int exponent = (int)(f64_as_u64(a) >> 52) - 1023, least = 1 - bias, at = exponent < least ? least : exponent;\n"
+      "    double steps = a * u64_as_f64((uint64_t)(1023 - at + m) << 52);\n"
+      "    uint32_t n = (uint32_t)((steps + 4503599627370496.0) - 4503599627370496.0);\n"
+      "    uint32_t code = exponent < least ? n : ((uint32_t)(at + bias - 1) << m) + n;\n"
+      "    if (kind == 0 && code > top)\n        code = top;\n    if (kind == 1 && code > ones)\n        code = ones;\n"
+      "    if (kind == 2 && code > ones)\n        return (uint8_t)minus;\n    if (kind == 3 && code > ones)\n        code = ones;\n"
+      "    return (uint8_t)(kind == 2 && code == 0 ? 0 : sign | code);\n}\n" },
+    { H_EXACT, "f8e8m0fnu_to_f32", "u32_as_f32",
+      "static inline float f8e8m0fnu_to_f32(uint8_t x)\n{\n    return x == 255 ? __builtin_nanf(\"\") : u32_as_f32(x ? (uint32_t)x << 23 : 0x400000u);\n}\n" },
+    { H_EXACT, "f64_to_f8e8m0fnu", "f64_as_u64",
+      "static inline uint8_t f64_to_f8e8m0fnu(double x)\n{\n    uint64_t u = f64_as_u64(x);\n    int e = (int)(u >> 52) - 1023 + (int)(u >> 51 & 1);\n"
+      "    return (uint8_t)(!(x > 0) || e > 127 ? 255 : e < -127 ? 0 : e + 127);\n}\n" },
+    { H_EXACT, "f32_to_f8e8m0fnu", "f64_to_f8e8m0fnu", "static inline uint8_t f32_to_f8e8m0fnu(float x)\n{\n    return f64_to_f8e8m0fnu(x);\n}\n" },
+    { H_SMALL, "$_to_f32", "small_decode", "static inline float $X_to_f32(uint8_t x)\n{\n    return small_decode(x, $E, $B, $K);\n}\n" },
+    { H_SMALL, "f64_to_$", "small_encode", "static inline uint8_t f64_to_$X(double x)\n{\n    return small_encode(x, $E, $B, $K);\n}\n" },
+    { H_SMALL, "f32_to_$", "f64_to_$", "static inline uint8_t f32_to_$X(float x)\n{\n    return f64_to_$X(x);\n}\n" },
+    { H_SMALL, "$_round", "$_to_f32 f32_to_$", "static inline float $X_round(float x)\n{\n    return $X_to_f32(f32_to_$X(x));\n}\n" },
+
+    /* Complex functions that C does not have. */
+    { H_COMPLEX, "sign", "cabs#", "static inline $T sign_$X($T z)\n{\n    $R a = cabs$f(z);\n    return a == 0 ? z : z / a;\n}\n" },
+    { H_COMPLEX, "exp2", "cexp#", "static inline $T exp2_$X($T z)\n{\n    return cexp$f(z * ($R)0.6931471805599453094);\n}\n" },
+    { H_COMPLEX, "log2", "clog#", "static inline $T log2_$X($T z)\n{\n    return clog$f(z) * ($R)1.4426950408889634074;\n}\n" },
+    { H_COMPLEX, "expm1", "expm1# exp# cos# sin#",
+      "static inline $T expm1_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, s = sin$f(b / 2);\n"
+      "    return __builtin_complex(expm1$f(a) * cos$f(b) - 2 * s * s, exp$f(a) * sin$f(b));\n}\n" },
+    { H_COMPLEX, "log1p", "log1p# atan2#",
+      "static inline $T log1p_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, x = a + 1 < 0 ? -(a + 1) : a + 1, y = b < 0 ? -b : b;\n"
+      "    $R m = x >= y ? x : y, n = x >= y ? y : x, t = x >= y && a + 1 > 0 ? a : m - 1, q = m == 0 ? 0 : n / m;\n"
+      "    return __builtin_complex(log1p$f(t) + log1p$f(q * q) / 2, atan2$f(b, a + 1));\n}\n" },
+    { H_COMPLEX, "pow", "cpow#",
+      "static inline $T pow_$X($T a, $T b)\n{\n    $R inf = (a == a) ? __builtin_inf() : 0;\n"
+      "    if (a == 1 || b == 0)\n        return 1;\n"
+      "    if (__imag__ b == 0 && inf > 0 && (__real__ a == inf || __real__ a == -inf || __imag__ a == inf || __imag__ a == -inf))\n"
+      "        return __real__ b > 0 ? inf : 0;\n    return cpow$f(a, b);\n}\n" },
+    { H_COMPLEX, "atan2", "clog# csqrt#",
+      "static inline $T atan2_$X($T y, $T x)\n{\n    $T i = __builtin_complex(($R)0, ($R)1), w = clog$f((x + i * y) / csqrt$f(x * x + y * y));\n"
+      "    return __builtin_complex(__imag__ w, -__real__ w);\n}\n" },
+};
+
+/* Functions of libm with their arity, and whether libmvec has them for vectors. */
+static const struct { const char *name; int arity; bool vector; } libm[] = {
+    { "acos", 1, true }, { "acosh", 1, true }, { "asin", 1, true }, { "asinh", 1, true }, { "atanh", 1, true }, { "cbrt", 1, true },
+    { "cos", 1, true }, { "cosh", 1, true }, { "erf", 1, true }, { "exp", 1, true }, { "exp2", 1, true }, { "expm1", 1, true },
+    { "log", 1, true }, { "log2", 1, true }, { "log1p", 1, true }, { "sin", 1, true }, { "sinh", 1, true }, { "tan", 1, true },
+    { "tanh", 1, true }, { "atan2", 2, true }, { "pow", 2, true }, { "fabs", 1, false }, { "sqrt", 1, false }, { "floor", 1, false },
+    { "ceil", 1, false }, { "round", 1, false }, { "rint", 1, false }, { "fmod", 2, false },
+};
+
+typedef struct Prelude {
+    Arena    *arena;
+    Interner *strings;
+    Map       done;
+    Buf       prototypes, text; /* of libm; helpers */
+    bool      vectors;     /* some prototype says HLO_VECTOR */
+    bool      independent; /* some loop wants HLO_INDEPENDENT */
+} Prelude;
+
+static void need(Prelude *p, const char *name);
+
+static const char *int_name(bool is_signed, int bits)
+{
+    static const char *const names[2][4] = { { "uint8_t", "uint16_t", "uint32_t", "uint64_t" }, { "int8_t", "int16_t", "int32_t", "int64_t" } };
+    return names[is_signed][bits <= 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3];
+}
+
+static const char *wide_name(bool is_signed, int bits)
+{
+    return bits == 64 ? (is_signed ? "__int128" : "unsigned __int128") : int_name(is_signed, bits * 2 < 16 ? 16 : bits * 2);
+}
+
+static void put_bound(Buf *b, Type t, bool high)
+{
+    int  bits = type_bits(t);
+    bool is_signed = type_is_signed_int(t);
+    if (!high && !is_signed)
+        buf_putc(b, '0');
+    else if (bits == 64)
+        buf_puts(b, !high ? "(-9223372036854775807 - 1)" : is_signed ? "9223372036854775807" : "18446744073709551615u");
+    else {
+        int64_t end = (int64_t)1 << (is_signed ? bits - 1 : bits);
+        if (!high && bits == 32)
+            buf_puts(b, "(-2147483647 - 1)");
+        else
+            buf_printf(b, "%lld%s", (long long)(high ? end - 1 : -end), bits == 32 && !is_signed ? "u" : "");
+    }
+}
+
+static int float_kind(Type t)
+{
+    switch (type_info[t].specials) {
+    case SPECIALS_FN: return 1;
+    case SPECIALS_FNUZ: return 2;
+    case SPECIALS_FINITE: return 3;
+    default: return 0;
+    }
+}
+
+/* The text of a row for type t. */
+static void put_text(Buf *b, const char *s, Type t)
+{
+    static const char *const words[] = { "LO", "HI", "END", "T", "U", "M", "W", "N", "X", "R", "E", "B", "K", "f" };
+    bool is_signed = type_is_signed_int(t), single = type_component(t) == TYPE_F32;
+    int  bits = type_bits(t);
+    for (; *s; s++) {
+        if (*s != '$') {
+            buf_putc(b, *s);
+            continue;
+        }
+        size_t w = 0;
+        while (strncmp(s + 1, words[w], strlen(words[w])) != 0)
+            w++;
+        s += strlen(words[w]);
+        switch (words[w][0]) {
+        case 'L': put_bound(b, t, false); break;
+        case 'H': put_bound(b, t, true); break;
+        case 'T':
+            buf_puts(b, type_is_int(t) ? int_name(is_signed, bits) : type_is_complex(t) ? (single ? "float _Complex" : "double _Complex") : single ? "float" : "double");
+            break;
+        case 'U': buf_puts(b, int_name(false, bits)); break;
+        case 'M': buf_puts(b, int_name(false, bits < 32 ? 32 : bits)); break;
+        case 'W': buf_puts(b, wide_name(is_signed, bits)); break;
+        case 'N': buf_printf(b, "%d", bits); break;
+        case 'X': buf_puts(b, type_name(t)); break;
+        case 'R': buf_puts(b, single ? "float" : "double"); break;
+        case 'B': buf_printf(b, "%d", type_info[t].man); break;
+        case 'K': buf_printf(b, "%d, %d", type_info[t].bias, float_kind(t)); break;
+        case 'f': buf_puts(b, single ? "f" : ""); break;
+        case 'E':
+            if (words[w][1] == '\0')
+                buf_printf(b, "%d", type_info[t].exp);
+            else
+                buf_printf(b, "%.1f", ldexp(1.0, is_signed ? bits - 1 : bits));
+            break;
+        default: die("no such word in a helper");
+        }
+    }
+}
+
+static bool class_fits(HelperClass c, Type t)
+{
+    switch (c) {
+    case H_SIGNED: return type_is_signed_int(t);
+    case H_UNSIGNED: return type_is_unsigned_int(t);
+    case H_INT: return type_is_int(t);
+    case H_FLOAT: return t == TYPE_F32 || t == TYPE_F64;
+    case H_COMPLEX: return type_is_complex(t);
+    default: return false;
+    }
+}
+
+/* The type that row h is used with when it is called name, TYPE_COUNT when it is another's name. */
+static Type match(const Helper *h, const char *name)
+{
+    size_t n = strlen(name), m = strlen(h->name);
+    Type   t = TYPE_COUNT;
+    switch (h->cls) {
+    case H_EXACT: return strcmp(name, h->name) == 0 ? TYPE_F32 : TYPE_COUNT;
+    case H_SMALL: {
+        size_t before = strcspn(h->name, "$"), after = m - before - 1;
+        if (n <= m - 1 || strncmp(name, h->name, before) != 0 || strcmp(name + n - after, h->name + before + 1) != 0)
+            return TYPE_COUNT;
+        t = type_lookup(name + before, n - before - after);
+        return t != TYPE_COUNT && type_is_float(t) && type_bits(t) <= 8 ? t : TYPE_COUNT;
+    }
+    case H_TO_INT:
+        if (strncmp(name, h->name, m) == 0)
+            t = type_lookup(name + m, n - m);
+        return t != TYPE_COUNT && type_is_int(t) ? t : TYPE_COUNT;
+    default:
+        if (strncmp(name, h->name, m) == 0 && name[m] == '_')
+            t = type_lookup(name + m + 1, n - m - 1);
+        return t != TYPE_COUNT && class_fits(h->cls, t) ? t : TYPE_COUNT;
+    }
+}
+
+/* Each of the names in a row's needs: $ is the type, # the suffix of libm. */
+static void need_all(Prelude *p, const char *needs, Type t)
+{
+    Buf name = { 0 };
+    for (const char *s = needs; *s; s++) {
+        if (*s == '$')
+            buf_puts(&name, type_name(t));
+        else if (*s == '#')
+            buf_puts(&name, type_component(t) == TYPE_F32 ? "f" : "");
+        else if (*s != ' ')
+            buf_putc(&name, *s);
+        if (s[1] == ' ' || s[1] == '\0') {
+            need(p, name.p);
+            buf_clear(&name);
+        }
+    }
+    buf_free(&name);
+}
+
+/* fn is base, with f behind it for float, c before it for complex. */
+static void prototype(Prelude *p, const char *fn)
+{
+    if (strcmp(fn, "cabsf") == 0 || strcmp(fn, "cabs") == 0) {
+        bool single = fn[4] == 'f';
+        buf_printf(&p->prototypes, "%s %s(%s _Complex);\n", single ? "float" : "double", fn, single ? "float" : "double");
+        return;
+    }
+    for (int complex = 0; complex < 2; complex++)
+        for (size_t k = 0; k < sizeof libm / sizeof libm[0]; k++) {
+            const char *base = fn + complex;
+            size_t      n = strlen(libm[k].name);
+            if ((complex && fn[0] != 'c') || strncmp(base, libm[k].name, n) != 0 || (base[n] != '\0' && strcmp(base + n, "f") != 0))
+                continue;
+            const char *real = base[n] ? "float" : "double", *imag = complex ? " _Complex" : "";
+            bool        vector = libm[k].vector && !complex;
+            buf_printf(&p->prototypes, "%s%s%s %s(%s%s", vector ? "HLO_VECTOR " : "", real, imag, fn, real, imag);
+            buf_printf(&p->prototypes, libm[k].arity == 2 ? ", %s%s);\n" : ");\n", real, imag);
+            p->vectors |= vector;
+            return;
+        }
+    die("no helper and no function of libm is called %s", fn);
+}
+
+static void need(Prelude *p, const char *name)
+{
+    const char *key = intern_str(p->strings, name);
+    if (map_has(&p->done, key) || strncmp(name, "__builtin_", 10) == 0)
+        return;
+    map_put(&p->done, key, p);
+    for (size_t k = 0; k < sizeof helpers / sizeof helpers[0]; k++) {
+        Type t = match(&helpers[k], name);
+        if (t == TYPE_COUNT)
+            continue;
+        need_all(p, helpers[k].needs, t);
+        buf_putc(&p->text, '\n');
+        put_text(&p->text, helpers[k].text, t);
+        return;
+    }
+    prototype(p, name);
+}
+
+static void need_index(Prelude *p, const Ix *x)
+{
+    for (int32_t i = 0; x && i < x->n; i++) {
+        const IxAtom *y = x->t[i].atom;
+        int64_t       lo, hi;
+        if (!y->arg)
+            continue;
+        ix_range(y->arg, &lo, &hi);
+        if (lo < 0)
+            need(p, y->kind == IX_DIV ? "floor_div" : "floor_mod");
+        need_index(p, y->arg);
+    }
+}
+
+static void need_expr(void *cookie, const KExpr *x)
+{
+    if (x->kind == KX_CALL)
+        need(cookie, x->fn);
+    need_index(cookie, x->index);
+}
+
+static void need_stmt(void *cookie, const KStmt *s)
+{
+    Prelude *p = cookie;
+    need_index(p, s->index);
+    if (s->kind == KS_FOR && kernel_loop_is_independent(s))
+        p->independent = true;
+}
+
+static const char vector_macro[] =
+    "\n/* libm's functions have forms for vectors; gcc wants to be told. */\n"
+    "#if defined __GNUC__ && !defined __clang__ && defined __x86_64__ && defined __gnu_linux__ && !defined HLO_NO_LIBMVEC\n"
+    "#define HLO_VECTOR __attribute__((simd(\"notinbranch\")))\n"
+    "#else\n"
+    "#define HLO_VECTOR\n"
+    "#endif\n";
+
+static const char independent_macro[] =
+    "\n/* A result may be an operand's own place, element by element: the loop's iterations do not depend on each other. */\n"
+    "#if defined __clang__\n"
+    "#define HLO_INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
+    "#elif defined __GNUC__\n"
+    "#define HLO_INDEPENDENT _Pragma(\"GCC ivdep\")\n"
+    "#else\n"
+    "#define HLO_INDEPENDENT\n"
+    "#endif\n";
+
+void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
+{
+    Arena  *a = arena_new();
+    Prelude p = { .arena = a, .strings = interner_new(a), .done = map_new(a) };
+    for (int32_t k = 0; k < n; k++) {
+        KVisitor v = { need_expr, need_stmt, &p };
+        kernel_visit(kernels[k]->body, &v);
+    }
+    if (p.vectors)
+        buf_puts(b, vector_macro);
+    if (p.independent)
+        buf_puts(b, independent_macro);
+    if (p.prototypes.n)
+        buf_putc(b, '\n');
+    buf_put(b, p.prototypes.p, p.prototypes.n);
+    buf_put(b, p.text.p, p.text.n);
+    buf_free(&p.prototypes);
+    buf_free(&p.text);
+    arena_free(a);
+}
