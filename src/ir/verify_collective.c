@@ -47,6 +47,7 @@ void verify_collective(const Verify *v, const Inst *i)
     if (!op_has(i->op, F_COLLECTIVE))
         return;
     check_channel(v, i);
+    verify_groups(v, i);
     if (i->op == OP_COLLECTIVE_PERMUTE || i->op == OP_COLLECTIVE_PERMUTE_START)
         check_pairs(v, i);
 }

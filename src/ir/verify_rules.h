@@ -29,6 +29,7 @@ void verify_invariants(const Verify *v, const Inst *i); /* fusion, composite cal
 void verify_pairs(const Verify *v, const Inst *i);      /* starts with their done, send and recv */
 void verify_async(const Verify *v, const Inst *i);
 void verify_collective(const Verify *v, const Inst *i); /* groups, channels, source-target pairs */
+void verify_groups(const Verify *v, const Inst *i);     /* part of verify_collective */
 /* The module. */
 void verify_entry_layout(const Verify *v);
 void verify_aliases(const Verify *v);

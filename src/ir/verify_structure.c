@@ -99,6 +99,9 @@ void verify_structure(const Verify *v)
         diag_error(v->d, LOC_NONE, "module %s has no entry computation", v->m->name);
         return;
     }
+    if (v->m->replica_count < 1 || v->m->num_partitions < 1)
+        diag_error(v->d, LOC_NONE, "replica_count and num_partitions must be at least 1, got %lld and %lld",
+                   (long long)v->m->replica_count, (long long)v->m->num_partitions);
     check_unique_names(v);
     for (const Comp *c = v->m->first; c && !diag_full(v->d); c = c->next)
         check_comp(v, c);
