@@ -18,8 +18,8 @@
  * Groups have one root each, so fusing never makes a cycle. A producer that no group has swallowed whole stays, except that groups look
  * through a stored broadcast to its smaller operand.
  *
- * Not fused: what has effects, control edges or several results, contractions, windows, sorting, gather and scatter, updates in place; a
- * reshape that is stored is a view of its operand and costs nothing, so it does not take producers either; a stored concatenate copies. */
+ * Not fused: what has effects or control edges, contractions, windows, sorting, scatter, updates in place, operands of gather; a
+ * reshape that is stored is a view of its operand and costs nothing, so it does not take producers either. */
 #include "config.h"
 
 #include "passes/pass.h"
@@ -29,7 +29,7 @@
 
 #include "support/vec.h"
 
-enum { MAX_CONTEXTS = 8, MAX_SIZE = 128, MAX_OPERANDS = 40, MAX_CONCAT = 4 };
+enum { MAX_CONTEXTS = 8, MAX_SIZE = 128, MAX_OPERANDS = 40, MAX_CONCAT = 16 };
 
 typedef struct Group {
     Inst   *root;
@@ -72,6 +72,13 @@ static bool static_array(const Inst *i)
     return shape_is_array(i->shape) && !shape_is_dynamic(i->shape) && shape_count(i->shape) > 0;
 }
 
+/* Elements; of one result when a reduce has several. */
+static double count_of(const Inst *i)
+{
+    const Shape *s = shape_is_tuple(i->shape) && i->shape->n_elems ? i->shape->elems[0] : i->shape;
+    return shape_is_array(s) ? (double)shape_count(s) : 0;
+}
+
 static bool is_scalar_constant(const Inst *i)
 {
     return i->op == OP_CONSTANT && shape_is_scalar(i->shape) && !i->literal->elided;
@@ -84,13 +91,6 @@ static bool plain_pad(const Inst *i)
         if (p->v[k].lo < 0 || p->v[k].hi < 0 || p->v[k].interior)
             return false;
     return true;
-}
-
-/* Choosing an operand at every element is only cheap when neighbours in memory agree. */
-static bool plain_concat(const Inst *i)
-{
-    int64_t dim = inst_ints(i, ATTR_DIMENSIONS).v[0];
-    return i->n_operands <= MAX_CONCAT && i->shape->rank > 1 && dim != layout_dim(i->shape, 0);
 }
 
 static Role move_role(const Inst *i)
@@ -109,11 +109,12 @@ static Role move_role(const Inst *i)
     case OP_REVERSE:
     case OP_SLICE:
     case OP_DYNAMIC_SLICE:
+    case OP_GATHER:
         return ROLE_MOVE;
     case OP_PAD:
         return plain_pad(i) ? ROLE_MOVE : ROLE_NONE;
     case OP_CONCATENATE:
-        return plain_concat(i) ? ROLE_MOVE : ROLE_NONE;
+        return i->n_operands <= MAX_CONCAT ? ROLE_MOVE : ROLE_NONE;
     default:
         return ROLE_NONE;
     }
@@ -121,21 +122,23 @@ static Role move_role(const Inst *i)
 
 static Role role_of(const Inst *i)
 {
-    if (!static_array(i) || !inst_is_free(i))
+    if (!inst_is_free(i))
         return ROLE_NONE;
     for (int32_t k = 0; k < i->n_operands; k++)
         if (!static_array(inst_operand(i, k)))
             return ROLE_NONE;
+    if (i->op == OP_REDUCE)
+        return count_of(i) > 0 ? ROLE_REDUCE : ROLE_NONE;
+    if (!static_array(i))
+        return ROLE_NONE;
     if (i->op == OP_IOTA || is_scalar_constant(i))
         return ROLE_LEAF;
     if (op_has(i->op, F_ELEMENTWISE))
         return ROLE_ELEMENTWISE;
-    if (op_has(i->op, F_MOVES))
-        return move_role(i);
-    return i->op == OP_REDUCE && i->n_operands == 2 ? ROLE_REDUCE : ROLE_NONE;
+    return op_has(i->op, F_MOVES) ? move_role(i) : ROLE_NONE;
 }
 
-/* Costs tens of cycles an element, so it is computed once. */
+/* Costs tens of cycles an element, or memory accesses out of order, so it is computed once. */
 static bool is_dear(const Inst *i)
 {
     switch (i->op) {
@@ -143,6 +146,7 @@ static bool is_dear(const Inst *i)
     case OP_REMAINDER:
     case OP_POWER:
     case OP_ATAN2:
+    case OP_GATHER:
         return true;
     case OP_ABS:
     case OP_SIGN:
@@ -153,11 +157,6 @@ static bool is_dear(const Inst *i)
 }
 
 /* ---- deciding ---- */
-
-static double count_of(const Inst *i)
-{
-    return (double)shape_count(i->shape);
-}
 
 /* The elements of operand k that u needs when `count` of its own are asked for. */
 static double asked_of_operand(const Inst *u, int32_t k, double count)
@@ -172,9 +171,9 @@ static bool takes_operand(const Inst *u, int32_t k)
     const Node *n = node(u);
     if (n->role == ROLE_NONE || (n->role == ROLE_VIEW && !n->fused))
         return false;
-    if (u->op == OP_REDUCE || u->op == OP_DYNAMIC_SLICE)
-        return k == 0;
-    return u->op != OP_CONCATENATE || n->fused;
+    if (u->op == OP_REDUCE)
+        return k < u->n_operands / 2;
+    return u->op != OP_GATHER;
 }
 
 static bool add_context(Node *n, Context *c)
@@ -260,12 +259,12 @@ static bool pays(const Inst *i)
     double      own = count_of(i), asked = 0;
     for (int32_t k = 0; k < n->n_contexts; k++)
         asked += n->contexts[k]->count;
-    if (n->role == ROLE_MOVE || n->role == ROLE_VIEW || asked <= own)
+    if (asked <= own)
         return true;
     if (is_dear(i))
         return false;
-    if (own == 1)
-        return true; /* the C compiler computes it before the loop */
+    if (n->role == ROLE_MOVE || n->role == ROLE_VIEW || own == 1)
+        return true; /* scalars are computed before the loop */
     double again = asked / own - 1;
     return again <= 2 && !feeds_maximum(n) && again * bytes_read(i) <= (2 + again) * own * type_bytes(i->shape->type);
 }
@@ -306,7 +305,7 @@ static void decide(Fuser *f, Inst *i)
     bool producer = n->role != ROLE_REDUCE && i != i->comp->root;
     if (producer && collect_contexts(f, i) && has_room(f, i) && pays(i))
         enter_groups(i);
-    else if (n->role != ROLE_VIEW && i->op != OP_CONCATENATE)
+    else if (n->role != ROLE_VIEW)
         start_group(f, i);
     else
         n->n_contexts = 0;
