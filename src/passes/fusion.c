@@ -351,22 +351,34 @@ static void collect_members(Fuser *f, Body *b, Inst *root)
     qsort(b->members.v, (size_t)b->members.n, sizeof *b->members.v, by_order);
 }
 
-static void add_parameter(Fuser *f, Body *b, Inst *o)
+static void collect_operands(Fuser *f, Body *b)
 {
-    Module *m = b->comp->module;
-    Node   *n = node(o);
-    char    name[32];
-    snprintf(name, sizeof name, "param_%d", b->operands.n);
-    n->seen = b->number;
-    n->copy = inst_parameter(b->comp, NULL, b->operands.n, o->shape, inst_unique_name(m, name));
-    vec_push(f->scratch, &b->operands, o);
+    for (int32_t at = 0; at < b->members.n; at++)
+        for (int32_t k = 0; k < b->members.v[at]->n_operands; k++) {
+            Inst *o = inst_operand(b->members.v[at], k);
+            if (node(o)->seen != b->number) {
+                node(o)->seen = b->number;
+                vec_push(f->scratch, &b->operands, o);
+            }
+        }
+    qsort(b->operands.v, (size_t)b->operands.n, sizeof *b->operands.v, by_order);
 }
 
-/* A fused instruction hands its name to its first copy; it goes itself. */
+static void add_parameters(Body *b)
+{
+    for (int32_t k = 0; k < b->operands.n; k++) {
+        Inst *o = b->operands.v[k];
+        char  name[32];
+        snprintf(name, sizeof name, "param_%d", k);
+        node(o)->copy = inst_parameter(b->comp, NULL, k, o->shape, inst_unique_name(b->comp->module, name));
+    }
+}
+
+/* An instruction that will be dead hands its name to its first copy. */
 static void hand_on_name(Inst *i, Inst *copy)
 {
     Node *n = node(i);
-    if (!n->fused || n->named)
+    if (n->named || !(n->fused || (n->role == ROLE_LEAF && i->n_uses == 1)))
         return;
     const char *made = copy->name;
     copy->name = i->name;
@@ -379,12 +391,8 @@ static Comp *build_body(Fuser *f, Body *b, Inst *root)
     Module *m = root->comp->module;
     b->comp = comp_new(m, comp_unique_name(m, "fused_computation"));
     comp_move_before(b->comp, root->comp);
-    for (int32_t at = 0; at < b->members.n; at++)
-        for (int32_t k = 0; k < b->members.v[at]->n_operands; k++) {
-            Inst *o = inst_operand(b->members.v[at], k);
-            if (node(o)->seen != b->number)
-                add_parameter(f, b, o);
-        }
+    collect_operands(f, b);
+    add_parameters(b);
     for (int32_t at = 0; at < b->members.n; at++) {
         Inst  *i = b->members.v[at];
         Inst **operands = ARENA_ARRAY(f->scratch, Inst *, i->n_operands);
