@@ -1,0 +1,263 @@
+/* Names are made unique with one table of roots for all instructions and another for all computations. */
+#include "config.h"
+
+#include "ir/canon.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names ---- */
+
+/* The numbers in use behind one root. */
+typedef struct Root {
+    Map     used; /* number -> itself */
+    int64_t next;
+} Root;
+
+struct Uniquer {
+    Arena    *arena;
+    Interner *strings;
+    Map       roots; /* interned root -> Root */
+};
+
+static char used_mark;
+
+Uniquer *uniquer_new(Arena *a, Interner *strings)
+{
+    Uniquer *u = ARENA_NEW(a, Uniquer);
+    *u = (Uniquer){a, strings, map_new(a)};
+    return u;
+}
+
+/* "q.007" is root q with number 7. False when name ends in no number. */
+static bool split_number(const char *name, size_t n, size_t *root, int64_t *id)
+{
+    const char *dot = memrchr(name, '.', n);
+    if (!dot || dot == name || dot == name + n - 1)
+        return false;
+    const char *s = dot + 1, *digits = s + (*s == '-' || *s == '+');
+    if (!*digits || strspn(digits, "0123456789") != n - (size_t)(digits - name))
+        return false;
+    errno = 0;
+    *id = strtoll(s, NULL, 10);
+    *root = (size_t)(dot - name);
+    return errno == 0;
+}
+
+const char *uniquer_name(Uniquer *u, const char *name)
+{
+    size_t  n = intern_len(name), root_len = n;
+    int64_t id = 0;
+    bool    had = split_number(name, n, &root_len, &id);
+    const char *root = had ? intern(u->strings, name, root_len) : name;
+    Root       *r = map_get(&u->roots, root);
+    if (!r) {
+        r = ARENA_NEW(u->arena, Root);
+        r->used = map_new(u->arena);
+        map_put(&u->roots, root, r);
+    }
+    int64_t wanted = id;
+    if (map_get_u64(&r->used, (uint64_t)id)) {
+        for (id = r->next; map_get_u64(&r->used, (uint64_t)id);)
+            id++;
+        r->next = id + 1;
+    }
+    map_put_u64(&r->used, (uint64_t)id, &used_mark);
+    if (id == 0 && !had)
+        return root;
+    if (id == wanted) { /* the same name, unless it has leading zeros or a sign */
+        const char *digits = name + root_len + 1;
+        bool        plain = *digits != '+' && (*digits != '0' || !digits[1]) && strcmp(digits, "-0") != 0
+                     && (*digits != '-' || digits[1] != '0');
+        if (plain)
+            return name;
+    }
+    return intern_printf(u->strings, "%s.%lld", root, (long long)id);
+}
+
+static bool name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+}
+
+bool name_is_sanitary(Interner *strings, const char *name, const char **better)
+{
+    size_t n = intern_len(name);
+    bool   clean = n > 0 && ((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z') || name[0] == '_');
+    for (size_t k = 1; k < n && clean; k++)
+        clean = name_char(name[k]);
+    Type type = type_lookup(name, n);
+    bool is_type = type != TYPE_COUNT;
+    bool reserved = n >= 2 && name[0] == '_' && name[1] == '_' && strncmp(name, "__xla_", 6) != 0;
+    *better = name;
+    if (clean && !is_type && !reserved)
+        return true;
+    char *s = mem_alloc((int64_t)n + 2, 1);
+    memcpy(s, name, n);
+    for (size_t k = 0; k < n; k++)
+        if (!name_char(s[k]) || (k == 0 && (s[k] == '.' || s[k] == '-' || (s[k] >= '0' && s[k] <= '9'))))
+            s[k] = '_';
+    if (is_type)
+        s[n++] = '_';
+    if (reserved)
+        s[0] = 'a';
+    *better = intern(strings, s, n);
+    mem_free(s);
+    return false;
+}
+
+void module_make_names_unique(Module *m)
+{
+    Arena   *scratch = arena_new();
+    Uniquer *insts = uniquer_new(scratch, m->strings), *comps = uniquer_new(scratch, m->strings);
+    for (Comp *c = m->first; c; c = c->next) {
+        c->name = uniquer_name(comps, c->name);
+        for (Inst *i = c->first; i; i = i->next)
+            i->name = uniquer_name(insts, i->name);
+    }
+    arena_free(scratch);
+    m->name_table = NULL;
+}
+
+/* ---- stack frames ---- */
+
+/* New tables under construction. Old ids are 1-based; *_at gives the new id of an old one, 0: not moved yet. */
+typedef struct Tables {
+    Arena      *arena;
+    const StackTables *old;
+    StackTables t;
+    const char **files, **functions;
+    FileLocation *locations;
+    StackFrame   *frames;
+    int32_t      *frame_at;
+    Map           files_seen, functions_seen, locations_seen, frames_seen;
+} Tables;
+
+/* The number of text in the list, which it joins. */
+static int32_t place_string(Map *seen, const char **list, int32_t *n, const char *text)
+{
+    int32_t at = (int32_t)(intptr_t)map_get(seen, text);
+    if (at == 0) {
+        list[(*n)++] = text;
+        at = *n;
+        map_put(seen, text, (void *)(intptr_t)at);
+    }
+    return at;
+}
+
+/* Equal entries share a number: found by hash, compared in full. Chains through next. */
+typedef struct Placed Placed;
+struct Placed {
+    int32_t at;
+    Placed *next;
+};
+
+static int32_t place_location(Tables *x, FileLocation l)
+{
+    uint64_t h = hash_bytes(0, &l, sizeof l);
+    Placed  *first = map_get_u64(&x->locations_seen, h);
+    for (Placed *q = first; q; q = q->next)
+        if (memcmp(&x->locations[q->at - 1], &l, sizeof l) == 0)
+            return q->at;
+    x->locations[x->t.n_locations++] = l;
+    Placed *q = ARENA_NEW(x->arena, Placed);
+    *q = (Placed){x->t.n_locations, first};
+    map_put_u64(&x->locations_seen, h, q);
+    return q->at;
+}
+
+static int32_t place_frame(Tables *x, StackFrame f)
+{
+    uint64_t h = hash_bytes(0, &f, sizeof f);
+    Placed  *first = map_get_u64(&x->frames_seen, h);
+    for (Placed *q = first; q; q = q->next)
+        if (memcmp(&x->frames[q->at - 1], &f, sizeof f) == 0)
+            return q->at;
+    x->frames[x->t.n_frames++] = f;
+    Placed *q = ARENA_NEW(x->arena, Placed);
+    *q = (Placed){x->t.n_frames, first};
+    map_put_u64(&x->frames_seen, h, q);
+    return q->at;
+}
+
+static bool in_table(int32_t id, int32_t n)
+{
+    return id >= 1 && id <= n;
+}
+
+/* Everything that the frame refers to exists. */
+static bool frame_is_whole(const StackTables *t, int32_t id)
+{
+    if (!in_table(id, t->n_frames) || !in_table(t->frames[id - 1].location, t->n_locations))
+        return false;
+    const FileLocation *l = &t->locations[t->frames[id - 1].location - 1];
+    return in_table(l->file, t->n_files) && in_table(l->function, t->n_functions);
+}
+
+enum { FRAME_NEW = 0, FRAME_DANGLING = -1 };
+
+/* The new number of an old frame: its ancestors come first. 0 when it or an ancestor is dangling or the chain is a cycle. */
+static int32_t move_frame(Tables *x, int32_t id)
+{
+    const StackTables *old = x->old;
+    if (!in_table(id, old->n_frames))
+        return 0;
+    int32_t n = 0, steps = 0;
+    int32_t  top = id;
+    bool     whole = true;
+    for (; top != 0 && whole; steps++) { /* find how far up frames are new */
+        whole = frame_is_whole(old, top) && steps <= old->n_frames;
+        if (!whole || x->frame_at[top - 1] != FRAME_NEW)
+            break;
+        top = old->frames[top - 1].parent;
+    }
+    whole = whole && (top == 0 || x->frame_at[top - 1] > 0);
+    int32_t *chain = ARENA_ARRAY(x->arena, int32_t, steps + 1);
+    for (int32_t at = id; n < steps && at != top; at = old->frames[at - 1].parent)
+        chain[n++] = at;
+    int32_t parent = whole && top ? x->frame_at[top - 1] : 0;
+    while (n-- > 0) {
+        int32_t at = chain[n];
+        if (!whole) {
+            x->frame_at[at - 1] = FRAME_DANGLING;
+            continue;
+        }
+        FileLocation l = old->locations[old->frames[at - 1].location - 1];
+        l.file = place_string(&x->files_seen, x->files, &x->t.n_files, old->files[l.file - 1]);
+        l.function = place_string(&x->functions_seen, x->functions, &x->t.n_functions, old->functions[l.function - 1]);
+        parent = place_frame(x, (StackFrame){place_location(x, l), parent});
+        x->frame_at[at - 1] = parent;
+    }
+    return whole ? parent : 0;
+}
+
+void module_rebuild_stack_frames(Module *m)
+{
+    const StackTables old = m->stack;
+    Arena            *scratch = arena_new();
+    Tables            x = {.arena = scratch, .old = &old, .files_seen = map_new(scratch), .functions_seen = map_new(scratch),
+                           .locations_seen = map_new(scratch), .frames_seen = map_new(scratch)};
+    x.files = ARENA_ARRAY(m->arena, const char *, old.n_files);
+    x.functions = ARENA_ARRAY(m->arena, const char *, old.n_functions);
+    x.locations = ARENA_ARRAY(m->arena, FileLocation, old.n_frames);
+    x.frames = ARENA_ARRAY(m->arena, StackFrame, old.n_frames);
+    x.frame_at = ARENA_ARRAY(scratch, int32_t, old.n_frames);
+    for (Comp *c = m->first; c; c = c->next)
+        for (Inst *i = c->first; i; i = i->next) {
+            if (!i->meta || i->meta->stack_frame_id == 0)
+                continue;
+            int32_t id = move_frame(&x, i->meta->stack_frame_id);
+            if (id == i->meta->stack_frame_id)
+                continue;
+            Metadata *md = arena_copy(m->arena, i->meta, sizeof *md);
+            md->stack_frame_id = id;
+            i->meta = md;
+        }
+    x.t.files = x.files;
+    x.t.functions = x.functions;
+    x.t.locations = x.locations;
+    x.t.frames = x.frames;
+    m->stack = x.t;
+    arena_free(scratch);
+}

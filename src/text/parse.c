@@ -1,0 +1,270 @@
+/* Reading a module: one run of the grammar when all is well, one more after each syntax error, from the next line that looks like
+ * an instruction, a closing brace or a computation. A module with errors is thrown away at the end. */
+#include "config.h"
+
+#include "text/parse.h"
+
+#include <ctype.h>
+
+#include "text/parse_int.h"
+
+#include "hlo_parse.h"
+
+void parse_error(Parser *p, Loc loc, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    diag_vreport(p->d, DIAG_ERROR, loc, fmt, ap);
+    va_end(ap);
+}
+
+void parse_note(Parser *p, Loc loc, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    diag_vreport(p->d, DIAG_NOTE, loc, fmt, ap);
+    va_end(ap);
+}
+
+void parse_suggest(Parser *p, Loc loc, const char *word, const char *const *names, int n)
+{
+    const char *near = nearest_word(word, names, n);
+    if (near)
+        parse_note(p, loc, "did you mean '%s'?", near);
+}
+
+Loc loc_span(Loc first, Loc last)
+{
+    int64_t len = last.off + last.len - first.off;
+    return (Loc){first.off, len > INT32_MAX ? INT32_MAX : (int32_t)len};
+}
+
+/* How a symbol of the grammar is called in a message; NULL for those that are never worth naming. */
+static const char *phrase(Parser *p, const char *symbol)
+{
+    static const char *const known[][2] = {
+        {"name", "a name"}, {"word", "a name"}, {"string", "a string"}, {"integer", "an integer"}, {"number", "a number"},
+        {"-inf", "a number"}, {"inf", "a number"}, {"element type", "a type"}, {"b", "a type"}, {"dimension labels", "dimension labels"},
+        {"sizes", "sizes such as 2x3"}, {"padding", "padding such as 0_1x2_2"}, {"attribute=", "an attribute"}, {"key=", "a key"},
+        {"{ of a layout", "a layout"}, {"end of file", "the end of the text"}, {", device_ids=", NULL}, {"unknown attribute", NULL},
+        {"constant", "an opcode"}, {"parameter", "an opcode"}, {"single_device", NULL}, {"maximal_mesh", NULL}, {"synthetic_call", NULL},
+        {"D", NULL}, {"L", NULL}, {"E", NULL}, {"S", NULL}, {"SC", NULL}, {"P", NULL}, {"M", NULL}, {"T", NULL},
+    };
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (strcmp(known[k][0], symbol) == 0)
+            return known[k][1];
+    if (*symbol == '\'')
+        return symbol;
+    if (isupper((unsigned char)symbol[0]) && symbol[1] == '_')
+        return symbol[0] == 'A' ? "an attribute" : "a key";
+    size_t n = strlen(symbol);
+    return n && symbol[n - 1] == '=' ? "a key" : arena_printf(p->tmp, "'%s'", symbol);
+}
+
+/* "a name, ',' or ')'" from the symbols that could have come; "" when there are too many to say. */
+static const char *expectation(Parser *p, int n, const char *const *symbols)
+{
+    enum { MOST = 5 };
+    const char *said[MOST + 1];
+    int         count = 0;
+    for (int k = 0; k < n; k++) {
+        const char *s = phrase(p, symbols[k]);
+        bool        twice = s == NULL;
+        for (int j = 0; j < count && !twice; j++)
+            twice = strcmp(said[j], s) == 0;
+        if (twice)
+            continue;
+        if (count == MOST)
+            return "";
+        said[count++] = s;
+    }
+    const char *text = "";
+    for (int k = 0; k < count; k++)
+        text = arena_printf(p->tmp, "%s%s%s", text, k == 0 ? "" : k + 1 < count ? ", " : " or ", said[k]);
+    return text;
+}
+
+static bool expects(const char *symbol, int n, const char *const *expected)
+{
+    for (int k = 0; k < n; k++)
+        if (strcmp(expected[k], symbol) == 0)
+            return true;
+    return false;
+}
+
+/* An attribute that fits nowhere here. word is its name with the '='. */
+static void unexpected_attribute(Parser *p, Loc loc, const char *word, bool as_name)
+{
+    const char *name = arena_strndup(p->tmp, word, strlen(word) - 1);
+    if (as_name) {
+        parse_error(p, loc, "expected a name, found the attribute '%s'", word);
+        parse_note(p, loc, "a name without %% needs a blank before the '='");
+        return;
+    }
+    if (p->scope && p->current && p->current->op != OP_COUNT)
+        parse_error(p, loc, "%s has no attribute '%s'", p->current->opcode.s, name);
+    else
+        parse_error(p, loc, "unknown attribute '%s'", name);
+    const char *const *names;
+    int                n = filter_attr_names(p, &names);
+    parse_suggest(p, loc, name, names, n);
+}
+
+void parse_unexpected(Parser *p, Loc loc, const char *found, int n, const char *const *expected)
+{
+    p->error_loc = loc;
+    bool as_name = expects("name", n, expected);
+    if (loc.off >= (int64_t)p->len) {
+        const char *wanted = expectation(p, n, expected);
+        parse_error(p, loc, *wanted ? "the text ends here, expected %s" : "the text ends in the middle of this%s", wanted);
+        return;
+    }
+    enum { SHOWN = 40 };
+    size_t      len = loc.len > SHOWN ? SHOWN : (size_t)(loc.len > 0 ? loc.len : 1);
+    const char *text = arena_strndup(p->tmp, p->text + loc.off, len);
+    const char *more = loc.len > SHOWN ? "..." : "";
+    if (len > 1 && text[len - 1] == '=' && *text != '<') {
+        unexpected_attribute(p, loc, text, as_name);
+        return;
+    }
+    const char *wanted = expectation(p, n, expected);
+    if (*wanted)
+        parse_error(p, loc, "expected %s, found '%s%s'", wanted, text, more);
+    else
+        parse_error(p, loc, "unexpected '%s%s'", text, more);
+    if (as_name && isalpha((unsigned char)*text))
+        parse_note(p, loc, "'%s' is a word of the language; as a name it is written '%%%s'", text, text);
+    (void)found;
+}
+
+/* ---- going on after a syntax error ---- */
+
+typedef enum { LINE_OTHER, LINE_INST, LINE_CLOSE, LINE_COMP } LineKind;
+
+static bool in_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '-';
+}
+
+static const char *skip_blanks(const char *s, const char *end)
+{
+    while (s < end && (*s == ' ' || *s == '\t'))
+        s++;
+    return s;
+}
+
+static const char *skip_name(const char *s, const char *end)
+{
+    while (s < end && in_name(*s))
+        s++;
+    return s;
+}
+
+/* s to end is a line. */
+static LineKind line_kind(const char *s, const char *end)
+{
+    const char *first = s = skip_blanks(s, end);
+    if (s < end && *s == '}')
+        return LINE_CLOSE;
+    const char *word = skip_name(s, end);
+    bool        root = word - s == 4 && memcmp(s, "ROOT", 4) == 0, entry = word - s == 5 && memcmp(s, "ENTRY", 5) == 0;
+    if (root || entry)
+        s = skip_blanks(word, end);
+    bool percent = s < end && *s == '%';
+    s += percent;
+    word = skip_name(s, end);
+    if (word == s || isdigit((unsigned char)*s) || *s == '-' || *s == '.')
+        return LINE_OTHER;
+    const char *after = skip_blanks(word, end);
+    if (after < end && *after == '=' && (percent || after > word))
+        return LINE_INST;
+    while (end > first && (isspace((unsigned char)end[-1])))
+        end--;
+    bool head = after < end && (*after == '(' || *after == '{') && end[-1] == '{';
+    return head || entry ? LINE_COMP : LINE_OTHER;
+}
+
+static int64_t line_start(const Parser *p, int64_t off)
+{
+    while (off > 0 && p->buf[off - 1] != '\n')
+        off--;
+    return off;
+}
+
+static int64_t next_line(const Parser *p, int64_t off)
+{
+    const char *nl = memchr(p->buf + off, '\n', p->len - (size_t)off);
+    return nl ? nl + 1 - p->buf : (int64_t)p->len;
+}
+
+/* What an instruction cut off in the middle leaves behind; inline computations are given up with it. */
+static void drop_unfinished(Parser *p)
+{
+    if (p->heading)
+        comp_open(p);
+    while (p->scope && p->scope->parent)
+        p->scope = p->scope->parent;
+    if (p->scope && p->scope->pending.s && !map_has(&p->scope->names, p->scope->pending.s))
+        map_put(&p->scope->names, p->scope->pending.s, p->poison);
+    p->operands.n = p->operand_locs.n = p->raw.n = p->lits.n = 0;
+    p->current = NULL;
+}
+
+/* Starts the scanner at the next place worth reading. False when there is none. */
+static bool resume(Parser *p)
+{
+    int64_t error = p->error_loc.off, line = line_start(p, error < (int64_t)p->len ? error : (int64_t)p->len);
+    int64_t began = p->scope && p->scope->pending.s ? p->scope->pending.loc.off : error;
+    drop_unfinished(p);
+    if (line <= began || line <= p->resumed)
+        line = next_line(p, line > p->resumed ? line : p->resumed);
+    for (; line < (int64_t)p->len; line = next_line(p, line)) {
+        LineKind kind = line_kind(p->buf + line, p->buf + next_line(p, line));
+        if (kind == LINE_COMP) {
+            if (p->scope)
+                comp_abandon(p);
+        } else if (!p->scope || kind == LINE_OTHER)
+            continue;
+        p->resumed = line;
+        if (p->scope)
+            p->scope->pending = (Name){NULL, LOC_NONE};
+        filter_start(p, line, p->scope ? START_BODY : START_MORE);
+        return true;
+    }
+    return false;
+}
+
+static void parser_init(Parser *p, const char *text, size_t len, Diag *d)
+{
+    *p = (Parser){.d = d, .text = text, .len = len, .resumed = -1, .alias_loc = LOC_NONE};
+    p->tmp = arena_new();
+    p->m = module_new();
+    p->a = p->m->arena;
+    p->strings = p->m->strings;
+    p->comps = map_new(p->tmp);
+    p->uniquer = uniquer_new(p->tmp, p->strings);
+    p->poison = ARENA_NEW(p->tmp, Inst);
+    p->poison_comp = ARENA_NEW(p->tmp, Comp);
+    filter_init(p);
+}
+
+Module *parse_module(const char *text, size_t len, Diag *d)
+{
+    /* The scanner counts in ints. */
+    if (len > INT32_MAX - 16) {
+        diag_error(d, LOC_NONE, "a text of more than 2 GiB");
+        return NULL;
+    }
+    int    errors = d->errors;
+    Parser p;
+    parser_init(&p, text, len, d);
+    filter_start(&p, 0, 0);
+    while (hlo_parse(&p) && !diag_full(d) && !p.single && resume(&p))
+        ;
+    Module *m = d->errors == errors && module_finish(&p) ? p.m : NULL;
+    if (!m)
+        module_free(p.m);
+    filter_free(&p);
+    arena_free(p.tmp);
+    return m;
+}

@@ -1,0 +1,420 @@
+/* Values of attributes: lists, windows, dimension labels, metadata. Source: reference text 5.4, 6.2, 6.5, 6.9. */
+#include "config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "text/parse_int.h"
+
+double number_value(Number x)
+{
+    switch (x.kind) {
+    case NUM_INT: return (double)x.i;
+    case NUM_DECIMAL: return x.f;
+    case NUM_NAN: return x.negative ? -__builtin_nan("") : __builtin_nan("");
+    case NUM_INF: return x.negative ? -__builtin_inf() : __builtin_inf();
+    }
+    die("number of kind %d", (int)x.kind);
+}
+
+RawAttr *attr_add(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc)
+{
+    vec_push(p->tmp, &p->raw, ((RawAttr){.name = name, .cls = cls, .loc = loc, .value_loc = value_loc, .id = ATTR_COUNT}));
+    return &p->raw.v[p->raw.n - 1];
+}
+
+void attr_lists(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc, const IntsVec *v)
+{
+    IntsList *l = ARENA_NEW(p->a, IntsList);
+    *l = list_lists(p, v);
+    RawAttr *x = attr_add(p, name, cls, loc, value_loc);
+    x->value.lists = l;
+    x->nested = true;
+}
+
+void attr_comps(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc, CompVec *v)
+{
+    attr_add(p, name, cls, loc, value_loc)->comps = v ? v : ARENA_NEW(p->tmp, CompVec);
+}
+
+void attr_shapes(Parser *p, const char *name, Loc loc, Loc value_loc, const ShapeVec *v)
+{
+    attr_add(p, name, ATTR_CLASS_SHAPES, loc, value_loc)->value.shapes = list_shapes(p, v);
+}
+
+void attr_literal(Parser *p, const char *name, Loc loc, Loc value_loc, AttrLiteral v)
+{
+    attr_add(p, name, ATTR_CLASS_LITERAL, loc, value_loc)->value.literal = arena_copy(p->a, &v, sizeof v);
+}
+
+void attr_aliasing(Parser *p, const char *name, Loc loc, Loc value_loc, const AliasVec *v)
+{
+    Aliasing *x = ARENA_NEW(p->a, Aliasing);
+    if (v)
+        *x = (Aliasing){v->n, arena_copy(p->a, v->v, (size_t)v->n * sizeof *v->v)};
+    attr_add(p, name, ATTR_CLASS_ALIASING, loc, value_loc)->value.aliasing = x;
+}
+
+static int compare_keys(const void *x, const void *y)
+{
+    const char *s = ((const Stat *)x)->key, *t = ((const Stat *)y)->key;
+    int         order = strcmp(s, t); /* keys are words */
+    return order ? order : ((const Stat *)x)->loc.off < ((const Stat *)y)->loc.off ? -1 : 1;
+}
+
+/* Sorted; of a key given twice the last value stays. */
+const KeyValues *key_values(Parser *p, const StatVec *v)
+{
+    KeyValues *x = ARENA_NEW(p->a, KeyValues);
+    int32_t    n = v ? v->n : 0;
+    Stat      *sorted = v ? arena_copy(p->tmp, v->v, (size_t)n * sizeof *sorted) : NULL;
+    for (int32_t k = 0; k < n; k++)
+        sorted[k].loc.off = k;
+    if (n > 1)
+        qsort(sorted, (size_t)n, sizeof *sorted, compare_keys);
+    KeyValue *out = ARENA_ARRAY(p->a, KeyValue, n);
+    int32_t   count = 0;
+    for (int32_t k = 0; k < n; k++)
+        if (k + 1 == n || sorted[k].key != sorted[k + 1].key)
+            out[count++] = (KeyValue){sorted[k].key, sorted[k].value};
+    *x = (KeyValues){count, out};
+    return x;
+}
+
+void attr_key_values(Parser *p, const char *name, Loc loc, Loc value_loc, const StatVec *v)
+{
+    attr_add(p, name, ATTR_CLASS_KEY_VALUES, loc, value_loc)->value.key_values = key_values(p, v);
+}
+
+/* ---- numbers inside one token: 2x3, 0_1x2_3_4 ---- */
+
+/* The number at *s, which moves behind it; clamped, reported when it is too large. */
+static int64_t token_int(Parser *p, const char **s, Loc loc)
+{
+    bool     negative = **s == '-';
+    uint64_t x = 0;
+    bool     over = false;
+    for (*s += negative; **s >= '0' && **s <= '9'; ++*s)
+        over |= __builtin_mul_overflow(x, 10, &x) || __builtin_add_overflow(x, (uint64_t)(**s - '0'), &x);
+    if (over || x > INT64_MAX) {
+        parse_error(p, loc, "a number here does not fit 64 bits");
+        return 0;
+    }
+    return negative ? -(int64_t)x : (int64_t)x;
+}
+
+IntVec *dxd_list(Parser *p, Loc text)
+{
+    const char *s = p->text + text.off, *end = s + text.len;
+    IntVec     *v = int_list(p, NULL, token_int(p, &s, text));
+    while (s < end) {
+        s++; /* x */
+        v = int_list(p, v, token_int(p, &s, text));
+    }
+    return v;
+}
+
+/* lo_hi or lo_hi_interior, joined by x. */
+static const PadDim *pad_list(Parser *p, Loc text, int32_t *n, bool *three)
+{
+    const char *s = p->text + text.off, *end = s + text.len;
+    VEC(PadDim) v = {0};
+    *three = false;
+    while (s < end) {
+        PadDim d = {0};
+        d.lo = token_int(p, &s, text);
+        s++; /* _ */
+        d.hi = token_int(p, &s, text);
+        if (s < end && *s == '_') {
+            s++;
+            d.interior = token_int(p, &s, text);
+            *three = true;
+        }
+        vec_push(p->tmp, &v, d);
+        s++; /* x, or the end */
+    }
+    *n = v.n;
+    return arena_copy(p->a, v.v, (size_t)v.n * sizeof *v.v);
+}
+
+void attr_padding(Parser *p, const char *name, Loc loc, Loc text)
+{
+    Padding *x = ARENA_NEW(p->a, Padding);
+    x->v = pad_list(p, text, &x->n, &x->three);
+    attr_add(p, name, ATTR_CLASS_PADDING, loc, text)->value.padding = x;
+}
+
+/* ---- slices, windows ---- */
+
+SliceVec *range_add(Parser *p, SliceVec *v, const IntVec *parts, Loc loc)
+{
+    SliceRange r = {0, 0, 1};
+    if (parts->n != 2 && parts->n != 3)
+        parse_error(p, loc, "a range is [start:limit] or [start:limit:stride], found %d numbers", parts->n);
+    else
+        r = (SliceRange){parts->v[0], parts->v[1], parts->n == 3 ? parts->v[2] : 1};
+    if (!v)
+        v = ARENA_NEW(p->tmp, SliceVec);
+    vec_push(p->tmp, v, r);
+    return v;
+}
+
+void attr_slices(Parser *p, const char *name, Loc loc, Loc value_loc, const SliceVec *v)
+{
+    Slices *x = ARENA_NEW(p->a, Slices);
+    if (v)
+        *x = (Slices){v->n, arena_copy(p->a, v->v, (size_t)v->n * sizeof *v->v)};
+    attr_add(p, name, ATTR_CLASS_SLICES, loc, value_loc)->value.slices = x;
+}
+
+enum { W_SIZE, W_STRIDE, W_PAD, W_BASE, W_WINDOW, W_REVERSAL, W_FIELDS };
+static const char *const window_keys[W_FIELDS] = {"size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"};
+
+static WindowDraft *window_begin_field(Parser *p, WindowDraft *w, const char *key, Loc loc, int *field)
+{
+    if (!w)
+        w = ARENA_NEW(p->tmp, WindowDraft);
+    for (*field = 0; *field < W_FIELDS && strcmp(window_keys[*field], key) != 0;)
+        ++*field;
+    if (*field == W_FIELDS) {
+        parse_error(p, loc, "a window has no field '%s'", key);
+        parse_suggest(p, loc, key, window_keys, W_FIELDS);
+        return w;
+    }
+    if (w->given[*field])
+        parse_error(p, loc, "the field '%s' of the window is given twice", key);
+    w->given[*field] = true;
+    return w;
+}
+
+WindowDraft *window_field(Parser *p, WindowDraft *w, const char *key, Loc loc, const IntVec *v)
+{
+    int  field;
+    Ints x = {v->v, v->n};
+    w = window_begin_field(p, w, key, loc, &field);
+    switch (field) {
+    case W_SIZE: w->size = x; break;
+    case W_STRIDE: w->stride = x; break;
+    case W_BASE: w->base_dilation = x; break;
+    case W_WINDOW: w->window_dilation = x; break;
+    case W_REVERSAL: w->reversal = x; break;
+    default: break; /* reported */
+    }
+    return w;
+}
+
+WindowDraft *window_pad(Parser *p, WindowDraft *w, const char *key, Loc loc, Loc text)
+{
+    int  field;
+    bool three;
+    w = window_begin_field(p, w, key, loc, &field);
+    w->pad = pad_list(p, text, &w->n_pad, &three);
+    if (three)
+        parse_error(p, text, "the padding of a window has two numbers for each dimension");
+    return w;
+}
+
+static void check_window_field(Parser *p, Loc loc, int32_t rank, int field, bool given, int32_t n)
+{
+    if (given && n != rank)
+        parse_error(p, loc, "'%s' of the window has %d entries, 'size' has %d", window_keys[field], n, rank);
+}
+
+void attr_window(Parser *p, const char *name, Loc loc, Loc value_loc, const WindowDraft *w)
+{
+    static const WindowDraft none;
+    if (!w)
+        w = &none;
+    int32_t n = w->size.n;
+    int     errors = p->d->errors;
+    check_window_field(p, value_loc, n, W_STRIDE, w->given[W_STRIDE], w->stride.n);
+    check_window_field(p, value_loc, n, W_PAD, w->given[W_PAD], w->n_pad);
+    check_window_field(p, value_loc, n, W_BASE, w->given[W_BASE], w->base_dilation.n);
+    check_window_field(p, value_loc, n, W_WINDOW, w->given[W_WINDOW], w->window_dilation.n);
+    check_window_field(p, value_loc, n, W_REVERSAL, w->given[W_REVERSAL], w->reversal.n);
+    Window    *x = ARENA_NEW(p->a, Window);
+    WindowDim *v = ARENA_ARRAY(p->a, WindowDim, n);
+    for (int32_t k = 0; k < n && p->d->errors == errors; k++)
+        v[k] = (WindowDim){.size = w->size.v[k],
+                           .stride = w->given[W_STRIDE] ? w->stride.v[k] : 1,
+                           .pad_lo = w->given[W_PAD] ? w->pad[k].lo : 0,
+                           .pad_hi = w->given[W_PAD] ? w->pad[k].hi : 0,
+                           .base_dilation = w->given[W_BASE] ? w->base_dilation.v[k] : 1,
+                           .window_dilation = w->given[W_WINDOW] ? w->window_dilation.v[k] : 1,
+                           .reversal = w->given[W_REVERSAL] && w->reversal.v[k] == 1};
+    *x = (Window){n, v};
+    attr_add(p, name, ATTR_CLASS_WINDOW, loc, value_loc)->value.window = x;
+}
+
+/* ---- dim_labels ---- */
+
+enum { MAX_SPATIAL = 10 };
+static const char *const label_parts[] = {"input", "kernel", "output"};
+
+/* One of the three parts: first and second are the two letters; a missing letter counts as position 0, as in XLA. */
+static int32_t read_labels(Parser *p, Loc loc, int part, const char *s, int n, char first, char second, int64_t *at_first,
+                           int64_t *at_second, int64_t *spatial)
+{
+    int32_t count = 0;
+    bool    seen[256] = {false};
+    *at_first = *at_second = 0;
+    for (int k = 0; k < n; k++)
+        count += s[k] >= '0' && s[k] <= '9';
+    for (int k = 0; k < n; k++) {
+        char c = s[k];
+        if (c == '?')
+            continue;
+        if (seen[(unsigned char)c]) {
+            parse_error(p, loc, "'%c' stands twice in the %s part of the labels", c, label_parts[part]);
+            return -1;
+        }
+        seen[(unsigned char)c] = true;
+        if (c == first)
+            *at_first = k;
+        else if (c == second)
+            *at_second = k;
+        else if (c < '0' || c - '0' >= count) {
+            parse_error(p, loc, "'%c' in the %s part of the labels, which has %d spatial dimensions", c, label_parts[part], count);
+            return -1;
+        } else
+            spatial[c - '0'] = k;
+    }
+    return count;
+}
+
+void attr_dim_labels(Parser *p, const char *name, Loc loc, Loc text)
+{
+    const char *lhs = p->text + text.off, *end = lhs + text.len;
+    const char *bar = memchr(lhs, '_', (size_t)text.len), *arrow = memchr(bar, '-', (size_t)(end - bar));
+    DimLabels  *x = ARENA_NEW(p->a, DimLabels);
+    int32_t a = read_labels(p, text, 0, lhs, (int)(bar - lhs), 'b', 'f', &x->lhs_batch, &x->lhs_feature, x->lhs_spatial);
+    int32_t b = a < 0 ? -1 : read_labels(p, text, 1, bar + 1, (int)(arrow - bar - 1), 'i', 'o', &x->rhs_in, &x->rhs_out, x->rhs_spatial);
+    int32_t c = b < 0 ? -1 : read_labels(p, text, 2, arrow + 2, (int)(end - arrow - 2), 'b', 'f', &x->out_batch, &x->out_feature,
+                                         x->out_spatial);
+    if (c >= 0 && (a != b || b != c))
+        parse_error(p, text, "the parts of the labels have %d, %d and %d spatial dimensions", a, b, c);
+    x->spatial = a;
+    attr_add(p, name, ATTR_CLASS_DIM_LABELS, loc, text)->value.dim_labels = x;
+}
+
+/* ---- sub-attribute lists: metadata and the rows of the stack tables ---- */
+
+typedef enum { CTX_META = 1, CTX_LOCATION = 2, CTX_FRAME = 4 } SubContext;
+typedef struct SubKey {
+    const char *text;
+    SubContext  ctx;
+    size_t      offset;
+} SubKey;
+#define META(f)     CTX_META, offsetof(Metadata, f)
+#define LOCATION(f) CTX_LOCATION, offsetof(FileLocation, f)
+#define FRAME(f)    CTX_FRAME, offsetof(StackFrame, f)
+static const SubKey sub_keys[] = {
+    {"op_type", META(op_type)}, {"op_name", META(op_name)}, {"source_file", META(source_file)}, {"source_line", META(source_line)},
+    {"source_end_line", META(source_end_line)}, {"source_column", META(source_column)},
+    {"source_end_column", META(source_end_column)}, {"profile_type", META(profile_type)},
+    {"deduplicated_name", META(deduplicated_name)}, {"scheduling_name", META(scheduling_name)},
+    {"stack_frame_id", META(stack_frame_id)}, {"metadata_payload", META(payload)},
+    {"file_name_id", LOCATION(file)}, {"function_name_id", LOCATION(function)}, {"line", LOCATION(line)},
+    {"end_line", LOCATION(end_line)}, {"column", LOCATION(column)}, {"end_column", LOCATION(end_column)},
+    {"file_location_id", FRAME(location)}, {"parent_frame_id", FRAME(parent)},
+};
+enum { N_SUB_KEYS = sizeof sub_keys / sizeof *sub_keys };
+
+void meta_begin(Parser *p)
+{
+    p->meta = (Metadata){0};
+    p->location = (FileLocation){0};
+    p->frame = (StackFrame){0};
+    p->keys_seen.n = 0;
+}
+
+/* The row of key; NULL when no list has it, reported. Given twice is reported too. */
+static const SubKey *sub_key(Parser *p, const char *key, Loc loc)
+{
+    for (int32_t k = 0; k < p->keys_seen.n; k++)
+        if (p->keys_seen.v[k].s == key) {
+            parse_error(p, loc, "'%s' is given twice", key);
+            return NULL;
+        }
+    for (int k = 0; k < N_SUB_KEYS; k++)
+        if (strcmp(sub_keys[k].text, key) == 0) {
+            vec_push(p->tmp, &p->keys_seen, ((Name){key, loc}));
+            return &sub_keys[k];
+        }
+    vec_push(p->tmp, &p->keys_seen, ((Name){key, loc}));
+    return NULL;
+}
+
+static void *sub_field(Parser *p, const SubKey *k)
+{
+    char *base = k->ctx == CTX_META ? (char *)&p->meta : k->ctx == CTX_LOCATION ? (char *)&p->location : (char *)&p->frame;
+    return base + k->offset;
+}
+
+/* An explicit "" counts as absent, but for the payload. */
+void meta_string(Parser *p, const char *key, Loc loc, const char *v)
+{
+    const SubKey *k = sub_key(p, key, loc);
+    if (k && (intern_len(v) || strcmp(key, "metadata_payload") == 0))
+        memcpy(sub_field(p, k), &v, sizeof v);
+}
+
+void meta_int(Parser *p, const char *key, Loc loc, int64_t v, Loc at)
+{
+    const SubKey *k = sub_key(p, key, loc);
+    if (v < INT32_MIN || v > INT32_MAX)
+        parse_error(p, at, "this number does not fit 32 bits");
+    else if (k)
+        *(int32_t *)sub_field(p, k) = (int32_t)v;
+}
+
+void meta_ints(Parser *p, const char *key, Loc loc, Ints v, Loc at)
+{
+    sub_key(p, key, loc);
+    for (int32_t k = 0; k < v.n; k++)
+        if (v.v[k] < 0 || v.v[k] > 3)
+            parse_error(p, at, "a profile type is 0 to 3, found %lld", (long long)v.v[k]);
+    p->meta.profile_type = v;
+}
+
+/* Only keys of this list may have been given; all of them when `all`. */
+static void sub_end(Parser *p, SubContext ctx, bool all, const char *what, Loc loc)
+{
+    NameVec names = {0};
+    int32_t given = 0;
+    for (int k = 0; k < N_SUB_KEYS; k++)
+        if (sub_keys[k].ctx == ctx)
+            vec_push(p->tmp, &names, sub_keys[k].text);
+    for (int32_t j = 0; j < p->keys_seen.n; j++) {
+        bool known = false;
+        for (int32_t k = 0; k < names.n && !known; k++)
+            known = strcmp(names.v[k], p->keys_seen.v[j].s) == 0;
+        given += known;
+        if (!known) {
+            parse_error(p, p->keys_seen.v[j].loc, "%s has no entry '%s'", what, p->keys_seen.v[j].s);
+            parse_suggest(p, p->keys_seen.v[j].loc, p->keys_seen.v[j].s, names.v, names.n);
+        }
+    }
+    if (all && given < names.n)
+        parse_error(p, loc, "%s needs all of its %d entries, found %d", what, names.n, given);
+}
+
+const Metadata *meta_end(Parser *p)
+{
+    sub_end(p, CTX_META, false, "metadata", LOC_NONE);
+    return arena_copy(p->a, &p->meta, sizeof p->meta);
+}
+
+void stack_location(Parser *p, Loc loc)
+{
+    sub_end(p, CTX_LOCATION, true, "a file location", loc);
+    vec_push(p->tmp, &p->locations, p->location);
+}
+
+/* A parent is written one higher than it is. */
+void stack_frame(Parser *p, Loc loc)
+{
+    sub_end(p, CTX_FRAME, true, "a stack frame", loc);
+    p->frame.parent--;
+    vec_push(p->tmp, &p->frames, p->frame);
+}

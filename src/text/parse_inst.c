@@ -1,0 +1,259 @@
+/* Right-hand sides, operands and instructions, in the order of the text. An instruction with an error is not made; its name stands
+ * for p->poison from then on, and whatever uses that is not made either and says nothing. Source: reference text 5.1, 5.2. */
+#include "config.h"
+
+#include "text/parse_int.h"
+
+#include "ir/infer.h"
+
+static void unknown_opcode(Parser *p, const char *opcode, Loc loc)
+{
+    const char *names[OP_COUNT];
+    for (Op op = 0; op < OP_COUNT; op++)
+        names[op] = op_name(op);
+    parse_error(p, loc, "there is no opcode '%s'", opcode);
+    parse_suggest(p, loc, opcode, names, OP_COUNT);
+}
+
+Rhs *rhs_begin(Parser *p, const Shape *shape, const char *opcode, Loc loc)
+{
+    Rhs *r = ARENA_NEW(p->tmp, Rhs);
+    *r = (Rhs){.shape = shape, .opcode = {opcode, loc}, .op = OP_COUNT, .wrapped = OP_COUNT, .base = p->operands.n, .lit_base = p->lits.n, .attrs_base = p->raw.n,
+               .errors = p->d->errors};
+    const OpInfo *info = map_get(&p->ops, opcode);
+    if (info)
+        r->op = (Op)(info - op_info);
+    else if (async_split(p, opcode, &r->sugar, &r->wrapped))
+        r->op = r->sugar == SUGAR_START ? OP_ASYNC_START : r->sugar == SUGAR_UPDATE ? OP_ASYNC_UPDATE : OP_ASYNC_DONE;
+    else
+        unknown_opcode(p, opcode, loc);
+    if (!shape && r->op != OP_COUNT && !op_has(r->op, F_INFERS))
+        parse_error(p, loc, "%s needs its result type: it cannot be inferred", opcode);
+    return r;
+}
+
+Rhs *rhs_operands(Parser *p, Rhs *r, Loc open)
+{
+    r->args = ARGS_OPERANDS;
+    r->open = open;
+    r->n = p->operands.n - r->base;
+    return r;
+}
+
+Rhs *rhs_literal(Parser *p, Rhs *r, Loc open, Loc loc)
+{
+    (void)p;
+    r->args = ARGS_LITERAL;
+    r->open = open;
+    r->number_loc = loc;
+    return r;
+}
+
+Rhs *rhs_number(Parser *p, Rhs *r, int64_t v, Loc loc)
+{
+    r->args = ARGS_NUMBER;
+    r->number = v;
+    r->number_loc = loc;
+    if (v < 0)
+        parse_error(p, loc, "a parameter number is 0 or more, found %lld", (long long)v);
+    return r;
+}
+
+/* ---- operands ---- */
+
+static void push_operand(Parser *p, Inst *i, Loc loc)
+{
+    vec_push(p->tmp, &p->operands, i);
+    vec_push(p->tmp, &p->operand_locs, loc);
+}
+
+Inst *inst_add(Parser *p, Op op, const Shape *shape, int32_t n, Inst *const *operands, const char *name, Loc loc)
+{
+    Inst *i = inst_new(p->scope->comp, NULL, op, shape, n, operands, name);
+    i->loc = loc;
+    return i;
+}
+
+/* Names of the computation that could be meant: the nearest among the last few thousand. */
+static void suggest_inst(Parser *p, const char *name, Loc loc)
+{
+    enum { LOOK_AT = 5000 };
+    NameVec names = {0};
+    for (const Inst *i = p->scope->comp->last; i && names.n < LOOK_AT; i = i->prev)
+        vec_push(p->tmp, &names, i->name);
+    parse_suggest(p, loc, name, names.v, names.n);
+}
+
+static bool defined_elsewhere(const Parser *p, const char *name)
+{
+    for (const Comp *c = p->m->first; c; c = c->next)
+        for (const Inst *i = c->first; i && c != p->scope->comp; i = i->next)
+            if (i->name == name)
+                return true;
+    return false;
+}
+
+Inst *inst_find(Parser *p, const char *name, Loc loc)
+{
+    Inst *i = map_get(&p->scope->names, name);
+    if (i)
+        return i;
+    parse_error(p, loc, "there is no instruction '%s' before this in the computation", name);
+    if (p->scope->pending.s == name)
+        parse_note(p, loc, "an instruction cannot use itself");
+    else if (defined_elsewhere(p, name))
+        parse_note(p, loc, "another computation has an instruction of this name");
+    else
+        suggest_inst(p, name, loc);
+    return p->poison;
+}
+
+static bool outermost_single(const Parser *p)
+{
+    return p->single && p->scope && !p->scope->parent;
+}
+
+/* In single-instruction input an operand that is not known becomes a parameter. */
+static Inst *single_parameter(Parser *p, const Shape *type, const char *name, Loc loc)
+{
+    Scope *s = p->scope;
+    if (!name)
+        name = intern_printf(p->strings, "_%lld", (long long)s->n_single_params);
+    Inst *i = inst_add(p, OP_PARAMETER, type, 0, NULL, name, loc);
+    i->param = s->n_single_params++;
+    map_put(&s->names, i->name, i);
+    return i;
+}
+
+void operand_type_only(Parser *p, const Shape *type, Loc loc)
+{
+    if (outermost_single(p))
+        push_operand(p, single_parameter(p, type, NULL, loc), loc);
+}
+
+/* The instruction that takes element index out of i; one for all uses, remembered in i->aux. */
+typedef struct Element Element;
+struct Element {
+    int64_t  index;
+    Inst    *inst;
+    Element *next;
+};
+
+static Inst *element_of(Parser *p, Inst *i, int64_t index, Loc loc)
+{
+    for (const Element *e = i->aux; e; e = e->next)
+        if (e->index == index)
+            return e->inst;
+    const char *name = intern_printf(p->strings, "%s_%lld", i->name, (long long)index);
+    Inst       *gte = inst_add(p, OP_GET_TUPLE_ELEMENT, i->shape->elems[index], 1, &i, name, loc);
+    inst_set_int(gte, ATTR_INDEX, index);
+    Element *e = ARENA_NEW(p->tmp, Element);
+    *e = (Element){index, gte, i->aux};
+    i->aux = e;
+    return gte;
+}
+
+static Inst *follow_indices(Parser *p, Inst *i, const IntVec *indices, Loc loc)
+{
+    for (int32_t k = 0; k < indices->n && i != p->poison; k++) {
+        int64_t index = indices->v[k];
+        if (!shape_is_tuple(i->shape)) {
+            parse_error(p, loc, "'#%lld' takes an element out of %s, which is no tuple", (long long)index, shape_text(p->tmp, i->shape));
+            return p->poison;
+        }
+        if (index < 0 || index >= i->shape->n_elems) {
+            parse_error(p, loc, "'#%lld' of a tuple with %d elements", (long long)index, i->shape->n_elems);
+            return p->poison;
+        }
+        i = element_of(p, i, index, loc);
+    }
+    return i;
+}
+
+void operand_name(Parser *p, const Shape *type, const char *name, Loc loc, const IntVec *indices)
+{
+    Inst *i = map_get(&p->scope->names, name);
+    if (!i && type && !indices && outermost_single(p))
+        i = single_parameter(p, type, name, loc);
+    else if (!i)
+        i = inst_find(p, name, loc);
+    if (indices)
+        i = follow_indices(p, i, indices, loc);
+    if (type && i != p->poison && !shape_compatible(type, i->shape)) {
+        parse_error(p, loc, "the type written here is %s, '%s' has the type %s", shape_text(p->tmp, type), i->name,
+                    shape_text(p->tmp, i->shape));
+        parse_note(p, i->loc, "it is defined here");
+    }
+    push_operand(p, i, loc);
+}
+
+void operand_nested(Parser *p, Rhs *r, Loc loc)
+{
+    const char *base = r->op == OP_COUNT ? r->opcode.s : r->sugar ? r->opcode.s : op_name(r->op);
+    const char *name = uniquer_name(p->uniquer, intern_printf(p->strings, "%s.anon", base));
+    Inst       *i = inst_build(p, r, name, NULL, 0);
+    p->scope->failed |= !i;
+    push_operand(p, i ? i : p->poison, loc);
+}
+
+/* ---- instructions ---- */
+
+void inst_pending(Parser *p, const char *name, Loc loc)
+{
+    p->scope->pending = (Name){name, loc};
+    p->current = NULL;
+}
+
+static void define(Parser *p, const char *name, Loc loc, Inst *i)
+{
+    const char *better;
+    const Inst *before = map_get(&p->scope->names, name);
+    if (before) {
+        parse_error(p, loc, "the instruction '%s' is defined twice", name);
+        if (before != p->poison)
+            parse_note(p, before->loc, "the first definition is here");
+        return;
+    }
+    if (!name_is_sanitary(p->strings, name, &better)) {
+        parse_error(p, loc, "'%s' cannot name an instruction", name);
+        parse_note(p, loc, "'%s' could", better);
+    }
+    map_put(&p->scope->names, name, i ? i : p->poison);
+}
+
+void inst_end(Parser *p, int64_t root, Loc root_loc, const char *name, Loc loc, Rhs *r)
+{
+    Scope *s = p->scope;
+    Inst  *i = inst_build(p, r, name, p->raw.v + r->attrs_base, p->raw.n - r->attrs_base);
+    p->raw.n = r->attrs_base;
+    s->failed |= !i;
+    define(p, name, loc, i);
+    uniquer_name(p->uniquer, name);
+    if (root && s->root_loc.off >= 0) {
+        parse_error(p, root_loc, "a computation has one ROOT");
+        parse_note(p, s->root_loc, "the first one is here");
+    } else if (root) {
+        s->root_loc = root_loc;
+        s->comp->root = i;
+    }
+    s->pending = (Name){NULL, LOC_NONE};
+    p->current = NULL;
+}
+
+/* Module, computation and, when it has no name of its own, the instruction are called "_". */
+void single_begin(Parser *p)
+{
+    const char *name = intern_str(p->strings, "_");
+    p->m->name = name;
+    p->m->is_scheduled = true;
+    scope_push(p, comp_new(p->m, name), (Loc){0, 0});
+    p->scope->written = name;
+    p->scope->pending = (Name){name, LOC_NONE};
+}
+
+void single_end(Parser *p, Rhs *r, Loc loc)
+{
+    Name name = p->scope->pending;
+    inst_end(p, 1, loc, name.s, name.loc.off >= 0 ? name.loc : loc, r);
+    p->entry = comp_end(p);
+}

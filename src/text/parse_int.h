@@ -1,0 +1,491 @@
+/* What the files of the parser share. Private to src/text and grammar/.
+ *
+ *   text -> scanner (grammar/hlo.l) -> token filter (filter.c) -> grammar (grammar/hlo.y) -> actions (parse_*.c) -> module
+ *
+ * The grammar's values live in p->tmp, which goes away with the parser; what stays is in the module's arena. Operands are resolved
+ * as soon as they are read, so errors come in the order of the text. After a syntax error the grammar gives up; parse.c looks for
+ * the next line that looks like an instruction and starts the grammar again there, with the state that is kept here. */
+#ifndef TEXT_PARSE_INT_H
+#define TEXT_PARSE_INT_H
+
+#include <string.h>
+
+#include "ir/attr_rare.h"
+#include "ir/canon.h"
+#include "ir/inst.h"
+
+typedef struct Parser Parser;
+union HLO_STYPE;
+
+enum { MAX_NESTING = 8192 };
+
+typedef struct Name {
+    const char *s;
+    Loc         loc;
+} Name;
+
+typedef VEC(int64_t) IntVec;
+typedef VEC(Ints) IntsVec;
+typedef VEC(const Shape *) ShapeVec;
+typedef VEC(Name) LocNames;
+typedef VEC(const char *) NameVec;
+typedef VEC(Comp *) CompVec;
+typedef VEC(SliceRange) SliceVec;
+typedef VEC(OperandAlias) AliasVec;
+typedef VEC(const Metadata *) MetaVec;
+typedef VEC(const Sharding *) ShardVec;
+typedef VEC(AttrLiteral) TypedVec;
+
+typedef struct Dim {
+    int64_t size;
+    bool    dynamic;
+} Dim;
+typedef VEC(Dim) DimVec;
+
+/* A layout under construction; the fields come in the order of this list, each once. */
+typedef enum {
+    FIELD_NONE, FIELD_D, FIELD_T, FIELD_L, FIELD_INDEX, FIELD_POINTER, FIELD_E, FIELD_S, FIELD_SC, FIELD_P, FIELD_M
+} LayoutField;
+typedef struct LayoutDraft {
+    Layout      l;
+    LayoutField last;
+    VEC(Tile) tiles;
+    VEC(SplitConfig) splits;
+} LayoutDraft;
+
+/* Numbers as written. */
+typedef enum { NUM_INT, NUM_DECIMAL, NUM_NAN, NUM_INF } NumKind;
+typedef struct Number {
+    NumKind kind;
+    bool    negative, has_payload; /* NAN, INF */
+    union {
+        int64_t  i;
+        double   f;
+        uint64_t payload;
+    };
+} Number;
+double number_value(Number x); /* as a double; payloads are lost */
+
+/* A literal as it was written, flat: an entry for each value, brace, parenthesis, and comma inside parentheses. */
+typedef enum {
+    LIT_INT, LIT_DECIMAL, LIT_NAN, LIT_INF, LIT_TRUE, LIT_FALSE, LIT_DOTS, LIT_OPEN, LIT_CLOSE, LIT_LPAR, LIT_RPAR, LIT_COMMA
+} LitKind;
+typedef struct LitToken {
+    uint8_t  kind;
+    bool     negative, has_payload;
+    uint32_t off; /* into the text */
+    union {
+        int64_t  i;
+        double   f;
+        uint64_t payload;
+    };
+} LitToken;
+typedef VEC(LitToken) LitVec;
+
+/* opcode(arguments) with its type, before the attributes. */
+typedef enum { ARGS_OPERANDS, ARGS_LITERAL, ARGS_NUMBER } ArgsKind;
+typedef enum { SUGAR_NONE, SUGAR_START, SUGAR_UPDATE, SUGAR_DONE } AsyncSugar;
+typedef struct Rhs {
+    const Shape *shape; /* NULL: left out */
+    Loc          shape_loc;
+    Name         opcode;
+    Op           op;         /* OP_COUNT: unknown, reported */
+    AsyncSugar   sugar;      /* X-start and so on: op is OP_ASYNC_START and so on, wrapped is X */
+    Op           wrapped;
+    ArgsKind     args;
+    int32_t      base, n;    /* operands in p->operands; n is known at the closing parenthesis */
+    int32_t      lit_base;   /* first token in p->lits */
+    int32_t      attrs_base; /* first attribute in p->raw */
+    int64_t      number;
+    Loc          number_loc, open, close;
+    int          errors;     /* d->errors when it began */
+    bool         tainted;    /* uses something that failed before */
+} Rhs;
+
+/* One attribute as read. Classes that Attr does not hold have members of their own. */
+typedef struct RawAttr {
+    const char     *name; /* interned */
+    AttrClass       cls;
+    Loc             loc, value_loc;
+    AttrValue       value;
+    bool            nested;
+    Number          number;  /* NUMBER */
+    LocNames       *words;   /* PRECISION, INSTS */
+    CompVec        *comps;   /* COMP, COMPS */
+    const Metadata *meta;
+    AttrId          id;      /* found when the instruction is made */
+} RawAttr;
+
+/* A computation that is being read. */
+typedef struct Scope Scope;
+struct Scope {
+    Scope       *parent; /* the computation with the instruction that has this one inline */
+    Comp        *comp;
+    const char  *written; /* its name in the text; NULL when it is inline */
+    Map          names;  /* name -> Inst */
+    bool         entry, inlined, failed; /* failed: some instruction was not made */
+    Loc          head;   /* its name, or its '{' */
+    Loc          close;
+    Loc          root_loc;
+    const Shape *result; /* of the signature, NULL: none */
+    Loc          result_loc;
+    const Rhs   *outer;  /* what the parent is reading */
+    int          errors; /* d->errors at its start */
+    Name         pending; /* the instruction whose right-hand side is being read */
+    int64_t      n_single_params;
+    bool         has_thread, has_config;
+};
+
+/* The values of attributes while they are read. */
+typedef struct WindowDraft {
+    Ints          size, stride, base_dilation, window_dilation, reversal;
+    const PadDim *pad;
+    int32_t       n_pad;
+    bool          given[6];
+} WindowDraft;
+typedef struct Pair {
+    Name          key;
+    const IntVec *value;
+} Pair;
+typedef VEC(Pair) PairVec;
+typedef struct Side {
+    Name           name;
+    const PairVec *items;
+} Side;
+typedef VEC(Side) SideVec;
+typedef struct DomainDraft {
+    Domain domain;
+    bool   kind;
+} DomainDraft;
+typedef struct Stat {
+    const char *key, *value; /* value: of frontend_attributes */
+    Number      number;      /* of statistics */
+    Loc         loc;
+} Stat;
+typedef VEC(Stat) StatVec;
+typedef enum { ORIGIN_OPEN, ORIGIN_CLOSE, ORIGIN_COMMA, ORIGIN_LEAF, ORIGIN_CALL, ORIGIN_SYNTHETIC } OriginKind;
+typedef struct OriginItem {
+    OriginKind  kind;
+    Loc         loc;
+    OriginArray array;
+    const char *call;
+} OriginItem;
+typedef VEC(OriginItem) OriginVec;
+typedef VEC(DebugAttr) DebugVec;
+
+typedef struct AxisDraft {
+    const char *name;
+    Loc         loc;
+    int64_t     pre, size;
+    bool        sub;
+} AxisDraft;
+typedef VEC(AxisDraft) AxisVec;
+typedef struct NamedDimDraft {
+    const AxisVec *axes;
+    bool           open;
+} NamedDimDraft;
+typedef VEC(NamedDimDraft) NamedDimVec;
+typedef struct MeshDraft {
+    VEC(MeshAxis) axes;
+    const Mesh *mesh; /* set when it is complete; NULL after an error */
+} MeshDraft;
+typedef struct ReplicaGroups GroupsDraft;
+typedef struct ShardDraft {
+    /* old style: what was seen */
+    bool       replicated, manual, unknown, unreduced, maximal, replicate_last, has_subgroups;
+    IntVec    *subgroups, *dims, *list;
+    bool       has_device, has_iota;
+    int64_t    device;
+    Iota       iota;
+    ShardGroup group;
+    int64_t    group_id;
+    MetaVec   *metas;
+    /* named style: the result */
+    Sharding   named;
+    MeshDraft *mesh;
+    bool       seen_metas, seen_unreduced, seen_replicated, seen_manual;
+} ShardDraft;
+typedef enum { NAMED_REPLICATED, NAMED_MANUAL } NamedWhole;
+
+typedef struct Token Token;
+typedef struct AsyncState AsyncState;
+
+struct Parser {
+    Arena      *a, *tmp; /* the module's, the parser's */
+    Interner   *strings;
+    Module     *m;
+    Diag       *d;
+    const char *text;
+    size_t      len;
+
+    /* scanner and filter */
+    void    *scanner;
+    void    *scan_buffer;
+    char    *buf;                   /* the scanner's copy of the text */
+    Map      words, attrs, ops;     /* interned name -> row */
+    bool     raw_next;
+    int      raw_depth;
+    int      keys;                  /* inside frontend_attributes={} or statistics={} */
+    bool     keys_raw;
+    int      start;                 /* artificial first token */
+    Token   *queue;
+    int      head, queued;
+    int      before;                /* the token returned last */
+    int      depth;                 /* open brackets */
+    Loc      error_loc;             /* of the token at which the grammar gave up */
+    Loc      token_loc;             /* of the token returned last */
+    int64_t  resumed;               /* where the grammar was started again last, -1: nowhere */
+
+    /* tables */
+    const char *attr_names[ATTR_COUNT]; /* interned */
+    const struct OpAttr *op_rows[OP_COUNT];
+    int          op_row_count[OP_COUNT];
+
+    /* actions */
+    Scope      *scope;
+    Map         comps;        /* name -> Comp */
+    Uniquer    *uniquer;      /* for names of nested instructions */
+    Inst       *poison;       /* what failed instructions define */
+    Comp       *poison_comp;
+    Scope      *heading;      /* a computation whose '{' was not yet read */
+    Rhs        *current;      /* the instruction whose attributes are being read */
+    bool        single;       /* single-instruction input */
+    bool        headed;       /* HloModule was read */
+    LitVec      lits;
+    IntVec      indices;
+    AsyncState *async;
+    Loc         alias_loc;    /* input_output_alias */
+    Comp       *entry;        /* marked ENTRY */
+    Loc         entry_loc;
+    LocNames    header;       /* attributes seen */
+    VEC(Inst *) operands;     /* of the instructions that are being read, innermost last */
+    VEC(Loc) operand_locs;
+    VEC(RawAttr) raw;         /* attributes likewise */
+    VEC(InputAlias) aliases;
+    VEC(Donor) donors;
+    VEC(OriginRecovery) recoveries;
+    VEC(DebugEntry) debug_rows;
+    VEC(const char *) files, functions;
+    VEC(FileLocation) locations;
+    VEC(StackFrame) frames;
+
+    /* one value under construction each; these do not nest */
+    DimVec      *dims;
+    LayoutDraft *layout;
+    Metadata     meta;
+    FileLocation location;
+    StackFrame   frame;
+    LocNames     keys_seen;   /* of metadata and the stack tables */
+    DomainDraft *domain;
+    OriginItem   origin_item;
+    DebugAttr   *debug;
+    ShardDraft  *shard;
+    Subgroup     subgroup;
+    NamedDimDraft named_dim;
+};
+
+/* Scanner helpers and the filter (filter.c). The helpers return the token. */
+const char *lex_name(Parser *p, const char *s, size_t n);
+int lex_word(Parser *p, union HLO_STYPE *v, const char *s, size_t n);
+int lex_attr(Parser *p, union HLO_STYPE *v, const char *s, size_t n);
+int lex_int(Parser *p, union HLO_STYPE *v, Loc loc, const char *s);
+int lex_decimal(union HLO_STYPE *v, const char *s);
+int lex_nan(Parser *p, union HLO_STYPE *v, Loc loc, const char *s);
+int lex_string(Parser *p, union HLO_STYPE *v, Loc loc, const char *s, size_t n);
+int lex_error(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+void filter_init(Parser *p);
+void filter_start(Parser *p, int64_t off, int start); /* scan from off; start 0: find out what kind of input it is */
+int  filter_next(Parser *p, union HLO_STYPE *v, Loc *loc);
+void filter_free(Parser *p);
+/* Every name that stands before '=' in some place of the language, for "did you mean". */
+int  filter_attr_names(Parser *p, const char *const **names);
+
+/* Errors (parse.c). The instruction in which one is reported is not made. */
+void parse_error(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void parse_note(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void parse_suggest(Parser *p, Loc loc, const char *word, const char *const *names, int n); /* a note, when one is near */
+void parse_unexpected(Parser *p, Loc loc, const char *found, int n, const char *const *expected);
+Loc  loc_span(Loc first, Loc last);
+
+/* Lists in p->tmp (parse_list.c). v NULL makes a new one; the list is returned. list_ints copies into the module. */
+IntVec   *int_list(Parser *p, IntVec *v, int64_t x);
+IntVec   *int_list_empty(Parser *p);
+Ints      list_ints(Parser *p, const IntVec *v); /* NULL is empty */
+IntsVec  *lists_add(Parser *p, IntsVec *v, Ints x);
+IntsList  list_lists(Parser *p, const IntsVec *v);
+LocNames *loc_names(Parser *p, LocNames *v, const char *s, Loc loc);
+CompVec  *comp_list(Parser *p, CompVec *v, Comp *c);
+ShapeVec *shape_list(Parser *p, ShapeVec *v, const Shape *s);
+const ShapeList *list_shapes(Parser *p, const ShapeVec *v);
+MetaVec  *meta_list(Parser *p, MetaVec *v, const Metadata *x);
+StatVec  *stat_add(Parser *p, StatVec *v, Stat x);
+PairVec  *pair_add(Parser *p, PairVec *v, const char *key, Loc loc, const IntVec *value);
+SideVec  *side_add(Parser *p, SideVec *v, const char *name, Loc loc, const PairVec *items);
+AxisVec  *axis_push(Parser *p, AxisVec *v, AxisDraft x);
+ShardVec *shard_list(Parser *p, ShardVec *v, const Sharding *s);
+OriginVec *origin_push(Parser *p, OriginVec *v); /* p->origin_item */
+NamedDimVec *named_dim_push(Parser *p, NamedDimVec *v); /* p->named_dim */
+DebugVec *debug_add(Parser *p, DebugVec *v, const DebugAttr *x);
+TypedVec *typed_push(Parser *p, TypedVec *v, AttrLiteral x);
+
+/* Types (parse_type.c). */
+void         dims_begin(Parser *p);
+void         dim_add(Parser *p, int64_t size, bool dynamic, Loc loc);
+LayoutDraft *layout_begin(Parser *p, const IntVec *minor_to_major);
+void         layout_field(Parser *p, LayoutField f, Loc loc);
+void         layout_int(Parser *p, LayoutField f, Loc loc, int64_t v, Loc at);
+void         layout_type(Parser *p, LayoutField f, Loc loc, Type t);
+void         layout_level(Parser *p, const char *word, Loc loc);
+void         layout_tile(Parser *p, const IntVec *dims, Loc loc);
+void         layout_split(Parser *p, int64_t dim, const IntVec *indices);
+const Shape *type_array(Parser *p, Type t, const DimVec *dims, LayoutDraft *l, Loc loc, Loc layout_loc);
+const Shape *type_tuple(Parser *p, const ShapeVec *elems, Loc loc);
+const Shape *type_buffer(Parser *p, const Shape *inner, Loc loc);
+
+/* Header and computations (parse_module.c). */
+void  module_begin(Parser *p, const char *name);
+bool  header_seen(Parser *p, const char *name, Loc loc); /* false: given before, reported */
+void  header_int(Parser *p, const char *name, Loc loc, int64_t v, Loc at);
+void  header_bool(Parser *p, const char *name, Loc loc, int64_t v);
+void  header_bools(Parser *p, const char *name, Loc loc, Ints v);
+void  header_alias(Parser *p, Loc loc, Ints output, int64_t param, Ints index, const char *kind, Loc kind_loc);
+void  header_donor(Parser *p, Loc loc, int64_t param, Ints index);
+void  header_layout(Parser *p, const char *name, Loc loc, const ShapeVec *params, const Shape *result);
+void  header_key_values(Parser *p, const char *name, Loc loc, const StatVec *v);
+void  header_config(Parser *p, const char *name, Loc loc, const char *v);
+void  header_origins(Parser *p, const char *name, Loc loc);
+void  header_recovery(Parser *p, OriginArray old, OriginArray replacement, const char *text, Loc loc);
+void  header_debug(Parser *p, const char *name, Loc loc);
+void  header_debug_row(Parser *p, OriginArray key, const DebugVec *v);
+void  debug_begin(Parser *p);
+void  debug_log_mode(Parser *p, const char *word, Loc loc);
+void  debug_int(Parser *p, const char *key, Loc loc, int64_t v);
+void  stack_location(Parser *p, Loc loc);
+void  stack_frame(Parser *p, Loc loc);
+bool  module_finish(Parser *p); /* after the last computation: entry, aliases, names, tables */
+
+void  comp_begin(Parser *p, bool entry, Loc entry_loc, const char *name, Loc loc);
+void  comp_result(Parser *p, const Shape *s, Loc loc);
+void  comp_open(Parser *p);
+void  comp_open_inline(Parser *p, Loc loc);
+Comp *comp_end(Parser *p);
+void  comp_abandon(Parser *p); /* its '}' will not come */
+void  scope_thread(Parser *p, Loc loc, const char *v);
+void  scope_config(Parser *p, Loc loc, const char *v);
+Comp *comp_find(Parser *p, const char *name, Loc loc); /* p->poison_comp after reporting */
+void  comp_place(Parser *p, Comp *c); /* completed now: before every computation that is still open */
+void  scope_push(Parser *p, Comp *c, Loc head);
+
+/* Instructions (parse_inst.c). */
+Rhs  *rhs_begin(Parser *p, const Shape *shape, const char *opcode, Loc loc);
+Rhs  *rhs_operands(Parser *p, Rhs *r, Loc open);
+Rhs  *rhs_literal(Parser *p, Rhs *r, Loc open, Loc loc);
+Rhs  *rhs_number(Parser *p, Rhs *r, int64_t v, Loc loc);
+void  operand_type_only(Parser *p, const Shape *type, Loc loc);
+void  operand_name(Parser *p, const Shape *type, const char *name, Loc loc, const IntVec *indices);
+void  operand_nested(Parser *p, Rhs *r, Loc loc);
+void  inst_pending(Parser *p, const char *name, Loc loc);
+void  inst_end(Parser *p, int64_t root, Loc root_loc, const char *name, Loc loc, Rhs *r);
+void  single_begin(Parser *p);
+void  single_end(Parser *p, Rhs *r, Loc loc);
+Inst *inst_find(Parser *p, const char *name, Loc loc); /* p->poison after reporting */
+/* An instruction that the parser adds; not known by name. */
+Inst *inst_add(Parser *p, Op op, const Shape *shape, int32_t n, Inst *const *operands, const char *name, Loc loc);
+
+/* What an instruction needs besides syntax (parse_op.c): n attributes from p->raw. NULL when it cannot be made, reported or tainted. */
+Inst *inst_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n);
+const RawAttr *raw_attr(const RawAttr *attrs, int32_t n, AttrId id);
+/* Finds the attributes' ids, reports unknown, repeated and missing ones and words that do not exist. */
+bool  attrs_resolve(Parser *p, const Rhs *r, RawAttr *attrs, int32_t n);
+/* Everything of attrs that skip does not name goes into i. False when a name in them is not defined. */
+bool  attrs_store(Parser *p, Inst *i, const RawAttr *attrs, int32_t n, bool (*skip)(const RawAttr *x));
+void  attrs_callees(Parser *p, Inst *i, const RawAttr *attrs, int32_t n);
+/* Operation-specific rules (parse_check.c). False after reporting. */
+bool  op_check_arity(Parser *p, const Rhs *r);
+bool  op_check(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n);
+/* The type that is stored, from the one written; NULL: to be inferred. Call after op_check. */
+const Shape *op_stored_type(Parser *p, const Rhs *r);
+
+/* Attribute values (parse_attr.c, parse_attr_rare.c). */
+RawAttr *attr_add(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc);
+void     attr_lists(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc, const IntsVec *v);
+void     attr_slices(Parser *p, const char *name, Loc loc, Loc value_loc, const SliceVec *v);
+void     attr_padding(Parser *p, const char *name, Loc loc, Loc text);
+void     attr_window(Parser *p, const char *name, Loc loc, Loc value_loc, const WindowDraft *w);
+void     attr_dim_labels(Parser *p, const char *name, Loc loc, Loc text);
+void     attr_shapes(Parser *p, const char *name, Loc loc, Loc value_loc, const ShapeVec *v);
+void     attr_literal(Parser *p, const char *name, Loc loc, Loc value_loc, AttrLiteral v);
+void     attr_aliasing(Parser *p, const char *name, Loc loc, Loc value_loc, const AliasVec *v);
+void     attr_groups(Parser *p, const char *name, Loc loc, Loc value_loc, const GroupsDraft *g);
+void     attr_sparsity(Parser *p, const char *name, Loc loc, Loc value_loc, const SideVec *v);
+void     attr_scaling(Parser *p, const char *name, Loc loc, Loc value_loc, const SideVec *v);
+void     attr_domain(Parser *p, const char *name, Loc loc, Loc value_loc, const DomainDraft *v);
+void     attr_key_values(Parser *p, const char *name, Loc loc, Loc value_loc, const StatVec *v);
+void     attr_statistics(Parser *p, const char *name, Loc loc, Loc value_loc, const StatVec *v);
+void     attr_origin(Parser *p, const char *name, Loc loc, Loc value_loc, const OriginVec *v);
+void     attr_comps(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc, CompVec *v);
+const KeyValues *key_values(Parser *p, const StatVec *v);
+
+SliceVec    *range_add(Parser *p, SliceVec *v, const IntVec *parts, Loc loc);
+IntVec      *dxd_list(Parser *p, Loc text);
+WindowDraft *window_field(Parser *p, WindowDraft *w, const char *key, Loc loc, const IntVec *v);
+WindowDraft *window_pad(Parser *p, WindowDraft *w, const char *key, Loc loc, Loc text);
+AliasVec    *operand_alias(Parser *p, AliasVec *v, Ints output, int64_t operand, Ints index);
+void         domain_begin(Parser *p);
+void         domain_kind(Parser *p, Loc loc, const char *v, Loc at);
+void         domain_side(Parser *p, const char *key, Loc loc, const Sharding *s);
+Accuracy    *accuracy_new(Parser *p);
+Accuracy    *accuracy_mode(Parser *p, const char *key, Loc loc, const char *word, Loc at);
+Accuracy    *accuracy_number(Parser *p, Accuracy *x, const char *key, Number v, Loc at);
+void         meta_begin(Parser *p);
+const Metadata *meta_end(Parser *p);
+void         meta_string(Parser *p, const char *key, Loc loc, const char *v);
+void         meta_int(Parser *p, const char *key, Loc loc, int64_t v, Loc at);
+void         meta_ints(Parser *p, const char *key, Loc loc, Ints v, Loc at);
+
+/* Shardings, meshes, replica groups (parse_sharding.c, parse_mesh.c). */
+ShardDraft     *shard_new(Parser *p);
+void            shard_device(Parser *p, const char *key, Loc loc, int64_t device);
+void            shard_devices(Parser *p, IntVec *dims, IntVec *list);
+void            shard_iota(Parser *p, IntVec *dims, Iota x);
+void            shard_group(Parser *p, ShardGroup group, int64_t id);
+const Sharding *shard_old(Parser *p, const ShardDraft *s, Loc loc);
+const Sharding *shard_tuple(Parser *p, const ShardVec *v);
+ShardDraft     *named_single(Parser *p, const char *key, Loc loc, int64_t device, const MetaVec *metas);
+ShardDraft     *named_all(Parser *p, MeshDraft *m, NamedWhole what, const MetaVec *metas);
+ShardDraft     *named_unreduced(Parser *p, MeshDraft *m, const char *op, Loc op_loc, const AxisVec *axes, const MetaVec *metas);
+void            named_begin(Parser *p, MeshDraft *m, const NamedDimVec *dims);
+void            named_dim(Parser *p, const AxisVec *axes, bool open);
+void            named_axes(Parser *p, const char *key, Loc loc, const AxisVec *axes);
+void            named_unreduced_axes(Parser *p, Loc loc, const char *op, Loc op_loc, const AxisVec *axes);
+void            named_metas(Parser *p, Loc loc, const MetaVec *metas);
+const Sharding *shard_named(Parser *p, const ShardDraft *s, Loc loc);
+
+MeshDraft   *mesh_new(Parser *p);
+MeshDraft   *mesh_axis(Parser *p, MeshDraft *m, const char *name, Loc loc, int64_t size);
+MeshDraft   *mesh_end(Parser *p, MeshDraft *m, const IntVec *devices, Loc loc);
+MeshDraft   *mesh_iota(Parser *p, MeshDraft *m, Iota x, Loc loc);
+GroupsDraft *groups_lists(Parser *p, const IntsVec *v);
+GroupsDraft *groups_iota(Parser *p, Ints target, Iota x, Loc loc);
+GroupsDraft *groups_mesh(Parser *p, const MeshDraft *m, const AxisVec *axes, Loc loc);
+GroupsDraft *groups_single(Parser *p, const char *key, Loc loc, int64_t device, const AxisVec *axes, Loc whole);
+const Mesh  *mesh_single(Parser *p, const char *key, Loc loc, int64_t device);
+bool         iota_check(Parser *p, Iota x, int64_t count, const char *what, Loc loc);
+bool         axes_resolve(Parser *p, const Mesh *m, const AxisVec *v, AxisRefs *out); /* in the module's arena */
+bool         axes_disjoint(Parser *p, const Mesh *m, int32_t n, const AxisRefs *const *lists, Loc loc);
+
+/* Literals (parse_literal.c). */
+void           lit_value(Parser *p, Number x, Loc loc);
+void           lit_mark(Parser *p, LitKind kind, Loc loc);
+/* The literal in p->lits from base on, of type *s; the tokens are taken off. *s changes where () stood for a tuple. NULL after reporting. */
+const Literal *literal_parse(Parser *p, const Shape **s, int32_t base);
+AttrLiteral    literal_leaf(Parser *p, const Shape *s, Loc loc, int32_t base, Loc value_loc);
+AttrLiteral    literal_typed_tuple(Parser *p, const TypedVec *v);
+
+/* Asynchronous steps (parse_async.c). */
+bool        async_split(Parser *p, const char *opcode, AsyncSugar *sugar, Op *wrapped);
+Inst       *async_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n_attrs);
+bool        async_finish(Parser *p); /* rules about called computations; at the end of the text */
+
+#endif

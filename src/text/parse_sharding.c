@@ -1,0 +1,463 @@
+/* Shardings: the old style of items in any order, brought to the form that XLA keeps, and the named style over a mesh.
+ * Source: reference text 6.1. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "text/parse_int.h"
+
+ShardDraft *shard_new(Parser *p)
+{
+    return ARENA_NEW(p->tmp, ShardDraft);
+}
+
+void shard_device(Parser *p, const char *key, Loc loc, int64_t device)
+{
+    if (strcmp(key, "device") != 0)
+        parse_error(p, loc, "a sharding has no item '%s'", key);
+    p->shard->list = int_list(p, p->shard->list, device);
+}
+
+void shard_devices(Parser *p, IntVec *dims, IntVec *list)
+{
+    p->shard->dims = dims;
+    for (int32_t k = 0; k < list->n; k++)
+        p->shard->list = int_list(p, p->shard->list, list->v[k]);
+}
+
+void shard_iota(Parser *p, IntVec *dims, Iota x)
+{
+    p->shard->dims = dims;
+    p->shard->has_iota = true;
+    p->shard->iota = x;
+}
+
+void shard_group(Parser *p, ShardGroup group, int64_t id)
+{
+    p->shard->group = group;
+    p->shard->group_id = id;
+}
+
+static void set_metas(Parser *p, Sharding *s, const MetaVec *v)
+{
+    if (!v)
+        return;
+    s->n_meta = v->n;
+    s->meta = arena_copy(p->a, v->v, (size_t)v->n * sizeof *v->v);
+}
+
+const Sharding *shard_tuple(Parser *p, const ShardVec *v)
+{
+    return sharding_tuple(p->a, v->n, v->v);
+}
+
+/* ---- tilings ---- */
+
+/* Devices as an array: dims with an iota or a list in row-major order. */
+typedef struct Tiling {
+    Ints dims;
+    bool has_iota;
+    Iota iota;
+    Ints devices;
+} Tiling;
+
+/* The iota with its dimensions cut so that each dimension of the array is a run of them; dims as the array has them. False when a
+ * boundary of the array falls inside a factor that does not split there. */
+static bool iota_split(Parser *p, const Tiling *t, IntVec *sizes, IntVec *order)
+{
+    /* factors of the transposed iota, cut where the array's dimensions end */
+    int32_t at = 0;
+    int64_t left = 1;
+    IntVec  source = {0}; /* original dimension of each piece */
+    Ints    perm = t->iota.perm.n ? t->iota.perm : ints_iota(p->tmp, t->iota.dims.n);
+    for (int32_t k = 0; k < t->dims.n; k++) {
+        int64_t need = t->dims.v[k];
+        while (need > 1) {
+            if (left == 1) {
+                if (at == perm.n)
+                    return false;
+                left = t->iota.dims.v[perm.v[at++]];
+                if (left == 1)
+                    continue;
+            }
+            int64_t piece;
+            if (left % need == 0)
+                piece = need;
+            else if (need % left == 0)
+                piece = left;
+            else
+                return false;
+            vec_push(p->tmp, sizes, piece);
+            vec_push(p->tmp, &source, perm.v[at - 1]);
+            vec_push(p->tmp, order, k);
+            need /= piece;
+            left /= piece;
+        }
+    }
+    for (int32_t k = 0; k < sizes->n; k++) /* keep the source beside the array dimension */
+        vec_push(p->tmp, order, source.v[k]);
+    return true;
+}
+
+/* t transposed by perm (over its dimensions). Iotas stay iotas when their factors allow. */
+static Tiling tiling_transpose(Parser *p, const Tiling *t, Ints perm)
+{
+    Tiling out = {.dims = ints_make(p->a, perm.n)};
+    bool   identity = true;
+    for (int32_t k = 0; k < perm.n; k++) {
+        *ints_at(out.dims, k) = t->dims.v[perm.v[k]];
+        identity = identity && perm.v[k] == k;
+    }
+    if (identity) {
+        out = *t;
+        return out;
+    }
+    IntVec sizes = {0}, order = {0};
+    if (t->has_iota && iota_split(p, t, &sizes, &order)) {
+        int32_t n = sizes.n;
+        /* pieces in the order of the original iota: by source dimension, within one as they come */
+        int32_t *place = ARENA_ARRAY(p->tmp, int32_t, n);
+        Ints     dims = ints_make(p->tmp, n), moved = ints_make(p->tmp, n);
+        int32_t  count = 0;
+        for (int32_t d = 0; d < t->iota.dims.n; d++)
+            for (int32_t k = 0; k < n; k++)
+                if (order.v[n + k] == d) {
+                    *ints_at(dims, count) = sizes.v[k];
+                    place[k] = count++;
+                }
+        count = 0;
+        for (int32_t k = 0; k < perm.n; k++)
+            for (int32_t j = 0; j < n; j++)
+                if (order.v[j] == perm.v[k])
+                    *ints_at(moved, count++) = place[j];
+        out.has_iota = true;
+        out.iota = iota_canonical(p->a, dims, moved);
+        return out;
+    }
+    Ints    from = t->has_iota ? iota_expand(p->tmp, t->iota) : t->devices;
+    int64_t count = ints_product(t->dims);
+    out.devices = ints_make(p->a, from.n == count ? from.n : 0);
+    int64_t *strides = ARENA_ARRAY(p->tmp, int64_t, perm.n), stride = 1;
+    for (int32_t k = perm.n; k-- > 0; stride *= t->dims.v[k])
+        strides[k] = stride;
+    for (int32_t i = 0; i < out.devices.n; i++) {
+        int64_t rest = i, src = 0;
+        for (int32_t k = perm.n; k-- > 0; rest /= out.dims.v[k])
+            src += rest % out.dims.v[k] * strides[perm.v[k]];
+        *ints_at(out.devices, i) = from.v[src];
+    }
+    return out;
+}
+
+static int compare_int64(const void *x, const void *y)
+{
+    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return a < b ? -1 : a > b;
+}
+
+/* The devices of each run of the last dimension in ascending order. */
+static void sort_groups(Tiling *t)
+{
+    int64_t n = t->dims.v[t->dims.n - 1];
+    for (int64_t k = 0; !t->has_iota && n > 0 && k + n <= t->devices.n; k += n)
+        qsort(ints_at(t->devices, (int32_t)k), (size_t)n, sizeof(int64_t), compare_int64);
+}
+
+static int64_t leading_product(Ints dims, int32_t n)
+{
+    return ints_product((Ints){dims.v, n});
+}
+
+static void set_tiling(Sharding *s, const Tiling *t)
+{
+    s->kind = SHARDING_TILED;
+    s->dims = t->dims;
+    s->has_iota = t->has_iota;
+    s->iota = t->iota;
+    s->devices = t->devices;
+}
+
+/* The last dimension counts replicas. */
+static void set_partial(Parser *p, Sharding *s, Tiling *t)
+{
+    (void)p;
+    int32_t rank = t->dims.n;
+    if (rank == 1 || leading_product(t->dims, rank - 1) == 1) {
+        s->kind = SHARDING_REPLICATED;
+        return;
+    }
+    if (t->dims.v[rank - 1] == 1)
+        t->dims.n--;
+    else {
+        s->replicate_last = true;
+        sort_groups(t);
+    }
+    set_tiling(s, t);
+}
+
+static ShardingKind plain_kind(Subgroup g)
+{
+    switch (g) {
+    case SUBGROUP_MANUAL: return SHARDING_MANUAL;
+    case SUBGROUP_UNREDUCED: return SHARDING_UNREDUCED;
+    case SUBGROUP_REPLICATED: return SHARDING_REPLICATED;
+    case SUBGROUP_MAXIMAL: break;
+    }
+    return SHARDING_TILED;
+}
+
+/* The last dimensions are subgroups: those of size 1 go, equal kinds become one, kinds in the order of the enumeration. */
+static void set_subgroups(Parser *p, Sharding *s, const Tiling *t, const IntVec *groups)
+{
+    int32_t data = t->dims.n - groups->n;
+    bool    alike = true;
+    for (int32_t k = 1; k < groups->n; k++)
+        alike = alike && groups->v[k] == groups->v[0];
+    if (alike && leading_product(t->dims, data) == 1 && plain_kind((Subgroup)groups->v[0]) != SHARDING_TILED) {
+        s->kind = plain_kind((Subgroup)groups->v[0]);
+        return;
+    }
+    IntVec perm = {0}, dims = {0}, kinds = {0};
+    for (int32_t k = 0; k < data; k++) {
+        vec_push(p->tmp, &perm, k);
+        vec_push(p->tmp, &dims, t->dims.v[k]);
+    }
+    for (int kind = SUBGROUP_MAXIMAL; kind <= SUBGROUP_REPLICATED; kind++) {
+        int64_t size = 1;
+        for (int32_t k = 0; k < groups->n; k++)
+            if (groups->v[k] == kind && t->dims.v[data + k] != 1) {
+                vec_push(p->tmp, &perm, data + k);
+                size *= t->dims.v[data + k];
+            }
+        if (size == 1)
+            continue;
+        vec_push(p->tmp, &dims, size);
+        vec_push(p->tmp, &kinds, kind);
+    }
+    for (int32_t k = 0; k < groups->n; k++)
+        if (t->dims.v[data + k] == 1)
+            vec_push(p->tmp, &perm, data + k);
+    Tiling moved = tiling_transpose(p, t, (Ints){perm.v, perm.n});
+    moved.dims = list_ints(p, &dims);
+    if (kinds.n == 1 && kinds.v[0] == SUBGROUP_REPLICATED) {
+        set_partial(p, s, &moved);
+        return;
+    }
+    s->subgroups = list_ints(p, &kinds);
+    if (kinds.n && kinds.v[kinds.n - 1] == SUBGROUP_REPLICATED)
+        sort_groups(&moved);
+    set_tiling(s, &moved);
+}
+
+static bool read_tiling(Parser *p, const ShardDraft *d, Tiling *t, Loc loc)
+{
+    *t = (Tiling){.dims = list_ints(p, d->dims), .has_iota = d->has_iota};
+    int64_t count = ints_product(t->dims);
+    if (count < 0)
+        parse_error(p, loc, "the number of tiles is no positive 64-bit number");
+    else if (d->has_iota) {
+        if (!iota_check(p, d->iota, count, "the device list", loc))
+            return false;
+        t->iota = iota_canonical(p->a, d->iota.dims, d->iota.perm);
+        return true;
+    } else if (!d->list || d->list->n < 2)
+        parse_error(p, loc, "a tiled sharding has more than one device");
+    else if (d->list->n != count)
+        parse_error(p, loc, "the sharding has %lld tiles and %d devices", (long long)count, d->list->n);
+    else {
+        t->devices = list_ints(p, d->list);
+        return true;
+    }
+    return false;
+}
+
+/* The reduction of something unreduced: from its metadata, else a sum; XLA adds it to the metadata each time it reads the text. */
+static void add_reduction(Parser *p, Sharding *s)
+{
+    static const char *const words[] = {[REDUCTION_SUM] = "SUM", [REDUCTION_MAX] = "MAX", [REDUCTION_MIN] = "MIN"};
+    s->reduction = REDUCTION_SUM;
+    for (int32_t k = 0; k < s->n_meta; k++) {
+        const Metadata *md = s->meta[k];
+        if (!md->op_type || strcmp(md->op_type, "sdy::reduction_op") != 0 || !md->op_name)
+            continue;
+        for (Reduction r = REDUCTION_SUM; r <= REDUCTION_MIN; r++)
+            if (strcmp(md->op_name, words[r]) == 0)
+                s->reduction = r;
+    }
+    Metadata *md = ARENA_NEW(p->a, Metadata);
+    md->op_type = intern_str(p->strings, "sdy::reduction_op");
+    md->op_name = intern_str(p->strings, words[s->reduction]);
+    const Metadata **all = ARENA_ARRAY(p->a, const Metadata *, s->n_meta + 1);
+    for (int32_t k = 0; k < s->n_meta; k++)
+        all[k] = s->meta[k];
+    all[s->n_meta++] = md;
+    s->meta = all;
+}
+
+static void fill_old(Parser *p, Sharding *s, const ShardDraft *d, Loc loc)
+{
+    static const char many[] = "a sharding that is replicated, manual, unknown or unreduced lists no devices";
+    bool              listed = d->list != NULL;
+    if (d->maximal && !d->replicated) {
+        s->kind = SHARDING_MAXIMAL;
+        if (!listed || d->list->n != 1)
+            parse_error(p, loc, "a maximal sharding has one device, found %d", listed ? d->list->n : 0);
+        else
+            s->device = d->list->v[0];
+    } else if (d->replicated || d->manual || d->unknown || d->unreduced) {
+        s->kind = d->replicated ? SHARDING_REPLICATED : d->manual ? SHARDING_MANUAL : d->unknown ? SHARDING_UNKNOWN : SHARDING_UNREDUCED;
+        if (listed)
+            parse_error(p, loc, "%s", many);
+    } else if (!d->dims)
+        parse_error(p, loc, "this sharding says nothing about devices");
+    else if (d->replicate_last && d->has_subgroups)
+        parse_error(p, loc, "last_tile_dim_replicate and last_tile_dims exclude each other");
+    else {
+        Tiling t;
+        if (!read_tiling(p, d, &t, loc))
+            return;
+        if (d->subgroups && d->subgroups->n > t.dims.n)
+            parse_error(p, loc, "last_tile_dims has %d entries, the sharding has %d dimensions", d->subgroups->n, t.dims.n);
+        else if (d->replicate_last)
+            set_partial(p, s, &t);
+        else if (d->subgroups)
+            set_subgroups(p, s, &t, d->subgroups);
+        else
+            set_tiling(s, &t);
+    }
+}
+
+const Sharding *shard_old(Parser *p, const ShardDraft *d, Loc loc)
+{
+    Sharding *s = ARENA_NEW(p->a, Sharding);
+    s->group = d->group;
+    s->group_id = d->group_id;
+    set_metas(p, s, d->metas);
+    fill_old(p, s, d, loc);
+    if (s->kind == SHARDING_UNREDUCED || ints_has(s->subgroups, SUBGROUP_UNREDUCED))
+        add_reduction(p, s);
+    return s;
+}
+
+/* ---- named style ---- */
+
+static Reduction reduction_word(Parser *p, const char *word, Loc loc)
+{
+    if (!word || strcmp(word, "sum") == 0)
+        return REDUCTION_SUM;
+    if (strcmp(word, "max") == 0)
+        return REDUCTION_MAX;
+    if (strcmp(word, "min") != 0)
+        parse_error(p, loc, "expected 'sum', 'max' or 'min', found '%s'", word);
+    return REDUCTION_MIN;
+}
+
+static ShardDraft *named_new(Parser *p, MeshDraft *m)
+{
+    ShardDraft *d = shard_new(p);
+    d->mesh = m;
+    d->named.kind = SHARDING_NAMED;
+    d->named.mesh = m ? m->mesh : NULL;
+    p->shard = d;
+    return d;
+}
+
+static AxisRefs all_axes(Parser *p, const Mesh *m)
+{
+    AxisRef *v = ARENA_ARRAY(p->a, AxisRef, m->n_axes);
+    for (int32_t k = 0; k < m->n_axes; k++)
+        v[k].axis = k;
+    return (AxisRefs){m->n_axes, v};
+}
+
+ShardDraft *named_single(Parser *p, const char *key, Loc loc, int64_t device, const MetaVec *metas)
+{
+    ShardDraft *d = named_new(p, NULL);
+    d->named.mesh = mesh_single(p, key, loc, device);
+    set_metas(p, &d->named, metas);
+    return d;
+}
+
+ShardDraft *named_all(Parser *p, MeshDraft *m, NamedWhole what, const MetaVec *metas)
+{
+    ShardDraft *d = named_new(p, m);
+    if (what == NAMED_MANUAL)
+        d->named.manual = all_axes(p, m->mesh);
+    set_metas(p, &d->named, metas);
+    return d;
+}
+
+ShardDraft *named_unreduced(Parser *p, MeshDraft *m, const char *op, Loc op_loc, const AxisVec *axes, const MetaVec *metas)
+{
+    ShardDraft *d = named_new(p, m);
+    d->named.reduction = reduction_word(p, op, op_loc);
+    if (axes)
+        axes_resolve(p, m->mesh, axes, &d->named.unreduced);
+    else
+        d->named.unreduced = all_axes(p, m->mesh);
+    set_metas(p, &d->named, metas);
+    return d;
+}
+
+void named_begin(Parser *p, MeshDraft *m, const NamedDimVec *dims)
+{
+    ShardDraft *d = named_new(p, m);
+    int32_t     n = dims ? dims->n : 0;
+    NamedDim   *v = ARENA_ARRAY(p->a, NamedDim, n);
+    for (int32_t k = 0; k < n; k++) {
+        v[k].open = dims->v[k].open;
+        axes_resolve(p, m->mesh, dims->v[k].axes, &v[k].axes);
+    }
+    d->named.n_named = n;
+    d->named.named = v;
+}
+
+void named_dim(Parser *p, const AxisVec *axes, bool open)
+{
+    p->named_dim = (NamedDimDraft){axes, open};
+}
+
+static void twice(Parser *p, bool *seen, const char *what, Loc loc)
+{
+    if (*seen)
+        parse_error(p, loc, "'%s' is given twice", what);
+    *seen = true;
+}
+
+void named_axes(Parser *p, const char *key, Loc loc, const AxisVec *axes)
+{
+    ShardDraft *d = p->shard;
+    bool        manual = strcmp(key, "manual") == 0;
+    twice(p, manual ? &d->seen_manual : &d->seen_replicated, key, loc);
+    axes_resolve(p, d->mesh->mesh, axes, manual ? &d->named.manual : &d->named.replicated);
+}
+
+void named_unreduced_axes(Parser *p, Loc loc, const char *op, Loc op_loc, const AxisVec *axes)
+{
+    ShardDraft *d = p->shard;
+    twice(p, &d->seen_unreduced, "unreduced", loc);
+    d->named.reduction = reduction_word(p, op, op_loc);
+    axes_resolve(p, d->mesh->mesh, axes, &d->named.unreduced);
+}
+
+void named_metas(Parser *p, Loc loc, const MetaVec *metas)
+{
+    twice(p, &p->shard->seen_metas, "metadata", loc);
+    set_metas(p, &p->shard->named, metas);
+}
+
+const Sharding *shard_named(Parser *p, const ShardDraft *d, Loc loc)
+{
+    Sharding *s = arena_copy(p->a, &d->named, sizeof d->named);
+    int32_t   n = 0;
+    const AxisRefs **lists = ARENA_ARRAY(p->tmp, const AxisRefs *, s->n_named + 3);
+    for (int32_t k = 0; k < s->n_named; k++)
+        lists[n++] = &s->named[k].axes;
+    lists[n++] = &s->replicated;
+    lists[n++] = &s->unreduced;
+    lists[n++] = &s->manual;
+    axes_disjoint(p, s->mesh, n, lists, loc);
+    if (s->unreduced.n == 0)
+        s->reduction = REDUCTION_NONE;
+    return s;
+}
