@@ -51,23 +51,29 @@ static bool find_select(Arith *k)
     return true;
 }
 
-static bool find_arithmetic(Arith *k, const Inst *i)
+static bool find_arithmetic(Arith *k, Op op)
 {
-    Domain d = i->op == OP_COMPLEX ? value_domain(k->out) : common_domain(k);
+    Domain d = op == OP_COMPLEX ? value_domain(k->out) : common_domain(k);
     set_domains(k, d);
     switch (d) {
-    case DOMAIN_PRED: case DOMAIN_S64: case DOMAIN_U64: k->fn = arith_int(i->op, d); break;
-    case DOMAIN_F32: case DOMAIN_F64: k->fn = arith_float(i->op, d); break;
-    case DOMAIN_C64: case DOMAIN_C128: k->fn = arith_complex(i->op, d); break;
+    case DOMAIN_PRED: case DOMAIN_S64: case DOMAIN_U64: k->fn = arith_int(op, d); break;
+    case DOMAIN_F32: case DOMAIN_F64: k->fn = arith_float(op, d); break;
+    case DOMAIN_C64: case DOMAIN_C128: k->fn = arith_complex(op, d); break;
     case DOMAIN_COUNT: break;
     }
-    if (i->op == OP_COMPLEX)
+    if (op == OP_COMPLEX)
         k->domain[0] = k->domain[1] = d == DOMAIN_C64 ? DOMAIN_F32 : DOMAIN_F64;
-    if (i->op == OP_IS_FINITE)
+    if (op == OP_IS_FINITE)
         k->out_domain = DOMAIN_PRED;
-    else if (i->op == OP_ABS || i->op == OP_REAL || i->op == OP_IMAG)
+    else if (op == OP_ABS || op == OP_REAL || op == OP_IMAG)
         k->out_domain = d == DOMAIN_C64 ? DOMAIN_F32 : d == DOMAIN_C128 ? DOMAIN_F64 : d;
     return k->fn != NULL;
+}
+
+bool arith_of(Arith *k, Op op, Type t, int32_t n)
+{
+    *k = (Arith){.n = n, .type = {t, t, t}, .out = t, .bits = type_bits(t)};
+    return find_arithmetic(k, op);
 }
 
 bool arith_find(Arith *k, const Inst *i)
@@ -94,7 +100,7 @@ bool arith_find(Arith *k, const Inst *i)
         k->fn = arith_clamp(k->out_domain);
         return k->fn != NULL;
     default:
-        return (op_has(i->op, F_ELEMENTWISE)) && find_arithmetic(k, i);
+        return op_has(i->op, F_ELEMENTWISE) && find_arithmetic(k, i->op);
     }
 }
 

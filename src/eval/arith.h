@@ -30,6 +30,9 @@ struct Arith {
  * where the opcode has no meaning for the type. */
 bool arith_find(Arith *k, const Inst *i);
 
+/* That of an arithmetic opcode on n operands of one type. */
+bool arith_of(Arith *k, Op op, Type t, int32_t n);
+
 /* out[j] = f(x[0][j], ...) for j < n. out may be one of x. */
 void arith_run(const Arith *k, void *out, const void *const *x, int64_t n);
 

@@ -345,7 +345,7 @@ static void start(Eval *e, const EvalOptions *o, Diag *d)
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     if (pages <= 0 || size <= 0 || !size_mul(pages, size, &memory))
         memory = INT64_MAX;
-    *e = (Eval){.options = o ? o : &no_limits, .diag = d, .arena = arena_new(), .limit = memory};
+    *e = (Eval){.options = o ? o : &no_limits, .diag = d, .arena = arena_new(), .limit = memory, .rng_state = 0x7012395};
     if (e->options->memory_limit > 0 && e->options->memory_limit < memory)
         e->limit = e->options->memory_limit;
     e->plans = map_new(e->arena);

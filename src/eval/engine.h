@@ -19,6 +19,7 @@ typedef struct Eval {
     int64_t  live, limit; /* bytes held by values, and how many may be */
     int      depth;       /* of calls */
     bool     failed;
+    unsigned __int128 rng_state; /* of rng-get-and-update-state */
 } Eval;
 
 typedef Literal *EvalFn(Eval *e, const Inst *i, Literal **x);
@@ -53,6 +54,10 @@ static inline Literal *eval_move(Literal **x, int32_t k)
     x[k] = NULL;
     return l;
 }
+
+/* The plain sum of floats over the dimensions that are marked: added to acc, an f64 array of the kept ones, in row-major order, and
+ * rounded once to t. Takes over acc, which may be NULL. */
+Literal *eval_sum(Eval *e, const Inst *i, const Literal *from, const bool *reduced, Literal *acc, Type t);
 
 /* Runs a computation. Takes over args[0..n_params), whose entries become NULL. */
 Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args);

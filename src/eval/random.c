@@ -1,11 +1,12 @@
 /* rng-bit-generator, bit exact: Threefry2x32 with 20 rounds and Philox4x32 with 10. All arithmetic wraps.
- * Source: reference operations 13.1; Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3. */
+ * rng-get-and-update-state: one counter of 128 bits for the whole run.
+ * Source: reference operations 13.1, 13.3; Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3. */
 #include <string.h>
 
 #include "eval/engine.h"
 #include "eval/walk.h"
 
-EvalFn eval_rng_bit_generator;
+EvalFn eval_rng_bit_generator, eval_rng_state;
 
 static uint32_t low(uint64_t v) { return (uint32_t)v; }
 static uint32_t high(uint64_t v) { return (uint32_t)(v >> 32); }
@@ -132,4 +133,16 @@ Literal *eval_rng_bit_generator(Eval *e, const Inst *i, Literal **x)
     else if (!e->failed)
         run_philox(r[0]->data, r[0]->count, r[1]);
     return eval_results(e, i, 2, r);
+}
+
+/* {low, high} before delta is added. */
+Literal *eval_rng_state(Eval *e, const Inst *i, Literal **x)
+{
+    Literal *r = eval_new_for(e, i, i->shape);
+    if (!r)
+        return NULL;
+    uint64_t words[] = {(uint64_t)e->rng_state, (uint64_t)(e->rng_state >> 64)};
+    memcpy(r->data, words, sizeof words);
+    e->rng_state += (unsigned __int128)inst_int(i, ATTR_DELTA, 0);
+    return r;
 }

@@ -121,14 +121,10 @@ static void add_row(double *acc, int64_t step, Type t, const char *p, int64_t n)
     }
 }
 
-static Literal *reduce_sum(Eval *e, const Inst *i, Literal **x)
+Literal *eval_sum(Eval *e, const Inst *i, const Literal *from, const bool *reduced, Literal *acc, Type t)
 {
-    const Literal *from = x[0];
-    Split s = split_dims(i, from);
-    Literal *init = eval_cast(e, i, eval_move(x, 1), TYPE_F64), *acc = filled(e, i, i->shape, init);
-    eval_drop(e, init);
     if (!acc || from->count == 0 || !eval_work(e, i, from->count))
-        return eval_cast(e, i, acc, i->shape->type);
+        return eval_cast(e, i, acc, t);
     int64_t strides[WALK_RANK];
     walk_strides(acc->rank, acc->dims, strides);
     Odometer o = {.rank = from->rank, .arrays = 2};
@@ -136,14 +132,22 @@ static Literal *reduce_sum(Eval *e, const Inst *i, Literal **x)
         memcpy(o.dims, from->dims, (size_t)from->rank * sizeof from->dims[0]);
     walk_strides(from->rank, from->dims, o.stride[1]);
     for (int32_t d = 0, kept = 0; d < from->rank; d++)
-        o.stride[0][d] = s.reduced[d] ? 0 : strides[kept++];
+        o.stride[0][d] = reduced[d] ? 0 : strides[kept++];
     walk_simplify(&o);
     int64_t n = o.rank > 0 ? o.dims[o.rank - 1] : 1, step = o.rank > 0 ? o.stride[0][o.rank - 1] : 0;
     o.rank -= o.rank > 0;
     do {
         add_row((double *)acc->data + o.at[0], step, from->type, (const char *)from->data + o.at[1] * type_bytes(from->type), n);
     } while (walk_next(&o));
-    return eval_cast(e, i, acc, i->shape->type);
+    return eval_cast(e, i, acc, t);
+}
+
+static Literal *reduce_sum(Eval *e, const Inst *i, Literal **x)
+{
+    Split s = split_dims(i, x[0]);
+    Literal *init = eval_cast(e, i, eval_move(x, 1), TYPE_F64), *acc = filled(e, i, i->shape, init);
+    eval_drop(e, init);
+    return eval_sum(e, i, x[0], s.reduced, acc, i->shape->type);
 }
 
 Literal *eval_reduce(Eval *e, const Inst *i, Literal **x)

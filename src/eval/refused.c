@@ -1,9 +1,7 @@
 /* Families that are not evaluated. Each handler refuses by opcode and instruction; eval_supported tells before anything runs. */
 #include "eval/engine.h"
 
-#define REFUSED(F)                                                                                                              \
-    F(batch_norm) F(cholesky) F(dynamic_reshape) F(fft) F(ragged_dot) F(rng) F(rng_state) F(scaled_dot) F(scan) F(transfer)     \
-    F(triangular_solve)
+#define REFUSED(F) F(dynamic_reshape) F(ragged_dot) F(rng) F(scaled_dot) F(transfer)
 
 #define HANDLER(family)                                                                                                         \
     EvalFn   eval_##family;                                                                                                     \
