@@ -216,11 +216,11 @@ static Literal **make_fakes(Run *r)
         return NULL;
     int32_t   n = r->module->entry->n_params;
     Literal **params = ARENA_ARRAY(r->arena, Literal *, n), **leaves = ARENA_ARRAY(r->arena, Literal *, r->signature->n_args);
-    if (!fake_arguments(r->module, seed, params, &r->diag))
-        return NULL;
-    leaves_flatten(n, params, leaves);
+    bool made = fake_arguments(r->module, seed, params, &r->diag);
+    if (made)
+        leaves_flatten(n, params, leaves);
     literals_unref(n, params);
-    return leaves;
+    return made ? leaves : NULL;
 }
 
 /* FILE, or FILE:KEY. */
@@ -452,7 +452,7 @@ static int run(const Args *args, const char *path, Arena *a)
     diag_print(&r.world, stderr, color);
     if (r.signature && r.inputs)
         literals_unref(r.signature->n_args, r.inputs);
-    if (status != EXIT_TROUBLE && r.results)
+    if (r.signature && r.results)
         literals_unref(r.signature->n_results, r.results);
     buf_free(&r.text);
     return status;

@@ -92,7 +92,7 @@ static bool is_inexact(Type t)
 /* Element i as a complex number with an imaginary part of 0 for the others. */
 static void load(const Literal *l, int64_t i, double *re, double *im)
 {
-    *re = literal_get_f64(l, i);
+    *re = l->type == TYPE_F32 ? (double)((const float *)l->data)[i] : literal_get_f64(l, i); /* most arrays are f32 */
     *im = type_is_complex(l->type) ? literal_get_imag(l, i) : 0;
 }
 
@@ -163,8 +163,8 @@ static double badness(Type t, double a, double e, const Tolerance *tol)
 
 static void count_specials(double v, int64_t *nan, int64_t *inf)
 {
-    *nan += isnan(v);
-    *inf += isinf(v);
+    *nan += isnan(v) != 0;
+    *inf += isinf(v) != 0; /* -1 for the negative one */
 }
 
 static int bin_of(double rel)
