@@ -29,11 +29,11 @@
 
 #include "support/vec.h"
 
-enum { MAX_CONTEXTS = 8, MAX_SIZE = 128, MAX_OPERANDS = 40, MAX_CONCAT = 16 };
+enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16 };
 
 typedef struct Group {
     Inst   *root;
-    int32_t size, operands; /* instructions taken in; upper bound of the operands */
+    int32_t size, operands; /* instructions taken in, values needed from outside; constants count for neither */
 } Group;
 
 typedef struct Context {
@@ -49,6 +49,8 @@ typedef struct Node {
     bool     named;    /* its name went to the first copy */
     int32_t  n_contexts;
     Context *contexts[MAX_CONTEXTS];
+    int32_t  n_wanting; /* groups that need the value, as far as they are known */
+    Group   *wanting[MAX_CONTEXTS];
     int32_t  order;    /* place in the computation */
     int32_t  seen;     /* number of the group that was there last */
     Inst    *copy;     /* in that group's body */
@@ -214,15 +216,47 @@ static bool collect_contexts(Fuser *f, const Inst *i)
     return i->n_uses > 0;
 }
 
+static bool is_wanted(const Node *n, const Group *g)
+{
+    for (int32_t k = 0; k < n->n_wanting; k++)
+        if (n->wanting[k] == g)
+            return true;
+    return false;
+}
+
+/* Values that g would need from outside if it took in i. A value that many groups want may be counted twice. */
+static int32_t new_operands(const Inst *i, const Group *g)
+{
+    int32_t count = 0;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Node *o = node(inst_operand(i, k));
+        count += o->role != ROLE_LEAF && !is_wanted(o, g);
+    }
+    return count;
+}
+
 static bool has_room(const Fuser *f, const Inst *i)
 {
     const Node *n = node(i);
     for (int32_t k = 0; k < n->n_contexts; k++) {
         const Group *g = n->contexts[k]->group;
-        if (g->size + 1 > f->max_size || g->operands + i->n_operands - 1 > MAX_OPERANDS)
+        if (g->size + 1 > f->max_size || g->operands - 1 + new_operands(i, g) > MAX_OPERANDS)
             return false;
     }
     return true;
+}
+
+static void take_in(Group *g, const Inst *i)
+{
+    g->size++;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        Node *o = node(inst_operand(i, k));
+        if (o->role == ROLE_LEAF || is_wanted(o, g))
+            continue;
+        g->operands++;
+        if (o->n_wanting < MAX_CONTEXTS)
+            o->wanting[o->n_wanting++] = g;
+    }
 }
 
 /* Bytes that computing i reads. A broadcast will be fused, so its operand counts. */
@@ -279,8 +313,8 @@ static void enter_groups(Inst *i)
         for (int32_t j = 0; j < k && !again; j++)
             again = n->contexts[j]->group == g;
         if (!again) {
-            g->size++;
-            g->operands += i->n_operands - 1;
+            g->operands--;
+            take_in(g, i);
         }
     }
 }
@@ -290,7 +324,8 @@ static void start_group(Fuser *f, Inst *i)
     Node    *n = node(i);
     Group   *g = ARENA_NEW(f->scratch, Group);
     Context *c = ARENA_NEW(f->scratch, Context);
-    *g = (Group){i, 1, i->n_operands};
+    g->root = i;
+    take_in(g, i);
     *c = (Context){g, count_of(i)};
     n->contexts[0] = c; /* instead of what was collected for a fused one */
     n->n_contexts = 1;
