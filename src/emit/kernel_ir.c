@@ -122,6 +122,14 @@ const KExpr *kx_call(Arena *a, const char *fn, Type t, int32_t n, const KExpr *c
     return x;
 }
 
+const KExpr *kx_distinct(Arena *a, KArray *p, KArray *q)
+{
+    KExpr *x = new_expr(a, KX_DISTINCT, TYPE_PRED);
+    x->array = p;
+    x->other = q;
+    return x;
+}
+
 /* An integer constant cut to the bits of t. */
 static int64_t cut(Type t, int64_t v)
 {
@@ -219,6 +227,7 @@ static void sign_expr(Signer *s, const KExpr *x)
         buf_printf(s->out, " a%d", x->array->serial);
         sign_ix(s, x->index);
         break;
+    case KX_DISTINCT: buf_printf(s->out, " a%d a%d", x->array->serial, x->other->serial); break;
     case KX_CALL: buf_puts(s->out, x->fn); break;
     case KX_UNARY:
     case KX_BINARY: buf_printf(s->out, " o%d", x->op); break;
@@ -286,7 +295,8 @@ uint64_t kernel_hash(const Kernel *k)
     return hash_bytes(0, k->signature.p, k->signature.n);
 }
 
-/* In place: the stores of the result and the loads of the operand are at the same index of the same innermost block, and nowhere else. */
+/* In place: the stores of the result and the loads of the operand are at the same index of the same innermost block, and nowhere else. A copy
+ * of the operand to the result that is only made when they are distinct does not count. */
 typedef struct AliasCheck {
     const KArray *result, *operand;
     const Ix     *store;    /* of the block being looked at */
@@ -316,6 +326,8 @@ static void check_block(AliasCheck *c, const KBlock *b)
         }
     bool stored = false;
     for (const KStmt *s = b->first; s; s = s->next) {
+        if (s->kind == KS_IF && s->value->kind == KX_DISTINCT && s->value->array == c->result && s->value->other == c->operand)
+            continue;
         if (stored && s->value) /* a load after the store would see the new value */
             here.store = NULL;
         check_loads(&here, s->value);
@@ -335,7 +347,7 @@ static bool same_place(const Kernel *k, const KArray *result, const KArray *oper
         return false;
     AliasCheck c = { .result = result, .operand = operand };
     check_block(&c, k->body);
-    return !c.bad;
+    return !c.bad && !result->rewritten;
 }
 
 static void note_read(void *cookie, const KExpr *x)

@@ -35,6 +35,7 @@ struct KArray {
     int64_t        offset;
     const Literal *literal;
     bool           read, written;
+    bool           rewritten;  /* elements are stored more than once: in place only where a copy under DISTINCT says so */
     bool           restricted; /* PARAM: nothing else is at the same place */
     int32_t        serial;
 };
@@ -48,7 +49,9 @@ struct KTemp {
     const IxAtom *atom;   /* of an index: the term that stands for it, NULL until wanted */
 };
 
-typedef enum KExprKind { KX_INT, KX_FLOAT, KX_TEMP, KX_INDEX, KX_LOAD, KX_UNARY, KX_BINARY, KX_SELECT, KX_CALL, KX_CAST } KExprKind;
+typedef enum KExprKind { KX_INT, KX_FLOAT, KX_TEMP, KX_INDEX, KX_LOAD, KX_UNARY, KX_BINARY, KX_SELECT, KX_CALL, KX_CAST,
+    KX_DISTINCT /* array and other are different memory */
+} KExprKind;
 
 typedef enum KOp {
     KOP_NEG, KOP_NOT /* bits; logical on PRED */, KOP_REAL, KOP_IMAG,
@@ -67,7 +70,8 @@ struct KExpr {
     double       f;     /* FLOAT */
     const char  *fn;    /* CALL: a function of libm or of the target's prelude */
     KTemp       *temp;
-    KArray      *array; /* LOAD */
+    KArray      *array; /* LOAD, DISTINCT */
+    KArray      *other; /* DISTINCT */
     const Ix    *index; /* LOAD, INDEX */
 };
 
@@ -128,6 +132,7 @@ const KExpr *kx_binary(Arena *a, KOp op, Type t, const KExpr *x, const KExpr *y)
 const KExpr *kx_select(Arena *a, const KExpr *c, const KExpr *x, const KExpr *y);
 const KExpr *kx_call(Arena *a, const char *fn, Type t, int32_t n, const KExpr *const *args);
 const KExpr *kx_cast(Arena *a, Type t, const KExpr *x); /* C's conversion */
+const KExpr *kx_distinct(Arena *a, KArray *x, KArray *y);
 
 /* The machine type of a value of element type t, and of an element in memory. */
 Type machine_type(Type t);

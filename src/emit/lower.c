@@ -55,7 +55,12 @@ void stage_loops(Lower *L, int32_t n, const Inst *const *x, const int32_t *leaf,
 /* What has a stage of its own wherever it stands. */
 static bool is_hero(const Inst *x)
 {
-    return x->op == OP_REDUCE || x->op == OP_DOT;
+    switch (x->op) {
+    case OP_REDUCE: case OP_DOT: case OP_CONVOLUTION: case OP_DYNAMIC_UPDATE_SLICE: case OP_SCATTER: case OP_SELECT_AND_SCATTER: case OP_REDUCE_WINDOW:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static void stage(Lower *L, const Inst *x, KArray *const *to)
@@ -66,6 +71,11 @@ static void stage(Lower *L, const Inst *x, KArray *const *to)
     switch (x->op) {
     case OP_REDUCE: stage_reduce(L, x, to); break;
     case OP_DOT: stage_dot(L, x, to); break;
+    case OP_DYNAMIC_UPDATE_SLICE: stage_update(L, x, to); break;
+    case OP_SCATTER: stage_scatter(L, x, to); break;
+    case OP_SELECT_AND_SCATTER: stage_select_and_scatter(L, x, to); break;
+    case OP_REDUCE_WINDOW: stage_reduce_window(L, x, to); break;
+    case OP_CONVOLUTION: stage_convolution(L, x, to); break;
     default: stage_loops(L, 1, &x, &first, to); break;
     }
 }
@@ -213,6 +223,8 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
     else
         stage(&L, i, L.k->params + L.k->n_operands);
     L.k->may_alias = ARENA_ARRAY(a, bool, L.k->n_operands * L.k->n_results);
+    for (int32_t j = 0; j < L.in_place.n; j++)
+        L.k->may_alias[(L.in_place.v[j].result - L.k->n_operands) * L.k->n_operands + L.in_place.v[j].operand] = true;
     L.k->n_arrays = L.arrays.n;
     L.k->arrays = L.arrays.v;
     *again = L.again;

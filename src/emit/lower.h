@@ -33,6 +33,8 @@ typedef struct Plan {
     Map    materialise; /* Inst -> non-NULL: gets an array of its own */
 } Plan;
 
+typedef struct InPlace { int32_t result, operand; } InPlace; /* numbers of parameters */
+
 typedef struct Lower {
     Arena      *arena;
     Diag       *diag;
@@ -46,6 +48,7 @@ typedef struct Lower {
     Map         memo;
     Plan       *plan;
     VEC(KArray *) arrays;
+    VEC(InPlace)  in_place; /* the copy is under a test that they are distinct */
     VEC(Cut *)  probe;    /* while probing: cuts asked for */
     LoopDim    *probed;   /* the loop whose cuts are looked for */
     int64_t     probed_stride;
@@ -113,6 +116,7 @@ KArray      *memory_of(Lower *L, const Inst *x, int32_t leaf); /* NULL: has to b
 bool         is_pointwise(const Inst *x); /* value_at can expand it */
 void         need_memory(Lower *L, const Inst *x);
 const Ix    *clamped_index(Lower *L, const KExpr *x, int64_t hi, const char *name); /* a run-time index in 0..hi */
+const Ix   **update_starts(Lower *L, const Inst *x); /* clamped start indices of a dynamic-update-slice */
 const KExpr *keep(Lower *L, const Inst *x, const KExpr *v); /* gives a bare load of x a name when it will be used again */
 
 /* lower_reduce.c */
@@ -123,5 +127,17 @@ bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index);
 void stage_loops(Lower *L, int32_t n, const Inst *const *x, const int32_t *leaf, KArray *const *to);
 void stage_reduce(Lower *L, const Inst *x, KArray *const *to);
 void stage_dot(Lower *L, const Inst *x, KArray *const *to);
+void stage_update(Lower *L, const Inst *x, KArray *const *to);             /* dynamic-update-slice */
+void stage_scatter(Lower *L, const Inst *x, KArray *const *to);
+void stage_select_and_scatter(Lower *L, const Inst *x, KArray *const *to);
+void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to);
+void stage_convolution(Lower *L, const Inst *x, KArray *const *to);
+
+/* lower_window.c: body gets the index of each element of in that the window at out covers. */
+void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, NestBody *body, void *cookie);
+
+/* lower_dot.c: for products. */
+bool    is_cheap(Lower *L, const Inst *x); /* may be expanded for every use */
+int64_t tile_width(int64_t n, int64_t wanted, int64_t least);
 
 #endif

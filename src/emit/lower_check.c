@@ -38,7 +38,13 @@ static bool supported_inst(const Inst *i, bool fused, Diag *d)
     case OP_CONCATENATE: case OP_DYNAMIC_SLICE: case OP_DYNAMIC_UPDATE_SLICE: case OP_GATHER: case OP_DOMAIN: case OP_ADD_DEPENDENCY: case OP_DOT:
         return shape_is_array(i->shape) || refuse(i, d);
     case OP_COPY: case OP_OPT_BARRIER: return shape_is_array(i->shape) || refuse(i, d);
-    case OP_REDUCE: case OP_MAP: return apply_supported(inst_callee(i, 0), i, d);
+    case OP_CONVOLUTION:
+        if (i->n_operands != 2 || inst_attr(i, ATTR_SPARSITY_CONFIG))
+            return refuse(i, d);
+        return shape_is_array(i->shape) || refuse(i, d);
+    case OP_SELECT_AND_SCATTER:
+        return apply_supported(inst_callee(i, 0), i, d) && apply_supported(inst_callee(i, 1), i, d);
+    case OP_REDUCE: case OP_MAP: case OP_SCATTER: case OP_REDUCE_WINDOW: return apply_supported(inst_callee(i, 0), i, d);
     default:
         if (op_has(i->op, F_ELEMENTWISE) || i->op == OP_BITCAST || i->op == OP_BITCAST_CONVERT)
             return scalar_op_supported(i) || refuse(i, d);

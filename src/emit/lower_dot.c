@@ -173,7 +173,7 @@ static void tile_here(Lower *L, Dot *d, const Ix **outer)
 }
 
 /* A width that divides n if one is near the wanted, else the wanted. */
-static int64_t tile_width(int64_t n, int64_t wanted, int64_t least)
+int64_t tile_width(int64_t n, int64_t wanted, int64_t least)
 {
     if (n <= wanted + wanted / 2)
         return n;
@@ -276,7 +276,7 @@ static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
 }
 
 /* Operands that would have to be computed again for each use go to memory first; movement and conversion do not count. */
-static bool is_cheap(Lower *L, const Inst *x)
+bool is_cheap(Lower *L, const Inst *x)
 {
     int32_t leaf = 0;
     for (;;) {

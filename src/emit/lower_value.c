@@ -508,6 +508,22 @@ static const KExpr *step_pad(Lower *L, Tasks *w, Task *t)
     return kx_temp(L->arena, v);
 }
 
+const Ix **update_starts(Lower *L, const Inst *x)
+{
+    int32_t    rank = x->shape->rank;
+    bool       vector = rank > 0 && inst_operand(x, 2)->shape->rank == 1;
+    const Ix **starts = ARENA_ARRAY(L->arena, const Ix *, rank), *at;
+    for (int32_t d = 0; d < rank; d++) {
+        int64_t     hi = x->shape->dims[d] - inst_operand(x, 1)->shape->dims[d];
+        int32_t     leaf = 0;
+        const Inst *from = resolve(inst_operand(x, vector ? 2 : 2 + d), &leaf);
+        at = ix_const(&L->ix, d);
+        starts[d] = hi == 0 ? ix_const(&L->ix, 0)
+                            : clamped_index(L, value_at(L, from, leaf, &at), hi, arena_printf(L->arena, "%s_start%d", x->name, d));
+    }
+    return starts;
+}
+
 /* The update where the index lies in its window, else the operand. */
 static const KExpr *step_update(Lower *L, Tasks *w, Task *t)
 {

@@ -202,6 +202,7 @@ static int strength_of(const KExpr *x)
     case KX_TEMP: case KX_LOAD: case KX_CALL: return P_PRIMARY;
     case KX_INDEX: return x->index->n == 1 && x->index->c == 0 && x->index->t[0].k == 1 && !x->index->t[0].atom->arg ? P_PRIMARY : P_ADD;
     case KX_UNARY: return P_UNARY;
+    case KX_DISTINCT: return P_EQ;
     case KX_CAST: return x->type == TYPE_PRED ? P_EQ : P_UNARY;
     case KX_BINARY: return is_narrow(x->type) && x->op == KOP_SHL ? P_UNARY : operators[x->op].strength;
     case KX_SELECT: return P_SELECT;
@@ -256,6 +257,7 @@ static void print_bare(Printer *p, const KExpr *x)
     case KX_INDEX: print_index(p, x->index); break;
     case KX_LOAD: print_load(p, x); break;
     case KX_UNARY: print_unary(p, x); break;
+    case KX_DISTINCT: buf_printf(p->b, "%s != %s", x->array->name, x->other->name); break;
     case KX_BINARY: print_binary(p, x); break;
     case KX_CALL: print_call(p, x); break;
     case KX_SELECT:

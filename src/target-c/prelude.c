@@ -57,6 +57,8 @@ static const Helper helpers[] = {
     { H_UNSIGNED, "clz", "", "static inline $T clz_$X($T a)\n{\n    return ($T)(a ? __builtin_clzll(a) - (64 - $N) : $N);\n}\n" },
     { H_SIGNED, "wrap", "", "static inline int8_t wrap_$X(int8_t a)\n{\n    return (int8_t)((int8_t)((uint8_t)a << (8 - $N)) >> (8 - $N));\n}\n" },
     { H_UNSIGNED, "wrap", "", "static inline uint8_t wrap_$X(uint8_t a)\n{\n    return a & ((1 << $N) - 1);\n}\n" },
+    { H_SIGNED, "saturate", "", "static inline $T saturate_$X(int64_t a)\n{\n    return a < $LO ? $LO : a > $HI ? $HI : ($T)a;\n}\n" },
+    { H_UNSIGNED, "saturate", "", "static inline $T saturate_$X(uint64_t a)\n{\n    return a > $HI ? $HI : ($T)a;\n}\n" },
     { H_SIGNED, "total", "", "static inline $T total_$X($T a)\n{\n    return a < 0 ? ($T)(a ^ $HI) : a;\n}\n" },
     { H_SIGNED, "stochastic", "",
       "static inline int64_t stochastic_$X(double x, uint64_t r, int bits)\n{\n    if (x != x)\n        return 0;\n"

@@ -1,0 +1,262 @@
+/* What changes a copy of its operand: dynamic-update-slice, scatter, select-and-scatter. The copy is left out at run time when the plan has
+ * put the result where the operand is. */
+#include "emit/lower.h"
+
+enum { ROLE_COPY = 30, ROLE_UPDATE = 40, ROLE_WINDOW = 41 };
+
+typedef struct Copy {
+    const Inst *from;
+    KArray     *to;
+} Copy;
+
+static void copy_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    Copy       *c = cookie;
+    int32_t     leaf = 0;
+    const Inst *from = resolve(c->from, &leaf);
+    Type        t = from->shape->type;
+    store_at(L, c->to, index, scalar_convert(L->arena, shape_is_tuple(from->shape) ? from->shape->elems[leaf]->type : t, c->to->type, value_at(L, from, leaf, index)));
+}
+
+/* Result `to` starts as operand k. in_place: the result may be where the operand is, then nothing is copied. */
+static void copy_operand(Lower *L, const Inst *x, int32_t k, KArray *to, bool in_place)
+{
+    Copy        c = { inst_operand(x, k), to };
+    int32_t     leaf = 0;
+    const Inst *from = resolve(c.from, &leaf);
+    KArray     *source = memory_of(L, from, leaf);
+    bool        same = source && source->kind == KARRAY_PARAM && to->kind == KARRAY_PARAM && source->type == to->type &&
+                shape_same_dims(source->shape, to->shape) && layout_equal(source->shape->layout, to->shape->layout, to->shape->rank);
+    LoopDim    *dims = plan_dims(L, x, ROLE_COPY + k, to->shape->rank, to->shape->dims);
+    bool        once = !L->body || from->n_uses == 1;
+    for (int32_t o = 0; !L->body && o < x->n_operands; o++)
+        once &= o == k || inst_operand(x, o) != inst_operand(x, k);
+    if (same && in_place && once) {
+        if_open(L, kx_distinct(L->arena, to, source));
+        vec_push(L->arena, &L->in_place, ((InPlace){ to->param, source->param }));
+    }
+    nest(L, to->shape->rank, dims, major_order(L, to->shape), copy_body, &c);
+    if (same && in_place && once)
+        block_close(L);
+}
+
+typedef struct Update {
+    const Inst *x;
+    KArray     *to;
+    const Ix  **starts;
+} Update;
+
+static void update_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    Update     *u = cookie;
+    const Inst *update = inst_operand(u->x, 1);
+    const Ix  **at = ARENA_ARRAY(L->arena, const Ix *, u->x->shape->rank);
+    int32_t     leaf = 0;
+    for (int32_t d = 0; d < u->x->shape->rank; d++)
+        at[d] = ix_add(&L->ix, u->starts[d], index[d]);
+    update = resolve(update, &leaf);
+    store_at(L, u->to, at, scalar_convert(L->arena, inst_operand(u->x, 1)->shape->type, u->to->type, value_at(L, update, leaf, index)));
+}
+
+void stage_update(Lower *L, const Inst *x, KArray *const *to)
+{
+    Update       u = { .x = x, .to = to[0] };
+    const Shape *s = inst_operand(x, 1)->shape;
+    to[0]->rewritten = true;
+    u.starts = update_starts(L, x);
+    copy_operand(L, x, 0, to[0], true);
+    if (shape_count(s) > 0)
+        nest(L, s->rank, plan_dims(L, x, ROLE_UPDATE, s->rank, s->dims), major_order(L, s), update_body, &u);
+}
+
+/* Scatter. */
+typedef struct Scatter {
+    const Inst       *x;
+    int32_t           n;
+    const Inst       *indices;
+    const Shape      *in, *update;
+    KArray *const    *to;
+    Ints              window_dims, inserted, batching, to_operand, index_batching;
+    int64_t           vector;
+    const Ix *const  *g;   /* index of the updates, window dimensions at 0 */
+    const Ix        **start;
+} Scatter;
+
+/* Window size along operand dimension d. */
+static int64_t window_size(const Scatter *s, int32_t d)
+{
+    int32_t w = 0;
+    if (ints_has(s->inserted, d) || ints_has(s->batching, d))
+        return 1;
+    for (int32_t e = 0; e < d; e++)
+        w += !ints_has(s->inserted, e) && !ints_has(s->batching, e);
+    return s->update->dims[s->window_dims.v[w]];
+}
+
+static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
+{
+    Scatter      *s = cookie;
+    const Ix    **at = ARENA_ARRAY(L->arena, const Ix *, s->in->rank), **from = ARENA_ARRAY(L->arena, const Ix *, s->update->rank);
+    const KExpr **args = ARENA_ARRAY(L->arena, const KExpr *, 2 * s->n), **out = ARENA_ARRAY(L->arena, const KExpr *, s->n);
+    const Comp   *body = inst_callee(s->x, 0);
+    for (int32_t d = 0; d < s->update->rank; d++)
+        from[d] = ints_has(s->window_dims, d) ? index[d] : s->g[d];
+    for (int32_t d = 0, w = 0; d < s->in->rank; d++) {
+        bool none = ints_has(s->inserted, d) || ints_has(s->batching, d);
+        at[d] = none ? s->start[d] : ix_add(&L->ix, s->start[d], from[s->window_dims.v[w++]]);
+    }
+    for (int32_t k = 0; k < s->n; k++) {
+        int32_t     leaf = 0;
+        const Inst *u = inst_operand(s->x, s->n + 1 + k), *source = resolve(u, &leaf);
+        Type        current = body->params[k]->shape->type, updated = body->params[s->n + k]->shape->type;
+        args[k] = scalar_convert(L->arena, s->to[k]->type, current, load(L, s->to[k], shape_index(L, s->to[k]->shape, at)));
+        args[s->n + k] = scalar_convert(L->arena, u->shape->type, updated, value_at(L, source, leaf, from));
+    }
+    apply(L, body, args, out);
+    for (int32_t k = 0; k < s->n && s->n > 1; k++)
+        out[k] = bind(L, out[k], "next");
+    for (int32_t k = 0; k < s->n; k++) {
+        const Shape *r = body->root->shape;
+        store_at(L, s->to[k], at, scalar_convert(L->arena, shape_is_tuple(r) ? r->elems[k]->type : r->type, s->to[k]->type, out[k]));
+    }
+}
+
+/* One scatter position: its start, tested so that the whole window is inside, then the window. */
+static void scatter_position(Lower *L, void *cookie, const Ix *const *index)
+{
+    Scatter     *s = cookie;
+    Arena       *a = L->arena;
+    const Ix   **pos = ARENA_ARRAY(a, const Ix *, s->indices->shape->rank + 1), **from = ARENA_ARRAY(a, const Ix *, s->update->rank);
+    const KExpr *cond = NULL;
+    int32_t      batch = 0, leaf = 0;
+    const Inst  *indices = resolve(s->indices, &leaf);
+    for (int32_t d = 0; d < s->update->rank; d++) {
+        from[d] = index[d];
+        if (ints_has(s->window_dims, d))
+            continue;
+        if (batch == s->vector)
+            batch++;
+        pos[batch++] = index[d];
+    }
+    s->g = from;
+    for (int32_t d = 0; d < s->in->rank; d++)
+        s->start[d] = ix_const(&L->ix, 0);
+    for (int32_t j = 0; j < s->to_operand.n; j++) {
+        int32_t    d = (int32_t)s->to_operand.v[j];
+        int64_t    hi = s->in->dims[d] - window_size(s, d);
+        const Ix **at = ARENA_ARRAY(a, const Ix *, s->indices->shape->rank);
+        for (int32_t k = 0; k < s->indices->shape->rank; k++)
+            at[k] = k == s->vector ? ix_const(&L->ix, j) : pos[k];
+        const KExpr *v = kx_cast(a, TYPE_S64, value_at(L, indices, leaf, at));
+        KTemp       *t = accumulator(L, v, TYPE_S64, arena_printf(a, "%s_start%d", s->x->name, d));
+        const KExpr *x = kx_temp(a, t);
+        const KExpr *inside = kx_binary(a, KOP_LAND, TYPE_PRED, kx_binary(a, KOP_GE, TYPE_PRED, x, kx_int(a, TYPE_S64, 0)),
+                                        kx_binary(a, KOP_LE, TYPE_PRED, x, kx_int(a, TYPE_S64, hi)));
+        cond = cond ? kx_binary(a, KOP_LAND, TYPE_PRED, cond, inside) : inside;
+        /* Not of(): even where only 0 is inside, the test has to be made. */
+        s->start[d] = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, 0, hi, x->depth, t));
+    }
+    for (int32_t j = 0; j < s->batching.n; j++)
+        s->start[s->batching.v[j]] = pos[s->index_batching.v[j]];
+    if (cond)
+        if_open(L, cond);
+    int64_t *extents = ARENA_ARRAY(a, int64_t, s->update->rank);
+    for (int32_t d = 0; d < s->update->rank; d++)
+        extents[d] = ints_has(s->window_dims, d) ? s->update->dims[d] : 1;
+    nest(L, s->update->rank, plan_dims(L, s->x, ROLE_WINDOW, s->update->rank, extents), NULL, scatter_window, s);
+    if (cond)
+        block_close(L);
+}
+
+void stage_scatter(Lower *L, const Inst *x, KArray *const *to)
+{
+    int32_t n = x->n_operands / 2;
+    Scatter s = { .x = x, .n = n, .indices = inst_operand(x, n), .in = inst_operand(x, 0)->shape, .update = inst_operand(x, n + 1)->shape, .to = to };
+    s.window_dims = inst_ints(x, ATTR_UPDATE_WINDOW_DIMS);
+    s.inserted = inst_ints(x, ATTR_INSERTED_WINDOW_DIMS);
+    s.batching = inst_ints(x, ATTR_INPUT_BATCHING_DIMS);
+    s.to_operand = inst_ints(x, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS);
+    s.index_batching = inst_ints(x, ATTR_SCATTER_INDICES_BATCHING_DIMS);
+    s.vector = inst_int(x, ATTR_INDEX_VECTOR_DIM, 0);
+    s.start = ARENA_ARRAY(L->arena, const Ix *, s.in->rank);
+    for (int32_t k = 0; k < n; k++) {
+        to[k]->rewritten = true;
+        copy_operand(L, x, k, to[k], true);
+    }
+    int64_t *extents = ARENA_ARRAY(L->arena, int64_t, s.update->rank);
+    for (int32_t d = 0; d < s.update->rank; d++)
+        extents[d] = ints_has(s.window_dims, d) ? 1 : s.update->dims[d];
+    if (shape_count(s.update) > 0)
+        nest(L, s.update->rank, plan_dims(L, x, ROLE_UPDATE, s.update->rank, extents), NULL, scatter_position, &s);
+}
+
+/* select-and-scatter. */
+typedef struct Pick {
+    const Inst    *x;
+    const Window  *window;
+    KArray        *to;
+    KTemp         *best, *at; /* value, and offset in the result; -1: none yet */
+    const Ix     **index;
+} Pick;
+
+static void take_best(Lower *L, const Pick *p, const KExpr *v)
+{
+    assign(L, p->best, v);
+    assign(L, p->at, kx_index(L->arena, shape_index(L, p->to->shape, p->index)));
+}
+
+static void pick_element(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pick        *p = cookie;
+    Arena       *a = L->arena;
+    int32_t      leaf = 0;
+    const Inst  *x = resolve(inst_operand(p->x, 0), &leaf);
+    for (int32_t d = 0; d < p->to->shape->rank; d++)
+        p->index[d] = index[d];
+    const KExpr *v = bind(L, value_at(L, x, leaf, index), "candidate"), *better;
+    if_open(L, kx_binary(a, KOP_LT, TYPE_PRED, kx_temp(a, p->at), kx_int(a, TYPE_S64, 0)));
+    take_best(L, p, v);
+    if_else(L);
+    apply(L, inst_callee(p->x, 0), (const KExpr *const[]){ kx_temp(a, p->best), v }, &better);
+    if_open(L, kx_unary(a, KOP_NOT, TYPE_PRED, better));
+    take_best(L, p, v);
+    block_close(L);
+    block_close(L);
+}
+
+static void pick_source(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pick        *p = cookie;
+    Arena       *a = L->arena;
+    int32_t      leaf = 0;
+    const Inst  *source = resolve(inst_operand(p->x, 1), &leaf);
+    Type         t = p->to->type;
+    p->best = accumulator(L, scalar_zero(a, inst_operand(p->x, 0)->shape->type), machine_type(inst_operand(p->x, 0)->shape->type), "best");
+    p->at = accumulator(L, kx_int(a, TYPE_S64, -1), TYPE_S64, "at");
+    over_window(L, p->x, inst_operand(p->x, 0)->shape, p->window, index, pick_element, p);
+    if_open(L, kx_binary(a, KOP_GE, TYPE_PRED, kx_temp(a, p->at), kx_int(a, TYPE_S64, 0)));
+    const Ix    *at = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, -1, p->to->count, p->at->depth, p->at));
+    const KExpr *out, *v = value_at(L, source, leaf, index);
+    const Comp  *body = inst_callee(p->x, 1);
+    apply(L, body, (const KExpr *const[]){ scalar_convert(a, source->shape->type, body->params[0]->shape->type, v), load(L, p->to, at) }, &out);
+    store(L, p->to, at, scalar_convert(a, body->root->shape->type, t, out));
+    block_close(L);
+}
+
+static void fill_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pick       *p = cookie;
+    int32_t     leaf = 0;
+    const Inst *init = resolve(inst_operand(p->x, 2), &leaf);
+    store_at(L, p->to, index, scalar_convert(L->arena, init->shape->type, p->to->type, value_at(L, init, leaf, NULL)));
+}
+
+void stage_select_and_scatter(Lower *L, const Inst *x, KArray *const *to)
+{
+    const Shape *s = x->shape, *source = inst_operand(x, 1)->shape;
+    Pick         p = { .x = x, .window = inst_window(x), .to = to[0], .index = ARENA_ARRAY(L->arena, const Ix *, s->rank) };
+    to[0]->rewritten = true;
+    nest(L, s->rank, plan_dims(L, x, ROLE_COPY, s->rank, s->dims), major_order(L, s), fill_body, &p);
+    if (shape_count(source) > 0)
+        nest(L, source->rank, plan_dims(L, x, ROLE_UPDATE, source->rank, source->dims), NULL, pick_source, &p);
+}
