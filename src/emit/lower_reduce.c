@@ -210,8 +210,9 @@ void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **ou
     KBlock   *cur = L->cur;
     L->cur = block_for(L, index_depth(index, leaf_shape(x, 0)->rank));
     set_kept(&r, index);
+    const char *name = map_has(&L->plan->materialise, x) || !L->body ? "acc" : x->name;
     for (int32_t k = 0; k < r.n; k++)
-        r.acc[k] = accumulator(L, start_value(L, &r, k), machine_type(r.carry[k]), r.n > 1 ? arena_printf(L->arena, "%s_%d", x->name, k) : x->name);
+        r.acc[k] = accumulator(L, start_value(L, &r, k), machine_type(r.carry[k]), r.n > 1 ? arena_printf(L->arena, "%s_%d", name, k) : name);
     if (r.count > 0 && wants_lanes(&r))
         sum_lanes(L, &r);
     else if (r.count > 0)
@@ -300,7 +301,7 @@ static void column_block(Lower *L, ReduceStage *s)
     s->block = ARENA_ARRAY(L->arena, KArray *, r->n);
     const KExpr **init = ARENA_ARRAY(L->arena, const KExpr *, r->n);
     for (int32_t k = 0; k < r->n; k++) {
-        s->block[k] = local_array(L, r->carry[k], s->width, r->n > 1 ? arena_printf(L->arena, "%s_%d", r->x->name, k) : r->x->name);
+        s->block[k] = local_array(L, r->carry[k], s->width, "acc");
         init[k] = start_value(L, r, k);
     }
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));

@@ -346,6 +346,20 @@ static void print_if(Printer *p, const KStmt *s, int depth)
     }
 }
 
+/* " = x", or " += x" where the value is the place itself plus x. */
+static void print_assignment(Printer *p, const KStmt *s)
+{
+    const KExpr *v = s->value, *x = v->kind == KX_BINARY ? v->arg[0] : NULL;
+    bool compound = x && operators[v->op].strength >= P_AND && operators[v->op].strength != P_EQ && operators[v->op].strength != P_REL &&
+                    (s->kind == KS_ASSIGN ? x->kind == KX_TEMP && x->temp == s->temp
+                                          : x->kind == KX_LOAD && x->array == s->array && ix_equal(x->index, s->index));
+    if (compound)
+        buf_printf(p->b, " %s= ", operators[v->op].text);
+    else
+        buf_puts(p->b, " = ");
+    print_expr(p, compound ? v->arg[1] : v, P_SELECT);
+}
+
 static void print_stmt(Printer *p, const KStmt *s, int depth)
 {
     if (s->kind == KS_FOR) {
@@ -362,14 +376,14 @@ static void print_stmt(Printer *p, const KStmt *s, int depth)
         }
         break;
     case KS_ASSIGN:
-        buf_printf(p->b, "%s = ", s->temp->name);
-        print_expr(p, s->value, P_SELECT);
+        buf_puts(p->b, s->temp->name);
+        print_assignment(p, s);
         break;
     case KS_STORE:
         buf_printf(p->b, "%s[", s->array->name);
         print_index(p, s->index);
-        buf_puts(p->b, "] = ");
-        print_expr(p, s->value, P_SELECT);
+        buf_putc(p->b, ']');
+        print_assignment(p, s);
         break;
     case KS_ARRAY: buf_printf(p->b, "%s %s[%lld]", element_type(s->array), s->array->name, (long long)s->array->count); break;
     case KS_IF: print_if(p, s, depth); return;

@@ -392,9 +392,7 @@ static const char vector_macro[] =
 
 static const char independent_macro[] =
     "\n/* A result may be an operand's own place, element by element: the loop's iterations do not depend on each other. */\n"
-    "#if defined __clang__\n"
-    "#define HLO_INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
-    "#elif defined __GNUC__\n"
+    "#if defined __GNUC__ && !defined __clang__\n"
     "#define HLO_INDEPENDENT _Pragma(\"GCC ivdep\")\n"
     "#else\n"
     "#define HLO_INDEPENDENT\n"
