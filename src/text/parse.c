@@ -242,6 +242,7 @@ static void parser_init(Parser *p, const char *text, size_t len, Diag *d)
     p->a = p->m->arena;
     p->strings = p->m->strings;
     p->comps = map_new(p->tmp);
+    p->starts = map_new(p->tmp);
     p->uniquer = uniquer_new(p->tmp, p->strings);
     p->poison = ARENA_NEW(p->tmp, Inst);
     p->poison_comp = ARENA_NEW(p->tmp, Comp);

@@ -208,7 +208,6 @@ typedef struct ShardDraft {
 typedef enum { NAMED_REPLICATED, NAMED_MANUAL } NamedWhole;
 
 typedef struct Token Token;
-typedef struct AsyncState AsyncState;
 
 struct Parser {
     Arena      *a, *tmp; /* the module's, the parser's */
@@ -253,7 +252,7 @@ struct Parser {
     bool        headed;       /* HloModule was read */
     LitVec      lits;
     IntVec      indices;
-    AsyncState *async;
+    Map         starts;       /* asynchronous step -> the async-start of its chain */
     Loc         alias_loc;    /* input_output_alias */
     Comp       *entry;        /* marked ENTRY */
     Loc         entry_loc;
@@ -370,6 +369,7 @@ void  comp_result(Parser *p, const Shape *s, Loc loc);
 void  comp_open(Parser *p);
 void  comp_open_inline(Parser *p, Loc loc);
 Comp *comp_end(Parser *p);
+void  scope_pop(Parser *p);
 void  comp_abandon(Parser *p); /* its '}' will not come */
 void  scope_thread(Parser *p, Loc loc, const char *v);
 void  scope_config(Parser *p, Loc loc, const char *v);
@@ -398,9 +398,11 @@ Inst *inst_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n)
 const RawAttr *raw_attr(const RawAttr *attrs, int32_t n, AttrId id);
 /* Finds the attributes' ids, reports unknown, repeated and missing ones and words that do not exist. */
 bool  attrs_resolve(Parser *p, const Rhs *r, RawAttr *attrs, int32_t n);
-/* Everything of attrs that skip does not name goes into i. False when a name in them is not defined. */
-bool  attrs_store(Parser *p, Inst *i, const RawAttr *attrs, int32_t n, bool (*skip)(const RawAttr *x));
+/* The attributes go into i, computations into its callees. False when a name in them is not defined. */
+bool  attrs_store(Parser *p, Inst *i, const RawAttr *attrs, int32_t n);
 void  attrs_callees(Parser *p, Inst *i, const RawAttr *attrs, int32_t n);
+/* The instruction itself, once all checks are done. */
+Inst *inst_make(Parser *p, const Rhs *r, const char *name, const RawAttr *attrs, int32_t n);
 /* Operation-specific rules (parse_check.c). False after reporting. */
 bool  op_check_arity(Parser *p, const Rhs *r);
 bool  op_check(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n);

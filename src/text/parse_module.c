@@ -113,14 +113,6 @@ void header_recovery(Parser *p, OriginArray old, OriginArray replacement, const 
     vec_push(p->tmp, &p->recoveries, r);
 }
 
-void header_origins(Parser *p, const char *name, Loc loc)
-{
-    header_seen(p, name, loc);
-    OriginTable *t = ARENA_NEW(p->a, OriginTable);
-    *t = (OriginTable){p->recoveries.n, arena_copy(p->a, p->recoveries.v, (size_t)p->recoveries.n * sizeof *p->recoveries.v)};
-    p->m->origin_recovery = t;
-}
-
 void debug_begin(Parser *p)
 {
     p->debug = ARENA_NEW(p->tmp, DebugAttr);
@@ -160,6 +152,26 @@ static int compare_arrays(const OriginArray *x, const OriginArray *y)
     size_t      m = x->name ? intern_len(s) : 0, n = y->name ? intern_len(t) : 0;
     int         order = memcmp(s, t, m < n ? m : n);
     return order ? order : m != n ? (m < n ? -1 : 1) : compare_ints(x->index, y->index);
+}
+
+/* Sorted; of one key given twice the last entry stays. */
+void header_origins(Parser *p, const char *name, Loc loc)
+{
+    header_seen(p, name, loc);
+    OriginTable    *t = ARENA_NEW(p->a, OriginTable);
+    OriginRecovery *v = ARENA_ARRAY(p->a, OriginRecovery, p->recoveries.n);
+    for (int32_t k = 0; k < p->recoveries.n; k++) {
+        int32_t at = 0;
+        while (at < t->n && compare_arrays(&v[at].old, &p->recoveries.v[k].old) < 0)
+            at++;
+        if (at == t->n || compare_arrays(&v[at].old, &p->recoveries.v[k].old) != 0) {
+            memmove(v + at + 1, v + at, (size_t)(t->n - at) * sizeof *v);
+            t->n++;
+        }
+        v[at] = p->recoveries.v[k];
+    }
+    t->v = v;
+    p->m->origin_recovery = t;
 }
 
 /* An entry without attributes is dropped; of one key given twice the last entry stays. */
@@ -328,7 +340,7 @@ static void check_signature(Parser *p, const Scope *s)
     parse_note(p, s->comp->root->loc, "the root is here");
 }
 
-static void scope_pop(Parser *p)
+void scope_pop(Parser *p)
 {
     p->current = (Rhs *)(uintptr_t)p->scope->outer;
     p->scope = p->scope->parent;
@@ -457,7 +469,10 @@ bool module_finish(Parser *p)
     if (!finish_aliases(p) || !async_finish(p))
         return false;
     finish_stack(p);
+    if (p->single) /* XLA adds its computation before the inline ones */
+        comp_move_before(m->entry, m->first);
     module_make_names_unique(m);
-    m->name_table = NULL;
+    if (p->single)
+        comp_move_before(m->entry, NULL);
     return true;
 }

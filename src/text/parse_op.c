@@ -122,16 +122,18 @@ static void resolve_value(Parser *p, const Rhs *r, RawAttr *x)
         x->value.ints = v;
         break;
     }
-    case ATTR_CLASS_INTS_OR_LISTS:
-        if (r->op == OP_GATHER && x->nested)
+    case ATTR_CLASS_INTS_OR_LISTS: {
+        bool gather = (r->sugar ? r->wrapped : r->op) == OP_GATHER;
+        if (gather && x->nested)
             parse_error(p, x->value_loc, "%s of %s is a list of integers", x->name, r->opcode.s);
-        else if (r->op != OP_GATHER && !x->nested && x->value.ints.n)
+        else if (!gather && !x->nested && x->value.ints.n)
             parse_error(p, x->value_loc, "%s of %s is a list of lists", x->name, r->opcode.s);
-        else if (r->op != OP_GATHER && !x->nested) {
+        else if (!gather && !x->nested) {
             x->value.lists = ARENA_NEW(p->a, IntsList);
             x->nested = true;
         }
         break;
+    }
     default: break;
     }
 }
@@ -176,7 +178,7 @@ bool attrs_resolve(Parser *p, const Rhs *r, RawAttr *attrs, int32_t n)
 /* On a tuple, one sharding stands for every leaf. */
 static const Sharding *spread_sharding(Parser *p, const Sharding *s, const Shape *shape)
 {
-    if (s->kind == SHARDING_TUPLE || !shape_is_tuple(shape))
+    if (s->kind == SHARDING_TUPLE || !shape || !shape_is_tuple(shape))
         return s;
     int32_t n = shape_leaf_count(shape, true);
     if (n < 1)
@@ -211,9 +213,8 @@ static bool store_control(Parser *p, Inst *i, const LocNames *names)
 }
 
 /* Old spellings and values without effect are stored in one form. */
-static bool normal_form(Parser *p, const Inst *i, const RawAttr *x, Attr *out)
+static bool normal_form(const Inst *i, const RawAttr *x, Attr *out)
 {
-    (void)p;
     *out = (Attr){.id = x->id, .nested = x->nested, .value = x->value};
     switch (x->id) {
     case ATTR_TYPE:
@@ -229,14 +230,12 @@ static bool normal_form(Parser *p, const Inst *i, const RawAttr *x, Attr *out)
     }
 }
 
-bool attrs_store(Parser *p, Inst *i, const RawAttr *attrs, int32_t n, bool (*skip)(const RawAttr *x))
+bool attrs_store(Parser *p, Inst *i, const RawAttr *attrs, int32_t n)
 {
     bool ok = true;
     i->attrs = ARENA_ARRAY(p->a, Attr, n);
     for (int32_t k = 0; k < n; k++) {
         const RawAttr *x = &attrs[k];
-        if (skip && skip(x))
-            continue;
         switch (x->cls) {
         case ATTR_CLASS_METADATA: i->meta = x->meta; continue;
         case ATTR_CLASS_INSTS: ok &= store_control(p, i, x->words); continue;
@@ -245,7 +244,7 @@ bool attrs_store(Parser *p, Inst *i, const RawAttr *attrs, int32_t n, bool (*ski
         default: break;
         }
         Attr y;
-        if (!normal_form(p, i, x, &y))
+        if (!normal_form(i, x, &y))
             continue;
         if (x->cls == ATTR_CLASS_SHARDING)
             y.value.sharding = spread_sharding(p, x->value.sharding, i->shape);
@@ -294,7 +293,7 @@ static bool is_tainted(const Parser *p, const Rhs *r, const RawAttr *attrs, int3
     return false;
 }
 
-static Inst *make_inst(Parser *p, const Rhs *r, const char *name, const RawAttr *attrs, int32_t n)
+Inst *inst_make(Parser *p, const Rhs *r, const char *name, const RawAttr *attrs, int32_t n)
 {
     const Literal *literal = NULL;
     const Shape   *shape = op_stored_type(p, r);
@@ -308,25 +307,23 @@ static Inst *make_inst(Parser *p, const Rhs *r, const char *name, const RawAttr 
     i->literal = literal;
     attrs_callees(p, i, attrs, n);
     if (!shape) {
-        if (!attrs_store(p, i, attrs, n, NULL) || !(i->shape = infer_shape(p->a, i, p->d)))
+        if (!attrs_store(p, i, attrs, n) || !(i->shape = infer_shape(p->a, i, p->d)))
             return NULL;
         i->n_attrs = i->n_control = 0; /* once more, now that the type is known */
     }
-    return attrs_store(p, i, attrs, n, NULL) ? i : NULL;
+    return attrs_store(p, i, attrs, n) ? i : NULL;
 }
 
 Inst *inst_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n)
 {
     Inst *i = NULL;
-    int   errors = p->d->errors;
     if (r->op != OP_COUNT && op_check_arity(p, r) && attrs_resolve(p, r, attrs, n) && p->d->errors == r->errors
         && !is_tainted(p, r, attrs, n)) {
         if (r->op == OP_ASYNC_START || r->op == OP_ASYNC_UPDATE || r->op == OP_ASYNC_DONE)
             i = async_build(p, r, name, attrs, n);
         else if (op_check(p, r, attrs, n))
-            i = make_inst(p, r, name, attrs, n);
+            i = inst_make(p, r, name, attrs, n);
     }
-    (void)errors;
     p->operands.n = p->operand_locs.n = r->base;
     p->lits.n = r->lit_base;
     return i;
