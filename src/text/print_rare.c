@@ -96,31 +96,19 @@ void print_replica_groups(Buf *b, const ReplicaGroups *g)
 
 static const char *const subgroup_names[] = {
     [SUBGROUP_MAXIMAL] = "maximal", [SUBGROUP_MANUAL] = "manual", [SUBGROUP_UNREDUCED] = "unreduced", [SUBGROUP_REPLICATED] = "replicated"};
-static const char *const reduction_names[] = {
-    [REDUCTION_NONE] = "SUM", [REDUCTION_SUM] = "SUM", [REDUCTION_MAX] = "MAX", [REDUCTION_MIN] = "MIN"};
-
-static bool has_unreduced(const Sharding *s)
-{
-    return s->kind == SHARDING_UNREDUCED || ints_has(s->subgroups, SUBGROUP_UNREDUCED);
-}
-
-/* "{..}" for one entry, "{{..}, {..}}" for several or when lists asks for it. What an unreduced sharding of the old form reduces by is an
- * entry of its own, which XLA adds at every print. */
+/* "{..}" for one entry, "{{..}, {..}}" for several or when list asks for it. */
 static void print_sharding_metadata(Buf *b, const char *before, const Sharding *s, bool list)
 {
-    bool    reduces = has_unreduced(s);
-    int32_t n = s->n_meta + reduces;
-    if (n == 0)
+    if (s->n_meta == 0)
         return;
+    bool braces = list || s->n_meta > 1;
     buf_puts(b, before);
-    buf_puts(b, list || n > 1 ? "metadata={" : "metadata=");
+    buf_puts(b, braces ? "metadata={" : "metadata=");
     for (int32_t k = 0; k < s->n_meta; k++) {
         buf_puts(b, k > 0 ? ", " : "");
         print_metadata(b, s->meta[k]);
     }
-    if (reduces)
-        buf_printf(b, "%s{op_type=\"sdy::reduction_op\" op_name=\"%s\"}", s->n_meta > 0 ? ", " : "", reduction_names[s->reduction]);
-    buf_puts(b, list || n > 1 ? "}" : "");
+    buf_puts(b, braces ? "}" : "");
 }
 
 static void print_tiled(Buf *b, const Sharding *s)
