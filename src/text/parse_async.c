@@ -142,7 +142,7 @@ static ShapeVec *wrapper_params(Parser *p, const Rhs *r, const Comp *callee)
     for (int32_t k = v->n; k < given->n_elems; k++)
         vec_push(p->tmp, v, given->elems[k]);
     const int64_t one = 1;
-    for (int fixed = op_info[r->wrapped].operands; fixed != MANY && v->n < fixed;)
+    for (int fixed = op_info[r->wrapped].operands; v->n < fixed;) /* MANY is negative */
         vec_push(p->tmp, v, shape_array(p->a, TYPE_F32, 1, &one));
     return v;
 }
