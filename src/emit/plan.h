@@ -131,7 +131,8 @@ Value *plan_started(Plan *p, const Inst *i); /* copy-start and its like: the ope
 /* to[k] <- from[k] for all k as if at once. */
 void parallel_copy(Plan *p, StepList *out, int32_t n, Slot *const *to, Slot *const *from, const Inst *i);
 
-/* plan_device.c: collectives of one participant, but for the -done steps, which forward. */
+/* plan_device.c: the operands side by side (tuple, markers of several arrays); collectives of one participant, but for the -done steps. */
+Value *plan_tuple(Plan *p, const Inst *i);
 Value *plan_collective(Plan *p, const Inst *i);
 
 /* plan_live.c: ticks, ranges. plan_share.c: which slots become one. plan_offsets.c: where the scratch ones lie. */

@@ -105,21 +105,6 @@ static Value *operand(Plan *p, const Inst *i, int32_t k)
     return value_of(p, i->operands[k].def);
 }
 
-static Value *tuple_value(Plan *p, const Inst *i)
-{
-    int32_t n = 0;
-    for (int32_t k = 0; k < i->n_operands; k++)
-        n += operand(p, i, k)->n;
-    Value *x = value_new(p, n);
-    n = 0;
-    for (int32_t k = 0; k < i->n_operands; k++) {
-        const Value *e = operand(p, i, k);
-        memcpy(x->v + n, e->v, (size_t)e->n * sizeof *e->v);
-        n += e->n;
-    }
-    return x;
-}
-
 Value *value_element(Plan *p, Value *whole, const Shape *s, int64_t k)
 {
     Value *x = ARENA_NEW(p->work, Value);
@@ -318,13 +303,15 @@ static Value *zero_value(Plan *p, const Inst *i)
 static Value *inst_value(Plan *p, StepList *out, const Inst *i)
 {
     int32_t k = is_array_copy(i) ? -1 : inst_forwards(i);
+    if (k >= 0 && i->op == OP_CUSTOM_CALL && i->n_operands > 1 && shape_is_tuple(i->shape))
+        return plan_tuple(p, i);
     if (k >= 0)
         return forwarded_value(p, out, i, k);
     switch (i->op) {
     case OP_CONSTANT:
         return constant_value(p, i);
     case OP_TUPLE:
-        return tuple_value(p, i);
+        return plan_tuple(p, i);
     case OP_GET_TUPLE_ELEMENT:
         return value_element(p, operand(p, i, 0), i->operands[0].def->shape, inst_int(i, ATTR_INDEX, 0));
     case OP_AFTER_ALL:

@@ -1,4 +1,4 @@
-/* Collectives when one device runs: each is the identity, or zeros for a device that nothing is sent to. What names another device is
+/* Values that are the operands' own. Collectives when one device runs: each is the identity, or zeros for a device that nothing is sent to. What names another device is
  * refused. Source: reference operations 16. */
 #include "emit/plan.h"
 #include "ir/attr_rare.h"
@@ -75,6 +75,12 @@ static Value *shaped(Plan *p, const Inst *i, const Value *x, bool zeros)
             y->v[k] = x->v[k];
     }
     return y;
+}
+
+Value *plan_tuple(Plan *p, const Inst *i)
+{
+    Value *x = operands_again(p, i, 1);
+    return i->op == OP_TUPLE ? x : shaped(p, i, x, false);
 }
 
 Value *plan_collective(Plan *p, const Inst *i)
