@@ -328,6 +328,7 @@ static void donation(void)
     "  n = s32[] constant(4)\n"                                                                                                 \
     "  ROOT lt = pred[] compare(i, n), direction=LT\n"                                                                          \
     "}\n"
+#define LESS "less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT l = pred[] compare(a, b), direction=LT }\n"
 #define LOOP_ENTRY                                                                                                              \
     "ENTRY e {\n"                                                                                                               \
     "  z = s32[] constant(0)\n"                                                                                                 \
@@ -367,6 +368,24 @@ static void loops(void)
          "  o = f32[4] dynamic-update-slice(w, l, i)\n"
          "  ROOT r = (s32[], f32[4], f32[4], f32[4]) tuple(j, u, v, o)\n"
          "}\n" LOOP_ENTRY);
+    test("what a loop only reads is still there in its next iteration", ANY,
+         "HloModule m\n" LESS LESS_THAN_4 "b {\n" LOOP_BODY
+         "  a = f32[4] reverse(w), dimensions={0}\n"
+         "  d = f32[4] sort(a), dimensions={0}, to_apply=less\n"
+         "  f = f32[4] reverse(d), dimensions={0}\n"
+         "  g = f32[4] sort(f), dimensions={0}, to_apply=less\n"
+         "  h = f32[4] add(g, u)\n"
+         "  ROOT r = (s32[], f32[4], f32[4], f32[4]) tuple(j, h, v, w)\n"
+         "}\n"
+         "ENTRY e {\n"
+         "  z = s32[] constant(0)\n"
+         "  x = f32[4] parameter(0)\n"
+         "  y = f32[4] reverse(x), dimensions={0}\n"
+         "  s = f32[4] add(x, y)\n"
+         "  t = (s32[], f32[4], f32[4], f32[4]) tuple(z, x, y, s)\n"
+         "  w = (s32[], f32[4], f32[4], f32[4]) while(t), condition=c, body=b\n"
+         "  ROOT o = f32[4] get-tuple-element(w), index=1\n"
+         "}\n");
     test("a loop that does not run", ANY,
          "HloModule m\n"
          "c {\n"
