@@ -144,7 +144,7 @@ static Result *fusion_results(Lower *L)
     Result     *r = ARENA_ARRAY(L->arena, Result, L->k->n_results);
     for (int32_t k = 0; k < L->k->n_results; k++) {
         r[k].leaf = shape_is_tuple(root->shape) ? k : 0;
-        r[k].x = resolve(root, &r[k].leaf);
+        r[k].x = resolve(L, root, &r[k].leaf);
         r[k].to = L->k->params[L->k->n_operands + k];
     }
     return r;

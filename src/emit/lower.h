@@ -111,7 +111,7 @@ Op   apply_operation(const Comp *c);
 /* lower_value.c: elements. */
 const KExpr *value_at(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index);
 const KExpr *open_value_at(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index); /* the last operation without a name */
-const Inst  *resolve(const Inst *x, int32_t *leaf); /* through tuples */
+const Inst  *resolve(const Lower *L, const Inst *x, int32_t *leaf); /* through tuples, as far as what is in memory */
 KArray      *memory_of(Lower *L, const Inst *x, int32_t leaf); /* NULL: has to be computed */
 bool         is_pointwise(const Inst *x); /* value_at can expand it */
 void         need_memory(Lower *L, const Inst *x);

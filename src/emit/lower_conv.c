@@ -56,7 +56,7 @@ static const Ix *feature_of(Lower *L, const Conv *c, const Ix *j)
 static const KExpr *operand_at(Lower *L, const Conv *c, int32_t k, const Ix *const *at)
 {
     int32_t     leaf = 0;
-    const Inst *from = resolve(inst_operand(c->x, k), &leaf);
+    const Inst *from = resolve(L, inst_operand(c->x, k), &leaf);
     Type        t = from->shape->type, result = c->x->shape->type;
     const KExpr *v = value_at(L, from, leaf, at);
     if (type_is_int(result) || result == TYPE_PRED) { /* operands take the result's type first */

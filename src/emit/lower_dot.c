@@ -82,7 +82,7 @@ static const KExpr *factor(Lower *L, const Dot *d, const Side *s, const Ix *off)
     for (int32_t k = 0; k < s->contract.n; k++)
         at[s->contract.v[k]] = d->k[k];
     int32_t     leaf = 0;
-    const Inst *from = resolve(s->x, &leaf);
+    const Inst *from = resolve(L, s->x, &leaf);
     return scalar_convert(L->arena, s->shape->type, d->type, value_at(L, from, leaf, at));
 }
 
@@ -280,7 +280,7 @@ bool is_cheap(Lower *L, const Inst *x)
 {
     int32_t leaf = 0;
     for (;;) {
-        x = resolve(x, &leaf);
+        x = resolve(L, x, &leaf);
         if (memory_of(L, x, leaf) || x->op == OP_CONSTANT || x->op == OP_IOTA)
             return true;
         switch (x->op) {

@@ -13,7 +13,7 @@ static void copy_body(Lower *L, void *cookie, const Ix *const *index)
 {
     Copy       *c = cookie;
     int32_t     leaf = 0;
-    const Inst *from = resolve(c->from, &leaf);
+    const Inst *from = resolve(L, c->from, &leaf);
     Type        t = from->shape->type;
     store_at(L, c->to, index, scalar_convert(L->arena, shape_is_tuple(from->shape) ? from->shape->elems[leaf]->type : t, c->to->type, value_at(L, from, leaf, index)));
 }
@@ -23,7 +23,7 @@ static void copy_operand(Lower *L, const Inst *x, int32_t k, KArray *to, bool in
 {
     Copy        c = { inst_operand(x, k), to };
     int32_t     leaf = 0;
-    const Inst *from = resolve(c.from, &leaf);
+    const Inst *from = resolve(L, c.from, &leaf);
     KArray     *source = memory_of(L, from, leaf);
     bool        same = source && source->kind == KARRAY_PARAM && to->kind == KARRAY_PARAM && source->type == to->type &&
                 shape_same_dims(source->shape, to->shape) && layout_equal(source->shape->layout, to->shape->layout, to->shape->rank);
@@ -54,7 +54,7 @@ static void update_body(Lower *L, void *cookie, const Ix *const *index)
     int32_t     leaf = 0;
     for (int32_t d = 0; d < u->x->shape->rank; d++)
         at[d] = ix_add(&L->ix, u->starts[d], index[d]);
-    update = resolve(update, &leaf);
+    update = resolve(L, update, &leaf);
     store_at(L, u->to, at, scalar_convert(L->arena, inst_operand(u->x, 1)->shape->type, u->to->type, value_at(L, update, leaf, index)));
 }
 
@@ -107,7 +107,7 @@ static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
     }
     for (int32_t k = 0; k < s->n; k++) {
         int32_t     leaf = 0;
-        const Inst *u = inst_operand(s->x, s->n + 1 + k), *source = resolve(u, &leaf);
+        const Inst *u = inst_operand(s->x, s->n + 1 + k), *source = resolve(L, u, &leaf);
         Type        current = body->params[k]->shape->type, updated = body->params[s->n + k]->shape->type;
         args[k] = scalar_convert(L->arena, s->to[k]->type, current, load(L, s->to[k], shape_index(L, s->to[k]->shape, at)));
         args[s->n + k] = scalar_convert(L->arena, u->shape->type, updated, value_at(L, source, leaf, from));
@@ -129,7 +129,7 @@ static void scatter_position(Lower *L, void *cookie, const Ix *const *index)
     const Ix   **pos = ARENA_ARRAY(a, const Ix *, s->indices->shape->rank + 1), **from = ARENA_ARRAY(a, const Ix *, s->update->rank);
     const KExpr *cond = NULL;
     int32_t      batch = 0, leaf = 0;
-    const Inst  *indices = resolve(s->indices, &leaf);
+    const Inst  *indices = resolve(L, s->indices, &leaf);
     for (int32_t d = 0; d < s->update->rank; d++) {
         from[d] = index[d];
         if (ints_has(s->window_dims, d))
@@ -210,7 +210,7 @@ static void pick_element(Lower *L, void *cookie, const Ix *const *index)
     Pick        *p = cookie;
     Arena       *a = L->arena;
     int32_t      leaf = 0;
-    const Inst  *x = resolve(inst_operand(p->x, 0), &leaf);
+    const Inst  *x = resolve(L, inst_operand(p->x, 0), &leaf);
     for (int32_t d = 0; d < p->to->shape->rank; d++)
         p->index[d] = index[d];
     const KExpr *v = bind(L, value_at(L, x, leaf, index), "candidate"), *better;
@@ -229,7 +229,7 @@ static void pick_source(Lower *L, void *cookie, const Ix *const *index)
     Pick        *p = cookie;
     Arena       *a = L->arena;
     int32_t      leaf = 0;
-    const Inst  *source = resolve(inst_operand(p->x, 1), &leaf);
+    const Inst  *source = resolve(L, inst_operand(p->x, 1), &leaf);
     Type         t = p->to->type;
     p->best = accumulator(L, scalar_zero(a, inst_operand(p->x, 0)->shape->type), machine_type(inst_operand(p->x, 0)->shape->type), "best");
     p->at = accumulator(L, kx_int(a, TYPE_S64, -1), TYPE_S64, "at");
@@ -247,7 +247,7 @@ static void fill_body(Lower *L, void *cookie, const Ix *const *index)
 {
     Pick       *p = cookie;
     int32_t     leaf = 0;
-    const Inst *init = resolve(inst_operand(p->x, 2), &leaf);
+    const Inst *init = resolve(L, inst_operand(p->x, 2), &leaf);
     store_at(L, p->to, index, scalar_convert(L->arena, init->shape->type, p->to->type, value_at(L, init, leaf, NULL)));
 }
 

@@ -63,9 +63,9 @@ static void memo_put(Lower *L, const Inst *x, int32_t leaf, const Ix *const *ind
     map_put_u64(&L->memo, key, m);
 }
 
-const Inst *resolve(const Inst *x, int32_t *leaf)
+const Inst *resolve(const Lower *L, const Inst *x, int32_t *leaf)
 {
-    while (x->op == OP_GET_TUPLE_ELEMENT || (x->op == OP_TUPLE && x->n_operands > 0)) {
+    while (!map_has(&L->memory, x) && (x->op == OP_GET_TUPLE_ELEMENT || (x->op == OP_TUPLE && x->n_operands > 0))) {
         if (x->op == OP_TUPLE) {
             x = inst_operand(x, *leaf);
             *leaf = 0;
@@ -118,7 +118,7 @@ typedef VEC(Task) Tasks;
 static const KExpr *demand(Lower *L, Tasks *w, const Inst *x, const Ix *const *index)
 {
     int32_t leaf = 0;
-    x = resolve(x, &leaf);
+    x = resolve(L, x, &leaf);
     const KExpr *v = memo_find(L, x, leaf, index);
     if (!v)
         vec_push(L->arena, w, ((Task){ .x = x, .leaf = leaf, .index = index }));
@@ -136,7 +136,7 @@ static bool is_bare_load(const KExpr *v)
 const KExpr *keep(Lower *L, const Inst *x, const KExpr *v)
 {
     int32_t leaf = 0;
-    const Inst *source = resolve(x, &leaf);
+    const Inst *source = resolve(L, x, &leaf);
     if (!is_bare_load(v))
         return v;
     if (L->body && memory_of(L, source, leaf) && source->n_uses <= 1)
@@ -164,7 +164,7 @@ static const KExpr *step_elementwise(Lower *L, Tasks *w, Task t)
         const KExpr *v = keep(L, inst_operand(x, k), args[k]);
         if (v != args[k]) {
             int32_t leaf = 0;
-            const Inst *source = resolve(inst_operand(x, k), &leaf);
+            const Inst *source = resolve(L, inst_operand(x, k), &leaf);
             memo_put(L, source, leaf, t.index, v);
             args[k] = v;
         }
@@ -406,7 +406,7 @@ static const KExpr *both(Arena *a, const KExpr *x, const KExpr *y)
 static void assign_value(Lower *L, KTemp *v, const Inst *x, const Ix *const *index, Type t)
 {
     int32_t     leaf = 0;
-    const Inst *source = resolve(x, &leaf);
+    const Inst *source = resolve(L, x, &leaf);
     assign(L, v, scalar_convert(L->arena, x->shape->type, t, value_at(L, source, leaf, index)));
 }
 
@@ -516,7 +516,7 @@ const Ix **update_starts(Lower *L, const Inst *x)
     for (int32_t d = 0; d < rank; d++) {
         int64_t     hi = x->shape->dims[d] - inst_operand(x, 1)->shape->dims[d];
         int32_t     leaf = 0;
-        const Inst *from = resolve(inst_operand(x, vector ? 2 : 2 + d), &leaf);
+        const Inst *from = resolve(L, inst_operand(x, vector ? 2 : 2 + d), &leaf);
         at = ix_const(&L->ix, d);
         starts[d] = hi == 0 ? ix_const(&L->ix, 0)
                             : clamped_index(L, value_at(L, from, leaf, &at), hi, arena_printf(L->arena, "%s_start%d", x->name, d));
@@ -653,7 +653,7 @@ static const KExpr *expand(Lower *L, const Inst *root, int32_t leaf, const Ix *c
 {
     Tasks        w = { 0 };
     const KExpr *v = NULL;
-    root = resolve(root, &leaf);
+    root = resolve(L, root, &leaf);
     if (!demand(L, &w, root, index) && L->work > MAX_WORK) {
         give_up_expanding(L);
         return scalar_zero(L->arena, shape_is_tuple(root->shape) ? root->shape->elems[leaf]->type : root->shape->type);

@@ -80,14 +80,14 @@ typedef struct Pool {
 static const KExpr *element(Lower *L, const Pool *p, int32_t k, const Ix *const *at)
 {
     int32_t     leaf = 0;
-    const Inst *x = inst_operand(p->x, k), *from = resolve(x, &leaf);
+    const Inst *x = inst_operand(p->x, k), *from = resolve(L, x, &leaf);
     return scalar_convert(L->arena, x->shape->type, inst_callee(p->x, 0)->params[p->n + k]->shape->type, keep(L, x, value_at(L, from, leaf, at)));
 }
 
 static const KExpr *start(Lower *L, const Pool *p, int32_t k)
 {
     int32_t     leaf = 0;
-    const Inst *x = inst_operand(p->x, p->n + k), *from = resolve(x, &leaf);
+    const Inst *x = inst_operand(p->x, p->n + k), *from = resolve(L, x, &leaf);
     return scalar_convert(L->arena, x->shape->type, p->types[k], value_at(L, from, leaf, NULL));
 }
 
