@@ -29,6 +29,8 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
 
 corpus = os.path.join(config.hlo_source, "..", "shared", "corpus")
 config.substitutions.append(("%cc", config.compiler))
+config.substitutions.append(("%build", config.hlo_build))
+config.substitutions.append(("%check-man", os.path.join(config.test_source_root, "check-man")))
 config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
 config.substitutions.append(("%corpus", corpus))
 if config.clang != "no":

@@ -126,7 +126,8 @@ void diag_print(Diag *d, FILE *to, bool color)
 {
     static const char *const words[] = {"error", "warning", "note", "remark"};
     static const char *const colors[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m", "\033[1;34m"};
-    Buf b = {0};
+    Buf     b = {0};
+    int64_t shown = -1; /* a note about the place of the message before it needs no second picture */
     for (const DiagMessage *m = d->first; m; m = m->next) {
         bool placed = m->loc.off >= 0 && d->text && !m->where;
         if (m->where)
@@ -142,8 +143,9 @@ void diag_print(Diag *d, FILE *to, bool color)
         else
             buf_printf(&b, "%s: ", words[m->kind]);
         buf_printf(&b, "%s\n", m->text);
-        if (placed)
+        if (placed && (m->kind != DIAG_NOTE || m->loc.off != shown))
             show_source(d, m->loc, &b);
+        shown = placed ? m->loc.off : shown;
     }
     if (d->max_errors > 0 && d->errors > d->max_errors)
         buf_printf(&b, "%s: note: too many errors, only the first %d are shown\n", d->file, d->max_errors);
