@@ -46,6 +46,7 @@ static void verify_comp(Verify v, const Comp *c)
         if (v.d->errors != before)
             continue; /* what follows trusts the types */
         verify_invariants(&v, i);
+        verify_sharding(&v, i);
         verify_pairs(&v, i);
         verify_async(&v, i);
         verify_collective(&v, i);

@@ -27,6 +27,7 @@ void verify_structure(const Verify *v);
 void verify_shape(const Verify *v, const Inst *i);      /* types are possible, written type against inferred */
 void verify_invariants(const Verify *v, const Inst *i); /* fusion, composite calls, aliasing, buffers, threads */
 void verify_pairs(const Verify *v, const Inst *i);      /* starts with their done, send and recv */
+void verify_sharding(const Verify *v, const Inst *i);
 void verify_async(const Verify *v, const Inst *i);
 void verify_collective(const Verify *v, const Inst *i); /* groups, channels, source-target pairs */
 void verify_groups(const Verify *v, const Inst *i);     /* part of verify_collective */
