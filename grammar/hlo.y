@@ -315,8 +315,8 @@ operand:
     | type                                      { operand_type_only(p, $1, @1); }
     | name                                      { operand_name(p, NULL, $1, @1, NULL); }
     | name indices                              { operand_name(p, NULL, $1, @$, &p->indices); }
-    | type name                                 { operand_name(p, $1, $2, @2, NULL); }
-    | type name indices                         { operand_name(p, $1, $2, loc_span(@2, @3), &p->indices); }
+    | type name                                 { operand_name(p, $1, $2, @$, NULL); }
+    | type name indices                         { operand_name(p, $1, $2, @$, &p->indices); }
     | rhs                                       { operand_nested(p, $1, @1); }
     ;
 indices:
@@ -715,7 +715,6 @@ static int yyreport_syntax_error(const yypcontext_t *ctx, Parser *p)
     int             n = yypcontext_expected_tokens(ctx, expected, MAX);
     for (int k = 0; k < n; k++)
         words[k] = yysymbol_name(expected[k]);
-    yysymbol_kind_t found = yypcontext_token(ctx);
-    parse_unexpected(p, *yypcontext_location(ctx), found == YYSYMBOL_YYEMPTY ? NULL : yysymbol_name(found), n, words);
+    parse_unexpected(p, *yypcontext_location(ctx), n, words);
     return 0;
 }

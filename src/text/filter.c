@@ -329,6 +329,7 @@ int filter_next(Parser *p, HLO_STYPE *v, Loc *loc)
     if (diag_full(p->d))
         return HLO_error;
     Token t = *peek(p, 0);
+    p->text_begins = p->before == START_INST;
     p->head = (p->head + 1) % QUEUE;
     p->queued--;
     if (t.kind == ']' && peek(p, 0)->kind == '{' && (peek(p, 1)->kind == T_INT || peek(p, 1)->kind == ':'))

@@ -43,22 +43,30 @@ Loc loc_span(Loc first, Loc last)
 static const char *phrase(Parser *p, const char *symbol)
 {
     static const char *const known[][2] = {
-        {"name", "a name"}, {"word", "a name"}, {"string", "a string"}, {"integer", "an integer"}, {"number", "a number"},
-        {"-inf", "a number"}, {"inf", "a number"}, {"element type", "a type"}, {"b", "a type"}, {"dimension labels", "dimension labels"},
-        {"sizes", "sizes such as 2x3"}, {"padding", "padding such as 0_1x2_2"}, {"attribute=", "an attribute"}, {"key=", "a key"},
-        {"{ of a layout", "a layout"}, {"end of file", "the end of the text"}, {", device_ids=", NULL}, {"unknown attribute", NULL},
-        {"constant", "an opcode"}, {"parameter", "an opcode"}, {"single_device", NULL}, {"maximal_mesh", NULL}, {"synthetic_call", NULL},
-        {"D", NULL}, {"L", NULL}, {"E", NULL}, {"S", NULL}, {"SC", NULL}, {"P", NULL}, {"M", NULL}, {"T", NULL},
+        {"name", "a name"}, {"string", "a string"}, {"integer", "an integer"}, {"number", "a number"}, {"-inf", "a number"},
+        {"inf", "a number"}, {"element type", "a type"}, {"dimension labels", "dimension labels"}, {"sizes", "sizes such as 2x3"},
+        {"padding", "padding such as 0_1x2_2"}, {"key=", "a key"}, {"{ of a layout", "a layout"}, {"end of file", "the end of the text"},
+        {", device_ids=", NULL}, {"unknown attribute", NULL}, {"b", NULL}, {"parameter", NULL}, {"mesh", NULL}, {"single_device", NULL},
+        {"maximal_mesh", NULL}, {"synthetic_call", NULL}, {"D", NULL}, {"L", NULL}, {"E", NULL}, {"S", NULL}, {"SC", NULL}, {"P", NULL},
+        {"M", NULL}, {"T", NULL},
     };
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (strcmp(known[k][0], symbol) == 0)
             return known[k][1];
     if (*symbol == '\'')
         return symbol;
-    if (isupper((unsigned char)symbol[0]) && symbol[1] == '_')
-        return symbol[0] == 'A' ? "an attribute" : "a key";
     size_t n = strlen(symbol);
-    return n && symbol[n - 1] == '=' ? "a key" : arena_printf(p->tmp, "'%s'", symbol);
+    if ((isupper((unsigned char)symbol[0]) && symbol[1] == '_') || symbol[n - 1] == '=')
+        return "an attribute";
+    return arena_printf(p->tmp, "'%s'", symbol);
+}
+
+static bool expects(const char *symbol, int n, const char *const *expected)
+{
+    for (int k = 0; k < n; k++)
+        if (strcmp(expected[k], symbol) == 0)
+            return true;
+    return false;
 }
 
 /* "a name, ',' or ')'" from the symbols that could have come; "" when there are too many to say. */
@@ -67,8 +75,11 @@ static const char *expectation(Parser *p, int n, const char *const *symbols)
     enum { MOST = 5 };
     const char *said[MOST + 1];
     int         count = 0;
+    bool        opcode = !expects("name", n, symbols) && expects("constant", n, symbols);
     for (int k = 0; k < n; k++) {
         const char *s = phrase(p, symbols[k]);
+        if (strcmp(symbols[k], "word") == 0 || strcmp(symbols[k], "constant") == 0)
+            s = opcode ? "an opcode" : expects("name", n, symbols) ? NULL : "a word";
         bool        twice = s == NULL;
         for (int j = 0; j < count && !twice; j++)
             twice = strcmp(said[j], s) == 0;
@@ -84,14 +95,6 @@ static const char *expectation(Parser *p, int n, const char *const *symbols)
     return text;
 }
 
-static bool expects(const char *symbol, int n, const char *const *expected)
-{
-    for (int k = 0; k < n; k++)
-        if (strcmp(expected[k], symbol) == 0)
-            return true;
-    return false;
-}
-
 /* An attribute that fits nowhere here. word is its name with the '='. */
 static void unexpected_attribute(Parser *p, Loc loc, const char *word, bool as_name)
 {
@@ -101,25 +104,41 @@ static void unexpected_attribute(Parser *p, Loc loc, const char *word, bool as_n
         parse_note(p, loc, "a name without %% needs a blank before the '='");
         return;
     }
-    if (p->scope && p->current && p->current->op != OP_COUNT)
+    if (p->scope && p->current && p->depth <= p->current->depth)
         parse_error(p, loc, "%s has no attribute '%s'", p->current->opcode.s, name);
     else
-        parse_error(p, loc, "unknown attribute '%s'", name);
+        parse_error(p, loc, "'%s' cannot be given here", name);
     const char *const *names;
     int                n = filter_attr_names(p, &names);
-    parse_suggest(p, loc, name, names, n);
+    const char        *near = nearest_word(name, names, n);
+    if (near && strcmp(near, name) != 0)
+        parse_note(p, loc, "did you mean '%s'?", near);
 }
 
-void parse_unexpected(Parser *p, Loc loc, const char *found, int n, const char *const *expected)
+/* Notes on mistakes that the message alone does not explain. text is the token found. */
+static void unexpected_notes(Parser *p, Loc loc, const char *text, bool as_name, bool as_attr)
 {
+    int64_t at = loc.off + loc.len;
+    while (at < (int64_t)p->len && (p->text[at] == ' ' || p->text[at] == '\t'))
+        at++;
+    if (!isalpha((unsigned char)*text))
+        return;
+    if (as_attr && at > loc.off + loc.len && p->text[at] == '=')
+        parse_note(p, loc, "an attribute has no blank before its '='");
+    else if (as_name)
+        parse_note(p, loc, "'%s' is a word of the language; as a name it is written '%%%s'", text, text);
+}
+
+void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected)
+{
+    enum { SHOWN = 40 };
     p->error_loc = loc;
-    bool as_name = expects("name", n, expected);
+    bool        as_name = expects("name", n, expected), first = p->text_begins;
+    const char *wanted = first ? "a module, a computation or an instruction" : expectation(p, n, expected);
     if (loc.off >= (int64_t)p->len) {
-        const char *wanted = expectation(p, n, expected);
-        parse_error(p, loc, *wanted ? "the text ends here, expected %s" : "the text ends in the middle of this%s", wanted);
+        parse_error(p, loc, *wanted ? "the text ends here, expected %s" : "the text ends too early%s", wanted);
         return;
     }
-    enum { SHOWN = 40 };
     size_t      len = loc.len > SHOWN ? SHOWN : (size_t)(loc.len > 0 ? loc.len : 1);
     const char *text = arena_strndup(p->tmp, p->text + loc.off, len);
     const char *more = loc.len > SHOWN ? "..." : "";
@@ -127,14 +146,11 @@ void parse_unexpected(Parser *p, Loc loc, const char *found, int n, const char *
         unexpected_attribute(p, loc, text, as_name);
         return;
     }
-    const char *wanted = expectation(p, n, expected);
     if (*wanted)
         parse_error(p, loc, "expected %s, found '%s%s'", wanted, text, more);
     else
         parse_error(p, loc, "unexpected '%s%s'", text, more);
-    if (as_name && isalpha((unsigned char)*text))
-        parse_note(p, loc, "'%s' is a word of the language; as a name it is written '%%%s'", text, text);
-    (void)found;
+    unexpected_notes(p, loc, text, as_name && !first, strstr(wanted, "an attribute") != NULL);
 }
 
 /* ---- going on after a syntax error ---- */

@@ -36,14 +36,15 @@ Rhs *rhs_operands(Parser *p, Rhs *r, Loc open)
 {
     r->args = ARGS_OPERANDS;
     r->open = open;
+    r->depth = p->depth;
     r->n = p->operands.n - r->base;
     return r;
 }
 
 Rhs *rhs_literal(Parser *p, Rhs *r, Loc open, Loc loc)
 {
-    (void)p;
     r->args = ARGS_LITERAL;
+    r->depth = p->depth;
     r->open = open;
     r->number_loc = loc;
     return r;
@@ -52,6 +53,7 @@ Rhs *rhs_literal(Parser *p, Rhs *r, Loc open, Loc loc)
 Rhs *rhs_number(Parser *p, Rhs *r, int64_t v, Loc loc)
 {
     r->args = ARGS_NUMBER;
+    r->depth = p->depth;
     r->number = v;
     r->number_loc = loc;
     if (v < 0)

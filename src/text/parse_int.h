@@ -97,9 +97,9 @@ typedef struct Rhs {
     int32_t      lit_base;   /* first token in p->lits */
     int32_t      attrs_base; /* first attribute in p->raw */
     int64_t      number;
-    Loc          number_loc, open, close;
+    Loc          number_loc, open;
+    int          depth;      /* open brackets behind its ')' */
     int          errors;     /* d->errors when it began */
-    bool         tainted;    /* uses something that failed before */
 } Rhs;
 
 /* One attribute as read. Classes that Attr does not hold have members of their own. */
@@ -226,7 +226,8 @@ struct Parser {
     int      raw_depth;
     int      keys;                  /* inside frontend_attributes={} or statistics={} */
     bool     keys_raw;
-    int      start;                 /* artificial first token */
+    int      start;                 /* artificial first token, -1 once it was returned */
+    bool     text_begins;           /* the token returned last is the first of the text */
     Token   *queue;
     int      head, queued;
     int      before;                /* the token returned last */
@@ -304,7 +305,7 @@ int  filter_attr_names(Parser *p, const char *const **names);
 void parse_error(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void parse_note(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void parse_suggest(Parser *p, Loc loc, const char *word, const char *const *names, int n); /* a note, when one is near */
-void parse_unexpected(Parser *p, Loc loc, const char *found, int n, const char *const *expected);
+void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected);
 Loc  loc_span(Loc first, Loc last);
 
 /* Lists in p->tmp (parse_list.c). v NULL makes a new one; the list is returned. list_ints copies into the module. */

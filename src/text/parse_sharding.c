@@ -271,19 +271,27 @@ static bool read_tiling(Parser *p, const ShardDraft *d, Tiling *t, Loc loc)
     return false;
 }
 
-/* The reduction of something unreduced: what its metadata says, else a sum. */
-static Reduction reduction_of(const Sharding *s)
+/* The reduction of something unreduced: what its metadata says, else a sum. XLA adds it to the metadata each time it reads the text. */
+static void add_reduction(Parser *p, Sharding *s)
 {
     static const char *const words[] = {[REDUCTION_SUM] = "SUM", [REDUCTION_MAX] = "MAX", [REDUCTION_MIN] = "MIN"};
+    s->reduction = REDUCTION_SUM;
     for (int32_t k = 0; k < s->n_meta; k++) {
         const Metadata *md = s->meta[k];
         if (!md->op_type || strcmp(md->op_type, "sdy::reduction_op") != 0 || !md->op_name)
             continue;
         for (Reduction r = REDUCTION_SUM; r <= REDUCTION_MIN; r++)
             if (strcmp(md->op_name, words[r]) == 0)
-                return r;
+                s->reduction = r;
     }
-    return REDUCTION_SUM;
+    Metadata *md = ARENA_NEW(p->a, Metadata);
+    md->op_type = intern_str(p->strings, "sdy::reduction_op");
+    md->op_name = intern_str(p->strings, words[s->reduction]);
+    const Metadata **all = ARENA_ARRAY(p->a, const Metadata *, s->n_meta + 1);
+    for (int32_t k = 0; k < s->n_meta; k++)
+        all[k] = s->meta[k];
+    all[s->n_meta++] = md;
+    s->meta = all;
 }
 
 static void fill_old(Parser *p, Sharding *s, const ShardDraft *d, Loc loc)
@@ -327,7 +335,7 @@ const Sharding *shard_old(Parser *p, const ShardDraft *d, Loc loc)
     set_metas(p, s, d->metas);
     fill_old(p, s, d, loc);
     if (s->kind == SHARDING_UNREDUCED || ints_has(s->subgroups, SUBGROUP_UNREDUCED))
-        s->reduction = reduction_of(s);
+        add_reduction(p, s);
     return s;
 }
 
