@@ -311,7 +311,10 @@ static void put_worst(Buf *b, const Literal *actual, const Literal *expected, co
         put_value(b, expected, c->worst[k]);
         buf_puts(b, ", got ");
         put_value(b, actual, c->worst[k]);
-        buf_printf(b, ", off by %.3g\n", fmax(fabs(a - e), fabs(b2 - f)));
+        double off = fmax(fabs(a - e), fabs(b2 - f)); /* fmax ignores a NaN */
+        if (isfinite(off) && !isnan(a - e))
+            buf_printf(b, ", off by %.3g", off);
+        buf_putc(b, '\n');
     }
 }
 
