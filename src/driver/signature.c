@@ -184,23 +184,28 @@ static bool read_leaf(Arena *a, const char **text, SigLeaf *l)
     return true;
 }
 
-/* "name NAME\nneeds ...\nerror ...\n" */
+static bool line_end(const char **text)
+{
+    if (**text != '\n')
+        return false;
+    ++*text;
+    return true;
+}
+
+/* The lines from "hlo-run 1" to "error ...". */
 static bool read_head(Arena *a, const char **text, Signature *s)
 {
     char head[8], version[4], w[256];
-    if (!word(text, head, sizeof head) || !word(text, version, sizeof version) || strcmp(version, "1") != 0)
+    if (!word(text, head, sizeof head) || !word(text, version, sizeof version) || strcmp(version, "1") != 0 || !line_end(text))
         return false;
-    *text += 1;
-    if (!word(text, head, sizeof head) || !word(text, w, sizeof w))
+    if (!word(text, head, sizeof head) || !word(text, w, sizeof w) || !line_end(text))
         return false;
     s->name = arena_strndup(a, w, strlen(w));
-    *text += 1;
-    if (!word(text, head, sizeof head) || !number(text, &s->scratch_bytes) || !number(text, &s->n_kernels) || !number(text, &s->n_copies))
+    if (!word(text, head, sizeof head) || !number(text, &s->scratch_bytes) || !number(text, &s->n_kernels) ||
+        !number(text, &s->n_copies) || !line_end(text))
         return false;
-    *text += 1;
-    if (!word(text, head, sizeof head) || !number(text, &s->error.reduction) || !word(text, w, sizeof w))
+    if (!word(text, head, sizeof head) || !number(text, &s->error.reduction) || !word(text, w, sizeof w) || !line_end(text))
         return false;
-    *text += 1;
     s->error.coarsest = type_lookup(w, strlen(w));
     return s->error.coarsest != TYPE_COUNT;
 }
@@ -209,7 +214,7 @@ Signature *signature_read(Arena *a, const char *text)
 {
     Signature *s = ARENA_NEW(a, Signature);
     Leaves     args = { 0 }, results = { 0 };
-    char       w[16];
+    char       w[16] = "";
     if (!read_head(a, &text, s))
         return NULL;
     while (word(&text, w, sizeof w) && strcmp(w, "end") != 0) {
@@ -221,7 +226,8 @@ Signature *signature_read(Arena *a, const char *text)
             vec_push(a, &args, l);
         else
             vec_push(a, &results, l);
-        text += *text == '\n';
+        if (!line_end(&text))
+            return NULL;
     }
     s->n_args = args.n;
     s->args = args.v;
