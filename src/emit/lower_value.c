@@ -88,7 +88,8 @@ void need_memory(Lower *L, const Inst *x)
     if (!map_has(&L->plan->materialise, x)) {
         map_put(&L->plan->materialise, x, L->plan);
         L->again = true;
-    }
+    } else if (!L->again)
+        die("%%%s was to be in memory by now", x->name);
 }
 
 bool is_pointwise(const Inst *x)
@@ -673,9 +674,10 @@ static const KExpr *expand(Lower *L, const Inst *root, int32_t leaf, const Ix *c
         }
         w.n = at;
         L->work++;
-        if (is_arithmetic(t.x) && at == 0 && open)
+        bool computed = is_arithmetic(t.x) && !memory_of(L, t.x, t.leaf);
+        if (computed && at == 0 && open)
             return v;
-        if (is_arithmetic(t.x))
+        if (computed)
             v = bind(L, v, t.x->name);
         memo_put(L, t.x, t.leaf, t.index, v);
     }
