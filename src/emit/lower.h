@@ -71,6 +71,9 @@ KTemp        *accumulator(Lower *L, const KExpr *init, Type t, const char *name)
 void          assign(Lower *L, KTemp *t, const KExpr *x);
 void          store(Lower *L, KArray *array, const Ix *index, const KExpr *value); /* value encoded for the array's type */
 const KExpr  *load(Lower *L, KArray *array, const Ix *index);                       /* decoded */
+/* What changes while the block runs, as it is now: nothing made from these is moved out of the current block. */
+const KExpr  *current(Lower *L, KTemp *t);
+const KExpr  *load_current(Lower *L, KArray *array, const Ix *index);
 KArray       *local_array(Lower *L, Type t, int64_t count, const char *name);       /* in the current block */
 KArray       *temp_array(Lower *L, const Shape *s, const char *name);                /* local in the kernel's body, or working memory */
 void          store_at(Lower *L, KArray *array, const Ix *const *index, const KExpr *value);

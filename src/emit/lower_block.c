@@ -114,6 +114,23 @@ const KExpr *load(Lower *L, KArray *array, const Ix *index)
     return scalar_decode(L->arena, array->type, raw);
 }
 
+static const KExpr *pinned(Lower *L, const KExpr *x)
+{
+    KExpr *y = arena_copy(L->arena, x, sizeof *x);
+    y->depth = L->cur->depth;
+    return y;
+}
+
+const KExpr *current(Lower *L, KTemp *t)
+{
+    return pinned(L, kx_temp(L->arena, t));
+}
+
+const KExpr *load_current(Lower *L, KArray *array, const Ix *index)
+{
+    return scalar_decode(L->arena, array->type, pinned(L, kx_load(L->arena, array, index)));
+}
+
 static KArray *new_array(Lower *L, KArrayKind kind, Type t, int64_t count, const char *name)
 {
     KArray *x = ARENA_NEW(L->arena, KArray);

@@ -93,7 +93,7 @@ static const KExpr *weight(Lower *L, const Conv *c, const Ix *j)
 static void add_product(Lower *L, const Conv *c, const Ix *at, const KExpr *x, const KExpr *y)
 {
     const KExpr *product = scalar_binary(L->arena, OP_MULTIPLY, c->type, x, y);
-    store(L, c->acc, at, scalar_binary(L->arena, OP_ADD, c->type, load(L, c->acc, at), product));
+    store(L, c->acc, at, scalar_binary(L->arena, OP_ADD, c->type, load_current(L, c->acc, at), product));
 }
 
 /* Opens a loop of n trips unless there is only one. */

@@ -106,7 +106,7 @@ static void tile_step(Lower *L, void *cookie, const Ix *const *k)
         b = bind(L, b, "b");
     for (int64_t r = 0; r < d->rows.tile; r++) {
         const Ix *at = ix_plus(&L->ix, j, r * d->cols.tile);
-        store(L, d->acc, at, multiply_add(L, d, load(L, d->acc, at), a[r], b));
+        store(L, d->acc, at, multiply_add(L, d, load_current(L, d->acc, at), a[r], b));
     }
     if (d->cols.tile > 1)
         block_close(L);
@@ -215,9 +215,9 @@ static void row_step(Lower *L, void *cookie, const Ix *const *k)
         d->k[d->n_k - 1] = ix_add(&L->ix, ix_times(&L->ix, k[d->n_k - 1], LANES), d->lane);
     const KExpr *x = factor(L, d, &d->rows, none), *y = factor(L, d, &d->cols, none);
     if (d->lane)
-        store(L, d->acc, d->lane, multiply_add(L, d, load(L, d->acc, d->lane), x, y));
+        store(L, d->acc, d->lane, multiply_add(L, d, load_current(L, d->acc, d->lane), x, y));
     else
-        assign(L, d->sum, multiply_add(L, d, kx_temp(L->arena, d->sum), x, y));
+        assign(L, d->sum, multiply_add(L, d, current(L, d->sum), x, y));
 }
 
 static void lanes_step(Lower *L, void *cookie, const Ix *const *k)
@@ -268,7 +268,7 @@ static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
         if (last % LANES && d->k_count > 0)
             nest(L, d->n_k - 1, plan_dims(L, d->x, ROLE_TAIL, d->n_k, d->k_extents), NULL, tail_step, d);
         l = ix_of(&L->ix, loop_open(L, 0, LANES, NULL, 1));
-        assign(L, d->sum, scalar_binary(L->arena, OP_ADD, d->type, kx_temp(L->arena, d->sum), load(L, d->acc, l)));
+        assign(L, d->sum, scalar_binary(L->arena, OP_ADD, d->type, current(L, d->sum), load_current(L, d->acc, l)));
         block_close(L);
     }
     const Ix *none = ix_const(&L->ix, 0);

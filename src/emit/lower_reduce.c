@@ -116,7 +116,7 @@ static void row_body(Lower *L, void *cookie, const Ix *const *index)
     for (int32_t d = 0; d < r->in->rank; d++)
         at[d] = r->at[d];
     for (int32_t k = 0; k < r->n; k++)
-        acc[k] = kx_temp(L->arena, r->acc[k]);
+        acc[k] = current(L, r->acc[k]);
     combine(L, r, acc, elements(L, r, at), out);
     for (int32_t k = 0; k < r->n && r->n > 1; k++)
         out[k] = bind(L, out[k], "next");
@@ -133,7 +133,7 @@ static void lanes_body(Lower *L, void *cookie, const Ix *const *index)
         at[d] = r->at[d];
     for (int32_t k = 0; k < r->n_reduced; k++)
         at[r->reduced[k]] = index[k];
-    const KExpr *acc = load(L, r->lanes, r->lane), *out, **x;
+    const KExpr *acc = load_current(L, r->lanes, r->lane), *out, **x;
     int32_t      last = r->reduced[r->n_reduced - 1];
     at[last] = ix_add(&L->ix, ix_times(&L->ix, at[last], r->lanes->count), r->lane);
     x = elements(L, r, at);
@@ -191,7 +191,7 @@ static void sum_lanes(Lower *L, Reduction *r)
     if (n % lanes)
         nest(L, r->n_reduced - 1, dims, NULL, tail_loop, r);
     l = loop_open(L, 0, lanes, NULL, 1);
-    assign(L, r->acc[0], kx_binary(L->arena, KOP_ADD, r->acc[0]->type, kx_temp(L->arena, r->acc[0]), load(L, r->lanes, ix_of(&L->ix, l))));
+    assign(L, r->acc[0], kx_binary(L->arena, KOP_ADD, r->acc[0]->type, current(L, r->acc[0]), load_current(L, r->lanes, ix_of(&L->ix, l))));
     block_close(L);
 }
 
@@ -285,7 +285,7 @@ static void column_body(Lower *L, void *cookie, const Ix *const *index)
         at[d] = r->at[d];
     at[s->column] = ix_add(&L->ix, s->first, j);
     for (int32_t k = 0; k < r->n; k++)
-        acc[k] = load(L, s->block[k], j);
+        acc[k] = load_current(L, s->block[k], j);
     combine(L, r, acc, elements(L, r, at), out);
     for (int32_t k = 0; k < r->n && r->n > 1; k++)
         out[k] = bind(L, out[k], "next");

@@ -108,8 +108,8 @@ static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
     for (int32_t k = 0; k < s->n; k++) {
         int32_t     leaf = 0;
         const Inst *u = inst_operand(s->x, s->n + 1 + k), *source = resolve(L, u, &leaf);
-        Type        current = body->params[k]->shape->type, updated = body->params[s->n + k]->shape->type;
-        args[k] = scalar_convert(L->arena, s->to[k]->type, current, load(L, s->to[k], shape_index(L, s->to[k]->shape, at)));
+        Type        has = body->params[k]->shape->type, updated = body->params[s->n + k]->shape->type;
+        args[k] = scalar_convert(L->arena, s->to[k]->type, has, load_current(L, s->to[k], shape_index(L, s->to[k]->shape, at)));
         args[s->n + k] = scalar_convert(L->arena, u->shape->type, updated, value_at(L, source, leaf, from));
     }
     apply(L, body, args, out);
@@ -214,10 +214,10 @@ static void pick_element(Lower *L, void *cookie, const Ix *const *index)
     for (int32_t d = 0; d < p->to->shape->rank; d++)
         p->index[d] = index[d];
     const KExpr *v = bind(L, value_at(L, x, leaf, index), "candidate"), *better;
-    if_open(L, kx_binary(a, KOP_LT, TYPE_PRED, kx_temp(a, p->at), kx_int(a, TYPE_S64, 0)));
+    if_open(L, kx_binary(a, KOP_LT, TYPE_PRED, current(L, p->at), kx_int(a, TYPE_S64, 0)));
     take_best(L, p, v);
     if_else(L);
-    apply(L, inst_callee(p->x, 0), (const KExpr *const[]){ kx_temp(a, p->best), v }, &better);
+    apply(L, inst_callee(p->x, 0), (const KExpr *const[]){ current(L, p->best), v }, &better);
     if_open(L, kx_unary(a, KOP_NOT, TYPE_PRED, better));
     take_best(L, p, v);
     block_close(L);
@@ -234,11 +234,11 @@ static void pick_source(Lower *L, void *cookie, const Ix *const *index)
     p->best = accumulator(L, scalar_zero(a, inst_operand(p->x, 0)->shape->type), machine_type(inst_operand(p->x, 0)->shape->type), "best");
     p->at = accumulator(L, kx_int(a, TYPE_S64, -1), TYPE_S64, "at");
     over_window(L, p->x, inst_operand(p->x, 0)->shape, p->window, index, pick_element, p);
-    if_open(L, kx_binary(a, KOP_GE, TYPE_PRED, kx_temp(a, p->at), kx_int(a, TYPE_S64, 0)));
+    if_open(L, kx_binary(a, KOP_GE, TYPE_PRED, current(L, p->at), kx_int(a, TYPE_S64, 0)));
     const Ix    *at = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, -1, p->to->count, p->at->depth, p->at));
     const KExpr *out, *v = value_at(L, source, leaf, index);
     const Comp  *body = inst_callee(p->x, 1);
-    apply(L, body, (const KExpr *const[]){ scalar_convert(a, source->shape->type, body->params[0]->shape->type, v), load(L, p->to, at) }, &out);
+    apply(L, body, (const KExpr *const[]){ scalar_convert(a, source->shape->type, body->params[0]->shape->type, v), load_current(L, p->to, at) }, &out);
     store(L, p->to, at, scalar_convert(a, body->root->shape->type, t, out));
     block_close(L);
 }

@@ -110,7 +110,7 @@ static void pool_element(Lower *L, void *cookie, const Ix *const *at)
         index[p->column] = ix_add(&L->ix, index[p->column], j);
     }
     for (int32_t k = 0; k < p->n; k++) {
-        args[k] = j ? load(L, p->block[k], j) : kx_temp(L->arena, p->acc[k]);
+        args[k] = j ? load_current(L, p->block[k], j) : current(L, p->acc[k]);
         args[p->n + k] = element(L, p, k, index);
     }
     apply(L, inst_callee(p->x, 0), args, out);

@@ -116,7 +116,7 @@ static const Helper helpers[] = {
       "static inline uint8_t small_encode(double x, int e, int m, int bias, int kind)\n{\n"
       "    uint64_t u = f64_as_u64(x);\n    uint32_t minus = 1u << (e + m), sign = u >> 63 ? minus : 0, ones = minus - 1, top = ones >> m << m;\n"
       "    if (x != x)\n        return (uint8_t)(kind == 0 ? sign | top | 1u << (m - 1) : kind == 1 ? sign | ones : minus);\n"
-      "    double a = x < 0 ? -x : x;\n    a = a > 1e30 ? 1e30 : a;\n"
+      "    double a = u64_as_f64(u & ~(1ull << 63));\n    a = a > 1e30 ? 1e30 : a;\n"
       "    int exponent = (int)(f64_as_u64(a) >> 52) - 1023, least = 1 - bias, at = exponent < least ? least : exponent;\n"
       "    double steps = a * u64_as_f64((uint64_t)(1023 - at + m) << 52);\n"
       "    uint32_t n = (uint32_t)((steps + 4503599627370496.0) - 4503599627370496.0);\n"
