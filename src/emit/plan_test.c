@@ -379,7 +379,7 @@ static void loops(void)
          "HloModule m\n" LESS_THAN_4 "b {\n" LOOP_BODY
          "  a = f32[4] reverse(w), dimensions={0}\n"
          "  d = f32[4] reverse(a), dimensions={0}\n"
-         "  f = f32[4] reverse(d), dimensions={0}\n"
+         "  f = f32[4] add(d, v)\n"
          "  g = f32[4] reverse(f), dimensions={0}\n"
          "  h = f32[4] add(g, u)\n"
          "  ROOT r = (s32[], f32[4], f32[4], f32[4]) tuple(j, h, v, w)\n"
