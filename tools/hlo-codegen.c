@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/driver.h"
 #include "emit/names.h"
 #include "ir/verify.h"
 #include "support/options.h"
@@ -15,7 +16,7 @@
 #include "text/parse.h"
 
 typedef struct Args {
-    const char *target, *emit, *name, *weights, *output, *color;
+    const char *target, *emit, *name, *weights, *output, *color, *fill_elided, *constants;
     int64_t     max_errors;
     bool        verify, standalone, stats, werror;
 } Args;
@@ -28,6 +29,8 @@ static const Option options[] = {
     {"name", 0, OPT_STRING, ARG(name), "NAME", "prefix of what is exported (default: the module's)", "Output"},
     {"weights", 0, OPT_STRING, ARG(weights), "FILE", "put constants above 64 KiB there, with .incbin", "Output"},
     {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
+    {"fill-elided", 0, OPT_STRING, ARG(fill_elided), "SEED|zeros", "values for constants printed as {...}", "Data"},
+    {"constants", 0, OPT_STRING, ARG(constants), "FILE", "such values from an .npz, by name", "Data"},
     {"verify", 0, OPT_FLAG, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
     {"stats", 0, OPT_FLAG, ARG(stats), NULL, "show how many kernels and bytes, on stderr", "Messages"},
     {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
@@ -64,9 +67,11 @@ static void put_product(const Args *args, const Program *p, Product *out)
         target_c_weights(&out->weights, p, &o);
 }
 
-static bool process_module(const Args *args, const Module *m, Arena *a, Product *out, Diag *d)
+static bool process_module(const Args *args, Module *m, Arena *a, Product *out, Diag *d)
 {
     if (args->verify && !verify_module(m, d))
+        return false;
+    if (!elided_fill(m, args->fill_elided, args->constants, d))
         return false;
     const Program *p = program_plan(a, m, args->name, d);
     if (!p || d->errors > 0)
