@@ -190,6 +190,8 @@ typedef enum { COMPARE_ALL, COMPARE_COMPATIBLE, COMPARE_ANY_FLOAT } ShapeCompare
 
 static bool same(const Shape *a, const Shape *b, ShapeCompare how)
 {
+    if (a == b)
+        return true;
     bool types = how == COMPARE_ANY_FLOAT ? type_same_kind(a->type, b->type) : a->type == b->type;
     if (!types || a->buffer != b->buffer || a->n_elems != b->n_elems || !shape_same_dims(a, b))
         return false;
@@ -206,17 +208,17 @@ static bool same(const Shape *a, const Shape *b, ShapeCompare how)
 
 bool shape_equal(const Shape *a, const Shape *b)
 {
-    return a == b || same(a, b, COMPARE_ALL);
+    return same(a, b, COMPARE_ALL);
 }
 
 bool shape_compatible(const Shape *a, const Shape *b)
 {
-    return a == b || same(a, b, COMPARE_COMPATIBLE);
+    return same(a, b, COMPARE_COMPATIBLE);
 }
 
 bool shape_compatible_ignoring_precision(const Shape *a, const Shape *b)
 {
-    return a == b || same(a, b, COMPARE_ANY_FLOAT);
+    return same(a, b, COMPARE_ANY_FLOAT);
 }
 
 static int64_t order_at(const Layout *l, int32_t rank, int32_t k)
