@@ -389,3 +389,12 @@ char *shape_text(Arena *a, const Shape *s)
     buf_free(&b);
     return text;
 }
+
+char *shape_brief(Arena *a, const Shape *s)
+{
+    enum { KEEP = 200 };
+    char *text = shape_text(a, s);
+    if (strlen(text) > KEEP + 20)
+        memcpy(text + KEEP, "...", sizeof "...");
+    return text;
+}

@@ -93,6 +93,7 @@ void shape_strides(const Shape *s, int64_t *strides);
 /* Text as XLA writes it: with layout "f32[2,3]{1,0}", without "f32[2,3]". Tuples carry index comments. */
 void  shape_print(Buf *b, const Shape *s, bool with_layout);
 char *shape_text(Arena *a, const Shape *s); /* without layout, for messages */
+char *shape_brief(Arena *a, const Shape *s); /* likewise; only the beginning of a long tuple */
 
 /* Integer lists. */
 Ints ints_copy(Arena *a, Ints x);
