@@ -35,7 +35,7 @@ bool infer_bad(const Infer *x, const char *fmt, ...)
     return false;
 }
 
-const char *infer_text(const Infer *x, const Shape *s) { return shape_text(x->a, s); }
+const char *infer_text(const Infer *x, const Shape *s) { return shape_brief(x->a, s); }
 
 bool infer_is_array(const Infer *x, int32_t k)
 {

@@ -14,7 +14,7 @@ typedef struct Verify {
 
 /* "<opcode>: <text>" at the instruction. Returns false. */
 bool verify_fail(const Verify *v, const Inst *i, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static inline const char *verify_text(const Verify *v, const Shape *s) { return shape_text(v->a, s); }
+static inline const char *verify_text(const Verify *v, const Shape *s) { return shape_brief(v->a, s); }
 
 /* The part of s at an index such as {1,0}; NULL when there is none. */
 const Shape *shape_at(const Shape *s, Ints index);
