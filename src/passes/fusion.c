@@ -396,7 +396,8 @@ static void collect_operands(Fuser *f, Body *b)
                 vec_push(f->scratch, &b->operands, o);
             }
         }
-    qsort(b->operands.v, (size_t)b->operands.n, sizeof *b->operands.v, by_order);
+    if (b->operands.n)
+        qsort(b->operands.v, (size_t)b->operands.n, sizeof *b->operands.v, by_order);
 }
 
 static void add_parameters(Body *b)

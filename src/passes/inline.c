@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { MAX_INSTS = 400000 }; /* of the module, as far as copying bodies decides it */
+enum { MIN_GROWTH = 50000 }; /* instructions that copies may always add; more in a module that has more itself */
 
 static bool marked_to_stay(const Inst *call)
 {
@@ -95,7 +95,8 @@ static int64_t count(Module *m)
 
 bool pass_inline(Module *m, PassCtx *cx)
 {
-    int64_t total = count(m);
+    int64_t room = count(m);
+    room = room < MIN_GROWTH ? MIN_GROWTH : room;
     for (Comp *c = m->first; c; c = c->next) {
         if (c->async_wrapped)
             continue;
@@ -104,9 +105,10 @@ bool pass_inline(Module *m, PassCtx *cx)
             if (i->op != OP_CALL || !may_inline(i))
                 continue;
             const Comp *body = inst_callee(i, 0);
-            if (body->mark > 1 && total + body->n_insts > MAX_INSTS)
+            int64_t copied = body->mark > 1 ? body->n_insts : 0;
+            if (copied > room)
                 continue;
-            total += body->mark > 1 ? body->n_insts : 0;
+            room -= copied;
             inline_call(i, cx->scratch);
             cx->rewrites++;
         }
