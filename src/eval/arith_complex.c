@@ -43,7 +43,7 @@
             return 0;                                                                                                           \
         if (IM(q) == 0 && (isinf(RE(p)) || isinf(IM(p))))                                                                       \
             return RE(q) > 0 ? MAKE((R)INFINITY, 0) : 0;                                                                        \
-        return M(cpow)(p, q);                                                                                                   \
+        return (T)cpow(p, q); /* in f64: powf of complex numbers loses digits */                                                                                                   \
     }                                                                                                                           \
     static T S##_atan2_of(T y, T x)                                                                                             \
     {                                                                                                                           \

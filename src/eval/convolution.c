@@ -181,7 +181,7 @@ static void store_results(const Literal *from, Literal *to)
 {
     Type t = to->type;
     if (!type_is_int(t) || type_bits(t) < 8 || type_bits(t) == 64) {
-        value_store(t, to->data, value_domain(t), from->data, from->count);
+        value_store(t, to->data, value_domain(from->type), from->data, from->count);
         return;
     }
     int bits = type_bits(t);
@@ -199,7 +199,7 @@ Literal *eval_convolution(Eval *e, const Inst *i, Literal **x)
 {
     Conv c = {.window = inst_window(i), .labels = inst_attr(i, ATTR_DIM_LABELS)->value.dim_labels};
     const DimLabels *l = c.labels;
-    c.type = domain_type(value_domain(i->shape->type));
+    c.type = product_type(i->shape->type);
     measure(&c, i, x[0], x[1]);
     int64_t order[WALK_RANK];
     bool flip[WALK_RANK] = {false};

@@ -1,7 +1,8 @@
 /* dot: lhs [B..., M..., K...] and rhs [B..., K..., N...] in any dimension order give [B..., M..., N...]. Source: reference operations 9.1.
  *
- * Operands are converted to the type that the result is computed in (floats below f64 in f32, integers in 64 bits, which wrap) and
- * brought into order, so that every batch is a matrix product. */
+ * Operands are converted to the type that the result is computed in and brought into order, so that every batch is a matrix product.
+ * Floats are summed in f64 and rounded once, as plain sums are: what is compared with this result has its own order of summation and no
+ * error of ours on top. Integers are summed in 64 bits and wrap. */
 #include <string.h>
 
 #include "eval/engine.h"
@@ -99,7 +100,7 @@ static Literal *finish(Eval *e, const Inst *i, Literal *r)
 {
     Literal *out = r ? eval_new_for(e, i, i->shape) : NULL;
     if (out && r->count > 0)
-        value_store(out->type, out->data, value_domain(out->type), r->data, r->count);
+        value_store(out->type, out->data, value_domain(r->type), r->data, r->count);
     eval_drop(e, r);
     return out;
 }
@@ -112,7 +113,7 @@ Literal *eval_dot(Eval *e, const Inst *i, Literal **x)
     Operand r = operand_dims(e->arena, x[1], inst_ints(i, ATTR_RHS_BATCH_DIMS), inst_ints(i, ATTR_RHS_CONTRACTING_DIMS));
     int64_t batch = product(x[0], l.batch), k = product(x[0], l.contracting), m = l.free_count, n = r.free_count;
     bool swap = n < NARROW && m > n;
-    Type t = domain_type(value_domain(i->shape->type));
+    Type t = product_type(i->shape->type);
     Literal *lhs = eval_cast(e, i, eval_move(x, 0), t), *rhs = eval_cast(e, i, eval_move(x, 1), t), *out = NULL;
     if (swap) {
         lhs = in_order(e, i, lhs, l.batch, l.contracting, l.free);

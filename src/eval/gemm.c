@@ -2,13 +2,13 @@
  * b is visited in panels of COLUMNS by DEPTH elements that stay in the second-level cache while all rows of c pass. */
 #include "eval/gemm.h"
 
-#include "support/arena.h"
+#include "eval/arith.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")
 #endif
 
-#define COLUMNS 512
+#define COLUMNS 256
 #define DEPTH   64
 
 static int64_t least(int64_t x, int64_t y)
@@ -61,28 +61,23 @@ static int64_t least(int64_t x, int64_t y)
             }                                                                                                                   \
     }
 
-GEMM(f32, float)
 GEMM(f64, double)
 GEMM(u64, uint64_t) /* wraps: the same bits for both signs */
 
 /* Complex products are plain: no repair of infinities, as an optimized product has none. */
-#define COMPLEX_GEMM(S, T)                                                                                                      \
-    static void S##_gemm(int64_t m, int64_t n, int64_t k, const T *restrict a, const T *restrict b, T *restrict c)              \
-    {                                                                                                                           \
-        for (int64_t r = 0; r < m; r++)                                                                                         \
-            for (int64_t d = 0; d < k; d++) {                                                                                   \
-                T re = a[2 * (r * k + d)], im = a[2 * (r * k + d) + 1];                                                         \
-                const T *restrict x = b + 2 * d * n;                                                                            \
-                T *restrict y = c + 2 * r * n;                                                                                  \
-                for (int64_t j = 0; j < n; j++) {                                                                               \
-                    y[2 * j] += re * x[2 * j] - im * x[2 * j + 1];                                                              \
-                    y[2 * j + 1] += re * x[2 * j + 1] + im * x[2 * j];                                                          \
-                }                                                                                                               \
-            }                                                                                                                   \
-    }
-
-COMPLEX_GEMM(c64, float)
-COMPLEX_GEMM(c128, double)
+static void c128_gemm(int64_t m, int64_t n, int64_t k, const double *restrict a, const double *restrict b, double *restrict c)
+{
+    for (int64_t r = 0; r < m; r++)
+        for (int64_t d = 0; d < k; d++) {
+            double re = a[2 * (r * k + d)], im = a[2 * (r * k + d) + 1];
+            const double *restrict x = b + 2 * d * n;
+            double *restrict y = c + 2 * r * n;
+            for (int64_t j = 0; j < n; j++) {
+                y[2 * j] += re * x[2 * j] - im * x[2 * j + 1];
+                y[2 * j + 1] += re * x[2 * j + 1] + im * x[2 * j];
+            }
+        }
+}
 
 static void pred_gemm(int64_t m, int64_t n, int64_t k, const uint8_t *restrict a, const uint8_t *restrict b, uint8_t *restrict c)
 {
@@ -92,14 +87,19 @@ static void pred_gemm(int64_t m, int64_t n, int64_t k, const uint8_t *restrict a
                 c[r * n + j] |= b[d * n + j];
 }
 
+Type product_type(Type t)
+{
+    if (type_is_float(t))
+        return TYPE_F64;
+    return type_is_complex(t) ? TYPE_C128 : domain_type(value_domain(t));
+}
+
 void eval_gemm(Type type, int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c)
 {
     switch (type) {
     case TYPE_PRED: pred_gemm(m, n, k, a, b, c); return;
     case TYPE_S64: case TYPE_U64: u64_gemm(m, n, k, a, b, c); return;
-    case TYPE_F32: f32_gemm(m, n, k, a, b, c); return;
     case TYPE_F64: f64_gemm(m, n, k, a, b, c); return;
-    case TYPE_C64: c64_gemm(m, n, k, a, b, c); return;
     case TYPE_C128: c128_gemm(m, n, k, a, b, c); return;
     default: die("no matrix product in %s", type_name(type));
     }

@@ -4,8 +4,11 @@
 
 #include "ir/type.h"
 
-/* c[m, n] += sum over k of a[m, k] * b[k, n], all row-major and contiguous. type is that of a domain (pred, s64, u64, f32, f64, c64,
- * c128); for pred the sum is `or`, the product `and`. The terms of one element are added in the order of k. */
+/* The type in which products with results of type t are summed: f64 for all floats, 64 bits for integers. */
+Type product_type(Type t);
+
+/* c[m, n] += sum over k of a[m, k] * b[k, n], all row-major and contiguous, of a type that product_type gives; for pred the sum is
+ * `or`, the product `and`. The terms of one element are added in the order of k. */
 void eval_gemm(Type type, int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c);
 
 #endif
