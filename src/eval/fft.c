@@ -52,14 +52,25 @@ static void transform(const Transform *t, const Complex *in, int64_t step, Compl
     }
 }
 
+/* e^(2 pi i k / n): quarter turns are exact. */
+static Complex root(int64_t k, int64_t n)
+{
+    int64_t quarter = 4 * k / n;
+    double angle = 3.14159265358979323846 / 2 * ((double)(4 * k - quarter * n) / (double)n), c = cos(angle), s = sin(angle);
+    switch (quarter) {
+    case 0: return CMPLX(c, s);
+    case 1: return CMPLX(-s, c);
+    case 2: return CMPLX(-c, -s);
+    default: return CMPLX(s, -c);
+    }
+}
+
 /* Every line of x [.., n, ..] along dim. */
 static void transform_axis(Transform *t, Literal *x, int32_t dim, bool inverse)
 {
     t->n = x->dims[dim];
-    for (int64_t k = 0; k < t->n; k++) {
-        double angle = 2 * 3.14159265358979323846 * (double)k / (double)t->n;
-        t->roots[k] = CMPLX(cos(angle), inverse ? sin(angle) : -sin(angle));
-    }
+    for (int64_t k = 0; k < t->n; k++)
+        t->roots[k] = inverse ? root(k, t->n) : conj(root(k, t->n));
     Odometer lines = {.rank = x->rank, .arrays = 1};
     memcpy(lines.dims, x->dims, (size_t)x->rank * sizeof x->dims[0]);
     walk_strides(x->rank, x->dims, lines.stride[0]);

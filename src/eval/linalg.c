@@ -55,7 +55,7 @@ LINALG(f64, double)
 #undef REAL
 #undef CONJ
 #define REAL(v) creal(v)
-#define CONJ(v) conj(v)
+#define CONJ(v) CMPLX(creal(v), 0 - cimag(v)) /* keeps the zeros of real numbers positive */
 LINALG(c128, double _Complex)
 
 static Type computing_type(Type t)
