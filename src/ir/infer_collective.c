@@ -133,8 +133,10 @@ const Shape *infer_all_to_all(const Infer *x)
 {
     const Attr *along = inst_attr(x->i, ATTR_DIMENSIONS);
     int32_t     n = x->i->n_operands;
-    if (n == 0 || !infer_are_arrays(x))
-        return n == 0 ? infer_fail(x, "expects an operand") : NULL;
+    if (n == 0)
+        return infer_fail(x, "expects an operand");
+    if (!infer_are_arrays(x))
+        return NULL;
     if (along) { /* one array, cut along the dimension */
         if (n != 1)
             return infer_fail(x, "with dimensions expects 1 operand, has %d", n);

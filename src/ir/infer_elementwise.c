@@ -74,9 +74,7 @@ static bool check_type(const Infer *x, int32_t k)
 
 const Shape *infer_unary(const Infer *x) { return check_type(x, 0) ? operand_shape(x, 0) : NULL; }
 
-/* abs of a complex number is real. */
-const Shape *infer_abs(const Infer *x) { return infer_component(x); }
-
+/* abs, real, imag: a part of a complex number, or as real as it was. */
 const Shape *infer_component(const Infer *x)
 {
     if (!check_type(x, 0))

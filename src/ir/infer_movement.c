@@ -97,8 +97,10 @@ const Shape *infer_reshape(const Infer *x)
 /* One s32 scalar for each result dimension. */
 const Shape *infer_dynamic_reshape(const Infer *x)
 {
-    if (x->i->n_operands < 1 || !infer_are_arrays(x))
-        return x->i->n_operands < 1 ? infer_fail(x, "expects an operand") : NULL;
+    if (x->i->n_operands < 1)
+        return infer_fail(x, "expects an operand");
+    if (!infer_are_arrays(x))
+        return NULL;
     const Shape *r = same_count(x);
     if (!r)
         return NULL;
