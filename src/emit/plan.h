@@ -90,6 +90,7 @@ typedef struct Plan {
     int32_t       ticks;
     int64_t       walked;    /* instructions, each as often as it is inlined */
     bool          bad;       /* something was reported; the rest is walked to report it too */
+    bool          stopped;   /* a limit was reached: no sense in walking on */
 } Plan;
 
 /* Reports about i, once, and goes on. */
@@ -97,8 +98,11 @@ void plan_fail(Plan *p, const Inst *i, const char *fmt, ...) __attribute__((form
 
 static inline Slot *slot_root(Slot *s)
 {
-    while (s->same)
+    while (s->same) {
+        if (s->same->same) /* long chains of results in place get shorter as they are walked */
+            s->same = s->same->same;
         s = s->same;
+    }
     return s;
 }
 

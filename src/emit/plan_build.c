@@ -9,7 +9,7 @@
 #include "analysis/schedule.h"
 
 #define DEEPEST 200
-#define MOST_WALKED (INT64_C(1) << 22)
+#define MOST_WALKED (1 << 20)
 
 void plan_fail(Plan *p, const Inst *i, const char *fmt, ...)
 {
@@ -165,33 +165,37 @@ typedef struct Lowered {
     struct Lowered *next;   /* functions with the same hash */
 } Lowered;
 
-static int32_t function_of(Plan *p, Kernel *k, const Inst *i)
+/* The function of a kernel that is equal to an earlier one, or a new one. */
+static const Lowered *function_of(Plan *p, Kernel *k, const Inst *i)
 {
     uint64_t h = kernel_hash(k);
     Lowered *first = map_get_u64(&p->shared, h);
     for (Lowered *l = first; l; l = l->next)
         if (kernel_equal(l->kernel, k))
-            return l->function;
+            return l;
     Lowered *l = ARENA_NEW(p->work, Lowered);
     *l = (Lowered){ k, p->functions.n, first };
     map_put_u64(&p->shared, h, l);
     Function f = { names_take(&p->names, "", i->name), k, i };
     vec_push(p->arena, &p->functions, f);
-    return l->function;
+    return l;
 }
 
 static const Lowered *lower(Plan *p, const Inst *i)
 {
-    Lowered *l = map_get(&p->kernels, i);
+    static const Lowered refused;
+    const Lowered *l = map_get(&p->kernels, i);
     if (l)
         return l;
-    l = ARENA_NEW(p->work, Lowered);
-    map_put(&p->kernels, i, l);
-    l->kernel = kernel_lower(p->arena, i, p->diag);
-    if (l->kernel)
-        l->function = function_of(p, l->kernel, i);
+    Arena  *own = arena_new();
+    Kernel *k = kernel_lower(own, i, p->diag);
+    l = k ? function_of(p, k, i) : &refused;
+    p->bad = p->bad || !k;
+    if (k && l->kernel == k)
+        arena_defer(p->arena, (void (*)(void *))arena_free, own);
     else
-        p->bad = true;
+        arena_free(own);
+    map_put(&p->kernels, i, (void *)(uintptr_t)l);
     return l;
 }
 
@@ -342,22 +346,31 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
     }
 }
 
+static void stop(Plan *p, const Inst *i, const char *fmt, int limit) __attribute__((format(printf, 3, 0)));
+static void stop(Plan *p, const Inst *i, const char *fmt, int limit)
+{
+    if (!p->stopped)
+        plan_fail(p, i, fmt, limit);
+    p->stopped = true;
+}
+
 Value *plan_comp(Plan *p, StepList *out, const Comp *c, Value *const *params, const Inst *caller)
 {
     int32_t n;
-    if (p->depth >= DEEPEST || p->walked > MOST_WALKED) {
-        plan_fail(p, caller ? caller : c->root, p->depth >= DEEPEST ? "computations call each other more than %d deep"
-                                                                    : "the module has more than %d instructions once calls are inlined",
-                  p->depth >= DEEPEST ? DEEPEST : (int)MOST_WALKED);
+    if (p->depth >= DEEPEST)
+        stop(p, caller, "computations call each other more than %d deep", DEEPEST);
+    if (p->walked > MOST_WALKED)
+        stop(p, caller, "the module has more than %d instructions once calls are inlined", MOST_WALKED);
+    if (p->stopped)
         return value_fresh(p, c->root->shape, c->root);
-    }
     const Inst **order = schedule_comp(p->work, c, &n);
     p->depth++;
-    for (int32_t k = 0; k < n && !diag_full(p->diag); k++) {
+    for (int32_t k = 0; k < n && !p->stopped; k++) {
         const Inst *i = order[k];
         p->walked++;
+        p->stopped = p->stopped || diag_full(p->diag);
         map_put(&p->values, i, i->op == OP_PARAMETER ? params[i->param] : inst_value(p, out, i));
     }
     p->depth--;
-    return diag_full(p->diag) ? value_fresh(p, c->root->shape, c->root) : value_of(p, c->root);
+    return p->stopped ? value_fresh(p, c->root->shape, c->root) : value_of(p, c->root);
 }
