@@ -10,10 +10,16 @@
  *   root ----same index----> add ----same index----> negate        negate and add have the context of the root
  *          \---transpose---> negate                                and negate one more
  *
- * A context counts the elements asked for. Walking from users to producers, a producer is fused into all its users when every user is
+ * A context counts the elements asked for. What a broadcast to the inner dimensions asks for is asked once a row, since the code moves out
+ * of the inner loops what does not depend on them; so a row's sum can be computed inside the kernel that needs it in every element:
+ *
+ *   root [rows, columns] <--- broadcast <--- divide [rows] <--- reduce [rows] <--- [rows, columns], a loop of its own within the row
+ *
+ * Walking from users to producers, a producer is fused into all its users when every user is
  * in a group and what is computed twice costs less than storing it:
  *   movement and constants             always
  *   exp, divide, ... (dear)            when no more elements are asked for than it has
+ *   reduce over the inner dimensions   likewise, in one context, a row or an element of the root at a time
  *   add, select, ... (cheap)           likewise, or when the memory traffic saved is more than that of reading its operands again
  * Groups have one root each, so fusing never makes a cycle. A producer that no group has swallowed whole stays, except that groups look
  * through a stored broadcast to its smaller operand.
@@ -31,15 +37,23 @@
 
 enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16 };
 
+typedef struct Context Context;
+
 typedef struct Group {
-    Inst   *root;
-    int32_t size, operands; /* instructions taken in, values needed from outside; constants count for neither */
+    Inst    *root;
+    int32_t  size, operands; /* instructions taken in, values needed from outside; constants count for neither */
+    bool     reduces;        /* a reduce is among them */
+    bool     maximum;        /* one that is not a sum or a product */
+    Context *rows;           /* the contexts of whole rows, see row_context */
 } Group;
 
-typedef struct Context {
-    Group *group;
-    double count;
-} Context;
+struct Context {
+    Group   *group;
+    double   count;  /* elements asked for */
+    bool     nested; /* the index is made of a nest of loops in row-major order, those of the group's root outermost */
+    double   common; /* nested: iterations of the outer loops that are also the root's */
+    Context *next;   /* in group->rows */
+};
 
 typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_LEAF } Role;
 
@@ -168,6 +182,85 @@ static double asked_of_operand(const Inst *u, int32_t k, double count)
     return count;
 }
 
+/* A broadcast whose operand has its leading dimensions, sizes of 1 aside. */
+static bool spreads_rows(const Inst *u)
+{
+    const Shape *to = u->shape;
+    Ints         dims = inst_ints(u, ATTR_DIMENSIONS);
+    int64_t      last = -1;
+    for (int32_t k = 0; k < dims.n; k++)
+        if (to->dims[dims.v[k]] != 1) {
+            for (int64_t d = last + 1; d < dims.v[k]; d++)
+                if (to->dims[d] != 1)
+                    return false;
+            if (dims.v[k] <= last)
+                return false;
+            last = dims.v[k];
+        }
+    return true;
+}
+
+/* A reshape that only adds or drops sizes of 1. */
+static bool keeps_sizes(const Shape *a, const Shape *b)
+{
+    int32_t i = 0, j = 0;
+    for (;;) {
+        while (i < a->rank && a->dims[i] == 1)
+            i++;
+        while (j < b->rank && b->dims[j] == 1)
+            j++;
+        if (i == a->rank || j == b->rank)
+            return i == a->rank && j == b->rank;
+        if (a->dims[i++] != b->dims[j++])
+            return false;
+    }
+}
+
+/* The reduced dimensions are the inner ones: each result is a loop over what lies together. */
+static bool reduces_rows(const Inst *u)
+{
+    const Shape *in = inst_operand(u, 0)->shape;
+    Ints         dims = inst_ints(u, ATTR_DIMENSIONS);
+    bool         inner = false;
+    for (int32_t k = 0; k < in->rank; k++) {
+        if (in->dims[k] == 1)
+            continue;
+        if (inner && !ints_has(dims, k))
+            return false;
+        inner |= ints_has(dims, k);
+    }
+    return inner && !in->layout;
+}
+
+/* The context in which a group asks for one element in each of the first `count` iterations: the same one for everybody. */
+static Context *row_context(Fuser *f, Group *g, double count)
+{
+    for (Context *c = g->rows; c; c = c->next)
+        if (c->count == count)
+            return c;
+    Context *c = ARENA_NEW(f->scratch, Context);
+    *c = (Context){g, count, true, count, g->rows};
+    g->rows = c;
+    return c;
+}
+
+/* How u, asked in context c, asks for operand k at another index. */
+static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
+{
+    const Inst *o = inst_operand(u, k);
+    double      count = asked_of_operand(u, k, c->count);
+    bool        rows = c->nested && u->op == OP_BROADCAST && spreads_rows(u) && c->count == count_of(u);
+    if (rows && count_of(o) <= c->common)
+        return row_context(f, c->group, count_of(o));
+    Context *x = ARENA_NEW(f->scratch, Context);
+    *x = (Context){c->group, rows ? count_of(o) : count, rows, c->common, NULL};
+    if (c->nested && u->op == OP_REDUCE) {
+        x->nested = reduces_rows(u);
+        x->common = c->count < c->common ? c->count : c->common;
+    }
+    return x;
+}
+
 static bool takes_operand(const Inst *u, int32_t k)
 {
     const Node *n = node(u);
@@ -192,16 +285,12 @@ static bool add_context(Node *n, Context *c)
 /* The contexts in which u asks for its operand k. */
 static bool add_contexts_through(Fuser *f, Node *n, const Inst *u, int32_t k)
 {
-    const Node *v = node(u);
-    bool        same = v->role == ROLE_ELEMENTWISE && shape_same_dims(u->shape, inst_operand(u, k)->shape);
+    const Node  *v = node(u);
+    const Shape *from = inst_operand(u, k)->shape;
+    bool         same = v->role == ROLE_ELEMENTWISE ? shape_same_dims(u->shape, from) : u->op == OP_RESHAPE && keeps_sizes(u->shape, from);
     for (int32_t j = 0; j < v->n_contexts; j++) {
         Context *c = v->contexts[j];
-        if (!same) {
-            Context *through = ARENA_NEW(f->scratch, Context);
-            *through = (Context){c->group, asked_of_operand(u, k, c->count)};
-            c = through;
-        }
-        if (!add_context(n, c))
+        if (!add_context(n, same ? c : context_through(f, u, k, c)))
             return false;
     }
     return true;
@@ -249,6 +338,11 @@ static bool has_room(const Fuser *f, const Inst *i)
 static void take_in(Group *g, const Inst *i)
 {
     g->size++;
+    if (i->op == OP_REDUCE) {
+        Op op = comp_binary_op(inst_callee(i, 0));
+        g->reduces = true;
+        g->maximum |= op != OP_ADD && op != OP_MULTIPLY;
+    }
     for (int32_t k = 0; k < i->n_operands; k++) {
         Node *o = node(inst_operand(i, k));
         if (o->role == ROLE_LEAF || is_wanted(o, g))
@@ -276,15 +370,16 @@ static double bytes_read(const Inst *i)
  * not, the difference could be positive; a maximum therefore reads what is stored. */
 static bool feeds_maximum(const Node *n)
 {
-    for (int32_t k = 0; k < n->n_contexts; k++) {
-        const Inst *r = n->contexts[k]->group->root;
-        if (r->op != OP_REDUCE)
-            continue;
-        Op op = comp_binary_op(inst_callee(r, 0));
-        if (op != OP_ADD && op != OP_MULTIPLY)
+    for (int32_t k = 0; k < n->n_contexts; k++)
+        if (n->contexts[k]->group->maximum)
             return true;
-    }
     return false;
+}
+
+static bool one_row_at_a_time(const Inst *i)
+{
+    const Node *n = node(i);
+    return i->n_operands == 2 && n->n_contexts == 1 && n->contexts[0]->nested && n->contexts[0]->count == count_of(i) && reduces_rows(i);
 }
 
 static bool pays(const Inst *i)
@@ -293,6 +388,8 @@ static bool pays(const Inst *i)
     double      own = count_of(i), asked = 0;
     for (int32_t k = 0; k < n->n_contexts; k++)
         asked += n->contexts[k]->count;
+    if (n->role == ROLE_REDUCE)
+        return one_row_at_a_time(i);
     if (asked <= own)
         return true;
     if (is_dear(i))
@@ -326,7 +423,9 @@ static void start_group(Fuser *f, Inst *i)
     Context *c = ARENA_NEW(f->scratch, Context);
     g->root = i;
     take_in(g, i);
-    *c = (Context){g, count_of(i)};
+    bool row_major = shape_is_array(i->shape) && !i->shape->layout;
+    *c = (Context){g, count_of(i), row_major, count_of(i), NULL};
+    g->rows = c;
     n->contexts[0] = c; /* instead of what was collected for a fused one */
     n->n_contexts = 1;
     vec_push(f->scratch, &f->groups, g);
@@ -337,8 +436,7 @@ static void decide(Fuser *f, Inst *i)
     Node *n = node(i);
     if (n->role == ROLE_NONE || n->role == ROLE_LEAF)
         return;
-    bool producer = n->role != ROLE_REDUCE && i != i->comp->root;
-    if (producer && collect_contexts(f, i) && has_room(f, i) && pays(i))
+    if (i != i->comp->root && collect_contexts(f, i) && has_room(f, i) && pays(i))
         enter_groups(i);
     else if (n->role != ROLE_VIEW)
         start_group(f, i);
@@ -442,15 +540,16 @@ static Comp *build_body(Fuser *f, Body *b, Inst *root)
     return b->comp;
 }
 
-static bool build_fusion(Fuser *f, Inst *root, int32_t number)
+static bool build_fusion(Fuser *f, const Group *g, int32_t number)
 {
-    Body b = {.number = number};
+    Inst *root = g->root;
+    Body  b = {.number = number};
     collect_members(f, &b, root);
     if (b.members.n < 2)
         return false;
     Comp *body = build_body(f, &b, root);
     Inst *fusion = inst_new(root->comp, root, OP_FUSION, root->shape, b.operands.n, b.operands.v, NULL);
-    inst_set_word(fusion, ATTR_FUSION_KIND, root->op == OP_REDUCE ? FUSION_INPUT : FUSION_LOOP);
+    inst_set_word(fusion, ATTR_FUSION_KIND, g->reduces ? FUSION_INPUT : FUSION_LOOP);
     inst_set_callees(fusion, 1, &body);
     fusion->aux = ARENA_NEW(f->scratch, Node); /* to later groups an operand like any other */
     node(fusion)->order = node(root)->order;
@@ -472,7 +571,7 @@ static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size)
         decide(&f, i);
     int64_t built = 0;
     for (int32_t k = f.groups.n; k-- > 0;)
-        built += build_fusion(&f, f.groups.v[k]->root, k + 1);
+        built += build_fusion(&f, f.groups.v[k], k + 1);
     if (built)
         comp_sweep_dead(c);
     return built;
