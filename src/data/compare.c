@@ -36,8 +36,7 @@ static int64_t window_count(const Inst *i)
     return n;
 }
 
-/* How many terms a result of i sums, at most. */
-static int64_t terms(const Inst *i)
+int64_t inst_terms(const Inst *i)
 {
     switch (i->op) {
     case OP_DOT: return dims_product(inst_operand(i, 0)->shape, inst_ints(i, ATTR_LHS_CONTRACTING_DIMS));
@@ -76,7 +75,7 @@ ErrorModel error_model(const Module *m)
     ErrorModel e = { 1, TYPE_F64 };
     for (const Comp *c = m->first; c; c = c->next)
         for (const Inst *i = c->first; i; i = i->next) {
-            int64_t n = terms(i);
+            int64_t n = inst_terms(i);
             e.reduction = n > e.reduction ? n : e.reduction;
             if (rounds(i) && epsilon(i->shape->type) > epsilon(e.coarsest))
                 e.coarsest = type_component(i->shape->type);

@@ -26,6 +26,7 @@ typedef struct ErrorModel {
 } ErrorModel;
 
 ErrorModel error_model(const Module *m);
+int64_t    inst_terms(const Inst *i); /* how many terms one element of i's result sums, at most; 1 where it sums nothing */
 
 /* With eps the distance from 1 to the next value of the coarser of the result's type and the model's, K the model's reduction:
  *   rtol = 80 eps                               a chain of elementary functions, each some eps off

@@ -11,17 +11,22 @@
  *   integer that becomes a float                    -16 .. 15
  *   operand of log, sqrt, rsqrt, power, divisor     in [0.5, 1.5), so that results are numbers
  *   operand of cholesky, triangular-solve           with a heavy diagonal
+ *   operand of dot, convolution over K terms        in [-1, 1) / sqrt(K), so that layers and recurrences do not blow up errors
  *
  * Floats without a constraint are uniform in [-1, 1), integers over their whole type. Source: reference operations 22. */
 #include "config.h"
 
 #include "data/fill.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "data/compare.h"
 
 typedef struct Wish {
     bool    bounded, start, positive, distinct, sorted, diagonal, to_float, condition;
     int64_t bound;       /* largest value, when bounded */
+    int64_t terms;       /* of the longest dot that it goes into */
     double  start_value;
 } Wish;
 
@@ -189,6 +194,10 @@ static void at_use(Walk *w, const Inst *i, int32_t operand, const Flow *f)
     case OP_POWER: w->wish.positive |= operand == 0; return;
     case OP_DIVIDE: case OP_REMAINDER: w->wish.positive |= operand == 1; return;
     case OP_BATCH_NORM_INFERENCE: w->wish.positive |= operand == 4; return;
+    case OP_DOT: case OP_CONVOLUTION:
+        if (inst_terms(i) > w->wish.terms)
+            w->wish.terms = inst_terms(i);
+        return;
     case OP_CHOLESKY: w->wish.diagonal |= whole(f); return;
     case OP_TRIANGULAR_SOLVE: w->wish.diagonal |= whole(f) && operand == 0; return;
     case OP_COMPARE: w->wish.condition |= is_loop_condition(i->comp); return;
@@ -315,7 +324,7 @@ static void fill_floats(Literal *l, uint64_t seed, const Wish *w)
     if (w->positive)
         fill_uniform(l, seed, 0.5, 1);
     else
-        fill_uniform(l, seed, 1, 0);
+        fill_uniform(l, seed, w->terms > 1 ? 1 / sqrt((double)w->terms) : 1, 0);
     if (w->diagonal)
         add_diagonal(l);
 }
