@@ -75,6 +75,15 @@ bool infer_same_kind(const Infer *x, int32_t a, int32_t b)
            infer_bad(x, "operands %d and %d differ in element type: %s and %s", a, b, infer_text(x, s), infer_text(x, t));
 }
 
+bool infer_same_type(const Infer *x, int32_t a, int32_t b)
+{
+    const Shape *s = operand_shape(x, a), *t = operand_shape(x, b);
+    if (!x->i->shape)
+        return infer_same_kind(x, a, b);
+    return s->type == t->type ||
+           infer_bad(x, "operands %d and %d differ in element type: %s and %s", a, b, infer_text(x, s), infer_text(x, t));
+}
+
 bool infer_dim_list(const Infer *x, const char *what, Ints dims, int32_t rank)
 {
     bool *seen = ARENA_ARRAY(x->a, bool, rank);

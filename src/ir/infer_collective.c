@@ -153,7 +153,7 @@ const Shape *infer_ragged_all_to_all(const Infer *x)
 {
     if (x->i->n_operands != 6)
         return infer_fail(x, "expects 6 operands, has %d", x->i->n_operands);
-    if (!infer_are_arrays(x) || !infer_same_kind(x, 0, 1))
+    if (!infer_are_arrays(x) || !infer_same_type(x, 0, 1))
         return NULL;
     const Shape *in = operand_shape(x, 0), *out = operand_shape(x, 1), *index = operand_shape(x, 2);
     if (in->rank == 0 || out->rank != in->rank)

@@ -173,7 +173,7 @@ static bool check_scatter_pair(const Infer *x, int32_t k, int32_t n, const Numbe
 {
     const Shape *s = operand_shape(x, k), *u = operand_shape(x, n + 1 + k), *indices = operand_shape(x, n);
     Ints         window = inst_ints(x->i, ATTR_UPDATE_WINDOW_DIMS);
-    if (!infer_same_dims(x, 0, k) || !infer_same_dims(x, n + 1, n + 1 + k) || !infer_same_kind(x, k, n + 1 + k) ||
+    if (!infer_same_dims(x, 0, k) || !infer_same_dims(x, n + 1, n + 1 + k) || !infer_same_type(x, k, n + 1 + k) ||
         !check_numbers(x, &scatter_names, v, s, indices, in->vector))
         return false;
     if ((int64_t)window.n + v->collapsed.n + v->batching.n != s->rank)

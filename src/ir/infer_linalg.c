@@ -79,7 +79,7 @@ const Shape *infer_triangular_solve(const Infer *x)
         return NULL;
     const Shape *a = operand_shape(x, 0), *b = operand_shape(x, 1);
     int32_t      r = a->rank, shared = inst_bool(x->i, ATTR_LEFT_SIDE) ? r - 2 : r - 1;
-    if (!type_same_kind(a->type, b->type) || b->rank != r)
+    if (a->type != b->type || b->rank != r)
         return infer_fail(x, "operands must have one type and rank, got %s and %s", infer_text(x, a), infer_text(x, b));
     if (b->dims[shared] != a->dims[shared])
         return infer_fail(x, "dimension %d of %s must be that of %s", shared, infer_text(x, b), infer_text(x, a));
@@ -106,7 +106,7 @@ static bool check_batch_norm(const Infer *x, int32_t n_features)
         return infer_bad(x, "operand 0 must be floating, got %s", infer_text(x, s));
     for (int32_t k = 1; k <= n_features; k++) {
         const Shape *p = operand_shape(x, k);
-        if (!infer_same_kind(x, 0, k))
+        if (!infer_same_type(x, 0, k))
             return false;
         if (p->rank != 1 || p->dims[0] != s->dims[f])
             return infer_bad(x, "operand %d must have one dimension of size %lld, got %s", k, (long long)s->dims[f],
@@ -128,7 +128,7 @@ const Shape *infer_batch_norm_inference(const Infer *x) { return check_batch_nor
 
 const Shape *infer_batch_norm_grad(const Infer *x)
 {
-    if (!check_batch_norm(x, 3) || !infer_same_dims(x, 0, 4) || !infer_same_kind(x, 0, 4))
+    if (!check_batch_norm(x, 3) || !infer_same_dims(x, 0, 4) || !infer_same_type(x, 0, 4))
         return NULL;
     return with_two_features(x);
 }

@@ -75,12 +75,12 @@ const Shape *infer_broadcast(const Infer *x)
 static const Shape *same_count(const Infer *x)
 {
     const Shape *s = operand_shape(x, 0), *r = x->i->shape;
-    if (!shape_is_array(r) || !type_same_kind(r->type, s->type))
+    if (!shape_is_array(r) || r->type != s->type)
         return infer_fail(x, "cannot make %s from %s", infer_text(x, r), infer_text(x, s));
     int64_t from = shape_count(s), to = shape_count(r);
     if (from != to || from < 0)
         return infer_fail(x, "element counts differ: %s and %s", infer_text(x, s), infer_text(x, r));
-    return shape_with_type(x->a, r, s->type);
+    return r;
 }
 
 const Shape *infer_reshape(const Infer *x)
@@ -215,7 +215,7 @@ static bool padded_size(const Infer *x, int32_t k, int64_t d, PadDim p, int64_t 
 
 const Shape *infer_pad(const Infer *x)
 {
-    if (!infer_are_arrays(x) || !infer_is_scalar(x, 1) || !infer_same_kind(x, 0, 1))
+    if (!infer_are_arrays(x) || !infer_is_scalar(x, 1) || !infer_same_type(x, 0, 1))
         return NULL;
     const Shape   *s = operand_shape(x, 0);
     const Padding *p = inst_attr(x->i, ATTR_PADDING)->value.padding;
@@ -234,7 +234,7 @@ static bool join(const Infer *x, int32_t k, int32_t along, int64_t *dims, bool *
     const Shape *first = operand_shape(x, 0), *s = operand_shape(x, k);
     if (s->rank != first->rank)
         return infer_bad(x, "operands 0 and %d differ in rank: %s and %s", k, infer_text(x, first), infer_text(x, s));
-    if (!infer_same_kind(x, 0, k))
+    if (!infer_same_type(x, 0, k))
         return false;
     for (int32_t m = 0; m < s->rank; m++) {
         dynamic[m] = dynamic[m] || dim_is_dynamic(s, m);
@@ -350,7 +350,7 @@ const Shape *infer_dynamic_update_slice(const Infer *x)
         return infer_fail(x, "expects at least 2 operands, has %d", x->i->n_operands);
     const Shape *s = operand_shape(x, 0), *u = operand_shape(x, 1);
     bool         buffer = s->buffer && type_is_array(s->type) && !shape_is_unbounded(s); /* updated in place */
-    if ((!buffer && !infer_is_array(x, 0)) || !infer_is_array(x, 1) || !infer_same_kind(x, 0, 1))
+    if ((!buffer && !infer_is_array(x, 0)) || !infer_is_array(x, 1) || !infer_same_type(x, 0, 1))
         return NULL;
     if (u->rank != s->rank)
         return infer_fail(x, "the update must have the rank of operand 0: %s and %s", infer_text(x, u), infer_text(x, s));

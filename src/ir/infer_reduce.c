@@ -167,7 +167,7 @@ const Shape *infer_select_and_scatter(const Infer *x)
     if (!shape_same_dims(want, source))
         return infer_fail(x, "the source must have the sizes of the windows, %s, got %s", infer_text(x, want),
                           infer_text(x, source));
-    if (!infer_same_kind(x, 0, 1))
+    if (!infer_same_type(x, 0, 1))
         return NULL;
     return s;
 }

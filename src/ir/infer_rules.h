@@ -32,6 +32,8 @@ bool infer_are_arrays(const Infer *x); /* all of them */
 bool infer_is_scalar(const Infer *x, int32_t k);
 bool infer_same_dims(const Infer *x, int32_t a, int32_t b);
 bool infer_same_kind(const Infer *x, int32_t a, int32_t b);
+/* The same element type; of two floats any, where the result type was left out and XLA's parser takes the wider. */
+bool infer_same_type(const Infer *x, int32_t a, int32_t b);
 
 /* Dimension lists: every entry in [0, rank), none twice; what names the list in messages. */
 bool infer_dim_list(const Infer *x, const char *what, Ints dims, int32_t rank);

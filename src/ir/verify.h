@@ -2,10 +2,10 @@
  * collectives, async pairs. Source: reference operations 2, 14 to 20.
  *
  * Strictness is that of XLA's run_hlo_module: layouts and dynamic marks are ignored where shapes are compared, and mixed precision
- * is allowed. Floats of different types may meet in one instruction, and the written result may be another float type than the
- * inferred one; each operation computes in the inferred type and rounds to the written one. The opcodes of reference 2.3 whose
- * types stay exact (tuples, calls, loops, parameters, transfers, ...) are exact here too. Stricter than XLA, since nothing
- * could run such modules: byte sizes of bitcast, the state of rng-bit-generator, fft_length, batching dimensions of gather and scatter. */
+ * is allowed in operations that compute (elementwise ones, reductions, dots, convolutions): floats of different types may meet
+ * in one instruction, and the written result may be another float type than the inferred one. What moves or hands on data is exact.
+ * Stricter than XLA, since nothing could run such modules: floats of different types in concatenate, pad, updates, scatter and sort;
+ * byte sizes of bitcast; the state of rng-bit-generator; fft_length; batching dimensions of gather and scatter that are also indexed. */
 #ifndef IR_VERIFY_H
 #define IR_VERIFY_H
 

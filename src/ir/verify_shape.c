@@ -45,32 +45,20 @@ static bool check_possible(const Verify *v, const Inst *i, const Shape *s)
     return s->rank == 0 || verify_fail(v, i, "%s has no dimensions", type_name(s->type));
 }
 
-/* Opcodes whose written type must be the inferred one; elsewhere floats of another precision may be written. */
-static bool is_exact(Op op)
+/* Opcodes that compute: the result may be written as another float type than inferred. What only moves data moves its bits. */
+static bool may_round(Op op)
 {
     switch (op) {
-    case OP_BITCAST:
-    case OP_CALL:
-    case OP_CONDITIONAL:
-    case OP_CONSTANT:
-    case OP_COPY_START:
-    case OP_COPY_DONE:
-    case OP_CUSTOM_CALL:
-    case OP_FUSION:
-    case OP_GET_TUPLE_ELEMENT:
-    case OP_INFEED:
-    case OP_OUTFEED:
-    case OP_OPT_BARRIER:
-    case OP_PARAMETER:
-    case OP_RECV:
-    case OP_RECV_DONE:
-    case OP_SEND:
-    case OP_SEND_DONE:
-    case OP_TUPLE:
-    case OP_WHILE:
+    case OP_REDUCE:
+    case OP_REDUCE_WINDOW:
+    case OP_MAP:
+    case OP_DOT:
+    case OP_RAGGED_DOT:
+    case OP_SCALED_DOT:
+    case OP_CONVOLUTION:
         return true;
     default:
-        return false;
+        return op_has(op, F_ELEMENTWISE);
     }
 }
 
@@ -92,7 +80,7 @@ void verify_shape(const Verify *v, const Inst *i)
         note_operands(v, i);
         return;
     }
-    bool ok = is_exact(i->op) ? shape_compatible(i->shape, want) : shape_compatible_ignoring_precision(i->shape, want);
+    bool ok = may_round(i->op) ? shape_compatible_ignoring_precision(i->shape, want) : shape_compatible(i->shape, want);
     if (!ok) {
         verify_fail(v, i, "the result is %s, but %s is written", verify_text(v, want), verify_text(v, i->shape));
         note_operands(v, i);
