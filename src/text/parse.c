@@ -104,10 +104,11 @@ static void unexpected_attribute(Parser *p, Loc loc, const char *word, bool as_n
         parse_note(p, loc, "a name without %% needs a blank before the '='");
         return;
     }
-    if (p->scope && p->current && p->depth <= p->current->depth)
-        parse_error(p, loc, "%s has no attribute '%s'", p->current->opcode.s, name);
-    else
-        parse_error(p, loc, "'%s' cannot be given here", name);
+    if (p->scope && p->current && p->depth <= p->current->depth) {
+        attr_unknown(p, p->current, name, loc);
+        return;
+    }
+    parse_error(p, loc, "'%s' cannot be given here", name);
     const char *const *names;
     int                n = filter_attr_names(p, &names);
     const char        *near = nearest_word(name, names, n);

@@ -397,6 +397,7 @@ Inst *inst_add(Parser *p, Op op, const Shape *shape, int32_t n, Inst *const *ope
 /* What an instruction needs besides syntax (parse_op.c): n attributes from p->raw. NULL when it cannot be made, reported or tainted. */
 Inst *inst_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n);
 const RawAttr *raw_attr(const RawAttr *attrs, int32_t n, AttrId id);
+void  attr_unknown(Parser *p, const Rhs *r, const char *name, Loc loc); /* reports it, with a guess */
 /* Finds the attributes' ids, reports unknown, repeated and missing ones and words that do not exist. */
 bool  attrs_resolve(Parser *p, const Rhs *r, RawAttr *attrs, int32_t n);
 /* The attributes go into i, computations into its callees. False when a name in them is not defined. */

@@ -286,8 +286,10 @@ Comp *comp_find(Parser *p, const char *name, Loc loc)
         return c;
     parse_error(p, loc, "there is no computation '%s' before this", name);
     for (const Scope *s = p->scope; s; s = s->parent)
-        if (s->written == name)
+        if (s->written == name) {
             parse_note(p, loc, "a computation cannot call itself");
+            return p->poison_comp;
+        }
     NameVec names = {0};
     for (const Comp *k = p->m->first; k; k = k->next)
         vec_push(p->tmp, &names, k->name);

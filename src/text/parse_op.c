@@ -54,16 +54,16 @@ static AttrId find_attr(const Parser *p, const Rhs *r, const char *name)
     return id != ATTR_COUNT && wrong_conditional_form(p, r, id) ? ATTR_COUNT : id;
 }
 
-static void unknown_attr(Parser *p, const Rhs *r, const RawAttr *x)
+void attr_unknown(Parser *p, const Rhs *r, const char *name, Loc loc)
 {
-    parse_error(p, x->loc, "%s has no attribute '%s'", r->opcode.s, x->name);
+    parse_error(p, loc, "%s has no attribute '%s'", r->opcode.s, name);
     NameVec names = {0};
     Op      op = r->sugar == SUGAR_START ? r->wrapped : r->op;
-    for (int k = 0; k < p->op_row_count[op]; k++)
+    for (int k = 0; op != OP_COUNT && k < p->op_row_count[op]; k++)
         vec_push(p->tmp, &names, p->attr_names[p->op_rows[op][k].attr]);
     for (AttrId id = ATTR_PARAMETER_REPLICATION; id < ATTR_COUNT; id++)
         vec_push(p->tmp, &names, p->attr_names[id]);
-    parse_suggest(p, x->loc, x->name, names.v, names.n);
+    parse_suggest(p, loc, name, names.v, names.n);
 }
 
 static void bad_word(Parser *p, AttrId id, const char *word, Loc loc)
@@ -157,7 +157,7 @@ bool attrs_resolve(Parser *p, const Rhs *r, RawAttr *attrs, int32_t n)
         RawAttr *x = &attrs[k];
         x->id = find_attr(p, r, x->name);
         if (x->id == ATTR_COUNT) {
-            unknown_attr(p, r, x);
+            attr_unknown(p, r, x->name, x->loc);
             continue;
         }
         const RawAttr *before = raw_attr(attrs, k, x->id);
