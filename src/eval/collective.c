@@ -63,10 +63,12 @@ static Literal *permuted(Eval *e, const Inst *i, Literal **x, bool tuple)
         return eval_fail(e, i, "%s %%%s: its source-target pairs need more devices than one (--replicas, --partitions)", op_name(i->op),
                          i->name);
     for (int32_t k = 0; k < i->n_operands && !receives(i); k++) {
-        x[k] = eval_take(e, i, x, k);
-        if (!x[k])
+        Literal *own = eval_take(e, i, x, k);
+        if (!own)
             return NULL;
-        memset(x[k]->data, 0, (size_t)literal_bytes(x[k]));
+        memset(own->data, 0, (size_t)literal_bytes(own));
+        eval_drop(e, x[k]);
+        x[k] = own;
     }
     return operands(i, x, tuple);
 }

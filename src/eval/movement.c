@@ -203,7 +203,7 @@ static void unpack(Type t, const uint8_t *memory, int64_t n, void *values)
         return;
     }
     for (int64_t j = 0; j < n; j++) {
-        unsigned v = memory[j * bits / 8] >> (j * bits % 8) & ((1u << bits) - 1);
+        unsigned v = (unsigned)memory[j * bits / 8] >> (j * bits % 8) & ((1u << bits) - 1);
         bool negative = type_is_signed_int(t) && v >> (bits - 1);
         ((uint8_t *)values)[j] = (uint8_t)(negative ? v | ~0u << bits : v);
     }
