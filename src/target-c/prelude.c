@@ -146,17 +146,17 @@ static const Helper helpers[] = {
       "static inline $T log1p_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, x = a + 1 < 0 ? -(a + 1) : a + 1, y = b < 0 ? -b : b;\n"
       "    $R m = x >= y ? x : y, n = x >= y ? y : x, t = x >= y && a + 1 > 0 ? a : m - 1, q = m == 0 ? 0 : n / m;\n"
       "    return __builtin_complex(log1p$f(t) + log1p$f(q * q) / 2, atan2$f(b, a + 1));\n}\n" },
-    { H_COMPLEX, "pow", "cpow#",
+    { H_COMPLEX, "pow", "cpow",
       "static inline $T pow_$X($T a, $T b)\n{\n    $R inf = (a == a) ? __builtin_inf() : 0;\n"
       "    if (a == 1 || b == 0)\n        return 1;\n"
       "    if (__imag__ b == 0 && inf > 0 && (__real__ a == inf || __real__ a == -inf || __imag__ a == inf || __imag__ a == -inf))\n"
-      "        return __real__ b > 0 ? inf : 0;\n    return cpow$f(a, b);\n}\n" },
+      "        return __real__ b > 0 ? inf : 0;\n    return ($T)cpow(a, b);\n}\n" },
     { H_COMPLEX, "atan2", "clog# csqrt#",
       "static inline $T atan2_$X($T y, $T x)\n{\n    $T i = __builtin_complex(($R)0, ($R)1), w = clog$f((x + i * y) / csqrt$f(x * x + y * y));\n"
       "    return __builtin_complex(__imag__ w, -__real__ w);\n}\n" },
 };
 
-/* Functions of libm with their arity, and whether libmvec has them for vectors. */
+/* (cpowf loses digits: complex power goes through double.) Functions of libm with their arity, and whether libmvec has them for vectors. */
 static const struct { const char *name; int arity; bool vector; } libm[] = {
     { "acos", 1, true }, { "acosh", 1, true }, { "asin", 1, true }, { "asinh", 1, true }, { "atanh", 1, true }, { "cbrt", 1, true },
     { "cos", 1, true }, { "cosh", 1, true }, { "erf", 1, true }, { "exp", 1, true }, { "exp2", 1, true }, { "expm1", 1, true },
