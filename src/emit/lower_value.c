@@ -162,13 +162,12 @@ static const KExpr *step_elementwise(Lower *L, Tasks *w, Task t)
     if (!ready)
         return NULL;
     for (int32_t k = 0; k < x->n_operands; k++) {
-        const KExpr *v = keep(L, inst_operand(x, k), args[k]);
-        if (v != args[k]) {
-            int32_t leaf = 0;
-            const Inst *source = resolve(L, inst_operand(x, k), &leaf);
-            memo_put(L, source, leaf, t.index, v);
-            args[k] = v;
-        }
+        int32_t      leaf = 0;
+        const Inst  *source = resolve(L, inst_operand(x, k), &leaf);
+        const KExpr *known = memo_find(L, source, leaf, t.index); /* an operand before may have given it a name */
+        args[k] = keep(L, inst_operand(x, k), known);
+        if (args[k] != known)
+            memo_put(L, source, leaf, t.index, args[k]);
     }
     if (x->op != OP_MAP)
         return scalar_op(L, x, types, args);

@@ -123,42 +123,39 @@ static void print_term(Printer *p, const IxTerm *t, int64_t k)
         buf_printf(p->b, " * %lld", (long long)k);
 }
 
-/* Positive terms first, so that "3 - i0" and "i0 * 4 + i1" come out as one would write them. Returns how strongly it binds. */
+/* The k-th term in order of size of its multiple, positive ones first: "i0 * 256 + i1", "7 - i0". */
+static const IxTerm *term_in_order(const Ix *x, int32_t k)
+{
+    for (int32_t i = 0; i < x->n; i++) {
+        int32_t before = 0;
+        for (int32_t j = 0; j < x->n; j++)
+            before += x->t[j].k > x->t[i].k || (x->t[j].k == x->t[i].k && j < i);
+        if (before == k)
+            return &x->t[i];
+    }
+    die("an index has no term %d", k);
+}
+
+/* Returns how strongly what was printed binds. */
 static int print_index(Printer *p, const Ix *x)
 {
-    bool first = true;
-    int  terms = 0, strength = P_PRIMARY;
-    if (x->c != 0 || x->n == 0) {
-        bool positive = false;
-        for (int32_t i = 0; i < x->n; i++)
-            positive |= x->t[i].k > 0;
-        if (!positive) {
+    bool first = true, constant_done = x->c == 0 && x->n > 0;
+    for (int32_t i = 0; i < x->n; i++) {
+        const IxTerm *t = term_in_order(x, i);
+        if (t->k < 0 && first && !constant_done) {
             print_int(p->b, TYPE_S64, x->c);
+            constant_done = true;
             first = false;
-            terms++;
         }
+        buf_puts(p->b, !first ? (t->k < 0 ? " - " : " + ") : t->k < 0 ? "-" : "");
+        print_term(p, t, t->k < 0 ? -t->k : t->k);
+        first = false;
     }
-    bool constant_done = !first;
-    for (int sign = 1; sign >= -1; sign -= 2)
-        for (int32_t i = 0; i < x->n; i++) {
-            int64_t k = x->t[i].k;
-            if ((k > 0) != (sign > 0))
-                continue;
-            if (!first)
-                buf_puts(p->b, sign > 0 ? " + " : " - ");
-            else if (sign < 0)
-                buf_puts(p->b, "-");
-            print_term(p, &x->t[i], sign > 0 ? k : -k);
-            if (k != 1 || x->t[i].atom->arg)
-                strength = P_MUL;
-            first = false;
-            terms++;
-        }
-    if (!constant_done && x->c != 0) {
+    if (!constant_done && first)
+        print_int(p->b, TYPE_S64, x->c);
+    else if (!constant_done)
         buf_printf(p->b, " %c %lld", x->c < 0 ? '-' : '+', (long long)(x->c < 0 ? -x->c : x->c));
-        terms++;
-    }
-    return terms > 1 ? P_ADD : strength;
+    return x->n == 1 && x->c == 0 && x->t[0].k == 1 && !x->t[0].atom->arg ? P_PRIMARY : P_ADD;
 }
 
 static const struct { const char *text; int strength; } operators[] = {
@@ -295,10 +292,15 @@ static bool is_single(const KBlock *b)
     return b->first && !b->first->next && b->first->kind != KS_DECLARE && b->first->kind != KS_ARRAY;
 }
 
-/* A body that is one `if` with an else behind it, or ends in one, is braced: no dangling else. */
 static bool wants_braces(const KBlock *b)
 {
-    return !is_single(b) || b->first->kind == KS_IF;
+    return !is_single(b) || (b->first->kind == KS_IF && b->first->other);
+}
+
+/* Between an if and its else nothing may stand that could take the else for itself. */
+static bool wants_braces_before_else(const KBlock *b)
+{
+    return !is_single(b) || b->first->body;
 }
 
 static void print_block(Printer *p, const KBlock *b, int depth);
@@ -323,7 +325,7 @@ static void print_for(Printer *p, const KStmt *s, int depth)
 
 static void print_if(Printer *p, const KStmt *s, int depth)
 {
-    bool braces = wants_braces(s->body) || (s->other && wants_braces(s->other));
+    bool braces = s->other ? wants_braces_before_else(s->body) || wants_braces(s->other) : wants_braces(s->body);
     buf_puts(p->b, "if (");
     print_expr(p, s->value, P_SELECT);
     buf_puts(p->b, braces ? ") {\n" : ")\n");
