@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define MOST_NEIGHBOURS 2048
+
 typedef struct Item {
     Slot   *slot;
     int64_t bytes;    /* rounded up */
@@ -67,9 +69,14 @@ static void collect(Arena *a, const Placed *t, int32_t node, int32_t lo, int32_t
     vec_push(a, out, taken);
 }
 
+/* The smallest gap that fits. Among very many neighbours the search would cost more than the gap is worth: then behind them all. */
 static int64_t best_gap(const TakenList *taken, int64_t bytes)
 {
     int64_t end = 0, best = -1, best_size = INT64_MAX;
+    if (taken->n > 1 && taken->n <= MOST_NEIGHBOURS)
+        qsort(taken->v, (size_t)taken->n, sizeof *taken->v, by_offset);
+    if (taken->n > MOST_NEIGHBOURS)
+        best_size = 0;
     for (int32_t k = 0; k < taken->n; k++) {
         int64_t gap = taken->v[k].from - end;
         if (gap >= bytes && gap < best_size) {
@@ -97,8 +104,6 @@ static bool place(Plan *p, Placed *t, Item *x, TakenList *taken)
     int64_t end;
     taken->n = 0;
     collect(p->work, t, 1, 0, t->leaves, x, taken);
-    if (taken->n > 1)
-        qsort(taken->v, (size_t)taken->n, sizeof *taken->v, by_offset);
     x->slot->buffer.offset = best_gap(taken, x->bytes);
     if (!size_add(x->slot->buffer.offset, x->bytes, &end))
         return false;
