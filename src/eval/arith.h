@@ -6,6 +6,8 @@
 #ifndef EVAL_ARITH_H
 #define EVAL_ARITH_H
 
+#include <string.h>
+
 #include "ir/inst.h"
 
 typedef enum { DOMAIN_PRED, DOMAIN_S64, DOMAIN_U64, DOMAIN_F32, DOMAIN_F64, DOMAIN_C64, DOMAIN_C128, DOMAIN_COUNT } Domain;
@@ -63,6 +65,23 @@ typedef union Block { /* room for a block of any domain */
     float  f[BLOCK];
     int64_t i[BLOCK];
 } Block;
+
+/* re + im i, without arithmetic: CMPLX is not there for every compiler. */
+static inline float _Complex make_c64(float re, float im)
+{
+    float parts[] = {re, im};
+    float _Complex z;
+    memcpy(&z, parts, sizeof z);
+    return z;
+}
+
+static inline double _Complex make_c128(double re, double im)
+{
+    double parts[] = {re, im};
+    double _Complex z;
+    memcpy(&z, parts, sizeof z);
+    return z;
+}
 
 /* Kernels of one and two operands: p and q are the values, expr the result, converted to `to`. The loops say that iterations are independent,
  * since out and x may be the same array. */

@@ -85,7 +85,7 @@
 
 #define M(name) name##f
 #define F(name) name##f
-#define MAKE CMPLXF
+#define MAKE make_c64
 #define RE   crealf
 #define IM   cimagf
 COMPLEX_ARITH(c64, float _Complex, float)
@@ -96,7 +96,7 @@ COMPLEX_ARITH(c64, float _Complex, float)
 #undef IM
 #define M(name) name
 #define F(name) name
-#define MAKE CMPLX
+#define MAKE make_c128
 #define RE   creal
 #define IM   cimag
 COMPLEX_ARITH(c128, double _Complex, double)

@@ -28,6 +28,7 @@ struct Body {
 
 #define REG_BYTES (BLOCK * 16)
 #define MAX_INSTS 1000 /* longer bodies are left to the engine */
+#define BODY_DEPTH 8   /* calls that a body run by the engine counts for: its handlers keep odometers on the stack */
 
 /* What an instruction of the body is: one register, or a tuple of values. */
 typedef struct Value {
@@ -259,7 +260,10 @@ static bool run_lane(Eval *e, Body *b, const void *const *params, void *const *r
             return false;
         memcpy(b->args[k]->data, (const char *)params[k] + at * bytes, (size_t)bytes);
     }
-    return store_results(e, b, eval_comp(e, b->caller, b->comp, b->args), results, at);
+    e->depth += BODY_DEPTH;
+    Literal *r = eval_comp(e, b->caller, b->comp, b->args);
+    e->depth -= BODY_DEPTH;
+    return store_results(e, b, r, results, at);
 }
 
 bool body_run(Eval *e, Body *b, const void *const *params, void *const *results, int64_t n)

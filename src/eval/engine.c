@@ -303,7 +303,7 @@ static Literal *run_step(Eval *e, Plan *p, const Step *s)
 
 Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args)
 {
-    if (e->depth == MAX_CALL_DEPTH)
+    if (e->depth >= MAX_CALL_DEPTH)
         return eval_fail(e, caller, "%s %%%s: calls nest deeper than %d", op_name(caller->op), caller->name, MAX_CALL_DEPTH);
     Plan *p = plan_for(e, c);
     Literal **outer = e->args;

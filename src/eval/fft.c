@@ -58,10 +58,10 @@ static Complex root(int64_t k, int64_t n)
     int64_t quarter = 4 * k / n;
     double angle = 3.14159265358979323846 / 2 * ((double)(4 * k - quarter * n) / (double)n), c = cos(angle), s = sin(angle);
     switch (quarter) {
-    case 0: return CMPLX(c, s);
-    case 1: return CMPLX(-s, c);
-    case 2: return CMPLX(-c, -s);
-    default: return CMPLX(s, -c);
+    case 0: return make_c128(c, s);
+    case 1: return make_c128(-s, c);
+    case 2: return make_c128(-c, -s);
+    default: return make_c128(s, -c);
     }
 }
 

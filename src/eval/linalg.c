@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "eval/arith.h"
 #include "eval/engine.h"
 
 EvalFn eval_cholesky, eval_triangular_solve;
@@ -55,7 +56,7 @@ LINALG(f64, double)
 #undef REAL
 #undef CONJ
 #define REAL(v) creal(v)
-#define CONJ(v) CMPLX(creal(v), 0 - cimag(v)) /* keeps the zeros of real numbers positive */
+#define CONJ(v) make_c128(creal(v), 0 - cimag(v)) /* keeps the zeros of real numbers positive */
 LINALG(c128, double _Complex)
 
 static Type computing_type(Type t)
