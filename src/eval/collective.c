@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "eval/engine.h"
+#include "ir/attr_rare.h"
 
 EvalFn eval_collective;
 
@@ -16,15 +17,48 @@ static bool same_shapes(const Inst *i, const Shape *result)
     return same;
 }
 
-bool collective_supported(const Inst *i)
+/* Every group is {0}. */
+static bool groups_need_one_device(const Inst *i)
+{
+    const Attr *groups = inst_attr(i, ATTR_REPLICA_GROUPS);
+    if (!groups)
+        return true;
+    Arena *a = arena_new();
+    bool ok;
+    IntsList lists = replica_groups_lists(a, groups->value.groups, &ok);
+    for (int32_t k = 0; k < lists.n && ok; k++)
+        ok = lists.v[k].n == 1 && lists.v[k].v[0] == 0;
+    arena_free(a);
+    return ok;
+}
+
+/* Every pair is (0, 0). */
+static bool pairs_need_one_device(const Inst *i)
+{
+    const Attr *pairs = inst_attr(i, ATTR_SOURCE_TARGET_PAIRS);
+    for (int32_t k = 0; pairs && k < pairs->value.lists->n; k++)
+        if (pairs->value.lists->v[k].v[0] != 0 || pairs->value.lists->v[k].v[1] != 0)
+            return false;
+    return true;
+}
+
+static bool shapes_need_one_device(const Inst *i)
 {
     switch (i->op) {
-    case OP_SHUFFLE: case OP_RAGGED_ALL_TO_ALL: return false;
     case OP_ALL_REDUCE_DONE: case OP_ALL_GATHER_DONE: case OP_COLLECTIVE_PERMUTE_DONE: return true;
     case OP_ALL_GATHER_START: case OP_COLLECTIVE_PERMUTE_START:
         return i->shape->n_elems >= 2 && same_shapes(i, i->shape->elems[1]);
     default: return same_shapes(i, i->shape);
     }
+}
+
+const char *collective_refused(const Inst *i)
+{
+    if (i->op == OP_SHUFFLE || i->op == OP_RAGGED_ALL_TO_ALL)
+        return "is not supported by the evaluator";
+    if (!groups_need_one_device(i) || !pairs_need_one_device(i) || !shapes_need_one_device(i))
+        return "needs more devices than one (--replicas, --partitions)";
+    return NULL;
 }
 
 static Literal *operands(const Inst *i, Literal **x, bool tuple)
@@ -47,21 +81,8 @@ static bool receives(const Inst *i)
     return false;
 }
 
-/* Every pair must be (0, 0). */
-static bool pairs_need_one_device(const Inst *i)
-{
-    const Attr *pairs = inst_attr(i, ATTR_SOURCE_TARGET_PAIRS);
-    for (int32_t k = 0; pairs && k < pairs->value.lists->n; k++)
-        if (pairs->value.lists->v[k].v[0] != 0 || pairs->value.lists->v[k].v[1] != 0)
-            return false;
-    return true;
-}
-
 static Literal *permuted(Eval *e, const Inst *i, Literal **x, bool tuple)
 {
-    if (!pairs_need_one_device(i))
-        return eval_fail(e, i, "%s %%%s: its source-target pairs need more devices than one (--replicas, --partitions)", op_name(i->op),
-                         i->name);
     for (int32_t k = 0; k < i->n_operands && !receives(i); k++) {
         Literal *own = eval_take(e, i, x, k);
         if (!own)
@@ -87,8 +108,9 @@ static Literal *started(Eval *e, const Inst *i, Literal **x)
 
 Literal *eval_collective(Eval *e, const Inst *i, Literal **x)
 {
-    if (!collective_supported(i))
-        return eval_fail(e, i, "%s %%%s is not supported on one device", op_name(i->op), i->name);
+    const char *refused = collective_refused(i);
+    if (refused)
+        return eval_fail(e, i, "%s %s (%%%s)", op_name(i->op), refused, i->name);
     switch (i->op) {
     case OP_ALL_GATHER_START: case OP_COLLECTIVE_PERMUTE_START: return started(e, i, x);
     case OP_ALL_GATHER_DONE: case OP_COLLECTIVE_PERMUTE_DONE: return literal_ref(x[0]->elems[1]);

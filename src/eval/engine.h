@@ -64,8 +64,8 @@ Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args);
 
 /* True for the targets of custom calls that are evaluated. */
 bool custom_call_supported(const Inst *i);
-/* True for the collectives that one device can do alone. */
-bool collective_supported(const Inst *i);
+/* Why one device cannot do a collective alone; NULL when it can. */
+const char *collective_refused(const Inst *i);
 /* True when the handler only refuses: opcodes that are not evaluated. */
 bool eval_refuses(EvalFn *f);
 

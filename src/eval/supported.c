@@ -14,8 +14,9 @@ static bool inst_supported(const Inst *i, Diag *d)
                    inst_string(i, ATTR_CUSTOM_CALL_TARGET), i->name);
         return false;
     }
-    if (eval_handlers[i->op] == eval_collective && !collective_supported(i)) {
-        inst_error(d, i, "the evaluator cannot do %s on one device (%%%s)", op_name(i->op), i->name);
+    const char *refused = eval_handlers[i->op] == eval_collective ? collective_refused(i) : NULL;
+    if (refused) {
+        inst_error(d, i, "%s %s (%%%s)", op_name(i->op), refused, i->name);
         return false;
     }
     if ((i->op == OP_DOT || i->op == OP_CONVOLUTION) && i->n_operands > 2) {
