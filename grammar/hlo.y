@@ -164,7 +164,7 @@ module_line: K_MODULE name { module_begin(p, $2); } ;
 
 header_attrs: %empty | header_attrs ',' header_attr ;
 header_attr:
-      H_INT T_INT                               { header_int(p, $1, @1, $2, @2); }
+      H_INT T_INT                               { header_int(p, $1, @1, $2); }
     | H_BOOL bool                               { header_bool(p, $1, @1, $2); }
     | H_BOOLS bools                             { header_bools(p, $1, @1, $2); }
     | H_ALIAS '{' alias_table '}'               { header_seen(p, $1, @1); p->alias_loc = @1; }
@@ -682,7 +682,7 @@ literal_items: %empty | literal_items ',' | literal_items T_DOTS { lit_mark(p, L
 literal_list: %empty | literal_list ',' { lit_mark(p, LIT_COMMA, @2); } | literal_list literal ;
 
 typed_literal:
-      array_type { $<i>$ = p->lits.n; } literal { $$ = literal_leaf(p, $1, @1, (int32_t)$<i>2, @3); }
+      array_type { $<i>$ = p->lits.n; } literal { $$ = literal_leaf(p, $1, (int32_t)$<i>2); }
     | '(' ')'                                   { $$ = literal_typed_tuple(p, NULL); }
     | '(' typed_list ')'                        { $$ = literal_typed_tuple(p, $2); }
     | '(' typed_list ',' ')'                    { $$ = literal_typed_tuple(p, $2); }
@@ -702,7 +702,7 @@ static int hlo_lex(HLO_STYPE *v, HLO_LTYPE *loc, Parser *p)
 /* Only "memory exhausted" comes here; syntax errors go through the function below. */
 static void hlo_error(HLO_LTYPE *loc, Parser *p, const char *msg)
 {
-    (void)msg;
+
     p->error_loc = *loc;
     parse_error(p, *loc, "nested too deeply");
 }

@@ -28,7 +28,8 @@ void parse_note(Parser *p, Loc loc, const char *fmt, ...)
 
 void parse_suggest(Parser *p, Loc loc, const char *word, const char *const *names, int n)
 {
-    const char *near = nearest_word(word, names, n);
+    enum { GUESSES = 100 }; /* a text with more errors than that is not about spelling */
+    const char *near = p->d->errors <= GUESSES ? nearest_word(word, names, n) : NULL;
     if (near)
         parse_note(p, loc, "did you mean '%s'?", near);
 }
@@ -124,7 +125,7 @@ static void unexpected_notes(Parser *p, Loc loc, const char *text, bool as_name,
         at++;
     if (!isalpha((unsigned char)*text))
         return;
-    if (as_attr && at > loc.off + loc.len && p->text[at] == '=')
+    if (as_attr && at > loc.off + loc.len && at < (int64_t)p->len && p->text[at] == '=')
         parse_note(p, loc, "an attribute has no blank before its '='");
     else if (as_name)
         parse_note(p, loc, "'%s' is a word of the language; as a name it is written '%%%s'", text, text);

@@ -133,25 +133,20 @@ void operand_type_only(Parser *p, const Shape *type, Loc loc)
         push_operand(p, single_parameter(p, type, NULL, loc), loc);
 }
 
-/* The instruction that takes element index out of i; one for all uses, remembered in i->aux. */
-typedef struct Element Element;
-struct Element {
-    int64_t  index;
-    Inst    *inst;
-    Element *next;
-};
-
+/* The instruction that takes element index out of i; one for all uses, remembered in i->aux, a map by index. */
 static Inst *element_of(Parser *p, Inst *i, int64_t index, Loc loc)
 {
-    for (const Element *e = i->aux; e; e = e->next)
-        if (e->index == index)
-            return e->inst;
+    if (!i->aux) {
+        i->aux = ARENA_NEW(p->tmp, Map);
+        *(Map *)i->aux = map_new(p->tmp);
+    }
+    Inst *known = map_get_u64(i->aux, (uint64_t)index);
+    if (known)
+        return known;
     const char *name = intern_printf(p->strings, "%s_%lld", i->name, (long long)index);
     Inst       *gte = inst_add(p, OP_GET_TUPLE_ELEMENT, i->shape->elems[index], 1, &i, name, loc);
     inst_set_int(gte, ATTR_INDEX, index);
-    Element *e = ARENA_NEW(p->tmp, Element);
-    *e = (Element){index, gte, i->aux};
-    i->aux = e;
+    map_put_u64(i->aux, (uint64_t)index, gte);
     return gte;
 }
 

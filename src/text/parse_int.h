@@ -346,7 +346,7 @@ const Shape *type_buffer(Parser *p, const Shape *inner, Loc loc);
 /* Header and computations (parse_module.c). */
 void  module_begin(Parser *p, const char *name);
 bool  header_seen(Parser *p, const char *name, Loc loc); /* false: given before, reported */
-void  header_int(Parser *p, const char *name, Loc loc, int64_t v, Loc at);
+void  header_int(Parser *p, const char *name, Loc loc, int64_t v);
 void  header_bool(Parser *p, const char *name, Loc loc, int64_t v);
 void  header_bools(Parser *p, const char *name, Loc loc, Ints v);
 void  header_alias(Parser *p, Loc loc, Ints output, int64_t param, Ints index, const char *kind, Loc kind_loc);
@@ -484,7 +484,7 @@ void           lit_value(Parser *p, Number x, Loc loc);
 void           lit_mark(Parser *p, LitKind kind, Loc loc);
 /* The literal in p->lits from base on, of type *s; the tokens are taken off. *s changes where () stood for a tuple. NULL after reporting. */
 const Literal *literal_parse(Parser *p, const Shape **s, int32_t base);
-AttrLiteral    literal_leaf(Parser *p, const Shape *s, Loc loc, int32_t base, Loc value_loc);
+AttrLiteral    literal_leaf(Parser *p, const Shape *s, int32_t base);
 AttrLiteral    literal_typed_tuple(Parser *p, const TypedVec *v);
 
 /* Asynchronous steps (parse_async.c). */

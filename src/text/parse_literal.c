@@ -380,10 +380,8 @@ const Literal *literal_parse(Parser *p, const Shape **s, int32_t base)
 
 /* ---- literal= of custom-call ---- */
 
-AttrLiteral literal_leaf(Parser *p, const Shape *s, Loc loc, int32_t base, Loc value_loc)
+AttrLiteral literal_leaf(Parser *p, const Shape *s, int32_t base)
 {
-    (void)loc;
-    (void)value_loc;
     const Literal *l = literal_parse(p, &s, base);
     return (AttrLiteral){s, l};
 }

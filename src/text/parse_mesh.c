@@ -42,6 +42,11 @@ MeshDraft *mesh_new(Parser *p)
 
 MeshDraft *mesh_axis(Parser *p, MeshDraft *m, const char *name, Loc loc, int64_t size)
 {
+    enum { MAX_AXES = 256 };
+    if (m->axes.n == MAX_AXES) {
+        parse_error(p, loc, "a mesh has at most %d axes", MAX_AXES);
+        m->axes.n = 0;
+    }
     for (int32_t k = 0; k < m->axes.n; k++)
         if (m->axes.v[k].name == name)
             parse_error(p, loc, "the mesh has two axes called '%s'", name);

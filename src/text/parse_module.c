@@ -27,9 +27,8 @@ bool header_seen(Parser *p, const char *name, Loc loc)
     return true;
 }
 
-void header_int(Parser *p, const char *name, Loc loc, int64_t v, Loc at)
+void header_int(Parser *p, const char *name, Loc loc, int64_t v)
 {
-    (void)at;
     header_seen(p, name, loc);
     if (strcmp(name, "replica_count") == 0)
         p->m->replica_count = v;
@@ -154,61 +153,68 @@ static int compare_arrays(const OriginArray *x, const OriginArray *y)
     return order ? order : m != n ? (m < n ? -1 : 1) : compare_ints(x->index, y->index);
 }
 
-/* Sorted; of one key given twice the last entry stays. */
+void header_debug_row(Parser *p, OriginArray key, const DebugVec *v)
+{
+    DebugEntry e = {key, v ? v->n : 0, v ? arena_copy(p->a, v->v, (size_t)v->n * sizeof *v->v) : NULL};
+    e.array.known = true;
+    if (!e.array.name)
+        e.array.name = intern_str(p->strings, "");
+    vec_push(p->tmp, &p->debug_rows, e);
+}
+
+/* Both tables are sorted by key; of one key given twice the last entry stays. */
+typedef struct Keyed {
+    const OriginArray *key;
+    int32_t            row; /* in the order of the text */
+} Keyed;
+
+static int compare_keyed(const void *x, const void *y)
+{
+    const Keyed *a = x, *b = y;
+    int          order = compare_arrays(a->key, b->key);
+    return order ? order : a->row < b->row ? -1 : 1;
+}
+
+static int32_t sort_rows(Keyed *v, int32_t n)
+{
+    int32_t kept = 0;
+    if (n)
+        qsort(v, (size_t)n, sizeof *v, compare_keyed);
+    for (int32_t k = 0; k < n; k++)
+        if (k + 1 == n || compare_arrays(v[k].key, v[k + 1].key) != 0)
+            v[kept++] = v[k];
+    return kept;
+}
+
 void header_origins(Parser *p, const char *name, Loc loc)
 {
     header_seen(p, name, loc);
+    Keyed *order = ARENA_ARRAY(p->tmp, Keyed, p->recoveries.n);
+    for (int32_t k = 0; k < p->recoveries.n; k++)
+        order[k] = (Keyed){&p->recoveries.v[k].old, k};
     OriginTable    *t = ARENA_NEW(p->a, OriginTable);
     OriginRecovery *v = ARENA_ARRAY(p->a, OriginRecovery, p->recoveries.n);
-    for (int32_t k = 0; k < p->recoveries.n; k++) {
-        int32_t at = 0;
-        while (at < t->n && compare_arrays(&v[at].old, &p->recoveries.v[k].old) < 0)
-            at++;
-        if (at == t->n || compare_arrays(&v[at].old, &p->recoveries.v[k].old) != 0) {
-            memmove(v + at + 1, v + at, (size_t)(t->n - at) * sizeof *v);
-            t->n++;
-        }
-        v[at] = p->recoveries.v[k];
-    }
-    t->v = v;
+    *t = (OriginTable){sort_rows(order, p->recoveries.n), v};
+    for (int32_t k = 0; k < t->n; k++)
+        v[k] = p->recoveries.v[order[k].row];
     p->m->origin_recovery = t;
 }
 
-/* An entry without attributes is dropped; of one key given twice the last entry stays. */
-void header_debug_row(Parser *p, OriginArray key, const DebugVec *v)
-{
-    key.known = true;
-    if (!key.name)
-        key.name = intern_str(p->strings, "");
-    int32_t at = 0;
-    while (at < p->debug_rows.n && compare_arrays(&p->debug_rows.v[at].array, &key) != 0)
-        at++;
-    if (at == p->debug_rows.n)
-        vec_push(p->tmp, &p->debug_rows, ((DebugEntry){key, 0, NULL}));
-    DebugEntry *e = &p->debug_rows.v[at];
-    e->n = v ? v->n : 0;
-    e->v = v ? arena_copy(p->a, v->v, (size_t)v->n * sizeof *v->v) : NULL;
-}
-
-static int compare_debug(const void *x, const void *y)
-{
-    return compare_arrays(&((const DebugEntry *)x)->array, &((const DebugEntry *)y)->array);
-}
-
+/* An entry without attributes is dropped, and so is an empty table. */
 void header_debug(Parser *p, const char *name, Loc loc)
 {
     header_seen(p, name, loc);
-    DebugEntry *v = ARENA_ARRAY(p->a, DebugEntry, p->debug_rows.n);
-    int32_t     n = 0;
+    Keyed *order = ARENA_ARRAY(p->tmp, Keyed, p->debug_rows.n);
     for (int32_t k = 0; k < p->debug_rows.n; k++)
-        if (p->debug_rows.v[k].n)
-            v[n++] = p->debug_rows.v[k];
-    if (n == 0)
-        return;
-    qsort(v, (size_t)n, sizeof *v, compare_debug);
+        order[k] = (Keyed){&p->debug_rows.v[k].array, k};
+    int32_t     n = sort_rows(order, p->debug_rows.n);
     DebugTable *t = ARENA_NEW(p->a, DebugTable);
-    *t = (DebugTable){n, v};
-    p->m->debug_attributes = t;
+    DebugEntry *v = ARENA_ARRAY(p->a, DebugEntry, n);
+    for (int32_t k = 0; k < n; k++)
+        if (p->debug_rows.v[order[k].row].n)
+            v[t->n++] = p->debug_rows.v[order[k].row];
+    t->v = v;
+    p->m->debug_attributes = t->n ? t : NULL;
 }
 
 /* ---- computations ---- */
@@ -307,7 +313,7 @@ void comp_place(Parser *p, Comp *c)
 }
 
 /* Parameters by number. XLA reports a repeat and aborts at a gap. */
-static bool collect_params(Parser *p, Comp *c, Loc close)
+static bool collect_params(Parser *p, Comp *c)
 {
     int32_t n = 0;
     for (const Inst *i = c->first; i; i = i->next)
@@ -328,7 +334,6 @@ static bool collect_params(Parser *p, Comp *c, Loc close)
         }
         c->params[i->param] = i;
     }
-    (void)close;
     return true;
 }
 
@@ -357,7 +362,7 @@ Comp *comp_end(Parser *p)
         parse_error(p, s->close, "a computation has at least one instruction");
     if (!c->root)
         c->root = c->last;
-    ok = ok && c->first && collect_params(p, c, s->close);
+    ok = ok && c->first && collect_params(p, c);
     if (ok)
         check_signature(p, s);
     ok = ok && p->d->errors == s->errors;

@@ -178,9 +178,8 @@ static void set_tiling(Sharding *s, const Tiling *t)
 }
 
 /* The last dimension counts replicas. */
-static void set_partial(Parser *p, Sharding *s, Tiling *t)
+static void set_partial(Sharding *s, Tiling *t)
 {
-    (void)p;
     int32_t rank = t->dims.n;
     if (rank == 1 || leading_product(t->dims, rank - 1) == 1) {
         s->kind = SHARDING_REPLICATED;
@@ -240,7 +239,7 @@ static void set_subgroups(Parser *p, Sharding *s, const Tiling *t, const IntVec 
     Tiling moved = tiling_transpose(p, t, (Ints){perm.v, perm.n});
     moved.dims = list_ints(p, &dims);
     if (kinds.n == 1 && kinds.v[0] == SUBGROUP_REPLICATED) {
-        set_partial(p, s, &moved);
+        set_partial(s, &moved);
         return;
     }
     s->subgroups = list_ints(p, &kinds);
@@ -319,7 +318,7 @@ static void fill_old(Parser *p, Sharding *s, const ShardDraft *d, Loc loc)
         if (d->subgroups && d->subgroups->n > t.dims.n)
             parse_error(p, loc, "last_tile_dims has %d entries, the sharding has %d dimensions", d->subgroups->n, t.dims.n);
         else if (d->replicate_last)
-            set_partial(p, s, &t);
+            set_partial(s, &t);
         else if (d->subgroups)
             set_subgroups(p, s, &t, d->subgroups);
         else

@@ -132,7 +132,7 @@ const Shape *type_array(Parser *p, Type t, const DimVec *dims, LayoutDraft *l, L
 }
 
 /* Why the layout of an element of a tuple is none, NULL when it is one. */
-static const char *layout_fault(const Shape *s)
+static const char *layout_fault(Parser *p, const Shape *s)
 {
     const Layout *l = s->layout;
     if (!l)
@@ -143,9 +143,13 @@ static const char *layout_fault(const Shape *s)
         for (int32_t j = 0; j < l->tiles[k].dims.n; j++)
             if (l->tiles[k].dims.v[j] == 0)
                 return "a tile of size 0";
-    for (int32_t k = 0; k < s->rank; k++)
-        if (!ints_has(l->minor_to_major, k))
+    bool *seen = ARENA_ARRAY(p->tmp, bool, s->rank);
+    for (int32_t k = 0; k < s->rank; k++) {
+        int64_t d = l->minor_to_major.v[k];
+        if (d < 0 || d >= s->rank || seen[d])
             return "an order that is no permutation of the dimensions";
+        seen[d] = true;
+    }
     return NULL;
 }
 
@@ -153,7 +157,7 @@ const Shape *type_tuple(Parser *p, const ShapeVec *elems, Loc loc)
 {
     int32_t n = elems ? elems->n : 0;
     for (int32_t k = 0; k < n; k++) {
-        const char *fault = layout_fault(elems->v[k]);
+        const char *fault = layout_fault(p, elems->v[k]);
         if (fault)
             parse_error(p, loc, "element %d of this tuple type has a layout with %s", k, fault);
     }
