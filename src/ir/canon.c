@@ -261,3 +261,30 @@ void module_rebuild_stack_frames(Module *m)
     m->stack = x.t;
     arena_free(scratch);
 }
+
+/* ---- order ---- */
+
+static void settle_comp(Arena *scratch, Comp *c)
+{
+    Inst **order = comp_post_order(scratch, c);
+    for (int32_t k = 0, n = c->n_insts; k < n; k++)
+        inst_move_before(order[k], NULL);
+}
+
+void module_settle_order(Module *m)
+{
+    Arena *scratch = arena_new();
+    Map    fusion_bodies = map_new(scratch);
+    for (Comp *c = m->first; c && m->is_scheduled; c = c->next)
+        for (Inst *i = c->first; i; i = i->next)
+            if (i->op == OP_FUSION && i->n_callees)
+                map_put(&fusion_bodies, i->callees[0], i);
+    for (Comp *c = m->first; c; c = c->next)
+        if (!m->is_scheduled || map_has(&fusion_bodies, c))
+            settle_comp(scratch, c);
+    int32_t n;
+    Comp  **order = module_comp_order(scratch, m, &n);
+    for (int32_t k = 0; k < n; k++)
+        comp_move_before(order[k], NULL);
+    arena_free(scratch);
+}

@@ -15,6 +15,10 @@ bool name_is_sanitary(Interner *strings, const char *name, const char **better);
 /* Instructions over the whole module and computations by themselves, in module order. */
 void module_make_names_unique(Module *m);
 
+/* Puts instructions and computations where they will be printed. XLA keeps the order of the text and orders only what it prints; its
+ * print of its own print may then differ in stack-frame numbers and in the order of computations. Ours does not. */
+void module_settle_order(Module *m);
+
 /* New tables with only the frames in use, in order of use; the metadata refer to the new numbers, unknown ids become 0. */
 void module_rebuild_stack_frames(Module *m);
 

@@ -475,11 +475,12 @@ bool module_finish(Parser *p)
     finish_layout(p);
     if (!finish_aliases(p) || !async_finish(p))
         return false;
-    finish_stack(p);
     if (p->single) /* XLA adds its computation before the inline ones */
         comp_move_before(m->entry, m->first);
     module_make_names_unique(m);
     if (p->single)
         comp_move_before(m->entry, NULL);
+    module_settle_order(m);
+    finish_stack(p);
     return true;
 }
