@@ -2,7 +2,7 @@
  * learned. See lower.h. */
 #include "emit/lower.h"
 
-enum { MAX_TRIES = 24, ROLE_ELEMENTS = 0 };
+enum { MAX_TRIES = 24, ROLE_ELEMENTS = 0, ROLE_PIECE = 100 };
 
 /* Array leaves of a shape, in order. */
 static int32_t array_leaves(const Shape *s, const Shape **out)
@@ -52,10 +52,41 @@ void stage_loops(Lower *L, int32_t n, const Inst *const *x, const int32_t *leaf,
     nest(L, shape->rank, plan_dims(L, x[0], ROLE_ELEMENTS, shape->rank, shape->dims), major_order(L, shape), element_body, &s);
 }
 
+/* concatenate of many: a loop nest an operand. */
+typedef struct Piece {
+    const Inst *x;
+    KArray     *to;
+    int64_t     d, start; /* where it stands along the dimension */
+} Piece;
+
+static void piece_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    Piece      *p = cookie;
+    int32_t     rank = p->x->shape->rank, leaf = 0;
+    const Inst *x = resolve(L, p->x, &leaf);
+    const Ix  **at = ARENA_ARRAY(L->arena, const Ix *, rank);
+    for (int32_t d = 0; d < rank; d++)
+        at[d] = d == p->d ? ix_plus(&L->ix, index[d], p->start) : index[d];
+    store_at(L, p->to, at, scalar_convert(L->arena, p->x->shape->type, p->to->type, value_at(L, x, leaf, index)));
+}
+
+void stage_concatenate(Lower *L, const Inst *x, KArray *const *to)
+{
+    Piece p = { .to = to[0], .d = inst_ints(x, ATTR_DIMENSIONS).v[0] };
+    for (int32_t k = 0; k < x->n_operands; k++) {
+        p.x = inst_operand(x, k);
+        const Shape *s = p.x->shape;
+        if (shape_count(s) > 0)
+            nest(L, s->rank, plan_dims(L, x, ROLE_PIECE + k, s->rank, s->dims), major_order(L, x->shape), piece_body, &p);
+        p.start += s->dims[p.d];
+    }
+}
+
 /* What has a stage of its own wherever it stands. */
 static bool is_hero(const Inst *x)
 {
     switch (x->op) {
+    case OP_CONCATENATE: return x->n_operands > MAX_BRANCHES;
     case OP_REDUCE: case OP_DOT: case OP_CONVOLUTION: case OP_DYNAMIC_UPDATE_SLICE: case OP_SCATTER: case OP_SELECT_AND_SCATTER: case OP_REDUCE_WINDOW:
         return true;
     default:
@@ -71,6 +102,13 @@ static void stage(Lower *L, const Inst *x, KArray *const *to)
     switch (x->op) {
     case OP_REDUCE: stage_reduce(L, x, to); break;
     case OP_DOT: stage_dot(L, x, to); break;
+    case OP_CONCATENATE:
+        if (is_hero(x)) {
+            stage_concatenate(L, x, to);
+            break;
+        }
+        stage_loops(L, 1, &x, &first, to);
+        break;
     case OP_DYNAMIC_UPDATE_SLICE: stage_update(L, x, to); break;
     case OP_SCATTER: stage_scatter(L, x, to); break;
     case OP_SELECT_AND_SCATTER: stage_select_and_scatter(L, x, to); break;
@@ -171,9 +209,19 @@ static bool is_done(Lower *L, const Result *r)
     return memory_of(L, r->x, r->leaf) == r->to || r->to->count == 0;
 }
 
+/* A loop body of many thousand instructions is more than compilers take: every so many, one goes to memory. */
+static void break_long_bodies(Lower *L)
+{
+    int32_t n = 0;
+    for (const Inst *i = L->body->first; i; i = i->next)
+        if (op_has(i->op, F_ELEMENTWISE) && ++n % MAX_BODY == 0)
+            map_put(&L->plan->materialise, i, L->plan);
+}
+
 static void lower_fusion(Lower *L)
 {
     Result *r = fusion_results(L);
+    break_long_bodies(L);
     for (int32_t k = 0; k < L->k->n_results; k++)
         if (is_hero(r[k].x))
             map_put(&L->plan->materialise, r[k].x, L->plan);

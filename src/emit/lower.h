@@ -58,7 +58,7 @@ typedef struct Lower {
     int32_t     serial;
 } Lower;
 
-enum { MAX_NESTED = 40, MAX_WORK = 200000, LOCAL_BYTES = 16384 };
+enum { MAX_NESTED = 40, MAX_WORK = 200000, MAX_BODY = 2000, MAX_BRANCHES = 16, LOCAL_BYTES = 16384 };
 
 /* lower_block.c: where statements go. */
 const IxAtom *loop_open(Lower *L, int64_t lo, int64_t end, LoopDim *dim, int64_t stride);
@@ -128,6 +128,7 @@ bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index);
 
 /* Stages: x into its arrays, one a leaf. */
 void stage_loops(Lower *L, int32_t n, const Inst *const *x, const int32_t *leaf, KArray *const *to);
+void stage_concatenate(Lower *L, const Inst *x, KArray *const *to);
 void stage_reduce(Lower *L, const Inst *x, KArray *const *to);
 void stage_dot(Lower *L, const Inst *x, KArray *const *to);
 void stage_update(Lower *L, const Inst *x, KArray *const *to);             /* dynamic-update-slice */

@@ -176,6 +176,26 @@ static const KExpr *step_elementwise(Lower *L, Tasks *w, Task t)
     return out;
 }
 
+static bool has_division(const Ix *x)
+{
+    for (int32_t i = 0; i < x->n; i++)
+        if (x->t[i].atom->arg)
+            return true;
+    return false;
+}
+
+/* Digits of an offset. Where divisions are left in it already, it is given a name: the digits of digits would double at every reshape. */
+static void digits_of(Lower *L, const Ix *offset, const Shape *s, const int64_t *dims, const Ix **digits)
+{
+    if (has_division(offset)) {
+        const KExpr *v = bind(L, kx_index(L->arena, offset), "offset");
+        int64_t      lo, hi;
+        ix_range(offset, &lo, &hi);
+        offset = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, lo, hi, v->depth, v->temp));
+    }
+    ix_split(&L->ix, offset, s->rank, dims, digits);
+}
+
 /* Index of the one operand from the result's. */
 static const Ix **moved_index(Lower *L, const Inst *x, const Ix *const *index)
 {
@@ -202,7 +222,7 @@ static const Ix **moved_index(Lower *L, const Inst *x, const Ix *const *index)
         return at;
     }
     case OP_RESHAPE:
-        ix_split(&L->ix, ix_linear(&L->ix, to->rank, index, to->dims), from->rank, from->dims, at);
+        digits_of(L, ix_linear(&L->ix, to->rank, index, to->dims), from, from->dims, at);
         return at;
     default:
         for (int32_t d = 0; d < from->rank; d++)
@@ -220,7 +240,7 @@ static const Ix **bitcast_index(Lower *L, const Inst *x, const Ix *const *index)
     const Ix   **digits = ARENA_ARRAY(L->arena, const Ix *, from->rank), **at = ARENA_ARRAY(L->arena, const Ix *, from->rank);
     for (int32_t k = 0; k < from->rank; k++)
         dims[k] = from->dims[order[k]];
-    ix_split(&L->ix, shape_index(L, x->shape, index), from->rank, dims, digits);
+    digits_of(L, shape_index(L, x->shape, index), from, dims, digits);
     for (int32_t k = 0; k < from->rank; k++)
         at[order[k]] = digits[k];
     return at;
@@ -434,6 +454,10 @@ static const KExpr *step_concatenate(Lower *L, Tasks *w, Task *t)
     if (t->at) {
         const KExpr *only = demand(L, w, inst_operand(x, t->phase), t->at);
         return only ? scalar_convert(L->arena, inst_operand(x, t->phase)->shape->type, x->shape->type, only) : NULL;
+    }
+    if (L->body && x->n_operands > MAX_BRANCHES) {
+        need_memory(L, x);
+        return scalar_zero(L->arena, x->shape->type);
     }
     if (!enter(L, x))
         return scalar_zero(L->arena, x->shape->type);
