@@ -268,7 +268,7 @@ static void emit(ZipWriter *z, const void *p, size_t n)
 static uint8_t *put(uint8_t *p, uint64_t v, int bytes)
 {
     for (int k = 0; k < bytes; k++)
-        *p++ = k < 8 ? (uint8_t)(v >> 8 * k) : 0;
+        *p++ = (uint8_t)(k < 8 ? v >> 8 * k : 0);
     return p;
 }
 
