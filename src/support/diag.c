@@ -186,7 +186,7 @@ static int distance(const char *a, const char *b, int limit)
 const char *nearest_word(const char *word, const char *const *names, int n)
 {
     size_t      len = strlen(word);
-    int         limit = len <= 3 ? 1 : len <= 8 ? 2 : 3;
+    int         limit = len <= 1 ? 0 : len <= 3 ? 1 : len <= 8 ? 2 : 3;
     const char *best = NULL;
     for (int k = 0; k < n; k++) {
         int dist = distance(word, names[k], limit);

@@ -135,6 +135,8 @@ void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected)
 {
     enum { SHOWN = 40 };
     p->error_loc = loc;
+    if (p->unknown_opcode >= 0 && loc.off < (int64_t)p->len && !memchr(p->text + p->unknown_opcode, '\n', (size_t)(loc.off - p->unknown_opcode)))
+        return; /* reported: 'paramter(1)' would be right for another opcode */
     bool        as_name = expects("name", n, expected), first = p->text_begins;
     const char *wanted = first ? "a module, a computation or an instruction" : expectation(p, n, expected);
     if (loc.off >= (int64_t)p->len) {
@@ -254,7 +256,7 @@ static bool resume(Parser *p)
 
 static void parser_init(Parser *p, const char *text, size_t len, Diag *d)
 {
-    *p = (Parser){.d = d, .text = text, .len = len, .resumed = -1, .alias_loc = LOC_NONE};
+    *p = (Parser){.d = d, .text = text, .len = len, .resumed = -1, .unknown_opcode = -1, .alias_loc = LOC_NONE};
     p->tmp = arena_new();
     p->m = module_new();
     p->a = p->m->arena;

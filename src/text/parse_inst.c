@@ -13,6 +13,7 @@ static void unknown_opcode(Parser *p, const char *opcode, Loc loc)
         names[op] = op_name(op);
     parse_error(p, loc, "there is no opcode '%s'", opcode);
     parse_suggest(p, loc, opcode, names, OP_COUNT);
+    p->unknown_opcode = loc.off;
 }
 
 Rhs *rhs_begin(Parser *p, const Shape *shape, const char *opcode, Loc loc)

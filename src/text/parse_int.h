@@ -245,6 +245,7 @@ struct Parser {
     Scope      *scope;
     Map         comps;        /* name -> Comp */
     Uniquer    *uniquer;      /* for names of nested instructions */
+    int64_t     unknown_opcode; /* offset of the last one, -1: none; what its parentheses hold cannot be judged */
     Inst       *poison;       /* what failed instructions define */
     Comp       *poison_comp;
     Scope      *heading;      /* a computation whose '{' was not yet read */
