@@ -249,8 +249,13 @@ static void sign_block(Signer *s, const KBlock *b)
             buf_printf(s->out, " a%d", t->array->serial);
         if (t->loop)
             buf_printf(s->out, " i%d %lld %lld", atom_number(s, t->loop), (long long)t->loop->lo, (long long)t->loop->hi);
-        if (t->index)
-            sign_ix(s, t->index);
+        for (int k = 0; k < 3; k++) {
+            const Ix *x = k == 0 ? t->index : k == 1 ? t->from : t->end;
+            if (x)
+                sign_ix(s, x);
+            else
+                buf_putc(s->out, '-');
+        }
         if (t->value)
             sign_expr(s, t->value);
         if (t->body) {

@@ -85,6 +85,7 @@ struct KStmt {
     KArray       *array; /* STORE, ARRAY */
     const Ix     *index; /* STORE */
     const IxAtom *loop;  /* FOR: from loop->lo to loop->hi by 1 */
+    const Ix     *from, *end; /* FOR: NULL, or where it starts and before what it ends, in the range of loop or empty */
     KBlock       *body;  /* FOR, IF */
     KBlock       *other; /* IF: NULL or else */
 };

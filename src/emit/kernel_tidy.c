@@ -37,15 +37,20 @@ static void join_expr(void *cookie, const KExpr *x)
 
 static void join_stmt(void *cookie, const KStmt *s)
 {
+    KStmt *t = (KStmt *)(uintptr_t)s;
     if (s->index)
-        ((KStmt *)(uintptr_t)s)->index = join_index(cookie, s->index);
+        t->index = join_index(cookie, s->index);
+    if (s->from)
+        t->from = join_index(cookie, s->from);
+    if (s->end)
+        t->end = join_index(cookie, s->end);
 }
 
 /* for outer { for inner { body } }  =>  for joined { body } */
 static bool join(KStmt *s, IxCtx *cx)
 {
     KStmt *t = s->body->first;
-    if (!t || t->next || t->kind != KS_FOR || t->loop->lo != 0)
+    if (!t || t->next || t->kind != KS_FOR || t->loop->lo != 0 || s->from || s->end || t->from || t->end)
         return false;
     Pair     p = { .outer = s->loop, .inner = t->loop, .n = t->loop->hi + 1, .cx = cx };
     KVisitor v = { join_expr, join_stmt, &p };
@@ -100,6 +105,10 @@ static void use_stmt(void *used, const KStmt *s)
 {
     if (s->index)
         use_index(used, s->index);
+    if (s->from)
+        use_index(used, s->from);
+    if (s->end)
+        use_index(used, s->end);
 }
 
 static bool prune_block(KBlock *b, const Map *used)

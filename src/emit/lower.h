@@ -62,6 +62,7 @@ enum { MAX_NESTED = 40, MAX_WORK = 200000, MAX_BODY = 2000, MAX_BRANCHES = 16, L
 
 /* lower_block.c: where statements go. */
 const IxAtom *loop_open(Lower *L, int64_t lo, int64_t end, LoopDim *dim, int64_t stride);
+bool          loop_between(Lower *L, const Ix *from, const Ix *end, const Ix **i); /* bounds may depend on loops around; false: always empty */
 void          if_open(Lower *L, const KExpr *cond);
 void          if_else(Lower *L);
 void          block_close(Lower *L);
@@ -136,6 +137,9 @@ void stage_scatter(Lower *L, const Inst *x, KArray *const *to);
 void stage_select_and_scatter(Lower *L, const Inst *x, KArray *const *to);
 void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to);
 void stage_convolution(Lower *L, const Inst *x, KArray *const *to);
+void stage_cholesky(Lower *L, const Inst *x, KArray *const *to);
+void stage_triangular_solve(Lower *L, const Inst *x, KArray *const *to);
+void stage_rng_bit_generator(Lower *L, const Inst *x, KArray *const *to);
 
 /* lower_window.c: body gets the index of each element of in that the window at out covers. */
 void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, NestBody *body, void *cookie);

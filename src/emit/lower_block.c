@@ -36,6 +36,19 @@ const IxAtom *loop_open(Lower *L, int64_t lo, int64_t end, LoopDim *dim, int64_t
     return s->loop;
 }
 
+bool loop_between(Lower *L, const Ix *from, const Ix *end, const Ix **i)
+{
+    int64_t lo, hi, none, constant;
+    ix_range(from, &lo, &none);
+    ix_range(end, &none, &hi);
+    if (lo >= hi)
+        return false;
+    *i = ix_of(&L->ix, loop_open(L, lo, hi, NULL, 1));
+    L->cur->from->from = ix_is_const(from, &constant) ? NULL : from;
+    L->cur->from->end = ix_is_const(end, &constant) ? NULL : end;
+    return true;
+}
+
 void if_open(Lower *L, const KExpr *cond)
 {
     KStmt *s = new_stmt(L, KS_IF);

@@ -23,6 +23,15 @@ static bool plain_shape(const Shape *s)
     return shape_bytes(s) >= 0;
 }
 
+/* A state of {key, counter} or, for Philox, {key, low, high}, and bits of whole bytes. */
+static bool random_state_supported(const Inst *i)
+{
+    const Shape *state = inst_operand(i, 0)->shape, *bits = i->shape->elems[1];
+    bool         three_fry = inst_word(i, ATTR_RNG_ALGORITHM) == RNG_THREE_FRY;
+    return state->type == TYPE_U64 && state->rank == 1 && (state->dims[0] == 2 || (state->dims[0] == 3 && !three_fry)) &&
+           type_is_unsigned_int(bits->type) && type_bits(bits->type) >= 8;
+}
+
 static bool supported_inst(const Inst *i, bool fused, Diag *d)
 {
     if (!flat_leaves(i->shape) || !plain_shape(i->shape)) {
@@ -38,6 +47,11 @@ static bool supported_inst(const Inst *i, bool fused, Diag *d)
     case OP_CONCATENATE: case OP_DYNAMIC_SLICE: case OP_DYNAMIC_UPDATE_SLICE: case OP_GATHER: case OP_DOMAIN: case OP_ADD_DEPENDENCY: case OP_DOT:
         return shape_is_array(i->shape) || refuse(i, d);
     case OP_COPY: case OP_OPT_BARRIER: return shape_is_array(i->shape) || refuse(i, d);
+    case OP_CHOLESKY: case OP_TRIANGULAR_SOLVE: return shape_is_array(i->shape) || refuse(i, d);
+    case OP_RNG_BIT_GENERATOR: return random_state_supported(i) || refuse(i, d);
+    case OP_RNG_GET_AND_UPDATE_STATE:
+        inst_error(d, i, "%s cannot be compiled: emitted code keeps no state from call to call", op_name(i->op));
+        return false;
     case OP_CONVOLUTION:
         if (i->n_operands != 2 || inst_attr(i, ATTR_SPARSITY_CONFIG))
             return refuse(i, d);

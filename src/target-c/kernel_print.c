@@ -313,7 +313,17 @@ static void print_for(Printer *p, const KStmt *s, int depth)
     }
     indent(p, depth);
     const char *i = s->loop->name;
-    buf_printf(p->b, "for (int64_t %s = %lld; %s < %lld; %s++)", i, (long long)s->loop->lo, i, (long long)s->loop->hi + 1, i);
+    buf_printf(p->b, "for (int64_t %s = ", i);
+    if (s->from)
+        print_index(p, s->from);
+    else
+        buf_printf(p->b, "%lld", (long long)s->loop->lo);
+    buf_printf(p->b, "; %s < ", i);
+    if (s->end)
+        print_index(p, s->end);
+    else
+        buf_printf(p->b, "%lld", (long long)s->loop->hi + 1);
+    buf_printf(p->b, "; %s++)", i);
     bool braces = wants_braces(s->body);
     buf_puts(p->b, braces ? " {\n" : "\n");
     print_block(p, s->body, depth + 1);

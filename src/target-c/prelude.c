@@ -378,6 +378,8 @@ static void need_stmt(void *cookie, const KStmt *s)
 {
     Prelude *p = cookie;
     need_index(p, s->index);
+    need_index(p, s->from);
+    need_index(p, s->end);
     if (s->kind == KS_FOR && kernel_loop_is_independent(s))
         p->independent = true;
 }
