@@ -207,7 +207,7 @@ bool literal_equal(const Literal *a, const Literal *b)
     for (int32_t k = 0; k < a->n_elems; k++)
         if (!literal_equal(a->elems[k], b->elems[k]))
             return false;
-    return literal_bytes(a) == 0 || memcmp(a->data, b->data, (size_t)literal_bytes(a)) == 0;
+    return !a->data || memcmp(a->data, b->data, (size_t)literal_bytes(a)) == 0; /* tuples have none of their own */
 }
 
 uint64_t literal_hash(const Literal *l)
