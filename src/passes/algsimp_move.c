@@ -431,15 +431,13 @@ Inst *rule_dynamic_slice_whole(Simp *s, Inst *i)
     return simp_same(s, inst_operand(i, 0)); /* starts are clamped to 0 */
 }
 
-/* Start number k as an instruction of its own: operands may also be one vector. */
+/* Start number k as an instruction of its own: operands may also be one vector. Starts are read as s64, u64 too. */
 static bool known_start(const Inst *i, int32_t k, int64_t *start)
 {
     const Inst *o = inst_operand(i, k + 1);
     if (o->op != OP_CONSTANT || o->shape->rank != 0 || o->literal->elided)
         return false;
     *start = literal_get_s64(o->literal, 0);
-    if (*start < 0 && type_is_unsigned_int(o->shape->type))
-        *start = INT64_MAX;
     return true;
 }
 
