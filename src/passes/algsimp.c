@@ -171,9 +171,22 @@ static void choose_rules(Driver *d, const PassCtx *cx)
     }
 }
 
+/* Arithmetic that also rounds from one float type to another: no rule counts with that. */
+static bool rounds_too(const Inst *i)
+{
+    if (!op_has(i->op, F_ELEMENTWISE) || i->op == OP_CONVERT || !type_is_float(i->shape->type))
+        return false;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        Type t = inst_operand(i, k)->shape->type;
+        if (type_is_float(t) && t != i->shape->type)
+            return true;
+    }
+    return false;
+}
+
 static bool may_rewrite(const Inst *i)
 {
-    if (i->op == OP_PARAMETER || !inst_is_free(i))
+    if (i->op == OP_PARAMETER || !inst_is_free(i) || rounds_too(i))
         return false;
     for (int32_t k = 0; k < i->n_operands; k++)
         if (shape_is_dynamic(inst_operand(i, k)->shape))
