@@ -7,13 +7,16 @@
  * The evaluator computes, so that a folded value has the bits that the evaluator gives. An operand may also be the broadcast of a constant or an iota.
  * Bounded so that no small text takes long or grows: max=N elements of operands and result a fold (default 65536), a bound for all folds of
  * a run, and a limit of work inside each (loops of called computations). Broadcasts and iotas stay: they say the same in less.
- * Never folded: elided constants, random numbers, effects, control edges, loops and branches, what asks for the device or a backend. */
+ * Never folded: elided constants, random numbers, effects, control edges, loops and branches, what asks for the device or a backend, values
+ * that text cannot hold. */
 #include "config.h"
 
 #include "passes/pass.h"
-#include "passes/util.h"
+
+#include <math.h>
 
 #include "eval/eval.h"
+#include "passes/util.h"
 
 enum { MAX_ELEMENTS = 65536, MAX_TOTAL = 1 << 24, MAX_WORK = 1 << 22 };
 
@@ -112,6 +115,17 @@ static Literal *compute(Folder *f, const Inst *i)
     return v;
 }
 
+/* Text cannot say every complex value with a NaN part: (nan, 0) reads back as (nan, nan). */
+static bool text_holds(const Literal *v)
+{
+    if (!type_is_complex(v->type))
+        return true;
+    for (int64_t k = 0; k < v->count; k++)
+        if (isnan(literal_get_f64(v, k)) || isnan(literal_get_imag(v, k)))
+            return false;
+    return true;
+}
+
 static bool fold(Folder *f, Inst *i)
 {
     if (!is_foldable(i->op) || i->n_operands == 0 || !inst_is_free(i) || is_splat_of_splats(i))
@@ -121,8 +135,10 @@ static bool fold(Folder *f, Inst *i)
         return false;
     f->left -= size;
     Literal *v = compute(f, i);
-    if (!v)
+    if (!v || !text_holds(v)) {
+        literal_unref(v);
         return false;
+    }
     Inst *c = inst_constant(i->comp, i, v, NULL);
     c->shape = i->shape; /* with its layout */
     inst_replace(i, c);
