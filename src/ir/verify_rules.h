@@ -31,6 +31,7 @@ void verify_sharding(const Verify *v, const Inst *i);
 void verify_async(const Verify *v, const Inst *i);
 void verify_collective(const Verify *v, const Inst *i); /* groups, channels, source-target pairs */
 void verify_groups(const Verify *v, const Inst *i);     /* part of verify_collective */
+bool verify_possible(const Verify *v, const Inst *i, const Shape *s); /* sizes and orders of s; reports at i */
 /* The module. */
 void verify_entry_layout(const Verify *v);
 void verify_aliases(const Verify *v);

@@ -30,11 +30,11 @@ static bool check_array(const Verify *v, const Inst *i, const Shape *s)
     return !s->layout || check_order(v, i, s);
 }
 
-static bool check_possible(const Verify *v, const Inst *i, const Shape *s)
+bool verify_possible(const Verify *v, const Inst *i, const Shape *s)
 {
     if (shape_is_tuple(s)) {
         for (int32_t k = 0; k < s->n_elems; k++)
-            if (!check_possible(v, i, s->elems[k]))
+            if (!verify_possible(v, i, s->elems[k]))
                 return false;
         return true;
     }
@@ -73,7 +73,7 @@ static void note_operands(const Verify *v, const Inst *i)
 
 void verify_shape(const Verify *v, const Inst *i)
 {
-    if (!check_possible(v, i, i->shape))
+    if (!verify_possible(v, i, i->shape))
         return;
     const Shape *want = infer_shape(v->a, i, v->d);
     if (!want) {
