@@ -10,42 +10,9 @@
 #include <time.h>
 
 #include "ir/verify.h"
-#include "support/vec.h"
+#include "text/fuzz.h"
 #include "text/parse.h"
 #include "text/print.h"
-
-typedef struct Seed {
-    char  *text;
-    size_t n;
-} Seed;
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state += 0x9E3779B97F4A7C15u;
-    uint64_t z = *state;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
-static size_t below(uint64_t *state, size_t n)
-{
-    return n ? (size_t)(next_random(state) % n) : 0;
-}
-
-static void splice(Buf *b, size_t at, size_t cut, const char *add, size_t n_add)
-{
-    Buf out = {0};
-    if (at > b->n)
-        at = b->n;
-    if (cut > b->n - at)
-        cut = b->n - at;
-    buf_put(&out, b->p, at);
-    buf_put(&out, add, n_add);
-    buf_put(&out, b->p + at + cut, b->n - at - cut);
-    buf_free(b);
-    *b = out;
-}
 
 /* The line around position at: [*start, *end). */
 static void line_around(const Buf *b, size_t at, size_t *start, size_t *end)
@@ -62,37 +29,37 @@ static void mutate(Buf *b, uint64_t *rng, const Seed *other)
 {
     static const char *const extremes[] = {"0", "-1", "9223372036854775807", "-9223372036854775808", "18446744073709551615", "1e999",
                                            "nan", "{", "}", "(", ")", ",", "f32[]", "{...}", "?", "<=4", "%x", "=", "\"", "/*"};
-    size_t at = below(rng, b->n), start, end;
-    switch (below(rng, 7)) {
+    size_t at = fuzz_below(rng, b->n), start, end;
+    switch (fuzz_below(rng, 7)) {
     case 0:
         if (b->n)
-            b->p[at] = (char)next_random(rng);
+            b->p[at] = (char)fuzz_random(rng);
         break;
-    case 1: splice(b, at, below(rng, 20), "", 0); break;
+    case 1: fuzz_splice(b, at, fuzz_below(rng, 20), "", 0); break;
     case 2: {
-        const char *s = extremes[below(rng, sizeof extremes / sizeof *extremes)];
+        const char *s = extremes[fuzz_below(rng, sizeof extremes / sizeof *extremes)];
         size_t      digits = strspn(b->p + at, "-0123456789");
-        splice(b, at, digits, s, strlen(s));
+        fuzz_splice(b, at, digits, s, strlen(s));
         break;
     }
     case 3:
         line_around(b, at, &start, &end);
-        splice(b, start, end - start, "", 0);
+        fuzz_splice(b, start, end - start, "", 0);
         break;
     case 4: {
         line_around(b, at, &start, &end);
         char *line = mem_alloc((int64_t)(end - start) + 1, 1);
         memcpy(line, b->p + start, end - start);
-        splice(b, below(rng, 2) ? start : below(rng, b->n), 0, line, end - start);
+        fuzz_splice(b, fuzz_below(rng, 2) ? start : fuzz_below(rng, b->n), 0, line, end - start);
         mem_free(line);
         break;
     }
     case 5: {
-        size_t from = below(rng, other->n), n = below(rng, 60);
-        splice(b, at, 0, other->text + from, n < other->n - from ? n : other->n - from);
+        size_t from = fuzz_below(rng, other->n), n = fuzz_below(rng, 60);
+        fuzz_splice(b, at, 0, other->text + from, n < other->n - from ? n : other->n - from);
         break;
     }
-    default: splice(b, at, b->n, "", 0); break; /* truncated */
+    default: fuzz_splice(b, at, b->n, "", 0); break; /* truncated */
     }
 }
 
@@ -136,13 +103,7 @@ int main(int argc, char **argv)
     double   seconds = argc > 1 ? atof(argv[1]) : 10;
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     Arena   *a = arena_new();
-    VEC(Seed) seeds = {0};
-    for (int k = 3; k < argc; k++) {
-        Buf b = {0};
-        if (buf_read_file(&b, argv[k]) && b.n < 1 << 20)
-            vec_push(a, &seeds, ((Seed){arena_strndup(a, b.p, b.n), b.n}));
-        buf_free(&b);
-    }
+    Seeds    seeds = fuzz_seeds(a, argc > 3 ? argc - 3 : 0, argv + 3);
     if (!seeds.n) {
         fprintf(stderr, "usage: text_fuzz SECONDS SEED FILE...\n");
         return 2;
@@ -151,16 +112,12 @@ int main(int argc, char **argv)
     uint64_t runs = 0;
     for (uint64_t seed = first; difftime(time(NULL), start) < seconds; seed++, runs++) {
         uint64_t    rng = seed;
-        const Seed *s = &seeds.v[below(&rng, (size_t)seeds.n)];
+        const Seed *s = &seeds.v[fuzz_below(&rng, (size_t)seeds.n)];
         Buf         text = {0};
         buf_put(&text, s->text, s->n);
-        for (size_t k = 1 + below(&rng, 4); k > 0; k--)
-            mutate(&text, &rng, &seeds.v[below(&rng, (size_t)seeds.n)]);
-        FILE *f = fopen("fuzz-failure.hlo", "wb"); /* stays when the next line crashes */
-        if (f) {
-            fwrite(text.p ? text.p : "", 1, text.n, f);
-            fclose(f);
-        }
+        for (size_t k = 1 + fuzz_below(&rng, 4); k > 0; k--)
+            mutate(&text, &rng, &seeds.v[fuzz_below(&rng, (size_t)seeds.n)]);
+        fuzz_keep("fuzz-failure.hlo", "", &text); /* stays when the next line crashes */
         if (!check(&text)) {
             printf("text_fuzz: seed %llu: printing twice differs; the module is in fuzz-failure.hlo\n", (unsigned long long)seed);
             return 1;

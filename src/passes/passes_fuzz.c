@@ -1,0 +1,372 @@
+/* A fuzzer for everything behind the parser: a random pipeline on a module must leave its results as they are, bit for bit but for the
+ * payload of NaN; what it leaves must read back, verify, print the same twice, and go through the emitter.
+ *
+ *   passes_fuzz [SECONDS [SEED]] FILE...
+ *
+ * Modules are those of the files, most of them changed in ways that often leave them valid: an opcode for another one of its kind, a
+ * number or an element type for another one everywhere, one operand for another, one value of a constant. Those that do not verify
+ * are left alone. A failure stays in fuzz-failure.hlo, the pipeline in its first line. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "data/fill.h"
+#include "emit/program.h"
+#include "eval/eval.h"
+#include "ir/literal.h"
+#include "ir/shape.h"
+#include "ir/verify.h"
+#include "passes/pass.h"
+#include "target-c/target_c.h"
+#include "text/fuzz.h"
+#include "text/parse.h"
+#include "text/print.h"
+
+enum { WORK = 4000000, MEMORY = 64 << 20, SECONDS_EACH = 60, MAX_PARAMS = 256 };
+
+/* ---- changing modules ---- */
+
+/* Words of one row may stand for each other. */
+static const char *const kinds[][14] = {
+    {"add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "remainder", "and", "or", "xor", "atan2"},
+    {"negate", "abs", "exponential", "tanh", "sqrt", "sign", "floor", "not", "cosine", "copy", "log", "rsqrt", "logistic"},
+    {"shift-left", "shift-right-logical", "shift-right-arithmetic", "multiply", "divide"},
+    {"EQ", "NE", "LT", "LE", "GT", "GE"},
+    {"f32", "bf16", "f16", "f64", "s32", "u32", "s8", "u8", "pred", "s64", "c64", "f8e4m3fn", "s4"},
+    {"reshape", "bitcast", "copy"},
+    {"true", "false"},
+};
+static const char *const numbers[] = {"0", "1", "2", "3", "4", "5", "8", "16"};
+static const char *const values[] = {"0", "-0.0", "1", "-1", "2", "nan", "inf", "-inf", "0.5", "3", "127", "-128", "255", "1e-40"};
+
+typedef struct Span {
+    size_t at, n;
+} Span;
+typedef VEC(Span) Spans;
+
+static bool in_word(char c)
+{
+    return c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_number(const char *p, Span w)
+{
+    return w.n > 0 && strspn(p + w.at, "0123456789") >= w.n;
+}
+
+/* What stands behind the names' '%', too. Comments are kept out: nothing in them counts. */
+static Spans words_of(Arena *a, const Buf *b)
+{
+    Spans words = {0};
+    for (size_t k = 0; k < b->n;) {
+        size_t n = 0;
+        if (b->p[k] == '/' && k + 1 < b->n && b->p[k + 1] == '/')
+            while (k < b->n && b->p[k] != '\n')
+                k++;
+        while (k + n < b->n && in_word(b->p[k + n]))
+            n++;
+        if (n)
+            vec_push(a, &words, ((Span){k, n}));
+        k += n ? n : 1;
+    }
+    return words;
+}
+
+static bool same_word(const Buf *b, Span w, const char *s)
+{
+    return strlen(s) == w.n && memcmp(b->p + w.at, s, w.n) == 0;
+}
+
+static void replace_word(Buf *b, Span w, const char *s)
+{
+    fuzz_splice(b, w.at, w.n, s, strlen(s));
+}
+
+/* From the last one on, so that places stay right. */
+static void replace_everywhere(Buf *b, const Spans *words, const char *old, const char *new)
+{
+    for (int32_t k = words->n - 1; k >= 0; k--)
+        if (same_word(b, words->v[k], old))
+            replace_word(b, words->v[k], new);
+}
+
+static const char *other_of_kind(const Buf *b, Span w, uint64_t *rng)
+{
+    for (size_t row = 0; row < sizeof kinds / sizeof *kinds; row++) {
+        size_t n = 0, found = SIZE_MAX;
+        for (; n < sizeof *kinds / sizeof **kinds && kinds[row][n]; n++)
+            if (same_word(b, w, kinds[row][n]))
+                found = n;
+        if (found != SIZE_MAX)
+            return kinds[row][fuzz_below(rng, n)];
+    }
+    return NULL;
+}
+
+static bool is_defined(const Buf *b, Span w)
+{
+    return w.at + w.n + 2 < b->n && memcmp(b->p + w.at + w.n, " = ", 3) == 0;
+}
+
+static const char *text_of(Arena *a, const Buf *b, Span w)
+{
+    return arena_strndup(a, b->p + w.at, w.n);
+}
+
+static const char *any_name(Arena *a, const Buf *b, const Spans *words, uint64_t *rng)
+{
+    for (int tries = 0; tries < 50; tries++) {
+        Span w = words->v[fuzz_below(rng, (size_t)words->n)];
+        if (is_defined(b, w))
+            return text_of(a, b, w);
+    }
+    return NULL;
+}
+
+/* One try; it may leave the text as it is. */
+static void change(Arena *a, Buf *b, uint64_t *rng)
+{
+    Spans words = words_of(a, b);
+    if (!words.n)
+        return;
+    Span        w = words.v[fuzz_below(rng, (size_t)words.n)];
+    const char *other = other_of_kind(b, w, rng), *name;
+    if (other && fuzz_below(rng, 2))
+        replace_everywhere(b, &words, text_of(a, b, w), other);
+    else if (other)
+        replace_word(b, w, other);
+    else if (is_number(b->p, w) && fuzz_below(rng, 2))
+        replace_everywhere(b, &words, text_of(a, b, w), numbers[fuzz_below(rng, sizeof numbers / sizeof *numbers)]);
+    else if (is_number(b->p, w))
+        replace_word(b, w, values[fuzz_below(rng, sizeof values / sizeof *values)]);
+    else if (!is_defined(b, w) && (name = any_name(a, b, &words, rng)))
+        replace_word(b, w, name);
+}
+
+static void change_often(Arena *a, Buf *b, uint64_t *rng)
+{
+    if (fuzz_below(rng, 8) == 0)
+        return;
+    for (size_t k = 1 + fuzz_below(rng, 6); k > 0; k--)
+        change(a, b, rng);
+}
+
+static const char *random_pipeline(Arena *a, uint64_t *rng)
+{
+    if (fuzz_below(rng, 3) == 0)
+        return pipeline_for_level(1 + (int)fuzz_below(rng, 2), "cpu");
+    const char *text = "";
+    for (size_t n = 1 + fuzz_below(rng, 6); n > 0; n--) {
+        const char *name = pass_table[fuzz_below(rng, (size_t)pass_count)].name, *args = "";
+        if (strcmp(name, "fusion") == 0 || strcmp(name, "constant_folding") == 0)
+            args = fuzz_below(rng, 2) ? arena_printf(a, "{max=%d}", (int)fuzz_below(rng, 20)) : "";
+        bool fix = fuzz_below(rng, 6) == 0;
+        text = arena_printf(a, "%s%s%s%s%s%s", text, *text ? "," : "", fix ? "fix(" : "", name, args, fix ? ",dce)" : "");
+    }
+    return text;
+}
+
+/* ---- checks ---- */
+
+static Module *read_module(const char *p, size_t n, Diag *d)
+{
+    diag_source(d, "fuzz.hlo", p, n);
+    Module *m = parse_module(p, n, d);
+    if (m && !verify_module(m, d)) {
+        module_free(m);
+        m = NULL;
+    }
+    return m;
+}
+
+static bool same_number(double x, double y)
+{
+    return (isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y));
+}
+
+static bool same_values(const Literal *x, const Literal *y)
+{
+    if (literal_equal(x, y))
+        return true;
+    if (x->type != y->type || x->n_elems != y->n_elems || x->count != y->count)
+        return false;
+    if (x->type == TYPE_TUPLE) {
+        for (int32_t k = 0; k < x->n_elems; k++)
+            if (!same_values(x->elems[k], y->elems[k]))
+                return false;
+        return true;
+    }
+    if (!type_is_float(x->type) && !type_is_complex(x->type))
+        return false;
+    for (int64_t k = 0; k < x->count; k++)
+        if (!same_number(literal_get_f64(x, k), literal_get_f64(y, k)) || !same_number(literal_get_imag(x, k), literal_get_imag(y, k)))
+            return false;
+    return true;
+}
+
+/* Arguments of bounded size, and what the module makes of them. NULL when it is not for the evaluator, or too large. */
+static Literal *evaluate(const Module *m, int32_t n, Literal *const *args, int64_t factor, Diag *d)
+{
+    EvalOptions o = {.work_limit = factor * WORK, .memory_limit = factor * MEMORY};
+    return eval_supported(m, d) ? eval_module(m, n, args, &o, d) : NULL;
+}
+
+static bool arguments_fit(const Module *m)
+{
+    int64_t total = 0;
+    for (int32_t k = 0; k < m->entry->n_params; k++) {
+        int64_t bytes = shape_bytes(m->entry->params[k]->shape);
+        if (bytes < 0 || !size_add(total, bytes, &total) || total > MEMORY / 4)
+            return false;
+    }
+    return m->entry->n_params <= MAX_PARAMS;
+}
+
+/* Random numbers depend on how often they are drawn, which passes may change. */
+static bool is_repeatable(const Module *m)
+{
+    for (const Comp *c = m->first; c; c = c->next)
+        for (const Inst *i = c->first; i; i = i->next)
+            if (i->op == OP_RNG || i->op == OP_RNG_GET_AND_UPDATE_STATE)
+                return false;
+    return true;
+}
+
+/* The printed module is read, verified and printed again. Stack frames that passes left without a user are dropped on reading, so
+ * that modules with frames are compared without metadata. */
+static const char *check_print(const Module *m, Arena *a)
+{
+    PrintOptions o = print_options_default();
+    Buf          first = {0}, second = {0};
+    Diag         d;
+    const char  *wrong = NULL;
+    o.metadata = m->stack.n_frames == 0;
+    print_module(&first, m, &o);
+    diag_init(&d, a);
+    Module *again = read_module(first.p, first.n, &d);
+    if (again) {
+        again->changed = true;
+        print_module(&second, again, &o);
+        if (first.n != second.n || memcmp(first.p, second.p, first.n) != 0)
+            wrong = "printing twice differs";
+    } else {
+        wrong = arena_printf(a, "what was printed does not read back: %s", d.first ? d.first->text : "");
+    }
+    module_free(again);
+    buf_free(&first);
+    buf_free(&second);
+    return wrong;
+}
+
+static void emit(const Module *m, Arena *a)
+{
+    Diag           d;
+    Buf            b = {0};
+    TargetCOptions o = {0};
+    diag_init(&d, a);
+    const Program *p = program_plan(a, m, "fuzz", &d);
+    if (p && d.errors == 0) {
+        target_c_main(&b, p, &o);
+        target_c_header(&b, p);
+    }
+    buf_free(&b);
+}
+
+static const char *check_values(const Module *m, const Literal *expected, int32_t n, Literal *const *args, Diag *d)
+{
+    Literal *actual = evaluate(m, n, args, 16, d);
+    if (!actual)
+        return "what was optimized does not evaluate";
+    bool same = same_values(actual, expected);
+    literal_unref(actual);
+    return same ? NULL : "results differ";
+}
+
+/* What is wrong, or NULL. */
+static const char *check(Module *m, const char *pipeline, uint64_t seed, Arena *a)
+{
+    Literal        *args[MAX_PARAMS] = {0}, *expected = NULL;
+    PipelineOptions o = {.verify_each = true, .log = stdout};
+    int32_t         n = m->entry->n_params;
+    Diag            ignored, d;
+    const char     *wrong = NULL;
+    diag_init(&ignored, a);
+    diag_init(&d, a);
+    if (arguments_fit(m) && is_repeatable(m) && fake_arguments(m, seed, args, &ignored))
+        expected = evaluate(m, n, args, 1, &ignored);
+    else
+        n = 0;
+    bool stable = !check_print(m, a); /* a few strings change when they are read again, as in XLA */
+    if (!pipeline_run(m, pipeline, &o, &d))
+        wrong = "the pipeline fails";
+    m->changed = true;
+    if (!wrong && stable)
+        wrong = check_print(m, a);
+    if (!wrong && expected)
+        wrong = check_values(m, expected, n, args, &d);
+    diag_print(&d, stdout, false);
+    if (!wrong)
+        emit(m, a);
+    literal_unref(expected);
+    for (int32_t k = 0; k < n; k++)
+        literal_unref(args[k]);
+    return wrong;
+}
+
+typedef struct Count {
+    uint64_t runs, valid;
+} Count;
+
+static bool try_one(uint64_t seed, const Seeds *seeds, Count *count)
+{
+    static const char file[] = "fuzz-failure.hlo";
+    uint64_t          rng = seed;
+    Arena            *a = arena_new();
+    const Seed       *s = &seeds->v[fuzz_below(&rng, (size_t)seeds->n)];
+    Buf               text = {0};
+    Diag              d;
+    const char       *wrong = NULL;
+    buf_put(&text, s->text, s->n);
+    change_often(a, &text, &rng);
+    const char *pipeline = random_pipeline(a, &rng);
+    fuzz_keep(file, arena_printf(a, "// seed %llu: hlo-opt --passes='%s'\n", (unsigned long long)seed, pipeline), &text);
+    alarm(SECONDS_EACH); /* what hangs dies, and the module stays */
+    diag_init(&d, a);
+    Module *m = read_module(text.p, text.n, &d);
+    count->runs++;
+    if (m) {
+        count->valid++;
+        wrong = check(m, pipeline, seed, a);
+        module_free(m);
+    }
+    if (wrong)
+        printf("passes_fuzz: seed %llu: %s; the module is in %s\n", (unsigned long long)seed, wrong, file);
+    else
+        remove(file);
+    buf_free(&text);
+    arena_free(a);
+    return !wrong;
+}
+
+int main(int argc, char **argv)
+{
+    double   seconds = argc > 1 ? atof(argv[1]) : 10;
+    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    Arena   *a = arena_new();
+    Seeds    seeds = fuzz_seeds(a, argc > 3 ? argc - 3 : 0, argv + 3);
+    Count    count = {0};
+    bool     good = true;
+    if (!seeds.n) {
+        fprintf(stderr, "usage: passes_fuzz SECONDS SEED FILE...\n");
+        return 2;
+    }
+    for (time_t start = time(NULL); good && difftime(time(NULL), start) < seconds; seed++)
+        good = try_one(seed, &seeds, &count);
+    if (good)
+        printf("passes_fuzz: %llu modules, %llu of them valid, no failure\n", (unsigned long long)count.runs, (unsigned long long)count.valid);
+    arena_free(a);
+    return !good;
+}
