@@ -7,15 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int failures;
-
-static void check(bool ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "FAIL: %s\n", what);
-        failures++;
-    }
-}
+#include "support/check.h"
 
 static Literal *row(Type t, int n, const double *v)
 {
@@ -39,16 +31,16 @@ static bool same(Type t, double a, double e, Tolerance tol)
 static void test_rules(void)
 {
     Tolerance exact = { .rule = COMPARE_SUM }, sum = { .rule = COMPARE_SUM, .atol = 0.5, .rtol = 0.25 };
-    check(same(TYPE_F32, NAN, NAN, exact) && !same(TYPE_F32, 1, NAN, sum) && !same(TYPE_F32, NAN, 1, sum), "NaN");
-    check(same(TYPE_F32, INFINITY, INFINITY, exact) && !same(TYPE_F32, -INFINITY, INFINITY, sum), "infinities");
-    check(same(TYPE_F32, -0.0, 0.0, exact), "zeros");
-    check(same(TYPE_F64, 5.5, 4, sum) && !same(TYPE_F64, 5.5625, 4, sum), "sum at its bound");
+    CHECK(same(TYPE_F32, NAN, NAN, exact) && !same(TYPE_F32, 1, NAN, sum) && !same(TYPE_F32, NAN, 1, sum)); /* NaN */
+    CHECK(same(TYPE_F32, INFINITY, INFINITY, exact) && !same(TYPE_F32, -INFINITY, INFINITY, sum)); /* infinities */
+    CHECK(same(TYPE_F32, -0.0, 0.0, exact)); /* zeros */
+    CHECK(same(TYPE_F64, 5.5, 4, sum) && !same(TYPE_F64, 5.5625, 4, sum)); /* sum at its bound */
     Tolerance both = { .rule = COMPARE_BOTH, .atol = 0.5, .rtol = 0.25 };
-    check(same(TYPE_F64, 5, 4, both) && !same(TYPE_F64, 5.0625, 4, both) && same(TYPE_F64, 0.5, 0, both), "both");
+    CHECK(same(TYPE_F64, 5, 4, both) && !same(TYPE_F64, 5.0625, 4, both) && same(TYPE_F64, 0.5, 0, both)); /* both */
     Tolerance ulp = { .rule = COMPARE_ULP, .ulp = 2 };
-    check(same(TYPE_F32, 1 + 0x1p-22, 1, ulp) && !same(TYPE_F32, 1 + 0x1.8p-22, 1, ulp), "ulp");
-    check(same(TYPE_F32, -0x1p-149, 0x1p-149, ulp), "ulp around zero");
-    check(!same(TYPE_S32, 3, 4, sum) && same(TYPE_PRED, 1, 1, sum), "integers are exact");
+    CHECK(same(TYPE_F32, 1 + 0x1p-22, 1, ulp) && !same(TYPE_F32, 1 + 0x1.8p-22, 1, ulp)); /* ulp */
+    CHECK(same(TYPE_F32, -0x1p-149, 0x1p-149, ulp)); /* ulp around zero */
+    CHECK(!same(TYPE_S32, 3, 4, sum) && same(TYPE_PRED, 1, 1, sum)); /* integers are exact */
     puts("ok rules");
 }
 
@@ -58,13 +50,13 @@ static void test_report(void)
     Literal   *x = row(TYPE_F32, 6, a), *y = row(TYPE_F32, 6, e);
     Comparison c;
     Tolerance  t = { .rule = COMPARE_SUM, .atol = 0.5 };
-    check(!compare_literals(x, y, &t, &c), "differs");
-    check(c.wrong == 3 && c.n_worst == 3 && c.worst[0] == 4 && c.worst[1] == 2 && c.worst[2] == 3, "worst first");
+    CHECK(!compare_literals(x, y, &t, &c)); /* differs */
+    CHECK(c.wrong == 3 && c.n_worst == 3 && c.worst[0] == 4 && c.worst[1] == 2 && c.worst[2] == 3); /* worst first */
     Buf b = { 0 };
     compare_report(&b, "out0", x, y, &t, &c);
-    check(strstr(b.p, "out0: 3 of 6 elements differ; rule: |a - e| <= 0.5 + 0 |e|"), "headline");
-    check(strstr(b.p, "  [2] expected 3, got 30, off by 27"), "element");
-    check(strstr(b.p, "NaN: expected 0, got 1"), "NaN count");
+    CHECK(strstr(b.p, "out0: 3 of 6 elements differ; rule: |a - e| <= 0.5 + 0 |e|")); /* headline */
+    CHECK(strstr(b.p, "  [2] expected 3, got 30, off by 27")); /* element */
+    CHECK(strstr(b.p, "NaN: expected 0, got 1")); /* NaN count */
     buf_free(&b);
     literal_unref(x);
     literal_unref(y);
@@ -78,15 +70,15 @@ static void test_fingerprint(void)
     Fingerprint f = { head, tail, { 10, 0 }, 30 };
     Tolerance   t = { .rule = COMPARE_SUM, .atol = 0.01 };
     Buf         b = { 0 };
-    check(compare_fingerprint(&b, "out0", x, &f, &t, NULL) && b.n == 0, "agrees");
+    CHECK(compare_fingerprint(&b, "out0", x, &f, &t, NULL) && b.n == 0); /* agrees */
     f.sum[0] = 10.05;
-    check(!compare_fingerprint(&b, "out0", x, &f, &t, NULL) && strstr(b.p, "out0: the sum is 10"), "sum");
+    CHECK(!compare_fingerprint(&b, "out0", x, &f, &t, NULL) && strstr(b.p, "out0: the sum is 10")); /* sum */
     f.sum[0] = 10;
     f.sumsq = 31;
-    check(!compare_fingerprint(&b, "out0", x, &f, &t, NULL), "sum of squares");
+    CHECK(!compare_fingerprint(&b, "out0", x, &f, &t, NULL)); /* sum of squares */
     f.sumsq = 30;
     f.tail = head;
-    check(!compare_fingerprint(&b, "out0", x, &f, &t, NULL) && strstr(b.p, "out0 (last elements)"), "tail");
+    CHECK(!compare_fingerprint(&b, "out0", x, &f, &t, NULL) && strstr(b.p, "out0 (last elements)")); /* tail */
     buf_free(&b);
     literal_unref(x);
     literal_unref(head);
@@ -99,5 +91,5 @@ int main(void)
     test_rules();
     test_report();
     test_fingerprint();
-    return failures ? 1 : 0;
+    return 0;
 }

@@ -6,13 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(x)                                                                 \
-    do {                                                                         \
-        if (!(x)) {                                                              \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #x);      \
-            exit(1);                                                             \
-        }                                                                        \
-    } while (0)
+#include "support/check.h"
 
 static Literal *counting(Type t, int32_t rank, const int64_t *dims)
 {

@@ -6,13 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(x)                                                                 \
-    do {                                                                         \
-        if (!(x)) {                                                              \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #x);      \
-            exit(1);                                                             \
-        }                                                                        \
-    } while (0)
+#include "support/check.h"
 
 static const Type narrow[] = {TYPE_F4E2M1FN,      TYPE_F6E2M3FN, TYPE_F6E3M2FN,     TYPE_F8E3M4,   TYPE_F8E4M3, TYPE_F8E4M3FN, TYPE_F8E4M3B11FNUZ,
                               TYPE_F8E4M3FNUZ,    TYPE_F8E5M2,   TYPE_F8E5M2FNUZ,   TYPE_F8E8M0FNU, TYPE_F16,   TYPE_BF16};
