@@ -31,11 +31,16 @@ corpus = os.path.join(config.hlo_source, "..", "shared", "corpus")
 config.substitutions.append(("%cc", config.compiler))
 config.substitutions.append(("%build", config.hlo_build))
 config.substitutions.append(("%check-man", os.path.join(config.test_source_root, "check-man")))
+config.substitutions.append(("%check-print", os.path.join(config.test_source_root, "check-print")))
+config.substitutions.append(("%check-lang", os.path.join(config.test_source_root, "check-lang")))
+config.substitutions.append(("%corpus-table", os.path.join(config.hlo_source, "bench", "corpus-table")))
 config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
 config.substitutions.append(("%corpus", corpus))
 if config.clang != "no":
     config.available_features.add("clang")
     config.substitutions.append(("%clang", config.clang))
+if config.mandoc != "no":
+    config.available_features.add("mandoc")
 if config.sanitized:
     config.available_features.add("sanitized")
 if os.path.isdir(corpus):
