@@ -139,11 +139,11 @@ const KExpr *kx_distinct(Arena *a, KArray *x, KArray *y);
 Type machine_type(Type t);
 Type storage_type(Type t);
 
-/* Drops temporaries that nothing reads. */
+/* Drops temporaries and working arrays that nothing reads. */
 void kernel_prune(Kernel *k);
 /* Gives every array, temporary and loop a name that C accepts and nothing else in the kernel has. */
 void kernel_name(Kernel *k);
-/* Joins loops: for i0, for i1 with every index in multiples of i0*n1 + i1 become one loop. */
+/* Joins loops: for i0, for i1 with every index in multiples of i0*n1 + i1 become one loop; a loop of one trip becomes its body. */
 void kernel_collapse(Kernel *k, IxCtx *cx);
 /* Fills arrays' flags, may_alias, restricted, signature. */
 void kernel_finish(Kernel *k);

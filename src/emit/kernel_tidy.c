@@ -64,15 +64,31 @@ static bool join(KStmt *s, IxCtx *cx)
     return true;
 }
 
+/* A loop of one trip, whose variable nobody sees: its index is the constant. */
+static bool runs_once(const KStmt *s)
+{
+    return s->kind == KS_FOR && s->loop->lo == s->loop->hi && !s->from && !s->end;
+}
+
 static void collapse_block(KBlock *b, IxCtx *cx)
 {
-    for (KStmt *s = b->first; s; s = s->next) {
+    KStmt **link = &b->first;
+    while (*link) {
+        KStmt *s = *link;
         if (s->body)
             collapse_block(s->body, cx);
         if (s->other)
             collapse_block(s->other, cx);
+        if (runs_once(s)) {
+            s->body->last->next = s->next;
+            *link = s->body->first;
+            link = &s->body->last->next;
+            b->last = s->next ? b->last : s->body->last;
+            continue;
+        }
         while (s->kind == KS_FOR && join(s, cx))
             ;
+        link = &s->next;
     }
 }
 
@@ -81,7 +97,7 @@ void kernel_collapse(Kernel *k, IxCtx *cx)
     collapse_block(k->body, cx);
 }
 
-/* Uses, for dropping temporaries that nothing reads: lowering names some values before it knows whether they matter. */
+/* Uses, for dropping temporaries and working arrays that nothing reads: lowering names some values before it knows whether they matter. */
 static void use_index(Map *used, const Ix *x)
 {
     for (int32_t i = 0; i < x->n; i++) {
@@ -97,6 +113,8 @@ static void use_expr(void *used, const KExpr *x)
 {
     if (x->kind == KX_TEMP)
         map_put(used, x->temp, used);
+    if (x->kind == KX_LOAD)
+        map_put(used, x->array, used);
     if (x->index)
         use_index(used, x->index);
 }
@@ -124,6 +142,8 @@ static bool prune_block(KBlock *b, const Map *used)
         if (s->other)
             changed |= prune_block(s->other, used);
         dead |= s->kind == KS_FOR && !s->body->first;
+        dead |= s->kind == KS_IF && !s->body->first && (!s->other || !s->other->first);
+        dead |= s->kind == KS_STORE && s->array->kind != KARRAY_PARAM && !map_has(used, s->array);
         if (dead) {
             *link = s->next;
             changed = true;

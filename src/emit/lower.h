@@ -137,6 +137,7 @@ void stage_scatter(Lower *L, const Inst *x, KArray *const *to);
 void stage_select_and_scatter(Lower *L, const Inst *x, KArray *const *to);
 void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to);
 void stage_convolution(Lower *L, const Inst *x, KArray *const *to);
+void stage_fft(Lower *L, const Inst *x, KArray *const *to);
 void stage_cholesky(Lower *L, const Inst *x, KArray *const *to);
 void stage_triangular_solve(Lower *L, const Inst *x, KArray *const *to);
 void stage_rng_bit_generator(Lower *L, const Inst *x, KArray *const *to);

@@ -23,6 +23,16 @@ static bool plain_shape(const Shape *s)
     return shape_bytes(s) >= 0;
 }
 
+/* Lines of a length that can be planned for in reasonable time. */
+static bool fft_lengths_supported(const Inst *i)
+{
+    Ints l = inst_ints(i, ATTR_FFT_LENGTH);
+    for (int32_t k = 0; k < l.n; k++)
+        if (l.v[k] > (int64_t)1 << 28)
+            return false;
+    return shape_is_array(i->shape);
+}
+
 /* A state of {key, counter} or, for Philox, {key, low, high}, and bits of whole bytes. */
 static bool random_state_supported(const Inst *i)
 {
@@ -47,6 +57,7 @@ static bool supported_inst(const Inst *i, bool fused, Diag *d)
     case OP_CONCATENATE: case OP_DYNAMIC_SLICE: case OP_DYNAMIC_UPDATE_SLICE: case OP_GATHER: case OP_DOMAIN: case OP_ADD_DEPENDENCY: case OP_DOT:
         return shape_is_array(i->shape) || refuse(i, d);
     case OP_COPY: case OP_OPT_BARRIER: return shape_is_array(i->shape) || refuse(i, d);
+    case OP_FFT: return fft_lengths_supported(i) || refuse(i, d);
     case OP_CHOLESKY: case OP_TRIANGULAR_SOLVE: return shape_is_array(i->shape) || refuse(i, d);
     case OP_RNG_BIT_GENERATOR: return random_state_supported(i) || refuse(i, d);
     case OP_RNG_GET_AND_UPDATE_STATE:

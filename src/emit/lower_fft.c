@@ -1,0 +1,456 @@
+/* fft over the last dimensions, line by line in working memory of f64, real and imaginary parts apart so that loops vectorise.
+ *
+ * A length whose prime factors are small is transformed in stages, one a factor p, from one line buffer to the other (m: product of the
+ * factors done, s = n / (m p), w = e^(-+2 pi i / n)):
+ *
+ *   b[(k + m r) s + q] = sum over t < p of (w^(t k s) a[(k p + t) s + q]) e^(-+2 pi i t r / p)         k < m, r < p, q < s
+ *
+ * which ends in the right order. Any other length is a convolution with a chirp (Bluestein), of the next power of two above 2 n - 1:
+ *
+ *   c[j] = e^(-+pi i j^2 / n)        X[k] = c[k] * sum over j of (x[j] c[j]) conj(c[k - j])
+ *
+ * IRFFT reads neither the imaginary part of X[0] nor that of X[l/2]: they cannot reach a real result. */
+#include "emit/lower.h"
+
+#include <math.h>
+
+enum { ROLE_BATCH = 80, ROLE_PASS = 81, MAX_AXES = 3, MAX_FACTOR = 13, MAX_TABLE = 32 };
+
+typedef struct Z { const KExpr *re, *im; } Z;
+typedef struct Line { KArray *re, *im; } Line;
+
+typedef struct Length {
+    int64_t n, padded; /* padded: n, or the length that Bluestein transforms */
+    bool    inverse;   /* sign of what stages do: false under Bluestein, where the chirp has it */
+    Line    roots;     /* of padded */
+    Line    chirp, filter; /* Bluestein: c; the transform of conj c over padded */
+} Length;
+
+typedef struct Fft {
+    const Inst *x;
+    KArray     *to;
+    Word        kind;
+    bool        inverse;
+    int32_t     axes;
+    int64_t     grid_dims[MAX_AXES]; /* between axes: of the half spectrum for RFFT and IRFFT */
+    Length      lengths[MAX_AXES];
+    Line        line[2], grid;
+    /* the pass */
+    int32_t     axis;
+    bool        from_operand, to_result;
+    const Ix *const *batch;
+    const Ix   *at[MAX_AXES];
+} Fft;
+
+static const KExpr *f64(Arena *a, double v) { return kx_float(a, TYPE_F64, v); }
+static const KExpr *add(Arena *a, const KExpr *x, const KExpr *y) { return kx_binary(a, KOP_ADD, TYPE_F64, x, y); }
+static const KExpr *sub(Arena *a, const KExpr *x, const KExpr *y) { return kx_binary(a, KOP_SUB, TYPE_F64, x, y); }
+static const KExpr *mul(Arena *a, const KExpr *x, const KExpr *y) { return kx_binary(a, KOP_MUL, TYPE_F64, x, y); }
+
+static Z z_add(Arena *a, Z x, Z y) { return (Z){ add(a, x.re, y.re), add(a, x.im, y.im) }; }
+static Z z_sub(Arena *a, Z x, Z y) { return (Z){ sub(a, x.re, y.re), sub(a, x.im, y.im) }; }
+
+static Z z_mul(Arena *a, Z x, Z y)
+{
+    return (Z){ sub(a, mul(a, x.re, y.re), mul(a, x.im, y.im)), add(a, mul(a, x.re, y.im), mul(a, x.im, y.re)) };
+}
+
+/* i * x, or -i * x */
+static Z z_turn(Arena *a, Z x, bool forward)
+{
+    return forward ? (Z){ x.im, kx_unary(a, KOP_NEG, TYPE_F64, x.re) } : (Z){ kx_unary(a, KOP_NEG, TYPE_F64, x.im), x.re };
+}
+
+static Z z_bind(Lower *L, Z x, const char *name)
+{
+    Arena *a = L->arena;
+    return (Z){ bind(L, x.re, arena_printf(a, "%s_re", name)), bind(L, x.im, arena_printf(a, "%s_im", name)) };
+}
+
+static Z line_load(Lower *L, Line x, const Ix *at) { return (Z){ load_current(L, x.re, at), load_current(L, x.im, at) }; }
+
+static void line_store(Lower *L, Line x, const Ix *at, Z v)
+{
+    store(L, x.re, at, v.re);
+    store(L, x.im, at, v.im);
+}
+
+static Line line_swapped(Line x) { return (Line){ x.im, x.re }; }
+
+static Line new_line(Lower *L, int64_t n, const char *name)
+{
+    const Shape *s = shape_array(L->arena, TYPE_F64, 1, &n);
+    Line         x = { temp_array(L, s, arena_printf(L->arena, "%s_re", name)), NULL };
+    x.im = temp_array(L, s, arena_printf(L->arena, "%s_im", name));
+    return x;
+}
+
+/* e^(-+2 pi i k / n), exact at quarter turns; 0 <= k < n. */
+static void root_of_unity(int64_t k, int64_t n, bool inverse, double *re, double *im)
+{
+    static const long double half_pi = 1.57079632679489661923132169163975L;
+    int64_t     quarter = 4 * k / n;
+    long double angle = half_pi * ((long double)(4 * k - quarter * n) / (long double)n);
+    double      c = (double)cosl(angle), s = (double)sinl(angle);
+    *re = quarter == 0 ? c : quarter == 1 ? -s : quarter == 2 ? -c : s;
+    *im = quarter == 0 ? s : quarter == 1 ? c : quarter == 2 ? -s : -c;
+    if (!inverse)
+        *im = *im == 0 ? 0 : -*im;
+}
+
+static KArray *table(Lower *L, Literal *l, const char *name)
+{
+    KArray *x = ARENA_NEW(L->arena, KArray);
+    *x = (KArray){ .kind = KARRAY_CONST, .type = TYPE_F64, .name = name, .count = l->count, .literal = literal_keep(L->arena, l), .serial = L->arrays.n };
+    vec_push(L->arena, &L->arrays, x);
+    return x;
+}
+
+/* Static tables of e^(-+2 pi i k step / n), k < count. */
+static Line root_table(Lower *L, int64_t count, int64_t step, int64_t n, bool inverse, const char *name)
+{
+    Literal *re = literal_new(TYPE_F64, 1, &count), *im = literal_new(TYPE_F64, 1, &count);
+    for (int64_t k = 0; k < count; k++) {
+        double c, s;
+        root_of_unity(k * step % n, n, inverse, &c, &s);
+        literal_set_f64(re, k, c, 0);
+        literal_set_f64(im, k, s, 0);
+    }
+    return (Line){ table(L, re, arena_printf(L->arena, "%s_re", name)), table(L, im, arena_printf(L->arena, "%s_im", name)) };
+}
+
+/* All roots, or more: short lengths in a table, long ones as products of two of about sqrt(n) each: w^(h B + l) = w^(h B) w^l. */
+static Line roots_of_unity(Lower *L, int64_t n, bool inverse)
+{
+    if (n <= MAX_TABLE)
+        return root_table(L, n, 1, n, inverse, "root");
+    int64_t width = 1;
+    while (width * width < n)
+        width *= 2;
+    int64_t   rows = (n + width - 1) / width;
+    Line      roots = new_line(L, rows * width, "root"), coarse = root_table(L, rows, width, n, inverse, "coarse");
+    Line      fine = root_table(L, width, 1, n, inverse, "fine");
+    const Ix *h = ix_of(&L->ix, loop_open(L, 0, rows, NULL, 1)), *l = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1));
+    line_store(L, roots, ix_add(&L->ix, ix_times(&L->ix, h, width), l), z_mul(L->arena, line_load(L, coarse, h), line_load(L, fine, l)));
+    block_close(L);
+    block_close(L);
+    return roots;
+}
+
+/* out[r] = sum over t of z[t] e^(-+2 pi i t r / p), p odd: pairs t and p - t share their products. */
+static void odd_butterfly(Lower *L, int64_t p, const Z *z, bool inverse, Z *out)
+{
+    Arena *a = L->arena;
+    Z      even[MAX_FACTOR], odd[MAX_FACTOR];
+    out[0] = z[0];
+    for (int64_t t = 1; t <= p / 2; t++) {
+        even[t] = z_bind(L, z_add(a, z[t], z[p - t]), "even");
+        odd[t] = z_bind(L, z_sub(a, z[t], z[p - t]), "odd");
+        out[0] = z_add(a, out[0], even[t]);
+    }
+    for (int64_t r = 1; r <= p / 2; r++) {
+        Z x = z[0], y = { NULL, NULL };
+        for (int64_t t = 1; t <= p / 2; t++) {
+            double c, s;
+            root_of_unity(t * r % p, p, true, &c, &s);
+            Z by_sine = { mul(a, f64(a, s), odd[t].re), mul(a, f64(a, s), odd[t].im) };
+            x = z_add(a, x, (Z){ mul(a, f64(a, c), even[t].re), mul(a, f64(a, c), even[t].im) });
+            y = y.re ? z_add(a, y, by_sine) : by_sine;
+        }
+        x = z_bind(L, x, "x");
+        y = z_bind(L, y, "y");
+        Z plus = { sub(a, x.re, y.im), add(a, x.im, y.re) }, minus = { add(a, x.re, y.im), sub(a, x.im, y.re) }; /* x + i y, x - i y */
+        out[inverse ? r : p - r] = plus;
+        out[inverse ? p - r : r] = minus;
+    }
+}
+
+static void butterfly(Lower *L, int64_t p, const Z *z, bool inverse, Z *out)
+{
+    Arena *a = L->arena;
+    if (p == 2) {
+        out[0] = z_add(a, z[0], z[1]);
+        out[1] = z_sub(a, z[0], z[1]);
+    } else if (p == 4) {
+        Z s = z_bind(L, z_add(a, z[0], z[2]), "s"), d = z_bind(L, z_sub(a, z[0], z[2]), "d");
+        Z u = z_bind(L, z_add(a, z[1], z[3]), "u"), v = z_bind(L, z_turn(a, z_sub(a, z[1], z[3]), !inverse), "v");
+        out[0] = z_add(a, s, u);
+        out[1] = z_add(a, d, v);
+        out[2] = z_sub(a, s, u);
+        out[3] = z_sub(a, d, v);
+    } else
+        odd_butterfly(L, p, z, inverse, out);
+}
+
+/* One stage, from a to b. */
+static void stage_factor(Lower *L, const Length *n, int64_t m, int64_t p, Line a, Line b)
+{
+    int64_t   s = n->padded / (m * p);
+    IxCtx    *cx = &L->ix;
+    const Ix *k = m > 1 ? ix_of(cx, loop_open(L, 0, m, NULL, 1)) : ix_const(cx, 0);
+    Z         w[MAX_FACTOR + 1], z[MAX_FACTOR + 1], out[MAX_FACTOR + 1];
+    for (int64_t t = 1; t < p && m > 1; t++)
+        w[t] = z_bind(L, line_load(L, n->roots, ix_times(cx, k, t * s)), "w");
+    const Ix *q = s > 1 ? ix_of(cx, loop_open(L, 0, s, NULL, 1)) : ix_const(cx, 0);
+    for (int64_t t = 0; t < p; t++) {
+        const Ix *from = ix_add(cx, ix_add(cx, ix_times(cx, k, p * s), q), ix_const(cx, t * s));
+        z[t] = z_bind(L, line_load(L, a, from), "a");
+        if (m > 1 && t > 0)
+            z[t] = z_bind(L, z_mul(L->arena, z[t], w[t]), "z");
+    }
+    butterfly(L, p, z, n->inverse, out);
+    for (int64_t r = 0; r < p; r++)
+        line_store(L, b, ix_add(cx, ix_add(cx, ix_times(cx, k, s), q), ix_const(cx, m * r * s)), out[r]);
+    if (s > 1)
+        block_close(L);
+    if (m > 1)
+        block_close(L);
+}
+
+/* The next factor of n: 4 where it divides, else the smallest prime. */
+static int64_t next_factor(int64_t n)
+{
+    if (n % 4 == 0)
+        return 4;
+    for (int64_t p = 2; p * p <= n; p++)
+        if (n % p == 0)
+            return p;
+    return n;
+}
+
+/* Transforms *a; the result is in *a, the other line in *b. */
+static void stages(Lower *L, const Length *n, Line *a, Line *b)
+{
+    for (int64_t m = 1, p; m < n->padded; m *= p) {
+        p = next_factor(n->padded / m);
+        stage_factor(L, n, m, p, *a, *b);
+        Line swap = *a;
+        *a = *b;
+        *b = swap;
+    }
+}
+
+static bool has_large_factor(int64_t n)
+{
+    for (; n > 1; n /= next_factor(n))
+        if (next_factor(n) > MAX_FACTOR)
+            return true;
+    return false;
+}
+
+/* x[j] *= y[j], 0 <= j < n */
+static void multiply_line(Lower *L, Line x, Line y, int64_t n)
+{
+    const Ix *j = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+    Z         v = z_bind(L, line_load(L, x, j), "a");
+    line_store(L, x, j, z_mul(L->arena, v, line_load(L, y, j)));
+    block_close(L);
+}
+
+static void clear_line(Lower *L, Line x, int64_t from, int64_t end)
+{
+    const Ix *j = ix_of(&L->ix, loop_open(L, from, end, NULL, 1));
+    line_store(L, x, j, (Z){ f64(L->arena, 0), f64(L->arena, 0) });
+    block_close(L);
+}
+
+/* c[j] = e^(-+pi i j^2 / n), the angle of j^2 modulo 2 n. */
+static void make_chirp(Lower *L, const Length *n, bool inverse)
+{
+    Arena       *a = L->arena;
+    const Ix    *j = ix_of(&L->ix, loop_open(L, 0, n->n, NULL, 1));
+    const KExpr *square = kx_binary(a, KOP_MUL, TYPE_S64, kx_index(a, j), kx_index(a, j));
+    const KExpr *turns = kx_cast(a, TYPE_F64, kx_binary(a, KOP_REM, TYPE_S64, square, kx_int(a, TYPE_S64, 2 * n->n)));
+    const KExpr *angle = bind(L, mul(a, turns, f64(a, 3.14159265358979323846 / (double)n->n)), "angle");
+    const KExpr *sine = kx_call(a, "sin", TYPE_F64, 1, &angle);
+    line_store(L, n->chirp, j, (Z){ kx_call(a, "cos", TYPE_F64, 1, &angle), inverse ? sine : kx_unary(a, KOP_NEG, TYPE_F64, sine) });
+    block_close(L);
+}
+
+/* The filter: conj c[|j|] / padded, around 0, transformed. */
+static void make_filter(Lower *L, Fft *f, const Length *n)
+{
+    Arena       *a = L->arena;
+    const KExpr *scale = f64(a, 1.0 / (double)n->padded);
+    Line         x = f->line[0], other = f->line[1];
+    clear_line(L, x, 0, n->padded);
+    const Ix *j = ix_of(&L->ix, loop_open(L, 0, n->n, NULL, 1));
+    Z         c = line_load(L, n->chirp, j);
+    Z         v = z_bind(L, (Z){ mul(a, c.re, scale), mul(a, c.im, kx_unary(a, KOP_NEG, TYPE_F64, scale)) }, "c");
+    line_store(L, x, j, v);
+    block_close(L);
+    const Ix *k = ix_of(&L->ix, loop_open(L, 1, n->n, NULL, 1));
+    line_store(L, x, ix_plus(&L->ix, ix_times(&L->ix, k, -1), n->padded), line_load(L, x, k));
+    block_close(L);
+    stages(L, n, &x, &other);
+    j = ix_of(&L->ix, loop_open(L, 0, n->padded, NULL, 1));
+    line_store(L, n->filter, j, line_load(L, x, j));
+    block_close(L);
+}
+
+static void bluestein(Lower *L, const Length *n, Line *a, Line *b)
+{
+    multiply_line(L, *a, n->chirp, n->n);
+    clear_line(L, *a, n->n, n->padded);
+    stages(L, n, a, b);
+    multiply_line(L, *a, n->filter, n->padded);
+    *a = line_swapped(*a); /* the inverse transform is the transform with its parts swapped, before and after */
+    *b = line_swapped(*b);
+    stages(L, n, a, b);
+    *a = line_swapped(*a);
+    *b = line_swapped(*b);
+    multiply_line(L, *a, n->chirp, n->n);
+}
+
+/* The element at f->at with index k along the axis, from the operand or from between axes. */
+static Z read_element(Lower *L, Fft *f, const Ix *k)
+{
+    Arena *a = L->arena;
+    f->at[f->axis] = k;
+    if (!f->from_operand)
+        return z_bind(L, line_load(L, f->grid, ix_linear(&L->ix, f->axes, f->at, f->grid_dims)), "a");
+    const Inst  *x = inst_operand(f->x, 0);
+    Type         t = x->shape->type;
+    int32_t      rank = x->shape->rank, leaf = 0;
+    const Ix   **at = ARENA_ARRAY(a, const Ix *, rank);
+    for (int32_t d = 0; d < rank; d++)
+        at[d] = d < rank - f->axes ? f->batch[d] : f->at[d - (rank - f->axes)];
+    x = resolve(L, x, &leaf);
+    const KExpr *v = value_at(L, x, leaf, at);
+    if (!type_is_complex(t))
+        return (Z){ scalar_convert(a, t, TYPE_F64, v), f64(a, 0) };
+    v = bind(L, v, "v");
+    Type part = type_component(t);
+    return (Z){ kx_cast(a, TYPE_F64, kx_unary(a, KOP_REAL, part, v)), kx_cast(a, TYPE_F64, kx_unary(a, KOP_IMAG, part, v)) };
+}
+
+/* A line of n values; from half a spectrum the other half is conj X[n - k]. */
+static void read_line(Lower *L, Fft *f, int64_t n, bool half)
+{
+    Arena    *a = L->arena;
+    Line      x = f->line[0];
+    const Ix *none = ix_const(&L->ix, 0), *k;
+    if (!half) {
+        k = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+        line_store(L, x, k, read_element(L, f, k));
+        block_close(L);
+        return;
+    }
+    line_store(L, x, none, (Z){ read_element(L, f, none).re, f64(a, 0) });
+    if (n > 2) {
+        k = ix_of(&L->ix, loop_open(L, 1, (n + 1) / 2, NULL, 1));
+        Z v = z_bind(L, read_element(L, f, k), "v");
+        line_store(L, x, k, v);
+        line_store(L, x, ix_plus(&L->ix, ix_times(&L->ix, k, -1), n), (Z){ v.re, kx_unary(a, KOP_NEG, TYPE_F64, v.im) });
+        block_close(L);
+    }
+    if (n % 2 == 0) {
+        k = ix_const(&L->ix, n / 2);
+        line_store(L, x, k, (Z){ read_element(L, f, k).re, f64(a, 0) });
+    }
+}
+
+/* The first `keep` values of the transformed line, to the result or between axes. */
+static void write_line(Lower *L, Fft *f, Line x, int64_t n, int64_t keep)
+{
+    Arena       *a = L->arena;
+    const Shape *s = f->to->shape;
+    const Ix    *k = f->at[f->axis] = ix_of(&L->ix, loop_open(L, 0, keep, NULL, 1));
+    Z            v = line_load(L, x, k);
+    if (f->inverse)
+        v = (Z){ kx_binary(a, KOP_DIV, TYPE_F64, v.re, f64(a, (double)n)), kx_binary(a, KOP_DIV, TYPE_F64, v.im, f64(a, (double)n)) };
+    if (!f->to_result)
+        line_store(L, f->grid, ix_linear(&L->ix, f->axes, f->at, f->grid_dims), v);
+    else {
+        const Ix **at = ARENA_ARRAY(a, const Ix *, s->rank);
+        for (int32_t d = 0; d < s->rank; d++)
+            at[d] = d < s->rank - f->axes ? f->batch[d] : f->at[d - (s->rank - f->axes)];
+        Type         part = type_component(s->type);
+        const KExpr *re = kx_cast(a, part, v.re), *im = kx_cast(a, part, v.im);
+        store_at(L, f->to, at, type_is_complex(s->type) ? scalar_binary(a, OP_COMPLEX, part, re, im) : re);
+    }
+    block_close(L);
+}
+
+static void transform_line(Lower *L, void *cookie, const Ix *const *index)
+{
+    Fft          *f = cookie;
+    const Length *n = &f->lengths[f->axis];
+    bool          last = f->axis == f->axes - 1;
+    Line          a = f->line[0], b = f->line[1];
+    for (int32_t k = 0; k < f->axes; k++)
+        f->at[k] = index[k];
+    read_line(L, f, n->n, last && f->kind == FFT_IRFFT);
+    if (n->padded == n->n)
+        stages(L, n, &a, &b);
+    else
+        bluestein(L, n, &a, &b);
+    write_line(L, f, a, n->n, last && f->kind == FFT_RFFT ? n->n / 2 + 1 : n->n);
+}
+
+/* One batch element: axis by axis, the last one first, but last for IRFFT. */
+static void transform_batch(Lower *L, void *cookie, const Ix *const *batch)
+{
+    Fft *f = cookie;
+    f->batch = batch;
+    for (int32_t pass = 0; pass < f->axes; pass++) {
+        int64_t extents[MAX_AXES];
+        f->axis = f->kind == FFT_IRFFT ? (pass == f->axes - 1 ? pass : f->axes - 2 - pass) : f->axes - 1 - pass;
+        f->from_operand = pass == 0;
+        f->to_result = pass == f->axes - 1;
+        for (int32_t k = 0; k < f->axes; k++)
+            extents[k] = k == f->axis ? 1 : f->grid_dims[k];
+        nest(L, f->axes, plan_dims(L, f->x, ROLE_PASS + pass, f->axes, extents), NULL, transform_line, f);
+    }
+}
+
+static void prepare_length(Lower *L, Fft *f, int32_t axis)
+{
+    Length *n = &f->lengths[axis];
+    for (int32_t k = 0; k < axis; k++)
+        if (f->lengths[k].n == n->n) {
+            *n = f->lengths[k];
+            return;
+        }
+    n->roots = roots_of_unity(L, n->padded, n->inverse);
+    if (n->padded == n->n)
+        return;
+    n->chirp = new_line(L, n->n, "chirp");
+    n->filter = new_line(L, n->padded, "filter");
+    make_chirp(L, n, f->inverse);
+    make_filter(L, f, n);
+}
+
+void stage_fft(Lower *L, const Inst *x, KArray *const *to)
+{
+    Ints         lengths = inst_ints(x, ATTR_FFT_LENGTH);
+    const Shape *s = x->shape;
+    Fft          f = { .x = x, .to = to[0], .kind = inst_word(x, ATTR_FFT_TYPE), .axes = lengths.n };
+    int64_t      longest = 1, points = 1;
+    if (!is_cheap(L, inst_operand(x, 0)))
+        need_memory(L, inst_operand(x, 0));
+    if (L->again)
+        return;
+    f.inverse = f.kind == FFT_IFFT || f.kind == FFT_IRFFT;
+    for (int32_t k = 0; k < f.axes; k++) {
+        Length *n = &f.lengths[k];
+        n->n = n->padded = lengths.v[k];
+        n->inverse = f.inverse;
+        if (has_large_factor(n->n)) {
+            n->inverse = false;
+            for (n->padded = 1; n->padded < 2 * n->n - 1;)
+                n->padded *= 2;
+        }
+        bool half = k == f.axes - 1 && (f.kind == FFT_RFFT || f.kind == FFT_IRFFT);
+        points *= f.grid_dims[k] = half ? n->n / 2 + 1 : n->n;
+        longest = n->padded > longest ? n->padded : longest;
+    }
+    f.line[0] = new_line(L, longest, "a");
+    f.line[1] = new_line(L, longest, "b");
+    if (f.axes > 1)
+        f.grid = new_line(L, points, "grid");
+    for (int32_t k = 0; k < f.axes; k++)
+        prepare_length(L, &f, k);
+    f.to->rewritten = true;
+    nest(L, s->rank - f.axes, plan_dims(L, x, ROLE_BATCH, s->rank - f.axes, s->dims), NULL, transform_batch, &f);
+}
