@@ -88,6 +88,7 @@ struct KStmt {
     const Ix     *from, *end; /* FOR: NULL, or where it starts and before what it ends, in the range of loop or empty */
     KBlock       *body;  /* FOR, IF */
     KBlock       *other; /* IF: NULL or else */
+    bool          rolled; /* FOR: compilers should not unroll it, see kernel_keep_rolled */
 };
 
 struct KBlock {
@@ -141,6 +142,9 @@ Type storage_type(Type t);
 
 /* Drops temporaries and working arrays that nothing reads. */
 void kernel_prune(Kernel *k);
+/* Marks short inner loops that load under a condition. Some compilers unroll such a loop, load the pieces with a vector's mask and mix up
+ * its lanes (gcc before 12.4, PR 114375). */
+void kernel_keep_rolled(Kernel *k);
 /* Gives every array, temporary and loop a name that C accepts and nothing else in the kernel has. */
 void kernel_name(Kernel *k);
 /* Joins loops: for i0, for i1 with every index in multiples of i0*n1 + i1 become one loop; a loop of one trip becomes its body. */

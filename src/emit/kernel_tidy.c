@@ -166,6 +166,55 @@ void kernel_prune(Kernel *k)
     }
 }
 
+typedef struct Conditions {
+    bool loads, tests;
+} Conditions;
+
+/* What a call of two values computes may depend on a test, and then a load that is only wanted after it moves behind it. */
+static bool may_test(const KExpr *x)
+{
+    static const char *const plain[] = { "add_", "sub_", "mul_" };
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        if (x->kind == KX_CALL && strncmp(x->fn, plain[i], strlen(plain[i])) == 0)
+            return false;
+    return x->kind == KX_SELECT || (x->kind == KX_CALL && x->n > 1) || (x->kind == KX_BINARY && (x->op == KOP_LAND || x->op == KOP_LOR));
+}
+
+static void note_expr_test(void *cookie, const KExpr *x)
+{
+    Conditions *c = cookie;
+    c->loads |= x->kind == KX_LOAD;
+    c->tests |= may_test(x);
+}
+
+static void note_stmt_test(void *cookie, const KStmt *s)
+{
+    Conditions *c = cookie;
+    c->tests |= s->kind == KS_IF;
+}
+
+static void keep_rolled(KBlock *b, bool inner, bool tested)
+{
+    enum { UNROLLED = 16 }; /* trips at most, what gcc unrolls before it makes vectors */
+    for (KStmt *s = b->first; s; s = s->next) {
+        if (s->kind == KS_FOR && inner && s->loop->hi - s->loop->lo < UNROLLED) {
+            Conditions c = { .tests = tested };
+            KVisitor   v = { note_expr_test, note_stmt_test, &c };
+            kernel_visit(s->body, &v);
+            s->rolled = c.loads && c.tests;
+        }
+        if (s->body)
+            keep_rolled(s->body, inner || s->kind == KS_FOR, tested || (inner && s->kind == KS_IF));
+        if (s->other)
+            keep_rolled(s->other, inner, tested || inner);
+    }
+}
+
+void kernel_keep_rolled(Kernel *k)
+{
+    keep_rolled(k->body, false, false);
+}
+
 /* Names. A temporary is called after its instruction, an array after its parameter; C's words, functions that the kernel calls
  * and loop variables are taken. */
 static const char *const reserved[] = {
@@ -174,7 +223,7 @@ static const char *const reserved[] = {
     "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "linux", "unix", "i386", "int8_t", "int16_t", "int32_t", "int64_t",
     "uint8_t", "uint16_t", "uint32_t", "uint64_t", "bool", "true", "false", "class", "new", "delete", "this", "template", "operator",
     "private", "public", "protected", "namespace", "using", "virtual", "catch", "throw", "try", "friend", "explicit", "export", "mutable",
-    "typename", "and", "or", "not", "xor", "half", "main", "memory", "HLO_VECTOR", "HLO_INDEPENDENT", "floor_div", "floor_mod"
+    "typename", "and", "or", "not", "xor", "half", "main", "memory", "HLO_VECTOR", "HLO_INDEPENDENT", "HLO_ROLLED", "floor_div", "floor_mod"
 };
 
 typedef struct Namer {

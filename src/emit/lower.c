@@ -286,6 +286,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
     if (!*again) {
         kernel_prune(L.k);
         kernel_collapse(L.k, &L.ix);
+        kernel_keep_rolled(L.k);
         kernel_finish(L.k);
         kernel_name(L.k);
     }

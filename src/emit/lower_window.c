@@ -1,7 +1,7 @@
 /* Windows over an array: reduce-window, and the walk that select-and-scatter shares with it.
  *
- * Window element j of result o is x[p / base_dilation] with p = o*stride + j*window_dilation - pad_lo, where that divides and is inside;
- * what is not is skipped. When the array's fastest dimension has no window, a block of it is reduced at once, as reduce does with columns. */
+ * Window element j of result o is x[p / base_dilation] with p = base + j*window_dilation, base = o*stride - pad_lo, where that divides and is
+ * inside; what is not is skipped. When the array's fastest dimension has no window, a block of it is reduced at once, as reduce does with columns. */
 #include "emit/lower.h"
 
 enum { ROLE_OUT = 50, COLUMN_BLOCK = 256 };
@@ -16,6 +16,106 @@ typedef struct Walk {
     void             *cookie;
 } Walk;
 
+static void walk_from(Lower *L, Walk *w, int32_t d);
+
+/* Dimension d is at element `at` if cond holds (NULL: always), then the dimensions behind it. */
+static void walk_at(Lower *L, Walk *w, int32_t d, const Ix *at, const KExpr *cond)
+{
+    w->at[d] = at;
+    if (cond)
+        if_open(L, cond);
+    walk_from(L, w, d + 1);
+    if (cond)
+        block_close(L);
+}
+
+static const KExpr *both(Lower *L, const KExpr *x, const KExpr *y)
+{
+    return x && y ? kx_binary(L->arena, KOP_LAND, TYPE_PRED, x, y) : x ? x : y;
+}
+
+static const KExpr *compare_index(Lower *L, KOp op, const Ix *x, int64_t c)
+{
+    return kx_binary(L->arena, op, TYPE_PRED, kx_index(L->arena, x), kx_int(L->arena, TYPE_S64, c));
+}
+
+/* The greater (KOP_GT) or the lesser (KOP_LT) of x and c. */
+static const Ix *clip(Lower *L, KOp op, const Ix *x, int64_t c, const char *name)
+{
+    int64_t least, most;
+    ix_range(x, &least, &most);
+    if (op == KOP_GT ? least >= c : most <= c)
+        return x;
+    if (op == KOP_GT ? most <= c : least >= c)
+        return ix_const(&L->ix, c);
+    const KExpr *v = bind(L, kx_select(L->arena, compare_index(L, op, x, c), kx_index(L->arena, x), kx_int(L->arena, TYPE_S64, c)), name);
+    return ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, op == KOP_GT ? c : least, op == KOP_GT ? most : c, v->depth, v->temp));
+}
+
+/* The array with its holes. */
+static int64_t reach_of(const Walk *w, int32_t d)
+{
+    return (w->in->dims[d] - 1) * w->window->v[d].base_dilation + 1;
+}
+
+/* The element at position p, if it is one: inside, which is known or not, and no hole. */
+static void walk_position(Lower *L, Walk *w, int32_t d, const Ix *p, bool inside)
+{
+    const WindowDim *v = &w->window->v[d];
+    int64_t          reach = reach_of(w, d), hole = 0, least, most;
+    int              in = inside ? 1 : in_range(L, p, 0, reach);
+    const KExpr     *cond = NULL;
+    ix_range(p, &least, &most);
+    if (in < 0 && least < 0)
+        cond = compare_index(L, KOP_GE, p, 0);
+    if (in < 0 && most >= reach)
+        cond = both(L, cond, compare_index(L, KOP_LT, p, reach));
+    const Ix *rest = ix_mod(&L->ix, p, v->base_dilation);
+    if (!ix_is_const(rest, &hole))
+        cond = both(L, cond, compare_index(L, KOP_EQ, rest, 0));
+    if (in != 0 && hole == 0)
+        walk_at(L, w, d, ix_div(&L->ix, p, v->base_dilation), cond);
+}
+
+/* Windows that may stick out: the loop has the bounds that keep it inside, over elements where the window has no gaps, else over window
+ * positions. A test inside the loop would do too, but compilers make masks of tests, and gcc 12 then adds up wrong elements where several
+ * sums share one. */
+static void walk_inside(Lower *L, Walk *w, int32_t d, const Ix *base)
+{
+    const WindowDim *v = &w->window->v[d];
+    int64_t          gap = v->window_dilation, hole = v->base_dilation, count = gap == 1 ? w->in->dims[d] : v->size;
+    const Ix        *first, *last;
+    if (gap == 1) { /* base <= i * hole < base + size */
+        first = ix_div(&L->ix, ix_plus(&L->ix, base, hole - 1), hole);
+        last = ix_div(&L->ix, ix_plus(&L->ix, base, v->size - 1), hole);
+    } else { /* 0 <= base + i * gap < reach */
+        first = ix_div(&L->ix, ix_plus(&L->ix, ix_times(&L->ix, base, -1), gap - 1), gap);
+        last = ix_div(&L->ix, ix_plus(&L->ix, ix_times(&L->ix, base, -1), reach_of(w, d) - 1), gap);
+    }
+    const Ix *i, *from = clip(L, KOP_GT, first, 0, "first"), *end = clip(L, KOP_LT, ix_plus(&L->ix, last, 1), count, "end");
+    if (!loop_between(L, from, end, &i))
+        return;
+    if (gap == 1)
+        walk_at(L, w, d, i, NULL);
+    else
+        walk_position(L, w, d, ix_add(&L->ix, base, ix_times(&L->ix, i, gap)), true);
+    block_close(L);
+}
+
+/* Is the window that starts at base inside, and is every position worth a visit? Where most windows are inside, the loops over the
+ * results are asked to break where that changes. */
+static bool walk_is_full(Lower *L, const Walk *w, int32_t d, const Ix *base)
+{
+    const WindowDim *v = &w->window->v[d];
+    int64_t          reach = reach_of(w, d), span = (v->size - 1) * v->window_dilation, least, most;
+    if (v->base_dilation > 1 && v->window_dilation == 1)
+        return false;
+    if (span * 4 <= reach)
+        return in_range(L, base, 0, reach - span) == 1;
+    ix_range(base, &least, &most);
+    return least >= 0 && most < reach - span;
+}
+
 static void walk_from(Lower *L, Walk *w, int32_t d)
 {
     if (d == w->in->rank) {
@@ -26,36 +126,15 @@ static void walk_from(Lower *L, Walk *w, int32_t d)
         return;
     }
     const WindowDim *v = &w->window->v[d];
-    Arena           *a = L->arena;
-    int64_t          reach = (w->in->dims[d] - 1) * v->base_dilation + 1;
-    bool             loops = v->size > 1;
-    const Ix *j = loops ? ix_of(&L->ix, loop_open(L, 0, v->size, NULL, 1)) : ix_const(&L->ix, 0);
-    const Ix *p = ix_plus(&L->ix, ix_add(&L->ix, ix_times(&L->ix, w->out[d], v->stride), ix_times(&L->ix, j, v->window_dilation)), -v->pad_lo);
-    int       in = in_range(L, p, 0, reach);
-    int64_t   least, most, hole = 0;
-    const KExpr *cond = NULL, *x = kx_index(a, p);
-    ix_range(p, &least, &most);
-    if (in < 0 && least < 0)
-        cond = kx_binary(a, KOP_GE, TYPE_PRED, x, kx_int(a, TYPE_S64, 0));
-    if (in < 0 && most >= reach) {
-        const KExpr *below = kx_binary(a, KOP_LT, TYPE_PRED, x, kx_int(a, TYPE_S64, reach));
-        cond = cond ? kx_binary(a, KOP_LAND, TYPE_PRED, cond, below) : below;
-    }
-    const Ix *rest = ix_mod(&L->ix, p, v->base_dilation);
-    if (!ix_is_const(rest, &hole)) {
-        const KExpr *hit = kx_binary(a, KOP_EQ, TYPE_PRED, kx_index(a, rest), kx_int(a, TYPE_S64, 0));
-        cond = cond ? kx_binary(a, KOP_LAND, TYPE_PRED, cond, hit) : hit;
-    }
-    if (in != 0 && hole == 0) {
-        if (cond)
-            if_open(L, cond);
-        w->at[d] = ix_div(&L->ix, p, v->base_dilation);
-        walk_from(L, w, d + 1);
-        if (cond)
-            block_close(L);
-    }
-    if (loops)
+    const Ix        *base = ix_plus(&L->ix, ix_times(&L->ix, w->out[d], v->stride), -v->pad_lo);
+    if (v->size == 1) {
+        walk_position(L, w, d, base, false);
+    } else if (walk_is_full(L, w, d, base)) {
+        const Ix *j = ix_of(&L->ix, loop_open(L, 0, v->size, NULL, 1));
+        walk_position(L, w, d, ix_add(&L->ix, base, ix_times(&L->ix, j, v->window_dilation)), true);
         block_close(L);
+    } else
+        walk_inside(L, w, d, base);
 }
 
 void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, NestBody *body, void *cookie)

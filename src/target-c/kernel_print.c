@@ -311,6 +311,10 @@ static void print_for(Printer *p, const KStmt *s, int depth)
         indent(p, depth);
         buf_puts(p->b, "HLO_INDEPENDENT\n");
     }
+    if (s->rolled) {
+        indent(p, depth);
+        buf_puts(p->b, "HLO_ROLLED\n");
+    }
     indent(p, depth);
     const char *i = s->loop->name;
     buf_printf(p->b, "for (int64_t %s = ", i);

@@ -172,6 +172,7 @@ typedef struct Prelude {
     Buf       prototypes, text; /* of libm; helpers */
     bool      vectors;     /* some prototype says HLO_VECTOR */
     bool      independent; /* some loop wants HLO_INDEPENDENT */
+    bool      rolled;      /* some loop wants HLO_ROLLED */
 } Prelude;
 
 static void need(Prelude *p, const char *name);
@@ -382,6 +383,7 @@ static void need_stmt(void *cookie, const KStmt *s)
     need_index(p, s->end);
     if (s->kind == KS_FOR && kernel_loop_is_independent(s))
         p->independent = true;
+    p->rolled |= s->rolled;
 }
 
 static const char vector_macro[] =
@@ -400,6 +402,14 @@ static const char independent_macro[] =
     "#define HLO_INDEPENDENT\n"
     "#endif\n";
 
+static const char rolled_macro[] =
+    "\n/* Short loops that load under a condition: where gcc unrolls them before it makes vectors it mixes up lanes (PR 114375). */\n"
+    "#if defined __GNUC__ && !defined __clang__ && (__GNUC__ < 12 || (__GNUC__ == 12 && __GNUC_MINOR__ < 4) || (__GNUC__ == 13 && __GNUC_MINOR__ < 3))\n"
+    "#define HLO_ROLLED _Pragma(\"GCC unroll 1\")\n"
+    "#else\n"
+    "#define HLO_ROLLED\n"
+    "#endif\n";
+
 void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
 {
     Arena  *a = arena_new();
@@ -412,6 +422,8 @@ void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
         buf_puts(b, vector_macro);
     if (p.independent)
         buf_puts(b, independent_macro);
+    if (p.rolled)
+        buf_puts(b, rolled_macro);
     if (p.prototypes.n)
         buf_putc(b, '\n');
     buf_put(b, p.prototypes.p, p.prototypes.n);
