@@ -258,7 +258,7 @@ static void lower_fusion(Lower *L)
 
 static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag *d)
 {
-    Lower L = { .arena = a, .diag = d, .inst = i, .body = i->op == OP_FUSION ? inst_callee(i, 0) : NULL, .plan = plan };
+    Lower L = { .arena = a, .diag = d, .inst = i, .body = plan->body, .plan = plan };
     L.k = ARENA_NEW(a, Kernel);
     L.k->arena = a;
     L.k->inst = i;
@@ -293,6 +293,15 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
     return L.k;
 }
 
+static const Comp *body_of(Arena *a, const Inst *i, Map *materialise)
+{
+    switch (i->op) {
+    case OP_FUSION: return inst_callee(i, 0);
+    case OP_BATCH_NORM_TRAINING: case OP_BATCH_NORM_INFERENCE: case OP_BATCH_NORM_GRAD: return norm_body(a, i, materialise);
+    default: return NULL;
+    }
+}
+
 Kernel *kernel_lower(Arena *a, const Inst *i, Diag *d)
 {
     if (!kernel_supported(i, d))
@@ -301,6 +310,7 @@ Kernel *kernel_lower(Arena *a, const Inst *i, Diag *d)
     Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch) };
     Kernel *k = NULL;
     bool    again = true;
+    plan.body = body_of(a, i, &plan.materialise);
     for (int n = 0; n < MAX_TRIES && again; n++) {
         k = lower_once(a, i, &plan, &again, d);
         if (!k)

@@ -31,6 +31,7 @@ typedef struct Plan {
     Arena *arena;
     Map    dims;        /* see plan_dims */
     Map    materialise; /* Inst -> non-NULL: gets an array of its own */
+    const Comp *body;   /* what is lowered as a fusion's body, or NULL */
 } Plan;
 
 typedef struct InPlace { int32_t result, operand; } InPlace; /* numbers of parameters */
@@ -39,7 +40,7 @@ typedef struct Lower {
     Arena      *arena;
     Diag       *diag;
     const Inst *inst;
-    const Comp *body; /* of a fusion, else NULL */
+    const Comp *body; /* of a fusion or of what is lowered like one, else NULL */
     Kernel     *k;
     IxCtx       ix;
     KBlock     *cur;
@@ -141,6 +142,11 @@ void stage_fft(Lower *L, const Inst *x, KArray *const *to);
 void stage_cholesky(Lower *L, const Inst *x, KArray *const *to);
 void stage_triangular_solve(Lower *L, const Inst *x, KArray *const *to);
 void stage_rng_bit_generator(Lower *L, const Inst *x, KArray *const *to);
+
+/* lower_norm.c: a batch normalization as a computation of ordinary instructions, in a module that lives as long as a. Those of its instructions that
+ * want an array of their own are put into materialise. */
+bool        norm_supported(const Inst *i, Diag *d);
+const Comp *norm_body(Arena *a, const Inst *i, Map *materialise);
 
 /* lower_window.c: body gets the index of each element of in that the window at out covers. */
 void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, NestBody *body, void *cookie);
