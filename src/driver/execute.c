@@ -139,7 +139,8 @@ static bool sizes_are_bounds(const Signature *s, Literal *const *args, Diag *d)
 {
     for (int32_t k = 0; k < s->n_args; k++)
         if (args[k]->count != shape_count(s->args[k].shape)) {
-            diag_error(d, LOC_NONE, "arg%d has dynamic dimensions; --backend=c runs only whole arrays, --backend=eval any size", k);
+            diag_error(d, LOC_NONE, "arg%d is smaller than %s allows; compiled code takes arrays of the full size, --backend=eval any", k,
+                       shape_text(d->arena, s->args[k].shape));
             return false;
         }
     return true;

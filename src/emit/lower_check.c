@@ -15,12 +15,10 @@ static bool flat_leaves(const Shape *s)
     return shape_is_array(s) || shape_is_tuple(s);
 }
 
-/* Sizes that are known and fit; sub-byte layouts and tiles change nothing in our memory. */
+/* Sizes that are known and fit: bounded arrays have their full size. Sub-byte layouts and tiles change nothing in our memory. */
 static bool plain_shape(const Shape *s)
 {
-    if (shape_is_dynamic(s) || shape_is_unbounded(s))
-        return false;
-    return shape_bytes(s) >= 0;
+    return !shape_is_unbounded(s) && shape_bytes(s) >= 0;
 }
 
 /* Lines of a length that can be planned for in reasonable time. */

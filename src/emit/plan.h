@@ -4,6 +4,7 @@
  *     plan_build.c     instructions to steps over slots; nothing is shared yet, every result has a slot of its own
  *     plan_control.c   while, conditional, call, asynchronous calls; parallel copies
  *     plan_device.c    collectives with nobody else
+ *     plan_sizes.c     sizes of bounded dimensions
  *     plan_live.c      where each slot is live
  *     plan_share.c     slots that may be one: copies that vanish, updates in place
  *     plan_offsets.c   places in the scratch arena for what is left
@@ -138,6 +139,10 @@ void parallel_copy(Plan *p, StepList *out, int32_t n, Slot *const *to, Slot *con
 /* plan_device.c: the operands side by side (tuple, markers of several arrays); collectives of one participant, but for the -done steps. */
 Value *plan_tuple(Plan *p, const Inst *i);
 Value *plan_collective(Plan *p, const Inst *i);
+
+/* plan_sizes.c: arrays with bounds have their full size. */
+Value *plan_dimension_size(Plan *p, const Inst *i); /* get-dimension-size */
+void   plan_check_size(Plan *p, const Inst *i);     /* set-dimension-size: reports unless it sets the full size */
 
 /* plan_live.c: ticks, ranges. plan_share.c: which slots become one. plan_offsets.c: where the scratch ones lie. */
 void plan_liveness(Plan *p, const StepList *body);

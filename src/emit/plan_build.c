@@ -181,16 +181,15 @@ static const Lowered *function_of(Plan *p, Kernel *k, const Inst *i)
     return l;
 }
 
-static const Lowered *lower(Plan *p, const Inst *i)
+static const Lowered *lower(Plan *p, const Inst *i, Diag *d)
 {
     static const Lowered refused;
     const Lowered *l = map_get(&p->kernels, i);
     if (l)
         return l;
     Arena  *own = arena_new();
-    Kernel *k = kernel_lower(own, i, p->diag);
+    Kernel *k = kernel_lower(own, i, d);
     l = k ? function_of(p, k, i) : &refused;
-    p->bad = p->bad || !k;
     if (k && l->kernel == k)
         arena_defer(p->arena, (void (*)(void *))arena_free, own);
     else
@@ -202,9 +201,11 @@ static const Lowered *lower(Plan *p, const Inst *i)
 /* A call of i's kernel: operand leaves, result leaves, working memory. */
 static void kernel_step(Plan *p, StepList *out, const Inst *i, const Value *in, const Value *result)
 {
-    const Lowered *l = lower(p, i);
-    if (!l->kernel)
+    const Lowered *l = lower(p, i, p->diag);
+    if (!l->kernel) {
+        p->bad = true;
         return;
+    }
     int64_t   temp = kernel_temp_bytes(l->kernel);
     PlanStep *s = step_new(p, out, STEP_KERNEL, i, in->n + result->n + (temp > 0));
     int32_t   n = 0;
@@ -304,6 +305,14 @@ static Value *zero_value(Plan *p, const Inst *i)
     return x;
 }
 
+/* A fusion is one kernel, or if that cannot be (it holds loops, other fusions, trees of tuples) its instructions one by one. */
+static Value *fusion_value(Plan *p, StepList *out, const Inst *i)
+{
+    Diag quiet;
+    diag_init(&quiet, p->work);
+    return lower(p, i, &quiet)->kernel ? kernel_value(p, out, i) : plan_call(p, out, i, inst_callee(i, 0));
+}
+
 static Value *inst_value(Plan *p, StepList *out, const Inst *i)
 {
     int32_t k = is_array_copy(i) ? -1 : inst_forwards(i);
@@ -333,6 +342,13 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
     case OP_ALL_GATHER_DONE:
     case OP_COLLECTIVE_PERMUTE_DONE:
         return value_element(p, operand(p, i, 0), i->operands[0].def->shape, 1);
+    case OP_GET_DIMENSION_SIZE:
+        return plan_dimension_size(p, i);
+    case OP_SET_DIMENSION_SIZE:
+        plan_check_size(p, i);
+        return forwarded_value(p, out, i, 0);
+    case OP_FUSION:
+        return fusion_value(p, out, i);
     case OP_CALL:
         return plan_call(p, out, i, inst_callee(i, 0));
     case OP_WHILE:

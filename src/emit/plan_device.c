@@ -93,6 +93,7 @@ Value *plan_collective(Plan *p, const Inst *i)
     case OP_REDUCE_SCATTER:
     case OP_ALL_TO_ALL:
     case OP_COLLECTIVE_BROADCAST:
+    case OP_COLLECTIVE_REDUCE:
         return shaped(p, i, operands_again(p, i, 1), false);
     case OP_ALL_GATHER_START:
         return shaped(p, i, operands_again(p, i, 2), false);
