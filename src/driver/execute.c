@@ -135,11 +135,12 @@ static int32_t donated_to(const Signature *s, int32_t k)
     return -1;
 }
 
+/* Neither backend has arrays that are smaller than their bounds. */
 static bool sizes_are_bounds(const Signature *s, Literal *const *args, Diag *d)
 {
     for (int32_t k = 0; k < s->n_args; k++)
         if (args[k]->count != shape_count(s->args[k].shape)) {
-            diag_error(d, LOC_NONE, "arg%d is smaller than %s allows; compiled code takes arrays of the full size, --backend=eval any", k,
+            diag_error(d, LOC_NONE, "arg%d is smaller than %s allows, and only arrays of the full size are supported", k,
                        shape_text(d->arena, s->args[k].shape));
             return false;
         }
@@ -194,8 +195,6 @@ static bool call(const Execution *e, const Arrays *x, Diag *d)
 
 static bool run_compiled(Arena *a, const Execution *e, Literal *const *args, Literal **results, double *us, Diag *d)
 {
-    if (!sizes_are_bounds(e->signature, args, d))
-        return false;
     Arrays x = make_arrays(a, e, args);
     if (!call(e, &x, d))
         return false;
@@ -263,6 +262,8 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
 
 bool execution_run(const Execution *e, Literal *const *args, Literal **results, RunTimes *t, Diag *d)
 {
+    if (!sizes_are_bounds(e->signature, args, d))
+        return false;
     Arena  *a = arena_new();
     double *us = ARENA_ARRAY(a, double, e->repeat);
     bool    ok = e->compiled ? run_compiled(a, e, args, results, us, d) : run_evaluated(a, e, args, results, us, d);
