@@ -63,11 +63,8 @@ static const ToolInfo tool = {
 
 static PrintOptions print_form(const char *name)
 {
-    PrintOptions o = print_options_default();
-    if (strcmp(name, "types") == 0)
-        o.operand_shapes = true;
-    if (strcmp(name, "short") == 0)
-        o.percent = o.signatures = o.metadata = o.index_comments = o.control_deps = false;
+    PrintOptions o = strcmp(name, "short") == 0 ? print_options_short() : print_options_default();
+    o.operand_shapes = strcmp(name, "types") == 0;
     return o;
 }
 

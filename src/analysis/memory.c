@@ -84,10 +84,3 @@ int32_t inst_forwards(const Inst *i)
     }
 }
 
-int32_t tuple_leaf_start(const Shape *s, int64_t k)
-{
-    int32_t n = 0;
-    for (int64_t e = 0; e < k; e++)
-        n += shape_leaf_count(s->elems[e], true);
-    return n;
-}

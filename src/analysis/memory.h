@@ -13,7 +13,4 @@ bool shape_same_memory(const Shape *a, const Shape *b);
  * the number of the operand, or -1. Shapes and layouts may still differ. */
 int32_t inst_forwards(const Inst *i);
 
-/* The leaf count of everything before element k of a tuple shape, tokens counted. */
-int32_t tuple_leaf_start(const Shape *s, int64_t k);
-
 #endif

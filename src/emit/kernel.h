@@ -21,8 +21,7 @@ bool kernel_may_alias(const Kernel *k, int32_t result_leaf, int32_t operand_leaf
 
 /* Parameters of the emitted function, numbered: the operand leaves, the result leaves, and last (when kernel_temp_bytes is not 0)
  * working memory. Those that the kernel does not touch (a scalar constant that it has inlined) are left out of its signature. */
-int32_t kernel_param_count(const Kernel *k);
-bool    kernel_uses_param(const Kernel *k, int32_t param);
+bool kernel_uses_param(const Kernel *k, int32_t param);
 
 /* Working memory that the kernel wants as its last parameter, 64-byte aligned, contents undefined before and after. 0: none. */
 int64_t kernel_temp_bytes(const Kernel *k);

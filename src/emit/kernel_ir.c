@@ -398,11 +398,6 @@ void kernel_finish(Kernel *k)
     sign(k);
 }
 
-int32_t kernel_param_count(const Kernel *k)
-{
-    return k->n_operands + k->n_results + (k->temp_bytes > 0);
-}
-
 bool kernel_uses_param(const Kernel *k, int32_t param)
 {
     if (param >= k->n_operands + k->n_results)

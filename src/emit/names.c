@@ -62,7 +62,9 @@ static char *plain_identifier(Arena *a, const char *hlo_name, bool after_prefix)
     return s;
 }
 
-const char *c_identifier(Arena *a, const char *hlo_name)
+/* A legal identifier of C and C++ that no header of the C library declares: a plain word gets "_k" behind it ("select", "tanh" and "int" are
+ * taken). */
+static const char *c_identifier(Arena *a, const char *hlo_name)
 {
     char *s = plain_identifier(a, hlo_name, false);
     if (may_be_taken(s))

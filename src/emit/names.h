@@ -14,11 +14,8 @@ typedef struct NameSet {
 
 NameSet names_new(Arena *a);
 
-/* A legal identifier of C and C++ that no header of the C library declares: every other character becomes '_', a plain word gets
- * "_k" behind it ("select", "tanh" and "int" are taken), a leading digit or underscore "m" before it. Not yet unique. */
-const char *c_identifier(Arena *a, const char *hlo_name);
-
-/* For what always has something behind it (NAME_run): as above, but any word will do. */
+/* Letters, digits and '_' for every other character, with "m" before a leading digit or underscore: for what always has something behind
+ * it (NAME_run). Alone it may be a word that C takes. */
 const char *c_prefix(Arena *a, const char *hlo_name);
 
 /* prefix (may be empty) and the identifier of hlo_name, with "_2", "_3", ... behind it when that is taken; it is taken from now on. */

@@ -194,7 +194,6 @@ Body *body_get(Eval *e, const Inst *caller, const Comp *c)
     return b;
 }
 
-int32_t body_results(const Body *b) { return b->n_results; }
 Type    body_result_type(const Body *b, int32_t k) { return b->result_type[k]; }
 Type    body_param_type(const Body *b, int32_t k) { return b->param_type[k]; }
 

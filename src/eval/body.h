@@ -27,8 +27,7 @@ bool body_fold(Eval *e, Body *b, int32_t n, Literal *const *acc, Literal *const 
 /* The opcode when the body is one operation on its two parameters, in either order where that makes no difference; OP_COUNT if not. */
 Op body_binary_op(const Body *b);
 
-int32_t body_results(const Body *b);
-Type    body_result_type(const Body *b, int32_t k);
-Type    body_param_type(const Body *b, int32_t k);
+Type body_result_type(const Body *b, int32_t k);
+Type body_param_type(const Body *b, int32_t k);
 
 #endif

@@ -76,7 +76,7 @@ static bool lists_equal(IntsList x, IntsList y)
     return same;
 }
 
-bool replica_groups_equal(const ReplicaGroups *x, const ReplicaGroups *y)
+static bool replica_groups_equal(const ReplicaGroups *x, const ReplicaGroups *y)
 {
     if (x->version != y->version)
         return false;
@@ -88,7 +88,7 @@ bool replica_groups_equal(const ReplicaGroups *x, const ReplicaGroups *y)
     die("replica groups of version %d", (int)x->version);
 }
 
-const ReplicaGroups *replica_groups_copy(Arena *a, Interner *t, const ReplicaGroups *x)
+static const ReplicaGroups *replica_groups_copy(Arena *a, Interner *t, const ReplicaGroups *x)
 {
     ReplicaGroups *y = arena_copy(a, x, sizeof *x);
     Ints          *v = ARENA_ARRAY(a, Ints, x->lists.n);
@@ -102,15 +102,6 @@ const ReplicaGroups *replica_groups_copy(Arena *a, Interner *t, const ReplicaGro
 }
 
 /* ---- shardings ---- */
-
-bool metadata_equal(const Metadata *x, const Metadata *y)
-{
-    return str_equal(x->op_type, y->op_type) && str_equal(x->op_name, y->op_name) && str_equal(x->source_file, y->source_file)
-           && str_equal(x->deduplicated_name, y->deduplicated_name) && str_equal(x->scheduling_name, y->scheduling_name)
-           && str_equal(x->payload, y->payload) && x->source_line == y->source_line && x->source_end_line == y->source_end_line
-           && x->source_column == y->source_column && x->source_end_column == y->source_end_column
-           && ints_equal(x->profile_type, y->profile_type) && x->stack_frame_id == y->stack_frame_id;
-}
 
 const Sharding *sharding_tuple(Arena *a, int32_t n, const Sharding *const *elems)
 {
@@ -131,7 +122,7 @@ static bool named_equal(const Sharding *x, const Sharding *y)
 }
 
 /* Metadata is of no meaning. */
-bool sharding_equal(const Sharding *x, const Sharding *y)
+static bool sharding_equal(const Sharding *x, const Sharding *y)
 {
     bool same = x->kind == y->kind && x->device == y->device && ints_equal(x->dims, y->dims) && x->has_iota == y->has_iota
                 && iota_equal(x->iota, y->iota) && ints_equal(x->devices, y->devices) && x->replicate_last == y->replicate_last
@@ -142,7 +133,7 @@ bool sharding_equal(const Sharding *x, const Sharding *y)
     return same;
 }
 
-const Sharding *sharding_copy(Arena *a, Interner *t, const Sharding *x)
+static const Sharding *sharding_copy(Arena *a, Interner *t, const Sharding *x)
 {
     Sharding        *y = arena_copy(a, x, sizeof *x);
     NamedDim        *named = ARENA_ARRAY(a, NamedDim, x->n_named);

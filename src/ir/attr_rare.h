@@ -35,8 +35,7 @@ typedef struct Mesh {
     Ints            devices; /* device_ids=(0,2,1,3); empty: 0..N-1 */
 } Mesh;
 
-int64_t mesh_size(const Mesh *m);             /* devices */
-Ints    mesh_devices(Arena *a, const Mesh *m); /* row-major over the axes */
+int64_t mesh_size(const Mesh *m); /* devices */
 
 /* A whole axis (pre and size 0) or the part of it that remains when it is split as [pre, size, rest]. */
 typedef struct AxisRef {
@@ -191,17 +190,11 @@ typedef struct DebugTable {
 } DebugTable;
 
 /* For the attribute classes from GROUPS on that attr.c does not handle itself. */
-bool     attr_rare_equal(const Attr *x, const Attr *y);
-Attr     attr_rare_copy(Arena *a, Interner *t, const Attr *x);
+bool attr_rare_equal(const Attr *x, const Attr *y);
+Attr attr_rare_copy(Arena *a, Interner *t, const Attr *x);
 
-/* Equality by meaning and deep copies, with strings interned in t. */
-bool metadata_equal(const Metadata *x, const Metadata *y);
-bool sharding_equal(const Sharding *x, const Sharding *y);
-bool replica_groups_equal(const ReplicaGroups *x, const ReplicaGroups *y);
-
-const Sharding      *sharding_copy(Arena *a, Interner *t, const Sharding *x);
-const ReplicaGroups *replica_groups_copy(Arena *a, Interner *t, const ReplicaGroups *x);
-const OriginTable   *origin_table_copy(Arena *a, Interner *t, const OriginTable *x);
-const DebugTable    *debug_table_copy(Arena *a, Interner *t, const DebugTable *x);
+/* Deep copies, with strings interned in t. */
+const OriginTable *origin_table_copy(Arena *a, Interner *t, const OriginTable *x);
+const DebugTable  *debug_table_copy(Arena *a, Interner *t, const DebugTable *x);
 
 #endif

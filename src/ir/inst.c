@@ -20,14 +20,6 @@ static const OpAttr op_attr_rows[] = {
 };
 enum { OP_ATTR_ROWS = sizeof op_attr_rows / sizeof *op_attr_rows };
 
-Op op_lookup(const char *name, size_t n)
-{
-    for (Op op = 0; op < OP_COUNT; op++)
-        if (strlen(op_info[op].text) == n && memcmp(op_info[op].text, name, n) == 0)
-            return op;
-    return OP_COUNT;
-}
-
 const OpAttr *op_attrs(Op op, int *n)
 {
     int first = 0;
@@ -38,21 +30,6 @@ const OpAttr *op_attrs(Op op, int *n)
         end++;
     *n = end - first;
     return &op_attr_rows[first];
-}
-
-AttrId op_attr_lookup(Op op, const char *name, size_t n)
-{
-    int           rows;
-    const OpAttr *row = op_attrs(op, &rows);
-    for (int k = 0; k < rows; k++) {
-        const char *text = attr_info[row[k].attr].text;
-        if (strlen(text) == n && memcmp(text, name, n) == 0)
-            return row[k].attr;
-    }
-    for (AttrId id = ATTR_PARAMETER_REPLICATION; id < ATTR_COUNT; id++)
-        if (strlen(attr_info[id].text) == n && memcmp(attr_info[id].text, name, n) == 0)
-            return id == ATTR_RESULT_ACCURACY && !op_has(op, F_ACCURACY) ? ATTR_COUNT : id;
-    return ATTR_COUNT;
 }
 
 static void link_use(Use *u, Inst *def)
@@ -417,11 +394,6 @@ void inst_set_int(Inst *i, AttrId id, int64_t v)
     inst_set_attr(i, (Attr){.id = id, .value.i = v});
 }
 
-void inst_set_bool(Inst *i, AttrId id, bool v)
-{
-    inst_set_int(i, id, v);
-}
-
 void inst_set_word(Inst *i, AttrId id, Word w)
 {
     inst_set_int(i, id, w);
@@ -464,7 +436,7 @@ const char *inst_source_line(Arena *a, const Inst *i)
     return arena_printf(a, "%s:%d", t->files[l->file - 1], l->line);
 }
 
-void inst_note_origin(Diag *d, const Inst *i)
+static void inst_note_origin(Diag *d, const Inst *i)
 {
     const char *at = inst_source_line(d->arena, i);
     const char *op = i->meta && i->meta->op_name && *i->meta->op_name ? i->meta->op_name : NULL;

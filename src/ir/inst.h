@@ -36,7 +36,6 @@ extern const OpInfo op_info[OP_COUNT];
 
 static inline const char *op_name(Op op) { return op_info[op].text; }
 static inline bool        op_has(Op op, unsigned flag) { return (op_info[op].flags & flag) != 0; }
-Op                        op_lookup(const char *name, size_t n); /* OP_COUNT when unknown */
 
 /* Rows of op_attrs.def. */
 typedef enum AttrPrint {
@@ -50,8 +49,6 @@ typedef struct OpAttr {
 } OpAttr;
 /* The rows of op, in print order; *n is set. */
 const OpAttr *op_attrs(Op op, int *n);
-/* The attribute called name that op takes of its own or in common with all; ATTR_COUNT when there is none. */
-AttrId op_attr_lookup(Op op, const char *name, size_t n);
 
 typedef struct Inst   Inst;
 typedef struct Comp   Comp;
@@ -168,7 +165,6 @@ void    module_remove_dead_comps(Module *m); /* computations that nobody calls, 
 
 Comp *comp_new(Module *m, const char *name);      /* appended; name interned by the caller or plain, made unique by comp_unique_name */
 void  comp_move_before(Comp *c, Comp *at);         /* module order */
-void  comp_delete(Comp *c);                        /* nobody may call it */
 /* A copy in the same module, before c's callers: instructions and callees as in c (callees are shared). name is made unique. */
 Comp *comp_clone(const Comp *c, const char *name);
 
@@ -216,7 +212,6 @@ const char *inst_string(const Inst *i, AttrId id); /* NULL: not given */
 Ints        inst_ints(const Inst *i, AttrId id);   /* empty: not given */
 const Window *inst_window(const Inst *i);          /* an empty window when not given */
 void        inst_set_int(Inst *i, AttrId id, int64_t v);
-void        inst_set_bool(Inst *i, AttrId id, bool v);
 void        inst_set_word(Inst *i, AttrId id, Word w);
 void        inst_set_ints(Inst *i, AttrId id, Ints v); /* v is copied */
 
@@ -226,9 +221,8 @@ bool compare_is_total(const Inst *i);
 const Metadata *metadata_copy(Arena *a, Interner *t, const Metadata *x);
 
 /* Parameters of a computation, calls. */
-Inst   *comp_param(const Comp *c, int64_t k);
-int32_t comp_call_count(const Comp *c);            /* instructions that call it; walks the module */
-bool    comp_is_fusion_body(const Comp *c);
+Inst *comp_param(const Comp *c, int64_t k);
+bool  comp_is_fusion_body(const Comp *c);
 
 /* Post-order as XLA prints it (reference text 8.2): control predecessors and operands first. n_insts entries, in a. */
 Inst **comp_post_order(Arena *a, const Comp *c);
@@ -238,7 +232,6 @@ Comp **module_comp_order(Arena *a, const Module *m, int32_t *n);
 /* Reports about an instruction: the message at its place, then a note with op_name and the model's source line when metadata or
  * the stack tables have them. */
 void inst_error(Diag *d, const Inst *i, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void inst_note_origin(Diag *d, const Inst *i);
 /* "model.py:88" from metadata, NULL when unknown. */
 const char *inst_source_line(Arena *a, const Inst *i);
 

@@ -75,13 +75,6 @@ void comp_move_before(Comp *c, Comp *at)
     m->n_comps++;
 }
 
-void comp_delete(Comp *c)
-{
-    if (c->module->entry == c)
-        die("deleting the entry computation %s", c->name);
-    unlink_comp(c);
-}
-
 /* Names in use. used_* hold the full names; next holds, by root, the smallest number that may be free. */
 typedef struct NameTable {
     Map insts, comps, next_inst, next_comp;
@@ -154,16 +147,6 @@ Inst *comp_param(const Comp *c, int64_t k)
     if (k < 0 || k >= c->n_params)
         die("%s has no parameter %lld", c->name, (long long)k);
     return c->params[k];
-}
-
-int32_t comp_call_count(const Comp *c)
-{
-    int32_t n = 0;
-    for (const Comp *d = c->module->first; d; d = d->next)
-        for (const Inst *i = d->first; i; i = i->next)
-            for (int32_t k = 0; k < i->n_callees; k++)
-                n += i->callees[k] == c;
-    return n;
 }
 
 bool comp_is_fusion_body(const Comp *c)

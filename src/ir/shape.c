@@ -181,11 +181,6 @@ bool shape_same_dims(const Shape *a, const Shape *b)
     return a->rank == b->rank && (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
-bool shape_compatible_kind(const Shape *a, const Shape *b)
-{
-    return type_same_kind(a->type, b->type) && shape_same_dims(a, b);
-}
-
 typedef enum { COMPARE_ALL, COMPARE_COMPATIBLE, COMPARE_ANY_FLOAT } ShapeCompare;
 
 static bool same(const Shape *a, const Shape *b, ShapeCompare how)

@@ -80,7 +80,6 @@ bool shape_equal(const Shape *a, const Shape *b);
 bool shape_compatible(const Shape *a, const Shape *b);
 bool shape_compatible_ignoring_precision(const Shape *a, const Shape *b); /* any float matches any float */
 bool shape_same_dims(const Shape *a, const Shape *b);                     /* arrays: rank and sizes */
-bool shape_compatible_kind(const Shape *a, const Shape *b);               /* same dims and type_same_kind */
 
 /* Layouts. */
 bool          layout_equal(const Layout *a, const Layout *b, int32_t rank);

@@ -85,7 +85,7 @@ static Inst *scalar_constant(Simp *s, Literal *v)
     return note_made(s, inst_constant(s->at->comp, s->at, v, NULL));
 }
 
-Inst *simp_scalar(Simp *s, Type t, int64_t v)
+static Inst *simp_scalar(Simp *s, Type t, int64_t v)
 {
     return scalar_constant(s, literal_from_s64(t, v));
 }

@@ -44,7 +44,7 @@ bool inst_is_free(const Inst *i)
     return i->comp->module->num_partitions == 1 || !inst_attr(i, ATTR_SHARDING);
 }
 
-bool inst_is_dead(const Inst *i)
+static bool inst_is_dead(const Inst *i)
 {
     return i->n_uses == 0 && i != i->comp->root && i->op != OP_PARAMETER && !i->n_control && !i->n_control_succs && !inst_has_effect(i);
 }
@@ -91,7 +91,7 @@ const Literal *splat_value(const Inst *i)
     return i->literal->count == 1 || literal_all_equal_bits(i->literal) ? i->literal : NULL;
 }
 
-uint64_t ints_hash(uint64_t h, Ints x)
+static uint64_t ints_hash(uint64_t h, Ints x)
 {
     h = hash_u64(h, (uint64_t)x.n);
     for (int32_t k = 0; k < x.n; k++)

@@ -15,8 +15,6 @@ void comps_mark_uses(Module *m);
 
 /* May be replaced or merged: no effect, no control edges, no dynamic size, and no sharding that a partitioned run needs. */
 bool inst_is_free(const Inst *i);
-/* No users, and nobody would miss it. */
-bool inst_is_dead(const Inst *i);
 /* Deletes i when it is dead, then what that leaves dead among its operands, and so on. Gives the number of instructions deleted; comp of
  * a deleted one is NULL. */
 int64_t inst_delete_dead(Inst *i, Arena *scratch);
@@ -28,9 +26,8 @@ int64_t comp_sweep_dead(Comp *c);
  * whose element 0 is the value. */
 const Literal *splat_value(const Inst *i);
 
-/* Equality and hash of everything in a shape, layouts too. */
+/* Of everything in a shape, layouts too. */
 uint64_t shape_hash(const Shape *s);
-uint64_t ints_hash(uint64_t h, Ints x);
 
 /* The one instruction of a scalar computation that applies a binary opcode to its two parameters (in either order when it commutes),
  * or OP_COUNT. */

@@ -399,11 +399,8 @@ Inst *inst_add(Parser *p, Op op, const Shape *shape, int32_t n, Inst *const *ope
 Inst *inst_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n);
 const RawAttr *raw_attr(const RawAttr *attrs, int32_t n, AttrId id);
 void  attr_unknown(Parser *p, const Rhs *r, const char *name, Loc loc); /* reports it, with a guess */
-/* Finds the attributes' ids, reports unknown, repeated and missing ones and words that do not exist. */
-bool  attrs_resolve(Parser *p, const Rhs *r, RawAttr *attrs, int32_t n);
 /* The attributes go into i, computations into its callees. False when a name in them is not defined. */
 bool  attrs_store(Parser *p, Inst *i, const RawAttr *attrs, int32_t n);
-void  attrs_callees(Parser *p, Inst *i, const RawAttr *attrs, int32_t n);
 /* The instruction itself, once all checks are done. */
 Inst *inst_make(Parser *p, const Rhs *r, const char *name, const RawAttr *attrs, int32_t n);
 /* Operation-specific rules (parse_check.c). False after reporting. */

@@ -150,7 +150,7 @@ static void missing_attrs(Parser *p, const Rhs *r, Op op, const RawAttr *attrs, 
     }
 }
 
-bool attrs_resolve(Parser *p, const Rhs *r, RawAttr *attrs, int32_t n)
+static bool attrs_resolve(Parser *p, const Rhs *r, RawAttr *attrs, int32_t n)
 {
     int errors = p->d->errors;
     for (int32_t k = 0; k < n; k++) {
@@ -258,7 +258,7 @@ bool attrs_store(Parser *p, Inst *i, const RawAttr *attrs, int32_t n)
 
 /* XLA's order of called computations: as the table of attributes has them, but for while. A custom-call takes one of its two
  * spellings, and none with operand_layout_constraints. */
-void attrs_callees(Parser *p, Inst *i, const RawAttr *attrs, int32_t n)
+static void attrs_callees(Parser *p, Inst *i, const RawAttr *attrs, int32_t n)
 {
     CompVec all = {0};
     for (int k = 0; k < p->op_row_count[i->op]; k++) {

@@ -445,14 +445,6 @@ void print_module(Buf *b, const Module *m, const PrintOptions *o)
     arena_free(p.arena);
 }
 
-void print_comp(Buf *b, const Comp *c, const PrintOptions *o)
-{
-    Printer p;
-    printer_init(&p, b, o);
-    print_computation(&p, c, comp_is_fusion_body(c));
-    arena_free(p.arena);
-}
-
 void print_inst(Buf *b, const Inst *i, const PrintOptions *o)
 {
     Printer p;

@@ -20,7 +20,6 @@ PrintOptions print_options_default(void); /* the long form, large constants */
 PrintOptions print_options_short(void);   /* what XLA calls ShortParsable: no %, signatures, metadata, control dependencies */
 
 void print_module(Buf *b, const Module *m, const PrintOptions *o);
-void print_comp(Buf *b, const Comp *c, const PrintOptions *o);
 /* One instruction without indentation and line end: "%a = f32[] add(%x, %y)". */
 void print_inst(Buf *b, const Inst *i, const PrintOptions *o);
 
@@ -30,7 +29,6 @@ void print_ints(Buf *b, Ints x);                       /* {1,2} */
 void print_window(Buf *b, const Window *w);            /* {size=3x3 pad=1_1x1_1} */
 void print_dim_labels(Buf *b, const DimLabels *d);     /* b01f_01io->b01f */
 void print_quoted(Buf *b, const char *s);              /* "a\"b", escaped as absl::CEscape does */
-void print_quoted_bytes(Buf *b, const char *s, size_t n);
 void print_raw_or_quoted(Buf *b, const char *s);       /* a brace-delimited dictionary as it is, anything else quoted */
 bool metadata_is_printed(const Metadata *m);           /* line numbers alone are not enough */
 

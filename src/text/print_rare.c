@@ -318,7 +318,7 @@ static void print_bare_string(Buf *b, const char *s)
     buf_putc(b, '"');
 }
 
-void print_origin_array(Buf *b, const OriginArray *x)
+static void print_origin_array(Buf *b, const OriginArray *x)
 {
     buf_putc(b, '{');
     if (x->known) {

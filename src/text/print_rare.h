@@ -12,7 +12,6 @@ void print_statistics(Buf *b, const Statistics *s); /* nothing is to be printed 
 void print_accuracy(Buf *b, const Accuracy *x);     /* nothing is to be printed when accuracy_is_default */
 bool accuracy_is_default(const Accuracy *x);
 void print_origin(Buf *b, const Origin *o);
-void print_origin_array(Buf *b, const OriginArray *x);
 void print_sparsity(Buf *b, const Sparsity *x);
 void print_scaling(Buf *b, const Scaling *x);
 void print_domain(Buf *b, const Domain *x, bool metadata);

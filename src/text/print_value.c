@@ -5,7 +5,7 @@
 
 /* ---- strings ---- */
 
-void print_quoted_bytes(Buf *b, const char *s, size_t n)
+static void print_quoted_bytes(Buf *b, const char *s, size_t n)
 {
     static const char named[256] = {['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't', ['"'] = '"', ['\''] = '\'', ['\\'] = '\\'};
     size_t            done = 0;
