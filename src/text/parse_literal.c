@@ -285,6 +285,10 @@ static Literal *read_array(Reader *r, const Shape *s)
     bool     dots;
     int64_t  written = count_values(r, s->type, &dots), count = shape_count(s);
     bool     plausible = count >= 0 && count <= written; /* else an error comes: nothing is allocated for it */
+    if (count < 0 && dots) {
+        parse_error(r->p, token_loc(r, r->at), "%s has no number of elements", shape_text(r->p->tmp, s));
+        return NULL;
+    }
     int64_t *seen = ARENA_ARRAY(r->p->tmp, int64_t, s->rank);
     Literal *l = dots || !plausible ? NULL : literal_new(s->type, s->rank, s->dims);
     if (read_braces(r, s, l, seen))
