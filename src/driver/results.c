@@ -46,7 +46,9 @@ void results_print(Buf *b, const Signature *s, Literal *const *results, bool ful
     for (int32_t k = 0; k < s->n_results; k++) {
         const Literal *l = results[k];
         buf_printf(b, "%s = %s ", s->results[k].name, shape_text(a, literal_shape(a, l)));
-        if (full || l->count <= SHORTEN_ABOVE)
+        if (l->count == 0 && literal_braces(l->rank, l->dims) > SHORTEN_ABOVE)
+            buf_puts(b, "{...}");
+        else if (full || l->count <= SHORTEN_ABOVE)
             literal_print(b, l, true);
         else
             print_short(b, l, 0, 0, l->count);

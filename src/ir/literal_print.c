@@ -132,6 +132,15 @@ static void print_typed(Buf *b, const Shape *s, const Literal *l, bool signed_ze
         print_array(b, l, signed_zero);
 }
 
+int64_t literal_braces(int32_t rank, const int64_t *dims)
+{
+    int64_t total = 0, level = 1;
+    for (int32_t d = 0; d < rank && level > 0; d++)
+        if (!size_add(total, level, &total) || !size_mul(level, dims[d], &level))
+            return INT64_MAX;
+    return total;
+}
+
 void literal_print(Buf *b, const Literal *l, bool signed_zero)
 {
     print_typed(b, NULL, l, signed_zero);

@@ -8,9 +8,13 @@ static Ints scratch_ints(Simp *s, int32_t n)
     return ints_make(s->scratch, n);
 }
 
+enum { MAX_BRACES = 4096 }; /* text for nothing at all */
+
 Inst *rule_empty_result(Simp *s, Inst *i)
 {
     if (i->op == OP_CONSTANT || !shape_is_array(i->shape) || shape_is_dynamic(i->shape) || shape_count(i->shape) != 0)
+        return NULL;
+    if (literal_braces(i->shape->rank, i->shape->dims) > MAX_BRACES)
         return NULL;
     Inst *c = inst_constant(i->comp, i, literal_for_shape(i->shape, true), NULL);
     c->shape = i->shape;

@@ -64,11 +64,13 @@ static bool is_known(const Inst *i)
     return known_array(i) || i->op == OP_IOTA || (i->op == OP_BROADCAST && known_array(inst_operand(i, 0)));
 }
 
-/* Elements that folding i touches; -1: it is not to be folded. */
+/* Elements that folding i touches, or the braces of a result without any; -1: it is not to be folded. */
 static int64_t fold_size(const Inst *i)
 {
     bool    constant = false;
     int64_t sum = shape_is_array(i->shape) ? shape_count(i->shape) : -1;
+    if (sum == 0)
+        sum = literal_braces(i->shape->rank, i->shape->dims);
     if (sum < 0)
         return -1;
     for (int32_t k = 0; k < i->n_operands; k++) {
