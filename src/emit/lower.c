@@ -88,7 +88,7 @@ static bool is_hero(const Inst *x)
     switch (x->op) {
     case OP_CONCATENATE: return x->n_operands > MAX_BRANCHES;
     case OP_REDUCE: case OP_DOT: case OP_CONVOLUTION: case OP_DYNAMIC_UPDATE_SLICE: case OP_SCATTER: case OP_SELECT_AND_SCATTER: case OP_REDUCE_WINDOW:
-    case OP_FFT: case OP_CHOLESKY: case OP_TRIANGULAR_SOLVE: case OP_RNG_BIT_GENERATOR:
+    case OP_SORT: case OP_TOPK: case OP_FFT: case OP_CHOLESKY: case OP_TRIANGULAR_SOLVE: case OP_RNG_BIT_GENERATOR:
         return true;
     default:
         return false;
@@ -115,6 +115,8 @@ static void stage(Lower *L, const Inst *x, KArray *const *to)
     case OP_SELECT_AND_SCATTER: stage_select_and_scatter(L, x, to); break;
     case OP_REDUCE_WINDOW: stage_reduce_window(L, x, to); break;
     case OP_CONVOLUTION: stage_convolution(L, x, to); break;
+    case OP_SORT: stage_sort(L, x, to); break;
+    case OP_TOPK: stage_topk(L, x, to); break;
     case OP_FFT: stage_fft(L, x, to); break;
     case OP_CHOLESKY: stage_cholesky(L, x, to); break;
     case OP_TRIANGULAR_SOLVE: stage_triangular_solve(L, x, to); break;

@@ -103,6 +103,7 @@ const KExpr *scalar_decode(Arena *a, Type t, const KExpr *raw);
 const KExpr *scalar_encode(Arena *a, Type t, const KExpr *x);
 const KExpr *scalar_bits(Arena *a, Type t, const KExpr *x);       /* as an unsigned integer of t's width (at least 8) */
 const KExpr *scalar_from_bits(Arena *a, Type t, const KExpr *x);
+const KExpr *scalar_order_key(Arena *a, Type t, const KExpr *x); /* orders as t does, floats by their total order */
 const KExpr *scalar_constant(Arena *a, const Literal *l, int64_t i);
 const KExpr *scalar_zero(Arena *a, Type t);
 const KExpr *scalar_one(Arena *a, Type t);
@@ -139,6 +140,8 @@ void stage_select_and_scatter(Lower *L, const Inst *x, KArray *const *to);
 void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to);
 void stage_convolution(Lower *L, const Inst *x, KArray *const *to);
 void stage_fft(Lower *L, const Inst *x, KArray *const *to);
+void stage_sort(Lower *L, const Inst *x, KArray *const *to);
+void stage_topk(Lower *L, const Inst *x, KArray *const *to);
 void stage_cholesky(Lower *L, const Inst *x, KArray *const *to);
 void stage_triangular_solve(Lower *L, const Inst *x, KArray *const *to);
 void stage_rng_bit_generator(Lower *L, const Inst *x, KArray *const *to);

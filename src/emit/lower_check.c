@@ -68,7 +68,8 @@ static bool supported_inst(const Inst *i, bool fused, Diag *d)
     case OP_BATCH_NORM_TRAINING: case OP_BATCH_NORM_INFERENCE: case OP_BATCH_NORM_GRAD: return fused ? refuse(i, d) : norm_supported(i, d);
     case OP_SELECT_AND_SCATTER:
         return apply_supported(inst_callee(i, 0), i, d) && apply_supported(inst_callee(i, 1), i, d);
-    case OP_REDUCE: case OP_MAP: case OP_SCATTER: case OP_REDUCE_WINDOW: return apply_supported(inst_callee(i, 0), i, d);
+    case OP_TOPK: return !type_is_complex(inst_operand(i, 0)->shape->type) || refuse(i, d);
+    case OP_REDUCE: case OP_MAP: case OP_SCATTER: case OP_REDUCE_WINDOW: case OP_SORT: return apply_supported(inst_callee(i, 0), i, d);
     default:
         if (op_has(i->op, F_ELEMENTWISE) || i->op == OP_BITCAST || i->op == OP_BITCAST_CONVERT)
             return scalar_op_supported(i) || refuse(i, d);

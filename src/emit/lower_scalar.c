@@ -384,9 +384,10 @@ static KOp compare_operator(Word direction)
     }
 }
 
-/* The integer whose order is the total order of floats. */
-static const KExpr *total_key(Arena *a, Type t, const KExpr *x)
+const KExpr *scalar_order_key(Arena *a, Type t, const KExpr *x)
 {
+    if (!type_is_float(t))
+        return x;
     if (t == TYPE_F8E8M0FNU)
         return scalar_encode(a, t, x);
     Type s = type_bits(t) <= 8 ? TYPE_S8 : t == TYPE_F64 ? TYPE_S64 : TYPE_S32;
@@ -399,8 +400,8 @@ static const KExpr *total_key(Arena *a, Type t, const KExpr *x)
 static const KExpr *scalar_compare(Arena *a, const Inst *i, Type t, const KExpr *x, const KExpr *y)
 {
     if (type_is_float(t) && (compare_is_total(i) || t == TYPE_F8E8M0FNU)) {
-        x = total_key(a, t, x);
-        y = total_key(a, t, y);
+        x = scalar_order_key(a, t, x);
+        y = scalar_order_key(a, t, y);
     }
     return kx_binary(a, compare_operator(inst_word(i, ATTR_DIRECTION)), TYPE_PRED, x, y);
 }
