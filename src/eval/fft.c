@@ -85,8 +85,9 @@ static void transform_axis(Transform *t, Literal *x, int32_t dim, bool inverse)
     } while (walk_next(&lines));
 }
 
-/* The first elements of every line along the last dimension; lines that are too short go on with conjugates: X[l-k] = conj X[k]. */
-static Literal *resized(Eval *e, const Inst *i, Literal *x, int64_t length)
+/* The first elements of every line along the last dimension. hermitian: lines that are too short go on with conjugates, X[l-k] = conj X[k],
+ * and what is its own conjugate is real. */
+static Literal *resized(Eval *e, const Inst *i, Literal *x, int64_t length, bool hermitian)
 {
     int64_t dims[WALK_RANK], n = x->dims[x->rank - 1];
     memcpy(dims, x->dims, (size_t)x->rank * sizeof dims[0]);
@@ -97,6 +98,8 @@ static Literal *resized(Eval *e, const Inst *i, Literal *x, int64_t length)
     for (int64_t at = 0; r && at < r->count; at++) {
         int64_t k = at % length, line = at / length;
         to[at] = k < n ? from[line * n + k] : conj(from[line * n + length - k]);
+        if (hermitian && (k == 0 || 2 * k == length))
+            to[at] = creal(to[at]);
     }
     eval_drop(e, x);
     return r;
@@ -110,11 +113,11 @@ static Literal *run(Eval *e, const Inst *i, Transform *t, Literal *x, Word kind,
     if (kind != FFT_IRFFT)
         transform_axis(t, x, last, inverse);
     if (kind == FFT_RFFT)
-        x = resized(e, i, x, length / 2 + 1);
+        x = resized(e, i, x, length / 2 + 1, false);
     for (int32_t d = last - 1; x && d > last - axes; d--)
         transform_axis(t, x, d, inverse);
     if (kind == FFT_IRFFT) {
-        x = resized(e, i, x, length);
+        x = resized(e, i, x, length, true);
         if (x)
             transform_axis(t, x, last, inverse);
     }
