@@ -1,7 +1,10 @@
 /* Windows over an array: reduce-window, and the walk that select-and-scatter shares with it.
  *
  * Window element j of result o is x[p / base_dilation] with p = base + j*window_dilation, base = o*stride - pad_lo, where that divides and is
- * inside; what is not is skipped. When the array's fastest dimension has no window, a block of it is reduced at once, as reduce does with columns. */
+ * inside; what is not is skipped. When the array's fastest dimension has no window, a block of it is reduced at once, as reduce does with
+ * columns. Cumulative windows are one walk:
+ *
+ *   acc = init;  for i: acc = body(acc, x[i]);  result[i] = acc */
 #include "emit/lower.h"
 
 enum { ROLE_OUT = 50, COLUMN_BLOCK = 256 };
@@ -152,6 +155,8 @@ typedef struct Pool {
     KTemp        **acc;
     KArray       **block;
     int32_t        column; /* the fastest dimension when it has no window, else -1 */
+    int32_t        running; /* the dimension along which each result is the one before and one element more, else -1 */
+    bool           backwards; /* the one behind */
     int64_t        width;
     const Ix      *j;
 } Pool;
@@ -205,20 +210,52 @@ static void pool_element(Lower *L, void *cookie, const Ix *const *at)
         block_close(L);
 }
 
+static void store_results(Lower *L, const Pool *p, const Ix *const *index)
+{
+    if (p->column < 0) {
+        for (int32_t k = 0; k < p->n; k++)
+            store_at(L, p->to[k], index, result(L, p, k, current(L, p->acc[k])));
+        return;
+    }
+    int32_t    rank = p->to[0]->shape->rank;
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, rank), *j = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1));
+    for (int32_t d = 0; d < rank; d++)
+        at[d] = d == p->column ? ix_add(&L->ix, index[d], j) : index[d];
+    for (int32_t k = 0; k < p->n; k++)
+        store_at(L, p->to[k], at, result(L, p, k, load_current(L, p->block[k], j)));
+    block_close(L);
+}
+
+/* The accumulators hold what is before the first element. */
+static void pool_windows(Lower *L, Pool *p, const Ix *const *index)
+{
+    const Shape *in = inst_operand(p->x, 0)->shape;
+    if (p->running < 0) {
+        over_window(L, p->x, in, inst_window(p->x), index, pool_element, p);
+        store_results(L, p, index);
+        return;
+    }
+    int64_t    n = in->dims[p->running];
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, in->rank), *i = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+    for (int32_t d = 0; d < in->rank; d++)
+        at[d] = index[d];
+    at[p->running] = p->backwards ? ix_plus(&L->ix, ix_times(&L->ix, i, -1), n - 1) : i;
+    pool_element(L, p, at);
+    store_results(L, p, at);
+    block_close(L);
+}
+
 static void pool_scalar(Lower *L, void *cookie, const Ix *const *index)
 {
     Pool *p = cookie;
     for (int32_t k = 0; k < p->n; k++)
         p->acc[k] = accumulator(L, start(L, p, k), machine_type(p->types[k]), p->x->name);
-    over_window(L, p->x, inst_operand(p->x, 0)->shape, inst_window(p->x), index, pool_element, p);
-    for (int32_t k = 0; k < p->n; k++)
-        store_at(L, p->to[k], index, result(L, p, k, kx_temp(L->arena, p->acc[k])));
+    pool_windows(L, p, index);
 }
 
 /* width results from index on along the column dimension. */
 static void pool_columns(Lower *L, Pool *p, const Ix *const *index)
 {
-    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, inst_operand(p->x, 0)->shape->rank);
     for (int32_t k = 0; k < p->n; k++)
         p->block[k] = local_array(L, p->types[k], p->width, p->x->name);
     const KExpr **init = ARENA_ARRAY(L->arena, const KExpr *, p->n);
@@ -228,13 +265,7 @@ static void pool_columns(Lower *L, Pool *p, const Ix *const *index)
     for (int32_t k = 0; k < p->n; k++)
         store(L, p->block[k], j, init[k]);
     block_close(L);
-    over_window(L, p->x, inst_operand(p->x, 0)->shape, inst_window(p->x), index, pool_element, p);
-    j = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1));
-    for (int32_t d = 0; d < inst_operand(p->x, 0)->shape->rank; d++)
-        at[d] = d == p->column ? ix_add(&L->ix, index[d], j) : index[d];
-    for (int32_t k = 0; k < p->n; k++)
-        store_at(L, p->to[k], at, result(L, p, k, load(L, p->block[k], j)));
-    block_close(L);
+    pool_windows(L, p, index);
 }
 
 static void pool_block(Lower *L, void *cookie, const Ix *const *index)
@@ -258,6 +289,11 @@ static void pool_block(Lower *L, void *cookie, const Ix *const *index)
     }
 }
 
+static bool is_alone(const WindowDim *v)
+{
+    return v->size == 1 && v->stride == 1 && v->pad_lo == 0 && v->pad_hi == 0 && v->base_dilation == 1;
+}
+
 /* The fastest dimension, if the window leaves it alone. */
 static int32_t free_column(const Inst *x)
 {
@@ -267,11 +303,41 @@ static int32_t free_column(const Inst *x)
         int32_t d = (int32_t)layout_dim(in, k);
         if (in->dims[d] == 1)
             continue;
-        const WindowDim *v = &w->v[d];
-        bool alone = v->size == 1 && v->stride == 1 && v->pad_lo == 0 && v->pad_hi == 0 && v->base_dilation == 1;
-        return alone && in->dims[d] >= 4 ? d : -1;
+        return is_alone(&w->v[d]) && in->dims[d] >= 4 ? d : -1;
     }
     return -1;
+}
+
+/* May the elements be taken in any order? Narrow floats round too much for that. */
+static bool may_regroup(const Pool *p)
+{
+    switch (apply_operation(inst_callee(p->x, 0))) {
+    case OP_MINIMUM: case OP_MAXIMUM: case OP_AND: case OP_OR: case OP_XOR: return true;
+    case OP_ADD: case OP_MULTIPLY: return !type_is_float(p->types[0]) || type_bits(p->types[0]) >= 32;
+    default: return false;
+    }
+}
+
+/* Cumulative windows: each covers all that is up to its result's place, or, where the order does not matter, all that is from there on. */
+static void find_running(Pool *p)
+{
+    const Shape  *in = inst_operand(p->x, 0)->shape;
+    const Window *w = inst_window(p->x);
+    p->running = -1;
+    for (int32_t d = 0; d < in->rank; d++) {
+        const WindowDim *v = &w->v[d];
+        int64_t          n = in->dims[d];
+        bool             plain = v->size == n && v->stride == 1 && v->window_dilation == 1 && v->base_dilation == 1;
+        bool             up_to = plain && v->pad_lo == n - 1 && v->pad_hi == 0, from_on = plain && v->pad_lo == 0 && v->pad_hi == n - 1;
+        if (is_alone(v))
+            continue;
+        if (p->running >= 0 || !(up_to || (from_on && may_regroup(p)))) {
+            p->running = -1;
+            return;
+        }
+        p->running = d;
+        p->backwards = !up_to;
+    }
 }
 
 void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to)
@@ -284,7 +350,8 @@ void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to)
     p.types = ARENA_ARRAY(L->arena, Type, p.n);
     for (int32_t k = 0; k < p.n; k++)
         p.types[k] = inst_callee(x, 0)->params[k]->shape->type;
+    find_running(&p);
     for (int32_t d = 0; d < s->rank; d++)
-        extents[d] = d == p.column ? 1 : s->dims[d];
+        extents[d] = d == p.column || d == p.running ? 1 : s->dims[d];
     nest(L, s->rank, plan_dims(L, x, ROLE_OUT, s->rank, extents), major_order(L, s), p.column >= 0 ? pool_block : pool_scalar, &p);
 }
