@@ -22,13 +22,16 @@ static bool plain_shape(const Shape *s)
 }
 
 /* Lines of a length that can be planned for in reasonable time. */
-static bool fft_lengths_supported(const Inst *i)
+static bool fft_lengths_supported(const Inst *i, Diag *d)
 {
-    Ints l = inst_ints(i, ATTR_FFT_LENGTH);
+    const int64_t most = (int64_t)1 << 28;
+    Ints          l = inst_ints(i, ATTR_FFT_LENGTH);
     for (int32_t k = 0; k < l.n; k++)
-        if (l.v[k] > (int64_t)1 << 28)
+        if (l.v[k] > most) {
+            inst_error(d, i, "fft of length %lld cannot be compiled: %lld is the most", (long long)l.v[k], (long long)most);
             return false;
-    return shape_is_array(i->shape);
+        }
+    return true;
 }
 
 /* A state of {key, counter} or, for Philox, {key, low, high}, and bits of whole bytes. */
@@ -55,7 +58,7 @@ static bool supported_inst(const Inst *i, bool fused, Diag *d)
     case OP_CONCATENATE: case OP_DYNAMIC_SLICE: case OP_DYNAMIC_UPDATE_SLICE: case OP_GATHER: case OP_DOMAIN: case OP_ADD_DEPENDENCY: case OP_DOT:
         return shape_is_array(i->shape) || refuse(i, d);
     case OP_COPY: case OP_OPT_BARRIER: return shape_is_array(i->shape) || refuse(i, d);
-    case OP_FFT: return fft_lengths_supported(i) || refuse(i, d);
+    case OP_FFT: return fft_lengths_supported(i, d);
     case OP_CHOLESKY: case OP_TRIANGULAR_SOLVE: return shape_is_array(i->shape) || refuse(i, d);
     case OP_RNG_BIT_GENERATOR: return random_state_supported(i) || refuse(i, d);
     case OP_RNG_GET_AND_UPDATE_STATE:
