@@ -7,7 +7,7 @@
 #include "emit/lower.h"
 
 enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_LANES = 3, ROLE_COLUMN = 4 };
-enum { LONG_SUM = 16384 /* longer sums of f32 are carried in f64 */, COLUMN_BLOCK = 256 };
+enum { LONG_CHAIN = 256 /* sums of f32 that add up more than that one after another are carried in f64 */, COLUMN_BLOCK = 256 };
 
 typedef struct Reduction {
     const Inst       *x;
@@ -36,13 +36,24 @@ static bool is_sum(const Reduction *r)
     return r->n == 1 && r->op == OP_ADD && (type_is_float(leaf_shape(r->x, 0)->type) || type_is_complex(leaf_shape(r->x, 0)->type));
 }
 
-/* Sums of floats round once at the end, and long ones are carried in f64; everything else in its own type. */
+static bool wants_lanes(const Reduction *r)
+{
+    return is_sum(r) && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64 && !type_is_complex(leaf_shape(r->x, 0)->type);
+}
+
+static int64_t lane_count(const Reduction *r)
+{
+    return r->extents[r->n_reduced - 1] >= 1024 ? 64 : 16;
+}
+
+/* Sums of floats round once at the end, and those of long chains are carried in f64; everything else in its own type. */
 static Type carry_type(const Reduction *r, int32_t k)
 {
-    Type t = leaf_shape(r->x, k)->type;
+    Type    t = leaf_shape(r->x, k)->type;
+    int64_t chain = wants_lanes(r) ? r->count / lane_count(r) : r->count;
     if (!is_sum(r) || type_is_complex(t))
         return t;
-    return t == TYPE_F64 || r->count > LONG_SUM ? TYPE_F64 : TYPE_F32;
+    return t == TYPE_F64 || chain > LONG_CHAIN ? TYPE_F64 : TYPE_F32;
 }
 
 static Reduction reduction(Lower *L, const Inst *x)
@@ -147,16 +158,6 @@ static void lanes_loop(Lower *L, void *cookie, const Ix *const *index)
     r->lane = ix_of(&L->ix, loop_open(L, 0, r->lanes->count, NULL, 1));
     lanes_body(L, cookie, index);
     block_close(L);
-}
-
-static bool wants_lanes(const Reduction *r)
-{
-    return is_sum(r) && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64 && !type_is_complex(r->carry[0]);
-}
-
-static int64_t lane_count(const Reduction *r)
-{
-    return r->extents[r->n_reduced - 1] >= 1024 ? 64 : 16;
 }
 
 /* What does not fill the lanes: the last n % lanes elements of each row. */
