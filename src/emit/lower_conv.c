@@ -4,10 +4,12 @@
  *
  * A tile of pixels (along the last spatial dimension) x features is summed in a local array: vectorised over features when they are the
  * kernel's fastest dimension (HWIO), else over pixels. Pixels whose whole window is inside the image along that dimension come in tiles;
- * those at the border one by one, with a test in the loop over the window. */
+ * those at the border one by one, with a test in the loop over the window.
+ *
+ * Long sums (a gradient of the weights is one over the whole image) are summed a window row at a time, and the rows' sums are summed. */
 #include "emit/lower.h"
 
-enum { ROLE_OUTER = 20 };
+enum { ROLE_OUTER = 20, LONG_CHAIN = 1024 /* more terms than that are not added one after another */ };
 
 typedef struct Conv {
     const Inst      *x;
@@ -21,6 +23,8 @@ typedef struct Conv {
     bool             by_feature;  /* features are the vector, pixels are unrolled */
     bool             each_group;  /* the tile's features are one of each group (per == 1) */
     KArray          *to, *acc;
+    bool             rows;        /* sum rows of the window, then their sums */
+    KArray          *total;       /* of the rows' sums, or NULL */
     /* where the tile is */
     int64_t          pixels, features;
     const Ix *const *outer;       /* index of the result; the tiled pixel and feature are at their first */
@@ -147,6 +151,28 @@ static void input_features(Lower *L, Conv *c)
     close_trips(L, n);
 }
 
+static void clear(Lower *L, const Conv *c, KArray *x)
+{
+    int64_t   n = c->pixels * c->features;
+    const Ix *j = open_trips(L, n);
+    store(L, x, j, scalar_zero(L->arena, c->type));
+    close_trips(L, n);
+}
+
+static void window_loops(Lower *L, Conv *c, int32_t d);
+
+/* One row of the window, its sum added to the total. */
+static void window_row(Lower *L, Conv *c)
+{
+    int64_t n = c->pixels * c->features;
+    c->acc = local_array(L, c->type, n, "acc");
+    clear(L, c, c->acc);
+    window_loops(L, c, 1);
+    const Ix *j = open_trips(L, n);
+    store(L, c->total, j, scalar_binary(L->arena, OP_ADD, c->type, load_current(L, c->total, j), load_current(L, c->acc, j)));
+    close_trips(L, n);
+}
+
 /* Loops over the window from dimension d on, leaving out what is not in the image. */
 static void window_loops(Lower *L, Conv *c, int32_t d)
 {
@@ -181,7 +207,9 @@ static void window_loops(Lower *L, Conv *c, int32_t d)
     }
     if (cond && !never)
         if_open(L, cond);
-    if (!never)
+    if (!never && d == 0 && c->total)
+        window_row(L, c);
+    else if (!never)
         window_loops(L, c, d + 1);
     if (cond && !never)
         block_close(L);
@@ -216,11 +244,11 @@ static void store_tile(Lower *L, Conv *c)
 static void tile(Lower *L, Conv *c)
 {
     int64_t n = c->pixels * c->features;
-    c->acc = local_array(L, c->type, n, "acc");
-    const Ix *j = open_trips(L, n);
-    store(L, c->acc, j, scalar_zero(L->arena, c->type));
-    close_trips(L, n);
+    c->acc = local_array(L, c->type, n, c->rows ? "total" : "acc");
+    clear(L, c, c->acc);
+    c->total = c->rows ? c->acc : NULL;
     window_loops(L, c, 0);
+    c->acc = c->rows ? c->total : c->acc;
     store_tile(L, c);
 }
 
@@ -296,6 +324,15 @@ static void conv_body(Lower *L, void *cookie, const Ix *const *index)
         block_close(L);
 }
 
+/* Sums of floats whose chain is long, over a window with several rows. */
+static bool sums_rows(const Conv *c)
+{
+    int64_t n = c->rhs->dims[c->labels->rhs_in];
+    for (int32_t d = 0; d < c->labels->spatial; d++)
+        n = n > LONG_CHAIN ? n : n * c->window->v[d].size;
+    return c->type == TYPE_F32 && n > LONG_CHAIN && c->labels->spatial > 1 && c->window->v[0].size > 1;
+}
+
 static Type conv_type(Type t)
 {
     if (type_is_float(t))
@@ -329,6 +366,7 @@ void stage_convolution(Lower *L, const Inst *x, KArray *const *to)
     c.per = c.rhs->dims[c.labels->rhs_out] / c.groups;
     c.each_group = c.per == 1 && c.groups > 1;
     c.last = c.labels->spatial - 1;
+    c.rows = sums_rows(&c);
     c.by_feature = c.last < 0 || features_are_fast(&c);
     c.k = ARENA_ARRAY(L->arena, const Ix *, c.labels->spatial);
     int32_t  rank = x->shape->rank;

@@ -46,11 +46,22 @@ static int64_t lane_count(const Reduction *r)
     return r->extents[r->n_reduced - 1] >= 1024 ? 64 : 16;
 }
 
+/* The fastest dimension of the operand when it is kept, else -1. */
+static int32_t fastest_kept(const Reduction *r)
+{
+    for (int32_t k = 0; k < r->in->rank; k++) {
+        int32_t d = (int32_t)layout_dim(r->in, k);
+        if (r->in->dims[d] > 1)
+            return ints_has(r->dims, d) || r->in->dims[d] < 4 ? -1 : d;
+    }
+    return -1;
+}
+
 /* Sums of floats round once at the end, and those of long chains are carried in f64; everything else in its own type. */
 static Type carry_type(const Reduction *r, int32_t k)
 {
     Type    t = leaf_shape(r->x, k)->type;
-    int64_t chain = wants_lanes(r) ? r->count / lane_count(r) : r->count;
+    int64_t chain = wants_lanes(r) && fastest_kept(r) < 0 ? r->count / lane_count(r) : r->count;
     if (!is_sum(r) || type_is_complex(t))
         return t;
     return t == TYPE_F64 || chain > LONG_CHAIN ? TYPE_F64 : TYPE_F32;
@@ -347,17 +358,6 @@ static void column_stage(Lower *L, void *cookie, const Ix *const *index)
         s->first = ix_const(&L->ix, n / w * w);
         column_block(L, s);
     }
-}
-
-/* The fastest dimension of the operand when it is kept, else -1. */
-static int32_t fastest_kept(const Reduction *r)
-{
-    for (int32_t k = 0; k < r->in->rank; k++) {
-        int32_t d = (int32_t)layout_dim(r->in, k);
-        if (r->in->dims[d] > 1)
-            return ints_has(r->dims, d) || r->in->dims[d] < 4 ? -1 : d;
-    }
-    return -1;
 }
 
 void stage_reduce(Lower *L, const Inst *x, KArray *const *to)
