@@ -403,6 +403,8 @@ Literal *eval_inst(const Inst *i, Literal *const *operands, const EvalOptions *o
     drop_operands(&e, x, i->n_operands);
     if (e.failed)
         eval_drop(&e, eval_move(&r, 0));
+    if (e.options->work)
+        *e.options->work += e.options->work_limit && e.work > e.options->work_limit ? e.options->work_limit : e.work;
     arena_free(e.arena);
     return r;
 }

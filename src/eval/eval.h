@@ -9,6 +9,7 @@ typedef struct EvalOptions {
     int64_t work_limit;   /* element operations before it gives up, 0: no limit (constant folding sets one) */
     int64_t memory_limit; /* bytes alive at once, 0: no limit */
     bool    quiet;        /* report nothing (constant folding) */
+    int64_t *work;        /* NULL, or what the element operations of eval_inst are added to, up to the limit for each call */
 } EvalOptions;
 
 /* True when every instruction that can run in m is supported; else each that is not is reported by opcode, instruction and

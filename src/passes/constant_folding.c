@@ -6,7 +6,7 @@
  *
  * The evaluator computes, so that a folded value has the bits that the evaluator gives. An operand may also be the broadcast of a constant or an iota.
  * Bounded so that no small text takes long or grows: max=N elements of operands and result a fold (default 65536), a bound for all folds of
- * a run, and a limit of work inside each (loops of called computations). Broadcasts and iotas stay: they say the same in less.
+ * a run, and limits of work inside each (loops of called computations) and all. Broadcasts and iotas stay: they say the same in less.
  * Never folded: elided constants, random numbers, effects, control edges, loops and branches, what asks for the device or a backend, values
  * that text cannot hold. */
 #include "config.h"
@@ -18,12 +18,13 @@
 #include "eval/eval.h"
 #include "passes/util.h"
 
-enum { MAX_ELEMENTS = 65536, MAX_TOTAL = 1 << 24, MAX_WORK = 1 << 22 };
+enum { MAX_ELEMENTS = 65536, MAX_TOTAL = 1 << 24, MAX_WORK = 1 << 20, MAX_TOTAL_WORK = 1 << 24 };
 
 typedef struct Folder {
     Arena  *scratch;
     Diag   *diag;
     int64_t max, left; /* elements: a fold, all folds */
+    int64_t work;      /* element operations of all folds */
 } Folder;
 
 static bool is_foldable(Op op)
@@ -104,7 +105,7 @@ static Literal *known_value(Folder *f, const Inst *i, const EvalOptions *o)
 
 static Literal *compute(Folder *f, const Inst *i)
 {
-    EvalOptions o = {.work_limit = MAX_WORK, .memory_limit = 0, .quiet = true};
+    EvalOptions o = {.work_limit = MAX_WORK, .memory_limit = 0, .quiet = true, .work = &f->work};
     Literal   **values = ARENA_ARRAY(f->scratch, Literal *, i->n_operands);
     bool        good = true;
     for (int32_t k = 0; k < i->n_operands && good; k++) {
@@ -133,7 +134,7 @@ static bool fold(Folder *f, Inst *i)
     if (!is_foldable(i->op) || i->n_operands == 0 || !inst_is_free(i) || is_splat_of_splats(i))
         return false;
     int64_t size = fold_size(i);
-    if (size < 0 || size > f->max || size > f->left)
+    if (size < 0 || size > f->max || size > f->left || f->work > MAX_TOTAL_WORK)
         return false;
     f->left -= size;
     Literal *v = compute(f, i);
@@ -149,7 +150,7 @@ static bool fold(Folder *f, Inst *i)
 
 bool pass_constant_folding(Module *m, PassCtx *cx)
 {
-    Folder f = {cx->scratch, cx->diag, pass_arg_int(cx, "max", MAX_ELEMENTS), MAX_TOTAL};
+    Folder f = {cx->scratch, cx->diag, pass_arg_int(cx, "max", MAX_ELEMENTS), MAX_TOTAL, 0};
     comps_mark_uses(m);
     for (Comp *c = m->first; c; c = c->next) {
         if (c->mark & (COMP_FUSED | COMP_OPAQUE))
