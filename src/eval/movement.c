@@ -24,7 +24,10 @@ Literal *eval_iota(Eval *e, const Inst *i, Literal **x)
 {
     const Shape *s = i->shape;
     int64_t k = inst_int(i, ATTR_IOTA_DIMENSION, 0), n = s->dims[k];
-    Literal *r = eval_new_for(e, i, s), *line = r ? eval_new(e, i, s->type, 1, &n) : NULL;
+    Literal *r = eval_new_for(e, i, s);
+    if (!r || r->count == 0) /* n may be any number then */
+        return r;
+    Literal *line = eval_new(e, i, s->type, 1, &n);
     if (!line)
         return r;
     Arith convert = {.fn = arith_convert, .n = 1, .type = {TYPE_S64}, .out = s->type, .raw = true};
