@@ -1,7 +1,7 @@
 /* A fuzzer for everything behind the parser: a random pipeline on a module must leave its results as they are, bit for bit but for the
  * payload of NaN; what it leaves must read back, verify, print the same twice, and go through the emitter.
  *
- *   passes_fuzz [SECONDS [SEED]] FILE...
+ *   pipeline_fuzz [SECONDS [SEED]] FILE...
  *
  * Modules are those of the files, most of them changed in ways that often leave them valid: an opcode for another one of its kind, a
  * number or an element type for another one everywhere, one operand for another, one value of a constant. Those that do not verify
@@ -357,7 +357,7 @@ static bool try_one(uint64_t seed, const Seeds *seeds, Count *count)
         module_free(m);
     }
     if (wrong)
-        printf("passes_fuzz: seed %llu: %s; the module is in %s\n", (unsigned long long)seed, wrong, file);
+        printf("pipeline_fuzz: seed %llu: %s; the module is in %s\n", (unsigned long long)seed, wrong, file);
     else
         remove(file);
     buf_free(&text);
@@ -374,13 +374,13 @@ int main(int argc, char **argv)
     Count    count = {0};
     bool     good = true;
     if (!seeds.n) {
-        fprintf(stderr, "usage: passes_fuzz SECONDS SEED FILE...\n");
+        fprintf(stderr, "usage: pipeline_fuzz SECONDS SEED FILE...\n");
         return 2;
     }
     for (time_t start = time(NULL); good && difftime(time(NULL), start) < seconds; seed++)
         good = try_one(seed, &seeds, &count);
     if (good)
-        printf("passes_fuzz: %llu modules, %llu of them valid, no failure\n", (unsigned long long)count.runs, (unsigned long long)count.valid);
+        printf("pipeline_fuzz: %llu modules, %llu of them valid, no failure\n", (unsigned long long)count.runs, (unsigned long long)count.valid);
     arena_free(a);
     return !good;
 }
