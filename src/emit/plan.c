@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "emit/expand_scan.h"
+
 static int32_t array_leaves(const Shape *s)
 {
     return shape_leaf_count(s, false);
@@ -215,6 +217,7 @@ static void plan_module(Plan *p)
 
 Program *program_plan(Arena *a, const Module *m, const char *name, Diag *d)
 {
+    m = module_without_scan(a, m);
     Plan p = { .arena = a, .work = arena_new(), .module = m, .diag = d, .program = ARENA_NEW(a, Program) };
     p.names = names_new(a);
     p.values = map_new(p.work);
