@@ -30,6 +30,7 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
 corpus = os.path.join(config.hlo_source, "..", "shared", "corpus")
 config.substitutions.append(("%cc", config.compiler))
 config.substitutions.append(("%build", config.hlo_build))
+config.substitutions.append(("%check-broken", os.path.join(config.test_source_root, "check-broken")))
 config.substitutions.append(("%check-man", os.path.join(config.test_source_root, "check-man")))
 config.substitutions.append(("%check-print", os.path.join(config.test_source_root, "check-print")))
 config.substitutions.append(("%check-lang", os.path.join(config.test_source_root, "check-lang")))
