@@ -5,20 +5,14 @@
  * error of ours on top. Integers are summed in 64 bits and wrap. */
 #include <string.h>
 
-#include "eval/engine.h"
-#include "eval/gemm.h"
+#include "eval/dot.h"
 #include "eval/arith.h"
+#include "eval/gemm.h"
 #include "eval/walk.h"
 
 EvalFn eval_dot;
 
-typedef struct Operand {
-    Ints    batch, contracting;
-    Ints    free; /* the other dimensions, ascending */
-    int64_t free_count;
-} Operand;
-
-static int64_t product(const Literal *l, Ints dims)
+int64_t dot_count(const Literal *l, Ints dims)
 {
     int64_t n = 1;
     for (int32_t k = 0; k < dims.n; k++)
@@ -26,21 +20,20 @@ static int64_t product(const Literal *l, Ints dims)
     return n;
 }
 
-static Operand operand_dims(Arena *a, const Literal *l, Ints batch, Ints contracting)
+DotOperand dot_operand(Arena *a, const Literal *l, Ints batch, Ints contracting)
 {
-    Operand o = {.batch = batch, .contracting = contracting};
+    DotOperand o = {.batch = batch, .contracting = contracting};
     o.free = ints_make(a, l->rank);
     int32_t n = 0;
     for (int32_t d = 0; d < l->rank; d++)
         if (!ints_has(batch, d) && !ints_has(contracting, d))
             *ints_at(o.free, n++) = d;
     o.free.n = n;
-    o.free_count = product(l, o.free);
+    o.free_count = dot_count(l, o.free);
     return o;
 }
 
-/* l with its dimensions in the order of three lists. Takes over the reference. */
-static Literal *in_order(Eval *e, const Inst *i, Literal *l, Ints a, Ints b, Ints c)
+Literal *dot_in_order(Eval *e, const Inst *i, Literal *l, Ints a, Ints b, Ints c)
 {
     if (!l)
         return NULL;
@@ -65,8 +58,7 @@ static Literal *in_order(Eval *e, const Inst *i, Literal *l, Ints a, Ints b, Int
     return r;
 }
 
-/* Zeros of the computing type, [batch, rows, columns]. */
-static Literal *zeros(Eval *e, const Inst *i, Type t, int64_t batch, int64_t rows, int64_t columns)
+Literal *dot_zeros(Eval *e, const Inst *i, Type t, int64_t batch, int64_t rows, int64_t columns)
 {
     Literal *r = eval_new(e, i, t, 3, (int64_t[]){batch, rows, columns});
     if (r)
@@ -77,7 +69,7 @@ static Literal *zeros(Eval *e, const Inst *i, Type t, int64_t batch, int64_t row
 /* left [batch, m, k] times right [batch, k, n]. */
 static Literal *products(Eval *e, const Inst *i, const Literal *left, const Literal *right, int64_t batch, int64_t m, int64_t n, int64_t k)
 {
-    Literal *r = zeros(e, i, left->type, batch, m, n);
+    Literal *r = dot_zeros(e, i, left->type, batch, m, n);
     int64_t work;
     if (!r || !size_mul(r->count, k, &work) || !eval_work(e, i, work))
         return r;
@@ -92,11 +84,10 @@ static Literal *products(Eval *e, const Inst *i, const Literal *left, const Lite
 static Literal *transposed(Eval *e, const Inst *i, Literal *r)
 {
     static const int64_t order[] = {0, 2, 1};
-    return in_order(e, i, r, (Ints){order, 3}, (Ints){NULL, 0}, (Ints){NULL, 0});
+    return dot_in_order(e, i, r, (Ints){order, 3}, (Ints){NULL, 0}, (Ints){NULL, 0});
 }
 
-/* The result's dimensions around the same values, and its own type. */
-static Literal *finish(Eval *e, const Inst *i, Literal *r)
+Literal *dot_finish(Eval *e, const Inst *i, Literal *r)
 {
     Literal *out = r ? eval_new_for(e, i, i->shape) : NULL;
     if (out && r->count > 0)
@@ -109,22 +100,22 @@ static Literal *finish(Eval *e, const Inst *i, Literal *r)
 
 Literal *eval_dot(Eval *e, const Inst *i, Literal **x)
 {
-    Operand l = operand_dims(e->arena, x[0], inst_ints(i, ATTR_LHS_BATCH_DIMS), inst_ints(i, ATTR_LHS_CONTRACTING_DIMS));
-    Operand r = operand_dims(e->arena, x[1], inst_ints(i, ATTR_RHS_BATCH_DIMS), inst_ints(i, ATTR_RHS_CONTRACTING_DIMS));
-    int64_t batch = product(x[0], l.batch), k = product(x[0], l.contracting), m = l.free_count, n = r.free_count;
+    DotOperand l = dot_operand(e->arena, x[0], inst_ints(i, ATTR_LHS_BATCH_DIMS), inst_ints(i, ATTR_LHS_CONTRACTING_DIMS));
+    DotOperand r = dot_operand(e->arena, x[1], inst_ints(i, ATTR_RHS_BATCH_DIMS), inst_ints(i, ATTR_RHS_CONTRACTING_DIMS));
+    int64_t batch = dot_count(x[0], l.batch), k = dot_count(x[0], l.contracting), m = l.free_count, n = r.free_count;
     bool swap = n < NARROW && m > n;
     Type t = product_type(i->shape->type);
     Literal *lhs = eval_cast(e, i, eval_move(x, 0), t), *rhs = eval_cast(e, i, eval_move(x, 1), t), *out = NULL;
     if (swap) {
-        lhs = in_order(e, i, lhs, l.batch, l.contracting, l.free);
-        rhs = in_order(e, i, rhs, r.batch, r.free, r.contracting);
+        lhs = dot_in_order(e, i, lhs, l.batch, l.contracting, l.free);
+        rhs = dot_in_order(e, i, rhs, r.batch, r.free, r.contracting);
     } else {
-        lhs = in_order(e, i, lhs, l.batch, l.free, l.contracting);
-        rhs = in_order(e, i, rhs, r.batch, r.contracting, r.free);
+        lhs = dot_in_order(e, i, lhs, l.batch, l.free, l.contracting);
+        rhs = dot_in_order(e, i, rhs, r.batch, r.contracting, r.free);
     }
     if (!e->failed)
         out = swap ? transposed(e, i, products(e, i, rhs, lhs, batch, n, m, k)) : products(e, i, lhs, rhs, batch, m, n, k);
     eval_drop(e, lhs);
     eval_drop(e, rhs);
-    return finish(e, i, out);
+    return dot_finish(e, i, out);
 }
