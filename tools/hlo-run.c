@@ -43,7 +43,7 @@ static const Option options[] = {
     {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "optimize first (default: 2 for c, 0 for eval)", "Running"},
     {"threads", 0, OPT_INT, ARG(threads), "N", "threads (default: the usable processors)", "Running"},
     {"cc", 0, OPT_STRING, ARG(cc), "PROGRAM", "the C compiler", "Running"},
-    {"cache", 0, OPT_FLAG, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
+    {"cache", 0, OPT_SWITCH, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
     {"inputs", 'i', OPT_LIST, ARG(inputs), "FILE", "arguments: .npz (arg0, ...), or .npy in order", "Data"},
     {"fake", 0, OPT_STRING, ARG(fake), "SEED", "make up the arguments that no file has", "Data"},
     {"fill", 0, OPT_STRING, ARG(fill), "FILE[:KEY]", "make missing arguments as a manifest says", "Data"},

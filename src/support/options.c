@@ -61,6 +61,18 @@ static bool choice_has(const char *words, const char *s)
     return false;
 }
 
+/* Is given as --name or --no-name, without a value of its own. */
+static bool is_bool(const Option *o)
+{
+    return o->kind == OPT_FLAG || o->kind == OPT_SWITCH || o->kind == OPT_TOGGLE;
+}
+
+/* The --no- form is worth showing: without it the option may be on. */
+static bool shows_no(const Option *o)
+{
+    return o->kind == OPT_SWITCH || o->kind == OPT_TOGGLE;
+}
+
 static OptionsResult store(Parse *p, const Option *o, const char *value)
 {
     void *at = p->args + o->offset;
@@ -68,10 +80,17 @@ static OptionsResult store(Parse *p, const Option *o, const char *value)
     errno = 0;
     switch (o->kind) {
     case OPT_FLAG:
+    case OPT_SWITCH:
+    case OPT_TOGGLE: {
         if (value && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
             return bad(p, "--%s takes true or false, not '%s'", o->name, value);
-        *(bool *)at = !value || strcmp(value, "true") == 0;
+        bool on = !value || strcmp(value, "true") == 0;
+        if (o->kind == OPT_TOGGLE)
+            *(int *)at = on;
+        else
+            *(bool *)at = on;
         return OPTIONS_RUN;
+    }
     case OPT_INT: {
         long long v = strtoll(value, &end, 10);
         if (!*value || *end || errno)
@@ -93,6 +112,10 @@ static OptionsResult store(Parse *p, const Option *o, const char *value)
             return bad(p, "-O takes 0, 1, 2 or 3, not '%s'", value);
         *(int *)at = value[0] - '0';
         return OPTIONS_RUN;
+    case OPT_FORM:
+        if (!value)
+            value = arena_strndup(p->arena, o->arg, strcspn(o->arg, "|"));
+        /* fall through */
     case OPT_CHOICE:
         if (!choice_has(o->arg, value))
             return bad(p, "--%s takes %s, not '%s'", o->name, o->arg, value);
@@ -149,13 +172,13 @@ static OptionsResult long_option(Parse *p, const char *word)
     const Option *o = find(p->tool, name, n);
     if (!o && n > 3 && memcmp(name, "no-", 3) == 0 && !value) {
         o = find(p->tool, name + 3, n - 3);
-        if (o && o->kind == OPT_FLAG)
+        if (o && is_bool(o))
             return store(p, o, "false");
         o = NULL;
     }
     if (!o)
         return unknown(p, word, name, n);
-    if (o->kind == OPT_FLAG)
+    if (is_bool(o) || o->kind == OPT_FORM)
         return store(p, o, value);
     if (!value) {
         if (p->next >= p->words.n)
@@ -176,9 +199,9 @@ static OptionsResult short_option(Parse *p, const char *word, bool *matched)
     for (const Option *o = p->tool->options; o->name; o++) {
         if (!o->letter || o->letter != word[1])
             continue;
-        if (o->kind == OPT_FLAG && !word[2])
+        if (is_bool(o) && !word[2])
             return store(p, o, NULL);
-        if (o->kind == OPT_FLAG || (o->kind == OPT_LEVEL && strlen(word) > 3))
+        if (is_bool(o) || (o->kind == OPT_LEVEL && strlen(word) > 3))
             continue;
         if (word[2])
             return store(p, o, word + 2);
@@ -272,14 +295,16 @@ OptionsResult options_parse(const ToolInfo *t, int argc, char **argv, void *args
     return OPTIONS_RUN;
 }
 
-/* "  -o, --output=FILE" */
+/* "-o, --output=FILE", "--[no-]verify", "--stats[=text|json]" */
 static char *left_side(Arena *a, const Option *o)
 {
-    const char *arg = o->kind == OPT_FLAG ? NULL : o->arg ? o->arg : "VALUE";
+    const char *arg = o->arg ? o->arg : "VALUE";
+    char       *letter = o->letter ? arena_printf(a, "-%c, ", o->letter) : arena_printf(a, "%s", "");
     if (o->kind == OPT_LEVEL)
         return arena_printf(a, "-%c0 ... -%c3", o->letter, o->letter);
-    char *letter = o->letter ? arena_printf(a, "-%c, ", o->letter) : arena_printf(a, "%s", "");
-    return arena_printf(a, "%s--%s%s%s", letter, o->name, arg ? "=" : "", arg ? arg : "");
+    if (is_bool(o))
+        return arena_printf(a, "%s--%s%s", letter, shows_no(o) ? "[no-]" : "", o->name);
+    return arena_printf(a, o->kind == OPT_FORM ? "%s--%s[=%s]" : "%s--%s=%s", letter, o->name, arg);
 }
 
 static void help_row(FILE *to, const char *left, const char *text)
@@ -290,18 +315,23 @@ static void help_row(FILE *to, const char *left, const char *text)
         fprintf(to, "  %-28s  %s\n", left, text);
 }
 
+static bool in_group(const Option *o, const char *group)
+{
+    return group ? o->group && strcmp(o->group, group) == 0 : !o->group;
+}
+
 static void help_group(const ToolInfo *t, FILE *to, const char *group, Arena *a)
 {
     fprintf(to, "\n%s:\n", group ? group : "Rare options");
     for (const Option *o = t->options; o->name; o++)
-        if (group ? o->group && strcmp(o->group, group) == 0 : !o->group)
+        if (in_group(o, group))
             help_row(to, left_side(a, o), o->help);
 }
 
 static bool group_seen(const ToolInfo *t, const Option *until)
 {
     for (const Option *o = t->options; o != until; o++)
-        if (o->group && strcmp(o->group, until->group) == 0)
+        if (in_group(o, until->group))
             return true;
     return false;
 }
@@ -323,38 +353,99 @@ void options_help(const ToolInfo *t, FILE *to, bool hidden)
     if (any_hidden)
         help_row(to, "--help-hidden", "show rare options too");
     help_row(to, "--version", "show the version");
+    help_row(to, "@FILE", "read more arguments from a file");
     fprintf(to, "\nExit status: 0 done or yes, 1 no, 2 trouble.\n");
     arena_free(a);
 }
 
-void options_mdoc(const ToolInfo *t, FILE *to)
+/* ---- the manual page ---- */
+
+static void mdoc_row(FILE *to, const Option *o)
 {
-    fprintf(to, ".Bl -tag -width indent\n");
-    for (const Option *o = t->options; o->name; o++) {
-        if (o->kind == OPT_LEVEL)
-            fprintf(to, ".It Fl %c0 ... Fl %c3\n", o->letter, o->letter);
-        else {
-            fprintf(to, ".It ");
-            if (o->letter)
-                fprintf(to, "Fl %c , ", o->letter);
-            fprintf(to, "Fl -%s", o->name);
-            if (o->kind != OPT_FLAG)
-                fprintf(to, "Ns = Ns Ar %s", o->arg ? o->arg : "VALUE");
-            fputc('\n', to);
-        }
-        fprintf(to, "%s.\n", o->help);
+    const char *arg = o->arg ? o->arg : "VALUE";
+    fprintf(to, ".It ");
+    if (o->kind == OPT_LEVEL) {
+        fprintf(to, "Fl %c0 ... Fl %c3\n%s.\n", o->letter, o->letter, o->help);
+        return;
     }
+    if (o->letter)
+        fprintf(to, "Fl %c , ", o->letter);
+    fprintf(to, "Fl -%s", o->name);
+    if (shows_no(o))
+        fprintf(to, " , Fl -no-%s", o->name);
+    else if (o->kind == OPT_FORM)
+        fprintf(to, " Ns Oo Ns = Ns Ar %s Oc", arg);
+    else if (!is_bool(o))
+        fprintf(to, " Ns = Ns Ar %s", arg);
+    fprintf(to, "\n%s.\n", o->help);
+}
+
+static void mdoc_group(const ToolInfo *t, FILE *to, const char *group)
+{
+    fprintf(to, ".Ss %s\n.Bl -tag -width indent\n", group ? group : "Rare options");
+    for (const Option *o = t->options; o->name; o++)
+        if (in_group(o, group))
+            mdoc_row(to, o);
     fprintf(to, ".El\n");
 }
 
+void options_mdoc(const ToolInfo *t, FILE *to)
+{
+    for (const Option *o = t->options; o->name; o++)
+        if (!group_seen(t, o))
+            mdoc_group(t, to, o->group);
+    fprintf(to, ".Ss About\n.Bl -tag -width indent\n"
+                ".It Fl h , Fl -help\nshow the options; rare ones too with\n.Fl -help-hidden .\n"
+                ".It Fl -version\nshow the version.\n"
+                ".It @ Ns Ar FILE\nread more arguments from a file, separated by white space; quotes and backslashes keep it.\n"
+                ".El\n");
+}
+
+/* ---- completion ---- */
+
+/* "--emit) words="hlo checks none" ;;": what may stand behind an option and its =. */
+static void bash_values(FILE *to, const Option *o)
+{
+    if (is_bool(o) || o->kind == OPT_LEVEL)
+        return;
+    fprintf(to, "    --%s", o->name);
+    if (o->letter)
+        fprintf(to, " | -%c", o->letter);
+    if (o->kind != OPT_CHOICE && o->kind != OPT_FORM) {
+        fprintf(to, ") ;;\n");
+        return;
+    }
+    fprintf(to, ") words=\"");
+    for (const char *w = o->arg; *w; w++)
+        fputc(*w == '|' ? ' ' : *w, to);
+    fprintf(to, "\" ;;\n");
+}
+
+static void bash_names(FILE *to, const Option *o)
+{
+    if (o->kind == OPT_LEVEL)
+        fprintf(to, "-%c0 -%c1 -%c2 -%c3 ", o->letter, o->letter, o->letter, o->letter);
+    else
+        fprintf(to, "--%s%s ", o->name, is_bool(o) || o->kind == OPT_FORM ? "" : "=");
+    if (shows_no(o))
+        fprintf(to, "--no-%s ", o->name);
+}
+
+/* Bash cuts words at "=": --emit=hlo arrives as three. Where neither words nor names fit, files do. */
 void options_bash(const ToolInfo *t, FILE *to)
 {
-    fprintf(to, "_%s()\n{\n    local cur=${COMP_WORDS[COMP_CWORD]}\n    COMPREPLY=($(compgen -f -W \"", t->name);
-    for (const Option *o = t->options; o->name; o++) {
-        if (o->kind == OPT_LEVEL)
-            fprintf(to, "-%c0 -%c1 -%c2 -%c3 ", o->letter, o->letter, o->letter, o->letter);
-        else
-            fprintf(to, "--%s%s ", o->name, o->kind == OPT_FLAG ? "" : "=");
-    }
-    fprintf(to, "--help --version\" -- \"$cur\"))\n}\ncomplete -o nospace -F _%s %s\n", t->name, t->name);
+    fprintf(to, "_%s()\n{\n"
+                "    local cur=${COMP_WORDS[COMP_CWORD]} name=${COMP_WORDS[COMP_CWORD-1]} words=\n"
+                "    if [ \"$cur\" = = ]; then\n        cur=\n"
+                "    elif [ \"$name\" = = ]; then\n        name=${COMP_WORDS[COMP_CWORD-2]}\n    fi\n"
+                "    case $name in\n", t->name);
+    for (const Option *o = t->options; o->name; o++)
+        bash_values(to, o);
+    fprintf(to, "    *) case $cur in -*) words=\"");
+    for (const Option *o = t->options; o->name; o++)
+        bash_names(to, o);
+    fprintf(to, "--help --help-hidden --version\" ;; esac ;;\n    esac\n"
+                "    if [ \"$words\" ]; then\n        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+                "    else\n        COMPREPLY=($(compgen -f -- \"$cur\"))\n    fi\n}\n"
+                "complete -o nospace -F _%s %s\n", t->name, t->name);
 }

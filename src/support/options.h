@@ -19,12 +19,15 @@
 
 typedef enum OptionKind {
     OPT_FLAG,   /* bool: --name sets it, --no-name clears it, --name=true|false */
+    OPT_SWITCH, /* the same where true is the default, so that help shows --[no-]name */
+    OPT_TOGGLE, /* int: 1 for --name, 0 for --no-name, the default -1 for neither */
     OPT_INT,    /* int64_t */
     OPT_DOUBLE, /* double */
     OPT_STRING, /* const char *, the last one counts */
     OPT_LIST,   /* OptionList: may repeat */
     OPT_LEVEL,  /* int: -O0 ... -O3 */
-    OPT_CHOICE  /* const char *, one of the words in arg, separated by | */
+    OPT_CHOICE, /* const char *, one of the words in arg, separated by | */
+    OPT_FORM    /* likewise, but --name alone is the first word; the others need the = */
 } OptionKind;
 
 typedef struct OptionList {
@@ -55,7 +58,7 @@ typedef enum { OPTIONS_RUN, OPTIONS_DONE /* help or version was printed: exit 0 
 /* Fills *args (defaults already there) and the positional files. Messages go to stderr with the tool's name in front. */
 OptionsResult options_parse(const ToolInfo *t, int argc, char **argv, void *args, Arena *a, OptionList *files);
 void          options_help(const ToolInfo *t, FILE *to, bool hidden);
-/* The mdoc list of a man page and a bash completion function, from the same table. */
+/* The mdoc lists of a man page and a bash completion function, from the same table. */
 void          options_mdoc(const ToolInfo *t, FILE *to);
 void          options_bash(const ToolInfo *t, FILE *to);
 

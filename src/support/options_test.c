@@ -7,15 +7,18 @@
 
 typedef struct Args {
     bool        verify, stats;
+    int         names;
     int64_t     count;
     double      atol;
-    const char *passes, *target, *output;
+    const char *passes, *target, *output, *report;
     OptionList  inputs;
     int         level;
 } Args;
 
 static const Option options[] = {
-    {"verify", 0, OPT_FLAG, offsetof(Args, verify), NULL, "verify", "Checks"},
+    {"verify", 0, OPT_SWITCH, offsetof(Args, verify), NULL, "verify", "Checks"},
+    {"names", 0, OPT_TOGGLE, offsetof(Args, names), NULL, "print names", "Checks"},
+    {"report", 0, OPT_FORM, offsetof(Args, report), "text|json", "report", "Checks"},
     {"stats", 's', OPT_FLAG, offsetof(Args, stats), NULL, "count", NULL},
     {"count", 0, OPT_INT, offsetof(Args, count), "N", "a number", "Numbers"},
     {"atol", 0, OPT_DOUBLE, offsetof(Args, atol), "X", "a tolerance", "Numbers"},
@@ -37,7 +40,7 @@ static OptionsResult parse(Args *a, const char *const *words)
     int   argc = 1;
     for (; words[argc - 1]; argc++)
         argv[argc] = arena_strndup(arena, words[argc - 1], strlen(words[argc - 1]));
-    *a = (Args){.verify = true, .level = 2};
+    *a = (Args){.verify = true, .level = 2, .names = -1};
     return options_parse(&tool, argc, argv, a, arena, &files);
 }
 #define PARSE(a, ...) parse(a, (const char *const[]){__VA_ARGS__, NULL})
@@ -53,6 +56,9 @@ static void test_forms(void)
     CHECK(PARSE(&a, "--inputs=a", "--inputs", "b") == OPTIONS_RUN && a.inputs.n == 2 && strcmp(a.inputs.v[1], "b") == 0);
     CHECK(PARSE(&a, "--count=-5", "--atol=1e-3", "--target=cuda") == OPTIONS_RUN && a.count == -5 && a.atol == 1e-3);
     CHECK(PARSE(&a, "--verify=false") == OPTIONS_RUN && !a.verify);
+    CHECK(a.names == -1 && !a.report);
+    CHECK(PARSE(&a, "--names", "--report", "x.hlo") == OPTIONS_RUN && a.names == 1 && strcmp(a.report, "text") == 0 && files.n == 1);
+    CHECK(PARSE(&a, "--names", "--no-names", "--report=json") == OPTIONS_RUN && a.names == 0 && strcmp(a.report, "json") == 0);
     CHECK(PARSE(&a, "--", "-weird") == OPTIONS_RUN && files.n == 1 && strcmp(files.v[0], "-weird") == 0);
     puts("ok forms");
 }
@@ -70,6 +76,11 @@ static void test_refusals(void)
     CHECK(PARSE(&a, "--passes") == OPTIONS_BAD);
     CHECK(PARSE(&a, "-o") == OPTIONS_BAD);
     CHECK(PARSE(&a, "--verify=maybe") == OPTIONS_BAD);
+    CHECK(PARSE(&a, "--names=maybe") == OPTIONS_BAD);
+    CHECK(PARSE(&a, "--report=xml") == OPTIONS_BAD);
+    CHECK(PARSE(&a, "--report=") == OPTIONS_BAD);
+    CHECK(PARSE(&a, "--no-report") == OPTIONS_BAD);
+    CHECK(PARSE(&a, "--no-count") == OPTIONS_BAD);
     CHECK(PARSE(&a, "a.hlo", "b.hlo") == OPTIONS_BAD);
     CHECK(PARSE(&a, "@/nowhere") == OPTIONS_BAD);
     puts("ok refusals");
@@ -83,12 +94,14 @@ static void test_lists(void)
     options_help(&tool, f, false);
     fclose(f);
     CHECK(strstr(text, "--target=cpu|cuda") && strstr(text, "-o, --output=FILE") && !strstr(text, "--stats"));
+    CHECK(strstr(text, "--[no-]verify ") && strstr(text, "--[no-]names ") && strstr(text, "--report[=text|json] "));
     free(text);
     f = open_memstream(&text, &n);
     options_mdoc(&tool, f);
     fclose(f);
     for (const Option *o = options; o->name; o++)
         CHECK(strstr(text, o->help));
+    CHECK(strstr(text, ".It Fl -verify , Fl -no-verify\n") && strstr(text, ".It Fl o , Fl -output Ns = Ns Ar FILE\n"));
     free(text);
     puts("ok lists");
 }
