@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <regex.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,18 +20,21 @@
 
 typedef struct Args {
     const char *passes, *target, *emit, *print, *output, *color;
-    const char *print_after, *print_before;
+    const char *print_after, *print_before, *print_dir, *filter, *stats;
     int         level;
-    int64_t     max_errors;
+    int64_t     max_errors, bisect_limit, rewrite_limit;
     bool        verify, verify_each, verify_only, verify_diagnostics, split, werror;
-    bool        list_passes, print_pipeline, print_after_all, print_changed, time_passes, stats;
+    bool        list_passes, print_pipeline, print_after_all, print_changed, print_unchanged, time_passes;
+    regex_t    *only_comps; /* filter, compiled */
 } Args;
+
+#define NO_LIMIT INT64_MIN
 
 #define ARG(member) offsetof(Args, member)
 static const Option options[] = {
     {"output", 'o', OPT_STRING, ARG(output), "FILE", "write there instead of stdout", "Output"},
-    {"emit", 0, OPT_CHOICE, ARG(emit), "hlo|checks|none", "what to write: the module, FileCheck lines, nothing", "Output"},
-    {"print", 0, OPT_CHOICE, ARG(print), "long|short|types", "XLA's long or short form, or long with operand types", "Output"},
+    {"emit", 0, OPT_CHOICE, ARG(emit), "hlo|checks|none", "the module, FileCheck lines, nothing", "Output"},
+    {"print", 0, OPT_CHOICE, ARG(print), "long|short|types", "XLA's long or short form, or with types", "Output"},
     {"passes", 0, OPT_STRING, ARG(passes), "LIST", "run these: a,b{key=value},fix(c,d); empty: none", "Passes"},
     {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "run the passes of a level (default: 2)", "Passes"},
     {"target", 0, OPT_CHOICE, ARG(target), "cpu|cuda", "what the levels optimize for", "Passes"},
@@ -40,10 +44,15 @@ static const Option options[] = {
     {"print-before", 0, OPT_STRING, ARG(print_before), "LIST", "show the module before these passes", "Passes"},
     {"print-after-all", 0, OPT_FLAG, ARG(print_after_all), NULL, "show the module after every pass", "Passes"},
     {"print-changed", 0, OPT_FLAG, ARG(print_changed), NULL, "show the module after passes that changed it", "Passes"},
+    {"filter-computations", 0, OPT_STRING, ARG(filter), "RE", "show only computations with such names", "Passes"},
+    {"print-dir", 0, OPT_STRING, ARG(print_dir), "DIR", "write NNN.pass.hlo there after each change", "Passes"},
+    {"print-unchanged", 0, OPT_FLAG, ARG(print_unchanged), NULL, "there: after every pass", "Passes"},
     {"time-passes", 0, OPT_FLAG, ARG(time_passes), NULL, "show how long each pass took", "Passes"},
-    {"stats", 0, OPT_FLAG, ARG(stats), NULL, "show how many rewrites each pass made", "Passes"},
-    {"verify", 0, OPT_FLAG, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
-    {"verify-each", 0, OPT_FLAG, ARG(verify_each), NULL, "verify after every pass (default)", "Checks"},
+    {"stats", 0, OPT_FORM, ARG(stats), "text|json", "show how many rewrites each pass made", "Passes"},
+    {"bisect-limit", 0, OPT_INT, ARG(bisect_limit), "N", "leave out what follows N runs of passes", "Passes"},
+    {"rewrite-limit", 0, OPT_INT, ARG(rewrite_limit), "N", "stop after N rewrites of all passes", "Passes"},
+    {"verify", 0, OPT_SWITCH, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
+    {"verify-each", 0, OPT_SWITCH, ARG(verify_each), NULL, "verify after every pass (default)", "Checks"},
     {"verify-only", 0, OPT_FLAG, ARG(verify_only), NULL, "parse and verify, run and write nothing", "Checks"},
     {"verify-diagnostics", 0, OPT_FLAG, ARG(verify_diagnostics), NULL, "compare messages with // expected-error {{text}}", "Checks"},
     {"split-input-file", 0, OPT_FLAG, ARG(split), NULL, "treat pieces between // ----- lines as modules", "Checks"},
@@ -132,7 +141,15 @@ static bool run_passes(const Args *args, Module *m, Diag *d)
         .verify_each = args->verify_each,
         .verify_none = !args->verify,
         .time_passes = args->time_passes,
-        .stats = args->stats,
+        .stats = args->stats != NULL,
+        .stats_json = args->stats && strcmp(args->stats, "json") == 0,
+        .print_dir = args->print_dir,
+        .print_unchanged = args->print_unchanged,
+        .only_comps = args->only_comps,
+        .bisect = args->bisect_limit != NO_LIMIT,
+        .bisect_limit = args->bisect_limit,
+        .limit_rewrites = args->rewrite_limit != NO_LIMIT,
+        .rewrite_limit = args->rewrite_limit,
         .print_after = args->print_after,
         .print_before = args->print_before,
         .print_after_all = args->print_after_all,
@@ -239,17 +256,49 @@ static int process_file(const Args *args, const char *path)
     return status;
 }
 
-/* What the options ask for is checked before anything is read. */
-static bool check_options(const Args *args, Arena *a)
+static void free_regex(void *re)
 {
-    if (args->passes && args->level >= 0) {
-        tool_error(tool.name, "--passes and -O exclude each other");
+    regfree(re);
+}
+
+static bool compile_filter(Args *args, Arena *a)
+{
+    char     text[128];
+    regex_t *re = ARENA_NEW(a, regex_t);
+    int      status = regcomp(re, args->filter, REG_EXTENDED | REG_NOSUB);
+    if (status != 0) {
+        regerror(status, re, text, sizeof text);
+        tool_error(tool.name, "--filter-computations=%s: %s", args->filter, text);
         return false;
     }
-    if (args->max_errors < 0 || args->max_errors > 1000000) {
-        tool_error(tool.name, "--max-errors expects a number from 0 to 1000000");
+    arena_defer(a, free_regex, re);
+    args->only_comps = re;
+    return true;
+}
+
+static bool check_limits(const Args *args)
+{
+    const char *bad = NULL;
+    if (args->max_errors < 0 || args->max_errors > 1000000)
+        bad = "--max-errors expects a number from 0 to 1000000";
+    else if (args->bisect_limit < -1 && args->bisect_limit != NO_LIMIT)
+        bad = "--bisect-limit expects a number from 0 up, or -1 to see the runs";
+    else if (args->rewrite_limit < 0 && args->rewrite_limit != NO_LIMIT)
+        bad = "--rewrite-limit expects a number from 0 up";
+    else if (args->passes && args->level >= 0)
+        bad = "--passes and -O exclude each other";
+    else if (args->print_dir && args->split)
+        bad = "--print-dir and --split-input-file exclude each other";
+    if (bad)
+        tool_error(tool.name, "%s", bad);
+    return !bad;
+}
+
+/* What the options ask for is checked before anything is read. */
+static bool check_options(Args *args, Arena *a)
+{
+    if (!check_limits(args) || (args->filter && !compile_filter(args, a)))
         return false;
-    }
     Diag d;
     diag_init(&d, a);
     diag_source(&d, "hlo-opt", NULL, 0);
@@ -263,8 +312,8 @@ static bool check_options(const Args *args, Arena *a)
 
 int main(int argc, char **argv)
 {
-    Args args = {.target = "cpu", .emit = "hlo", .print = "long", .color = "auto", .level = -1, .max_errors = 20, .verify = true,
-                 .verify_each = true};
+    Args args = {.target = "cpu", .emit = "hlo", .print = "long", .color = "auto", .level = -1, .max_errors = 20,
+                 .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
     tool_guard_streams();

@@ -232,13 +232,14 @@ static int64_t simplify(Driver *d, Inst *i)
     return fired;
 }
 
-static int64_t simplify_comp(Driver *d, Comp *c)
+static int64_t simplify_comp(Driver *d, Comp *c, int64_t most)
 {
     int64_t total = 0;
     d->left = REWRITES_AT_LEAST + (int64_t)REWRITES_PER_INST * c->n_insts;
+    d->left = d->left < most ? d->left : most;
     for (int sweep = 0; sweep < MAX_SWEEPS && d->left > 0; sweep++) {
         int64_t fired = 0;
-        for (Inst *i = c->first, *next; i; i = next) {
+        for (Inst *i = c->first, *next; i && d->left > 0; i = next) {
             next = i->next;
             fired += simplify(d, i);
         }
@@ -258,6 +259,6 @@ bool pass_algsimp(Module *m, PassCtx *cx)
     comps_mark_uses(m);
     for (Comp *c = m->first; c; c = c->next)
         if (!(c->mark & (COMP_FUSED | COMP_OPAQUE)))
-            cx->rewrites += simplify_comp(&d, c);
+            cx->rewrites += simplify_comp(&d, c, cx->limit - cx->rewrites);
     return cx->rewrites > 0;
 }

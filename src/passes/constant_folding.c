@@ -155,7 +155,7 @@ bool pass_constant_folding(Module *m, PassCtx *cx)
     for (Comp *c = m->first; c; c = c->next) {
         if (c->mark & (COMP_FUSED | COMP_OPAQUE))
             continue;
-        for (Inst *i = c->first, *next; i; i = next) {
+        for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
             next = i->next;
             if (fold(&f, i)) {
                 inst_delete_dead(i, cx->scratch);

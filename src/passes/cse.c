@@ -195,11 +195,11 @@ static Inst *find_same(const Map *table, uint64_t hash, const Inst *i)
     return NULL;
 }
 
-static int64_t merge_in(Comp *c, Arena *scratch)
+static int64_t merge_in(Comp *c, Arena *scratch, int64_t most)
 {
     Map     table = map_new(scratch);
     int64_t merged = 0, place = 0;
-    for (Inst *i = c->first, *next; i; i = next) {
+    for (Inst *i = c->first, *next; i && merged < most; i = next) {
         next = i->next;
         i->mark = place++;
         if (!may_merge(i))
@@ -222,6 +222,6 @@ bool pass_cse(Module *m, PassCtx *cx)
     find_equal_comps(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
         if (!c->async_wrapped)
-            cx->rewrites += merge_in(c, cx->scratch);
+            cx->rewrites += merge_in(c, cx->scratch, cx->limit - cx->rewrites);
     return cx->rewrites > 0;
 }

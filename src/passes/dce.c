@@ -13,9 +13,11 @@
 bool pass_dce(Module *m, PassCtx *cx)
 {
     for (Comp *c = m->last; c; c = c->prev)
-        cx->rewrites += comp_sweep_dead(c);
-    int32_t comps = m->n_comps;
-    module_remove_dead_comps(m);
-    cx->rewrites += comps - m->n_comps;
+        cx->rewrites += comp_sweep_dead(c, cx->limit - cx->rewrites);
+    if (cx->rewrites < cx->limit) {
+        int32_t comps = m->n_comps;
+        module_remove_dead_comps(m);
+        cx->rewrites += comps != m->n_comps; /* they go together */
+    }
     return cx->rewrites > 0;
 }

@@ -557,7 +557,7 @@ static bool build_fusion(Fuser *f, const Group *g, int32_t number)
     return true;
 }
 
-static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size)
+static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
 {
     Fuser   f = {.scratch = cx->scratch, .max_size = max_size};
     int32_t order = 0;
@@ -570,10 +570,10 @@ static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size)
     for (Inst *i = c->last; i; i = i->prev)
         decide(&f, i);
     int64_t built = 0;
-    for (int32_t k = f.groups.n; k-- > 0;)
+    for (int32_t k = f.groups.n; k-- > 0 && built < most;)
         built += build_fusion(&f, f.groups.v[k], k + 1);
     if (built)
-        comp_sweep_dead(c);
+        comp_sweep_dead(c, c->n_insts);
     return built;
 }
 
@@ -583,6 +583,6 @@ bool pass_fusion(Module *m, PassCtx *cx)
     comps_mark_uses(m);
     for (Comp *c = m->last; c; c = c->prev)
         if (c->mark == COMP_FLOW)
-            cx->rewrites += fuse_comp(c, cx, max_size);
+            cx->rewrites += fuse_comp(c, cx, max_size, cx->limit - cx->rewrites);
     return cx->rewrites > 0;
 }

@@ -100,7 +100,7 @@ bool pass_inline(Module *m, PassCtx *cx)
     for (Comp *c = m->first; c; c = c->next) {
         if (c->async_wrapped)
             continue;
-        for (Inst *i = c->first, *next; i; i = next) {
+        for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
             next = i->next;
             if (i->op != OP_CALL || !may_inline(i))
                 continue;

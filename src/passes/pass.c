@@ -8,9 +8,11 @@
 #include "passes/pass.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "ir/verify.h"
@@ -220,6 +222,8 @@ typedef struct Run {
     Diag                  *d;
     FILE                  *log;
     bool                   unverified; /* changed since the verifier looked */
+    int64_t                runs;       /* of passes, as --bisect-limit and the files of --print-dir count them */
+    int64_t                rewrites_left;
 } Run;
 
 static double now(void)
@@ -229,15 +233,49 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static bool name_matches(const Comp *c, const void *regex)
+{
+    return regexec(regex, c->name, 0, NULL, 0) == 0;
+}
+
 /* The log of several dumps can be cut at its "// -----" lines into modules. */
 static void dump(const Run *r, const char *when, const char *pass)
 {
     Buf          b = {0};
     PrintOptions o = print_options_default();
+    bool         any = true;
     buf_printf(&b, "// -----\n// %s %s\n", when, pass);
-    print_module(&b, r->m, &o);
-    fwrite(b.p, 1, b.n, r->log);
+    if (r->o->only_comps)
+        any = print_computations(&b, r->m, &o, name_matches, r->o->only_comps) > 0;
+    else
+        print_module(&b, r->m, &o);
+    if (any)
+        fwrite(b.p, 1, b.n, r->log);
     buf_free(&b);
+}
+
+/* DIR/NNN.pass.hlo. */
+static bool dump_file(const Run *r, const char *pass)
+{
+    Buf          b = {0};
+    PrintOptions o = print_options_default();
+    const char  *path = arena_printf(r->d->arena, "%s/%03lld.%s.hlo", r->o->print_dir, (long long)r->runs, pass);
+    print_module(&b, r->m, &o);
+    bool good = buf_write_file(&b, path);
+    if (!good)
+        diag_error(r->d, LOC_NONE, "%s: %s", path, strerror(errno));
+    buf_free(&b);
+    return good;
+}
+
+/* The folder, and in it the module before the first pass. */
+static bool open_print_dir(const Run *r)
+{
+    const char *dir = r->o->print_dir;
+    if (mkdir(dir, 0777) == 0 || errno == EEXIST)
+        return dump_file(r, "input");
+    diag_error(r->d, LOC_NONE, "%s: %s", dir, strerror(errno));
+    return false;
 }
 
 static bool wants_dump(const Run *r, const char *pass, bool changed)
@@ -261,28 +299,54 @@ static void verify_now(Run *r, const char *pass)
     r->unverified = false;
 }
 
-static bool run_pass(Run *r, Stage *s, bool *changed)
+/* Counts a run of a pass; false when it is one too many. */
+static bool next_run(Run *r, const char *pass)
 {
-    const char *name = s->pass->name;
-    if (r->o->print_before && list_has(r->o->print_before, name))
-        dump(r, "before", name);
+    r->runs++;
+    if (!r->o->bisect)
+        return true;
+    bool runs = r->o->bisect_limit < 0 || r->runs <= r->o->bisect_limit;
+    fprintf(r->log, "BISECT: %s pass (%lld) %s\n", runs ? "running" : "NOT running", (long long)r->runs, pass);
+    return runs;
+}
+
+/* Runs the function of the pass and counts. */
+static bool apply(Run *r, Stage *s)
+{
     PassCtx cx = {.scratch = arena_new(), .diag = r->d, .target = r->o->target ? r->o->target : "cpu"};
     cx.args = s->args.v;
     cx.n_args = s->args.n;
-    int    errors = r->d->errors;
+    cx.limit = r->rewrites_left;
     double start = now();
     bool   did = s->pass->run(r->m, &cx);
     s->seconds += now() - start;
+    if (cx.rewrites > cx.limit)
+        die("pass %s made %lld rewrites where %lld were left", s->pass->name, (long long)cx.rewrites, (long long)cx.limit);
+    r->rewrites_left -= r->o->limit_rewrites ? cx.rewrites : 0;
     s->runs++;
     s->rewrites += cx.rewrites;
     s->changes += did;
     arena_free(cx.scratch);
+    return did;
+}
+
+static bool run_pass(Run *r, Stage *s, bool *changed)
+{
+    const char *name = s->pass->name;
+    int         errors = r->d->errors;
+    if (!next_run(r, name))
+        return true;
+    if (r->o->print_before && list_has(r->o->print_before, name))
+        dump(r, "before", name);
+    bool did = apply(r, s);
     if (did)
         r->m->changed = r->unverified = *changed = true;
     if (r->o->verify_each)
         verify_now(r, name);
     if (wants_dump(r, name, did))
         dump(r, "after", name);
+    if (r->o->print_dir && (did || r->o->print_unchanged) && !dump_file(r, name))
+        return false;
     return r->d->errors == errors && (!r->o->also || r->o->also(r->m, name, r->o->cookie));
 }
 
@@ -339,20 +403,56 @@ static void report_stats(FILE *to, const Stage *s)
             report_stats(to, s->body);
 }
 
+typedef struct JsonReport {
+    FILE *to;
+    bool  times, any;
+} JsonReport;
+
+static void report_json_stages(JsonReport *j, const Stage *s)
+{
+    for (; s; s = s->next) {
+        if (!s->pass) {
+            report_json_stages(j, s->body);
+            continue;
+        }
+        fprintf(j->to, "%s\n  {\"pass\": \"%s\", \"runs\": %lld, \"changed\": %lld, \"rewrites\": %lld", j->any ? "," : "", s->pass->name,
+                (long long)s->runs, (long long)s->changes, (long long)s->rewrites);
+        if (j->times)
+            fprintf(j->to, ", \"ms\": %.3f", 1e3 * s->seconds);
+        fputc('}', j->to);
+        j->any = true;
+    }
+}
+
+static void report(const Run *r, const Stage *stages)
+{
+    if (r->o->stats_json) {
+        JsonReport j = {.to = r->log, .times = r->o->time_passes};
+        fputs("{\"passes\": [", r->log);
+        report_json_stages(&j, stages);
+        fputs("]}\n", r->log);
+        return;
+    }
+    if (r->o->time_passes) {
+        double total = total_seconds(stages);
+        fprintf(r->log, "%10.3f ms  all passes\n", 1e3 * total);
+        report_times(r->log, stages, total);
+    }
+    if (r->o->stats)
+        report_stats(r->log, stages);
+}
+
 bool pipeline_run(Module *m, const char *text, const PipelineOptions *o, Diag *d)
 {
     Stage *stages = NULL;
     if (!read_pipeline(d->arena, text, &stages, d))
         return false;
-    Run  r = {.m = m, .o = o, .d = d, .log = o->log ? o->log : stderr};
+    Run r = {.m = m, .o = o, .d = d, .log = o->log ? o->log : stderr};
+    r.rewrites_left = o->limit_rewrites ? o->rewrite_limit : INT64_MAX;
+    if (o->print_dir && !open_print_dir(&r))
+        return false;
     bool changed = false, good = run_stages(&r, stages, &changed);
     verify_now(&r, "pipeline");
-    if (o->time_passes) {
-        double total = total_seconds(stages);
-        fprintf(r.log, "%10.3f ms  all passes\n", 1e3 * total);
-        report_times(r.log, stages, total);
-    }
-    if (o->stats)
-        report_stats(r.log, stages);
+    report(&r, stages);
     return good;
 }

@@ -2,6 +2,8 @@
 #ifndef PASSES_PASS_H
 #define PASSES_PASS_H
 
+#include <regex.h>
+
 #include "ir/inst.h"
 
 typedef struct PassCtx {
@@ -11,6 +13,7 @@ typedef struct PassCtx {
     int         n_args;  /* k=v pairs of --passes=name{k=v}; "k" alone is k=true */
     const KeyValue *args;
     int64_t     rewrites; /* counted by the pass, shown by --stats */
+    int64_t     limit;    /* --rewrite-limit: no rewrite begins unless rewrites < limit */
 } PassCtx;
 
 typedef struct PassInfo {
@@ -31,8 +34,15 @@ typedef struct PipelineOptions {
     const char *target;            /* NULL: "cpu" */
     bool        verify_each;       /* else once at the end */
     bool        verify_none;       /* --no-verify */
-    bool        time_passes, print_after_all, print_changed, stats;
+    bool        time_passes, print_after_all, print_changed;
+    bool        stats, stats_json; /* counts as a table, or as one JSON object that has the times too */
     const char *print_after, *print_before; /* comma-separated pass names, NULL: none */
+    const char *print_dir;         /* NULL, or a folder for files NNN.pass.hlo after passes that changed something */
+    bool        print_unchanged;   /* after the other ones too */
+    const regex_t *only_comps;     /* NULL, or the dumps in the log show only computations with such names */
+    bool        bisect, limit_rewrites;
+    int64_t     bisect_limit;      /* bisect: pass runs before the others are left out, -1: all run; the log says which ran */
+    int64_t     rewrite_limit;     /* limit_rewrites: rewrites of all passes together */
     FILE       *log;               /* where dumps and timings go: stderr */
     bool (*also)(const Module *m, const char *pass, void *cookie); /* NULL; called after each pass, false stops the pipeline */
     void       *cookie;

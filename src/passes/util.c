@@ -69,10 +69,10 @@ int64_t inst_delete_dead(Inst *i, Arena *scratch)
     return deleted;
 }
 
-int64_t comp_sweep_dead(Comp *c)
+int64_t comp_sweep_dead(Comp *c, int64_t most)
 {
     int64_t deleted = 0;
-    for (Inst *i = c->last, *prev; i; i = prev) {
+    for (Inst *i = c->last, *prev; i && deleted < most; i = prev) {
         prev = i->prev;
         if (inst_is_dead(i)) {
             inst_delete(i);

@@ -19,8 +19,8 @@ bool inst_is_free(const Inst *i);
  * a deleted one is NULL. */
 int64_t inst_delete_dead(Inst *i, Arena *scratch);
 
-/* Deletes all dead instructions of c in one sweep from its end; gives their number. */
-int64_t comp_sweep_dead(Comp *c);
+/* Deletes the dead instructions of c, at most so many, in one sweep from its end; gives their number. */
+int64_t comp_sweep_dead(Comp *c, int64_t most);
 
 /* An array all of whose elements are one known value: a constant, or broadcasts and reshapes of one. NULL when it is not; else the constant,
  * whose element 0 is the value. */

@@ -358,9 +358,8 @@ static void print_allowed(Buf *b, const char *what, Ints x)
     print_bools(b, x);
 }
 
-static void print_header(Printer *p, const Module *m)
+static void print_header(Buf *b, const Module *m, const PrintOptions *o)
 {
-    Buf *b = p->b;
     buf_puts(b, "HloModule ");
     buf_puts(b, m->name);
     buf_puts(b, m->is_scheduled ? ", is_scheduled=true" : "");
@@ -377,7 +376,7 @@ static void print_header(Printer *p, const Module *m)
         buf_puts(b, ", frontend_attributes=");
         print_key_values(b, m->frontend_attributes);
     }
-    if (p->o->backend_config && m->backend_config != NULL && intern_len(m->backend_config) > 0) {
+    if (o->backend_config && m->backend_config != NULL && intern_len(m->backend_config) > 0) {
         buf_puts(b, ", backend_config=");
         print_raw_or_quoted(b, m->backend_config);
     }
@@ -425,24 +424,34 @@ static void note_callers(Printer *p, const Module *m)
                     map_put(i->op == OP_FUSION ? &p->fusion_bodies : &p->async_bodies, i->callees[k], i);
 }
 
-void print_module(Buf *b, const Module *m, const PrintOptions *o)
+int32_t print_computations(Buf *b, const Module *m, const PrintOptions *o, bool (*wanted)(const Comp *c, const void *cookie),
+                           const void *cookie)
 {
     Printer p;
-    int32_t n;
+    int32_t n, printed = 0;
     printer_init(&p, b, o);
     note_callers(&p, m);
-    print_header(&p, m);
-    if (o->metadata && m->stack.n_frames > 0)
-        print_stack_tables(b, &m->stack);
-    buf_puts(b, "\n\n");
     Comp **order = module_comp_order(p.arena, m, &n);
     for (int32_t k = 0; k < n; k++) {
         if (o->async_sugar && map_has(&p.async_bodies, order[k]) && single_inst(&p, order[k]) != NULL)
             continue;
+        if (wanted && !wanted(order[k], cookie))
+            continue;
         print_computation(&p, order[k], map_has(&p.fusion_bodies, order[k]));
         buf_puts(b, "\n\n");
+        printed++;
     }
     arena_free(p.arena);
+    return printed;
+}
+
+void print_module(Buf *b, const Module *m, const PrintOptions *o)
+{
+    print_header(b, m, o);
+    if (o->metadata && m->stack.n_frames > 0)
+        print_stack_tables(b, &m->stack);
+    buf_puts(b, "\n\n");
+    print_computations(b, m, o, NULL, NULL);
 }
 
 void print_inst(Buf *b, const Inst *i, const PrintOptions *o)

@@ -20,6 +20,9 @@ PrintOptions print_options_default(void); /* the long form, large constants */
 PrintOptions print_options_short(void);   /* what XLA calls ShortParsable: no %, signatures, metadata, control dependencies */
 
 void print_module(Buf *b, const Module *m, const PrintOptions *o);
+/* Only the computations that `wanted` picks (NULL: all), as they stand in the module's text. Gives their number. */
+int32_t print_computations(Buf *b, const Module *m, const PrintOptions *o, bool (*wanted)(const Comp *c, const void *cookie),
+                           const void *cookie);
 /* One instruction without indentation and line end: "%a = f32[] add(%x, %y)". */
 void print_inst(Buf *b, const Inst *i, const PrintOptions *o);
 
