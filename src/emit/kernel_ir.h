@@ -75,18 +75,22 @@ struct KExpr {
     const Ix    *index; /* LOAD, INDEX */
 };
 
-typedef enum KStmtKind { KS_DECLARE, KS_ASSIGN, KS_STORE, KS_FOR, KS_IF, KS_ARRAY } KStmtKind;
+typedef enum KStmtKind { KS_DECLARE, KS_ASSIGN, KS_STORE, KS_FOR, KS_IF, KS_ARRAY,
+    KS_LOOP,  /* until a KS_BREAK of its own block */
+    KS_BREAK, /* unless the condition holds */
+    KS_BLOCK  /* statements with names of their own */
+} KStmtKind;
 
 struct KStmt {
     KStmtKind     kind;
     KStmt        *next;
     KTemp        *temp;  /* DECLARE, ASSIGN */
-    const KExpr  *value; /* DECLARE (NULL: no value yet), ASSIGN, STORE; IF: the condition */
+    const KExpr  *value; /* DECLARE (NULL: no value yet), ASSIGN, STORE; IF, BREAK: the condition */
     KArray       *array; /* STORE, ARRAY */
     const Ix     *index; /* STORE */
     const IxAtom *loop;  /* FOR: from loop->lo to loop->hi by 1 */
     const Ix     *from, *end; /* FOR: NULL, or where it starts and before what it ends, in the range of loop or empty */
-    KBlock       *body;  /* FOR, IF */
+    KBlock       *body;  /* FOR, IF, LOOP, BLOCK */
     KBlock       *other; /* IF: NULL or else */
     bool          rolled; /* FOR: compilers should not unroll it, see kernel_keep_rolled */
 };
@@ -94,7 +98,7 @@ struct KStmt {
 struct KBlock {
     KBlock *parent;
     int32_t depth;
-    bool    fence; /* nothing from inside may be moved out: it is under a condition */
+    bool    fence; /* nothing from inside may be moved out: it is under a condition, or changes from time to time */
     KStmt  *from;  /* the statement that it belongs to; put into parent when the block is closed */
     KStmt  *first, *last;
 };

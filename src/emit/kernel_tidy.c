@@ -141,7 +141,7 @@ static bool prune_block(KBlock *b, const Map *used)
             changed |= prune_block(s->body, used);
         if (s->other)
             changed |= prune_block(s->other, used);
-        dead |= s->kind == KS_FOR && !s->body->first;
+        dead |= (s->kind == KS_FOR || s->kind == KS_BLOCK) && !s->body->first;
         dead |= s->kind == KS_IF && !s->body->first && (!s->other || !s->other->first);
         dead |= s->kind == KS_STORE && s->array->kind != KARRAY_PARAM && !map_has(used, s->array);
         if (dead) {

@@ -18,7 +18,7 @@ static int32_t array_leaves(const Shape *s, const Shape **out)
     return n;
 }
 
-static const Shape **leaves_of(Arena *a, const Shape *s, int32_t *n)
+const Shape **leaves_of(Arena *a, const Shape *s, int32_t *n)
 {
     *n = array_leaves(s, NULL);
     const Shape **v = ARENA_ARRAY(a, const Shape *, *n);
@@ -95,7 +95,7 @@ static bool is_hero(const Inst *x)
     }
 }
 
-static void stage(Lower *L, const Inst *x, KArray *const *to)
+void stage(Lower *L, const Inst *x, KArray *const *to)
 {
     static const int32_t first = 0;
     if (to[0]->count == 0)
@@ -297,11 +297,9 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
 
 static const Comp *body_of(Arena *a, const Inst *i, Map *materialise)
 {
-    switch (i->op) {
-    case OP_FUSION: return inst_callee(i, 0);
-    case OP_BATCH_NORM_TRAINING: case OP_BATCH_NORM_INFERENCE: case OP_BATCH_NORM_GRAD: return norm_body(a, i, materialise);
-    default: return NULL;
-    }
+    if (i->op == OP_FUSION)
+        return inst_callee(i, 0);
+    return is_norm(i) ? norm_body(a, i, materialise) : NULL;
 }
 
 Kernel *kernel_lower(Arena *a, const Inst *i, Diag *d)
@@ -309,7 +307,7 @@ Kernel *kernel_lower(Arena *a, const Inst *i, Diag *d)
     if (!kernel_supported(i, d))
         return NULL;
     Arena  *scratch = arena_new();
-    Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch) };
+    Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .norms = map_new(scratch) };
     Kernel *k = NULL;
     bool    again = true;
     plan.body = body_of(a, i, &plan.materialise);

@@ -31,6 +31,7 @@ typedef struct Plan {
     Arena *arena;
     Map    dims;        /* see plan_dims */
     Map    materialise; /* Inst -> non-NULL: gets an array of its own */
+    Map    norms;       /* Inst -> Comp: batch normalizations as computations */
     const Comp *body;   /* what is lowered as a fusion's body, or NULL */
 } Plan;
 
@@ -56,19 +57,25 @@ typedef struct Lower {
     bool        again, failed;
     int32_t     nested;   /* value_at inside value_at */
     int64_t     work;     /* values expanded so far */
+    int64_t     local_bytes; /* of arrays on the stack */
     int32_t     serial;
 } Lower;
 
-enum { MAX_NESTED = 40, MAX_WORK = 200000, MAX_BODY = 2000, MAX_BRANCHES = 16, LOCAL_BYTES = 16384 };
+enum { MAX_NESTED = 40, MAX_WORK = 200000, MAX_BODY = 2000, MAX_BRANCHES = 16, LOCAL_BYTES = 16384,
+       MOST_LOCAL_BYTES = 16 * LOCAL_BYTES };
 
 /* lower_block.c: where statements go. */
 const IxAtom *loop_open(Lower *L, int64_t lo, int64_t end, LoopDim *dim, int64_t stride);
 bool          loop_between(Lower *L, const Ix *from, const Ix *end, const Ix **i); /* bounds may depend on loops around; false: always empty */
 void          if_open(Lower *L, const KExpr *cond);
 void          if_else(Lower *L);
+void          repeat_open(Lower *L); /* a loop without end, left by break_unless in its own block */
+void          break_unless(Lower *L, const KExpr *cond);
+void          block_open(Lower *L); /* of its own: what is in it stays in it */
 void          block_close(Lower *L);
 KBlock       *block_for(Lower *L, int32_t depth); /* the outermost open block that sees everything of that depth */
 const KExpr  *bind(Lower *L, const KExpr *x, const char *name); /* a temporary, declared as far out as x allows */
+const KExpr  *frozen(Lower *L, const KExpr *x, const char *name); /* as it is now, even when it is assigned again */
 KTemp        *accumulator(Lower *L, const KExpr *init, Type t, const char *name); /* declared in the current block */
 void          assign(Lower *L, KTemp *t, const KExpr *x);
 void          store(Lower *L, KArray *array, const Ix *index, const KExpr *value); /* value encoded for the array's type */
@@ -108,16 +115,23 @@ const KExpr *scalar_constant(Arena *a, const Literal *l, int64_t i);
 const KExpr *scalar_zero(Arena *a, Type t);
 const KExpr *scalar_one(Arena *a, Type t);
 
-/* lower_apply.c: called computations over scalars. out gets one value per leaf of the root. Bound temporaries, a root left open. */
+/* lower_apply.c: called computations from scalars to scalars. out gets one value per leaf of the root. Bound temporaries, a root left open. */
 void apply(Lower *L, const Comp *c, const KExpr *const *args, const KExpr **out);
 bool apply_supported(const Comp *c, const Inst *caller, Diag *d);
+/* Marks what the root of c needs. */
+Map  apply_needed(Lower *L, const Comp *c);
 /* The one operation of a computation that is root = op(p0, p1), or OP_COUNT. */
 Op   apply_operation(const Comp *c);
 
-/* lower_value.c: elements. */
+/* lower_body.c: what apply does with loops, branches and arrays. */
+void apply_body(Lower *L, const Comp *c, const KExpr *const *args, const KExpr **out);
+
+/* lower_value.c: elements. A leaf is one of the arrays of a shape, counted depth first. */
 const KExpr *value_at(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index);
 const KExpr *open_value_at(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index); /* the last operation without a name */
+void         known_value(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index, const KExpr *v); /* x[index] is v */
 const Inst  *resolve(const Lower *L, const Inst *x, int32_t *leaf); /* through tuples, as far as what is in memory */
+const Shape *shape_leaf(const Shape *s, int32_t leaf);
 KArray      *memory_of(Lower *L, const Inst *x, int32_t leaf); /* NULL: has to be computed */
 bool         is_pointwise(const Inst *x); /* value_at can expand it */
 void         need_memory(Lower *L, const Inst *x);
@@ -129,7 +143,9 @@ const KExpr *keep(Lower *L, const Inst *x, const KExpr *v); /* gives a bare load
 void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **out);
 bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index);
 
-/* Stages: x into its arrays, one a leaf. */
+/* lower.c. Stages: x into its arrays, one a leaf. */
+const Shape **leaves_of(Arena *a, const Shape *s, int32_t *n); /* the arrays of a shape, in order */
+void stage(Lower *L, const Inst *x, KArray *const *to);
 void stage_loops(Lower *L, int32_t n, const Inst *const *x, const int32_t *leaf, KArray *const *to);
 void stage_concatenate(Lower *L, const Inst *x, KArray *const *to);
 void stage_reduce(Lower *L, const Inst *x, KArray *const *to);
@@ -146,10 +162,14 @@ void stage_cholesky(Lower *L, const Inst *x, KArray *const *to);
 void stage_triangular_solve(Lower *L, const Inst *x, KArray *const *to);
 void stage_rng_bit_generator(Lower *L, const Inst *x, KArray *const *to);
 
+/* lower_check.c: whether x can be lowered inside a fusion or an applied computation; else reports. */
+bool        fused_supported(const Inst *x, Diag *d);
+
 /* lower_norm.c: a batch normalization as a computation of ordinary instructions, in a module that lives as long as a. Those of its instructions that
  * want an array of their own are put into materialise. */
 bool        norm_supported(const Inst *i, Diag *d);
 const Comp *norm_body(Arena *a, const Inst *i, Map *materialise);
+bool        is_norm(const Inst *i);
 
 /* lower_window.c: body gets the index of each element of in that the window at out covers. */
 void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, NestBody *body, void *cookie);

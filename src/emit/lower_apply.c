@@ -1,21 +1,24 @@
-/* Called computations over scalars (reducers, comparators, map): expanded in place. Every instruction that the root needs becomes a temporary,
- * the root itself stays an open expression for its user to store. */
+/* Called computations from scalars to scalars (reducers, comparators, map). What is scalars under operators and calls all through is expanded in
+ * place: every instruction that the root needs becomes a temporary, the root itself stays an open expression for its user to store.
+ * Anything else is lower_body.c's. */
 #include "emit/lower.h"
 
-enum { MAX_CALLS = 32 };
+enum { MAX_CALLS = 32, MAX_APPLIED = 10000 };
 
 /* Values of one expansion, a list of leaves an instruction. */
 typedef struct Env {
     Map needed, values;
 } Env;
 
-static void mark_needed(Env *e, const Comp *c)
+Map apply_needed(Lower *L, const Comp *c)
 {
-    map_put(&e->needed, c->root, e);
+    Map needed = map_new(L->arena);
+    map_put(&needed, c->root, L);
     for (const Inst *i = c->last; i; i = i->prev)
-        if (map_has(&e->needed, i))
+        if (map_has(&needed, i))
             for (int32_t k = 0; k < i->n_operands; k++)
-                map_put(&e->needed, inst_operand(i, k), e);
+                map_put(&needed, inst_operand(i, k), L);
+    return needed;
 }
 
 static void apply_call(Lower *L, const Comp *c, const KExpr *const *args, const KExpr **out);
@@ -72,9 +75,8 @@ static const KExpr **apply_inst(Lower *L, Env *e, const Inst *i, const KExpr *co
 
 static void apply_call(Lower *L, const Comp *c, const KExpr *const *args, const KExpr **out)
 {
-    Env           e = { map_new(L->arena), map_new(L->arena) };
+    Env           e = { apply_needed(L, c), map_new(L->arena) };
     const KExpr **leaves = NULL;
-    mark_needed(&e, c);
     for (const Inst *i = c->first; i; i = i->next)
         if (map_has(&e.needed, i)) {
             const KExpr **v = apply_inst(L, &e, i, args, i == c->root);
@@ -87,40 +89,96 @@ static void apply_call(Lower *L, const Comp *c, const KExpr *const *args, const 
         out[k] = leaves[k];
 }
 
-void apply(Lower *L, const Comp *c, const KExpr *const *args, const KExpr **out)
+/* Scalars, tuples of them, and operators that apply_inst knows. */
+static bool is_inline_inst(const Inst *i)
 {
-    apply_call(L, c, args, out);
+    bool flat = shape_is_scalar(i->shape) || i->op == OP_TUPLE;
+    if (shape_is_tuple(i->shape))
+        for (int32_t k = 0; k < i->shape->n_elems; k++)
+            flat = (i->op == OP_TUPLE || i->op == OP_CALL || i->op == OP_FUSION) && (k == 0 || flat) && shape_is_scalar(i->shape->elems[k]);
+    if (!flat)
+        return false;
+    switch (i->op) {
+    case OP_PARAMETER: case OP_TUPLE: case OP_GET_TUPLE_ELEMENT: case OP_COPY: case OP_CALL: case OP_MAP: case OP_FUSION: return true;
+    case OP_CONSTANT: return !i->literal->elided;
+    case OP_BITCAST: case OP_BITCAST_CONVERT: return shape_is_scalar(inst_operand(i, 0)->shape) && scalar_op_supported(i);
+    default: return is_alias(i->op) ? shape_is_scalar(inst_operand(i, 0)->shape) : op_has(i->op, F_ELEMENTWISE) && scalar_op_supported(i);
+    }
 }
 
-static bool supported(const Comp *c, const Inst *caller, Diag *d, int depth)
+static bool is_inline(const Comp *c)
 {
-    if (depth > MAX_CALLS) {
-        inst_error(d, caller, "%s: calls nest too deeply in what it applies", op_name(caller->op));
-        return false;
-    }
     for (const Inst *i = c->first; i; i = i->next) {
-        bool flat = shape_is_scalar(i->shape) || i->op == OP_TUPLE;
-        if (shape_is_tuple(i->shape))
-            for (int32_t k = 0; k < i->shape->n_elems; k++)
-                flat = (i->op == OP_TUPLE || i->op == OP_CALL || i->op == OP_FUSION) && (k == 0 || flat) && shape_is_scalar(i->shape->elems[k]);
-        bool known = i->op == OP_PARAMETER || (i->op == OP_CONSTANT && !i->literal->elided) || i->op == OP_TUPLE || i->op == OP_GET_TUPLE_ELEMENT ||
-                     i->op == OP_COPY || is_alias(i->op) || ((op_has(i->op, F_ELEMENTWISE) || i->op == OP_BITCAST || i->op == OP_BITCAST_CONVERT) && scalar_op_supported(i));
-        if (i->op == OP_CALL || i->op == OP_MAP || i->op == OP_FUSION) {
-            if (!supported(inst_callee(i, 0), caller, d, depth + 1))
-                return false;
-            known = true;
-        }
-        if (!flat || !known) {
-            inst_error(d, i, "%s cannot be compiled inside the computation that %s applies", op_name(i->op), op_name(caller->op));
+        bool calls = i->op == OP_CALL || i->op == OP_MAP || i->op == OP_FUSION;
+        if (!is_inline_inst(i) || (calls && !is_inline(inst_callee(i, 0))))
             return false;
-        }
     }
     return true;
 }
 
+void apply(Lower *L, const Comp *c, const KExpr *const *args, const KExpr **out)
+{
+    if (is_inline(c))
+        apply_call(L, c, args, out);
+    else
+        apply_body(L, c, args, out);
+}
+
+/* Depth and size once all calls are expanded; both also bound what is recursed into from here on. */
+static bool is_small(const Comp *c, int32_t depth, int64_t *left)
+{
+    for (const Inst *i = c->first; i; i = i->next) {
+        if (--*left < 0)
+            return false;
+        for (int32_t k = 0; k < i->n_callees; k++)
+            if (depth == 0 || !is_small(inst_callee(i, k), depth - 1, left))
+                return false;
+    }
+    return true;
+}
+
+static bool only_arrays(const Shape *s)
+{
+    for (int32_t k = 0; shape_is_tuple(s) && k < s->n_elems; k++)
+        if (!only_arrays(s->elems[k]))
+            return false;
+    return shape_is_tuple(s) || (shape_is_array(s) && !shape_is_unbounded(s) && shape_bytes(s) >= 0);
+}
+
+static bool supported(const Comp *c, const Inst *caller, Diag *d)
+{
+    bool ok = true;
+    for (const Inst *i = c->first; i; i = i->next) {
+        if (is_inline_inst(i) && i->n_callees == 0)
+            continue;
+        switch (i->op) {
+        case OP_CALL: case OP_FUSION: case OP_WHILE: case OP_CONDITIONAL: case OP_TUPLE: case OP_GET_TUPLE_ELEMENT: case OP_PARAMETER:
+        case OP_COPY: case OP_OPT_BARRIER: case OP_DOMAIN:
+            if (only_arrays(i->shape))
+                break;
+            inst_error(d, i, "%s cannot be compiled inside the computation that %s applies", op_name(i->op), op_name(caller->op));
+            return false;
+        default:
+            if (is_norm(i) ? !norm_supported(i, d) : !fused_supported(i, d))
+                return false;
+        }
+        if (i->op == OP_CALL || i->op == OP_FUSION || i->op == OP_WHILE || i->op == OP_CONDITIONAL)
+            for (int32_t k = 0; k < i->n_callees; k++)
+                ok = ok && supported(inst_callee(i, k), caller, d);
+    }
+    return ok;
+}
+
 bool apply_supported(const Comp *c, const Inst *caller, Diag *d)
 {
-    return supported(c, caller, d, 0);
+    int64_t left = MAX_APPLIED;
+    if (is_small(c, MAX_CALLS, &left))
+        return supported(c, caller, d);
+    if (left < 0)
+        inst_error(d, caller, "%s applies more than %d instructions once calls are expanded", op_name(caller->op), MAX_APPLIED);
+    else
+        inst_error(d, caller, "%s: calls nest too deeply in what it applies", op_name(caller->op));
+    return false;
 }
 
 Op apply_operation(const Comp *c)

@@ -63,6 +63,25 @@ void if_else(Lower *L)
     s->other = open_block(L, s, true);
 }
 
+void repeat_open(Lower *L)
+{
+    KStmt *s = new_stmt(L, KS_LOOP);
+    s->body = open_block(L, s, true);
+}
+
+void break_unless(Lower *L, const KExpr *cond)
+{
+    KStmt *s = new_stmt(L, KS_BREAK);
+    s->value = cond;
+    append(L->cur, s);
+}
+
+void block_open(Lower *L)
+{
+    KStmt *s = new_stmt(L, KS_BLOCK);
+    s->body = open_block(L, s, true);
+}
+
 void block_close(Lower *L)
 {
     KStmt *s = L->cur->from;
@@ -94,6 +113,13 @@ const KExpr *bind(Lower *L, const KExpr *x, const char *name)
     if (x->kind == KX_INT || x->kind == KX_FLOAT || x->kind == KX_TEMP)
         return x;
     return kx_temp(L->arena, new_temp(L, block_for(L, x->depth), x->type, x, name));
+}
+
+const KExpr *frozen(Lower *L, const KExpr *x, const char *name)
+{
+    if (x->kind == KX_INT || x->kind == KX_FLOAT || (x->kind == KX_TEMP && !x->temp->assigned))
+        return x;
+    return kx_temp(L->arena, new_temp(L, L->cur, x->type, x, name));
 }
 
 KTemp *accumulator(Lower *L, const KExpr *init, Type t, const char *name)
@@ -178,12 +204,13 @@ static bool reserve(Lower *L, int64_t bytes)
 KArray *temp_array(Lower *L, const Shape *s, const char *name)
 {
     int64_t bytes = shape_bytes(s), offset = L->k->temp_bytes;
-    bool    small = bytes >= 0 && bytes <= LOCAL_BYTES;
+    bool    small = bytes >= 0 && bytes <= LOCAL_BYTES && L->local_bytes + bytes <= MOST_LOCAL_BYTES;
     KArray *x = new_array(L, small ? KARRAY_LOCAL : KARRAY_TEMP, s->type, shape_count(s), name);
     x->shape = s;
-    if (small)
+    if (small) {
         declare_array(L, L->k->body, x);
-    else if (reserve(L, bytes))
+        L->local_bytes += bytes;
+    } else if (reserve(L, bytes))
         x->offset = offset;
     return x;
 }

@@ -80,6 +80,11 @@ static bool supported_inst(const Inst *i, bool fused, Diag *d)
     }
 }
 
+bool fused_supported(const Inst *x, Diag *d)
+{
+    return supported_inst(x, true, d);
+}
+
 bool kernel_supported(const Inst *i, Diag *d)
 {
     if (i->op != OP_FUSION)

@@ -126,6 +126,11 @@ static Comp *addition(Norm *n)
     return c;
 }
 
+bool is_norm(const Inst *i)
+{
+    return i->op == OP_BATCH_NORM_TRAINING || i->op == OP_BATCH_NORM_INFERENCE || i->op == OP_BATCH_NORM_GRAD;
+}
+
 bool norm_supported(const Inst *i, Diag *d)
 {
     for (int32_t k = 1; k < i->n_operands; k++)

@@ -14,8 +14,8 @@ static void copy_body(Lower *L, void *cookie, const Ix *const *index)
     Copy       *c = cookie;
     int32_t     leaf = 0;
     const Inst *from = resolve(L, c->from, &leaf);
-    Type        t = from->shape->type;
-    store_at(L, c->to, index, scalar_convert(L->arena, shape_is_tuple(from->shape) ? from->shape->elems[leaf]->type : t, c->to->type, value_at(L, from, leaf, index)));
+    Type        t = shape_leaf(from->shape, leaf)->type;
+    store_at(L, c->to, index, scalar_convert(L->arena, t, c->to->type, value_at(L, from, leaf, index)));
 }
 
 /* Result `to` starts as operand k. in_place: the result may be where the operand is, then nothing is copied. */

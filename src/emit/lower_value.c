@@ -13,10 +13,22 @@ struct Memo {
     Memo            *next;
 };
 
+const Shape *shape_leaf(const Shape *s, int32_t leaf)
+{
+    while (shape_is_tuple(s)) {
+        int32_t k = 0, n;
+        while (leaf >= (n = shape_leaf_count(s->elems[k], false))) {
+            leaf -= n;
+            k++;
+        }
+        s = s->elems[k];
+    }
+    return s;
+}
+
 static int32_t rank_of(const Inst *x, int32_t leaf)
 {
-    const Shape *s = x->shape;
-    return shape_is_tuple(s) ? s->elems[leaf]->rank : s->rank;
+    return shape_leaf(x->shape, leaf)->rank;
 }
 
 static uint64_t memo_key(const Inst *x, int32_t leaf, int32_t rank, const Ix *const *index)
@@ -48,7 +60,7 @@ static const KExpr *memo_find(Lower *L, const Inst *x, int32_t leaf, const Ix *c
     return NULL;
 }
 
-static void memo_put(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index, const KExpr *value)
+void known_value(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index, const KExpr *value)
 {
     int32_t  rank = rank_of(x, leaf), depth = value->depth;
     uint64_t key = memo_key(x, leaf, rank, index);
@@ -63,17 +75,37 @@ static void memo_put(Lower *L, const Inst *x, int32_t leaf, const Ix *const *ind
     map_put_u64(&L->memo, key, m);
 }
 
+/* The operand that holds a leaf of a tuple; leaf becomes the operand's. */
+static const Inst *tuple_part(const Inst *x, int32_t *leaf)
+{
+    int32_t k = 0, n;
+    while (*leaf >= (n = shape_leaf_count(inst_operand(x, k)->shape, false))) {
+        *leaf -= n;
+        k++;
+    }
+    return inst_operand(x, k);
+}
+
+/* Tuples that are their operand's. */
+static bool forwards_tuple(const Inst *x)
+{
+    return shape_is_tuple(x->shape) && (x->op == OP_COPY || x->op == OP_OPT_BARRIER || x->op == OP_DOMAIN || x->op == OP_ADD_DEPENDENCY);
+}
+
 const Inst *resolve(const Lower *L, const Inst *x, int32_t *leaf)
 {
-    while (!map_has(&L->memory, x) && (x->op == OP_GET_TUPLE_ELEMENT || (x->op == OP_TUPLE && x->n_operands > 0))) {
-        if (x->op == OP_TUPLE) {
-            x = inst_operand(x, *leaf);
-            *leaf = 0;
-        } else {
-            *leaf = (int32_t)inst_int(x, ATTR_INDEX, 0);
+    while (!map_has(&L->memory, x))
+        if (x->op == OP_TUPLE && x->n_operands > 0)
+            x = tuple_part(x, leaf);
+        else if (x->op == OP_GET_TUPLE_ELEMENT) {
+            int64_t element = inst_int(x, ATTR_INDEX, 0);
             x = inst_operand(x, 0);
-        }
-    }
+            for (int64_t k = 0; k < element; k++)
+                *leaf += shape_leaf_count(x->shape->elems[k], false);
+        } else if (forwards_tuple(x))
+            x = inst_operand(x, 0);
+        else
+            break;
     return x;
 }
 
@@ -115,15 +147,20 @@ typedef struct Task {
 } Task;
 typedef VEC(Task) Tasks;
 
-/* The operand's value at index, or NULL after putting it on the worklist. */
-static const KExpr *demand(Lower *L, Tasks *w, const Inst *x, const Ix *const *index)
+/* A leaf's value at index, or NULL after putting it on the worklist. */
+static const KExpr *demand_leaf(Lower *L, Tasks *w, const Inst *x, int32_t leaf, const Ix *const *index)
 {
-    int32_t leaf = 0;
     x = resolve(L, x, &leaf);
     const KExpr *v = memo_find(L, x, leaf, index);
     if (!v)
         vec_push(L->arena, w, ((Task){ .x = x, .leaf = leaf, .index = index }));
     return v;
+}
+
+/* The same for an operand that is an array. */
+static const KExpr *demand(Lower *L, Tasks *w, const Inst *x, const Ix *const *index)
+{
+    return demand_leaf(L, w, x, 0, index);
 }
 
 static bool is_bare_load(const KExpr *v)
@@ -167,7 +204,7 @@ static const KExpr *step_elementwise(Lower *L, Tasks *w, Task t)
         const KExpr *known = memo_find(L, source, leaf, t.index); /* an operand before may have given it a name */
         args[k] = keep(L, inst_operand(x, k), known);
         if (args[k] != known)
-            memo_put(L, source, leaf, t.index, args[k]);
+            known_value(L, source, leaf, t.index, args[k]);
     }
     if (x->op != OP_MAP)
         return scalar_op(L, x, types, args);
@@ -617,13 +654,13 @@ static const KExpr *step_reduce(Lower *L, Task *t)
     const KExpr **out = ARENA_ARRAY(L->arena, const KExpr *, n);
     if (!reduce_is_inline(L, t->x, t->index) || !enter(L, t->x)) {
         need_memory(L, t->x);
-        return scalar_zero(L->arena, shape_is_tuple(t->x->shape) ? t->x->shape->elems[t->leaf]->type : t->x->shape->type);
+        return scalar_zero(L->arena, shape_leaf(t->x->shape, t->leaf)->type);
     }
     reduce_at(L, t->x, t->index, out);
     L->nested--;
     for (int32_t k = 0; k < n; k++)
         if (k != t->leaf)
-            memo_put(L, t->x, k, t->index, out[k]);
+            known_value(L, t->x, k, t->index, out[k]);
     return out[t->leaf];
 }
 
@@ -654,7 +691,7 @@ static const KExpr *step(Lower *L, Tasks *w, Task *t)
         if (is_pointwise(x))
             return step_elementwise(L, w, *t);
         need_memory(L, x);
-        return scalar_zero(L->arena, x->shape->type);
+        return scalar_zero(L->arena, shape_leaf(x->shape, t->leaf)->type);
     }
 }
 
@@ -678,9 +715,9 @@ static const KExpr *expand(Lower *L, const Inst *root, int32_t leaf, const Ix *c
     Tasks        w = { 0 };
     const KExpr *v = NULL;
     root = resolve(L, root, &leaf);
-    if (!demand(L, &w, root, index) && L->work > MAX_WORK) {
+    if (!demand_leaf(L, &w, root, leaf, index) && L->work > MAX_WORK) {
         give_up_expanding(L);
-        return scalar_zero(L->arena, shape_is_tuple(root->shape) ? root->shape->elems[leaf]->type : root->shape->type);
+        return scalar_zero(L->arena, shape_leaf(root->shape, leaf)->type);
     }
     while (w.n > 0) {
         Task    t = w.v[w.n - 1];
@@ -702,7 +739,7 @@ static const KExpr *expand(Lower *L, const Inst *root, int32_t leaf, const Ix *c
             return v;
         if (computed)
             v = bind(L, v, t.x->name);
-        memo_put(L, t.x, t.leaf, t.index, v);
+        known_value(L, t.x, t.leaf, t.index, v);
     }
     return memo_find(L, root, leaf, index);
 }

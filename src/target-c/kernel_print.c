@@ -362,6 +362,23 @@ static void print_if(Printer *p, const KStmt *s, int depth)
     }
 }
 
+static void print_braced(Printer *p, const KStmt *s, int depth)
+{
+    buf_puts(p->b, s->kind == KS_LOOP ? "while (1) {\n" : "{\n");
+    print_block(p, s->body, depth + 1);
+    indent(p, depth);
+    buf_puts(p->b, "}\n");
+}
+
+static void print_break(Printer *p, const KStmt *s, int depth)
+{
+    buf_puts(p->b, "if (!");
+    print_expr(p, s->value, P_UNARY);
+    buf_puts(p->b, ")\n");
+    indent(p, depth + 1);
+    buf_puts(p->b, "break;\n");
+}
+
 /* " = x", or " += x" where the value is the place itself plus x. */
 static void print_assignment(Printer *p, const KStmt *s)
 {
@@ -403,6 +420,8 @@ static void print_stmt(Printer *p, const KStmt *s, int depth)
         break;
     case KS_ARRAY: buf_printf(p->b, "%s %s[%lld]", element_type(s->array), s->array->name, (long long)s->array->count); break;
     case KS_IF: print_if(p, s, depth); return;
+    case KS_LOOP: case KS_BLOCK: print_braced(p, s, depth); return;
+    case KS_BREAK: print_break(p, s, depth); return;
     case KS_FOR: break;
     }
     buf_puts(p->b, ";\n");
