@@ -35,6 +35,8 @@ config.substitutions.append(("%check-main", '%s "%s" "%s"' % (os.path.join(confi
 config.substitutions.append(("%check-man", os.path.join(config.test_source_root, "check-man")))
 config.substitutions.append(("%check-print", os.path.join(config.test_source_root, "check-print")))
 config.substitutions.append(("%check-lang", os.path.join(config.test_source_root, "check-lang")))
+for name in ("make-npy", "make-npz"):
+    config.substitutions.append(("%" + name, os.path.join(config.test_source_root, name)))
 config.substitutions.append(("%corpus-table", os.path.join(config.hlo_source, "bench", "corpus-table")))
 config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
 config.substitutions.append(("%corpus", corpus))

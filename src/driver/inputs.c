@@ -50,10 +50,12 @@ static void bind(Binder *b, int32_t k, const NpyArray *x, const char *path)
 static void bind_member(Binder *b, const NpyArray *x, const char *path)
 {
     int64_t k = position(x->name);
+    if (k >= b->s->n_args)
+        k = -1; /* a parameter may be called so */
     for (int32_t n = 0; k < 0 && n < b->s->n_args; n++)
         if (!strcmp(b->s->args[n].name, x->name))
             k = n;
-    if (k >= 0 && k < b->s->n_args)
+    if (k >= 0)
         bind(b, (int32_t)k, x, path);
     else
         diag_error(b->d, LOC_NONE, "%s: member '%s' is no argument: the module has %d%s", path, x->name, b->s->n_args,

@@ -3,15 +3,17 @@
 #include "target-c/target_c.h"
 #include "target-c/text.h"
 
-const char c_main_includes[] = "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n";
+const char c_main_includes[] = "#include <errno.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n";
 
 static const char types_text[] =
     "\n"
-    "/* ---- main: --inputs=FILE (.npz with arg0, arg1, ..., or .npy files in order), --outputs=FILE ---- */\n"
+    "/* ---- main: --inputs=FILE (.npz with arg0, arg1, ... or parameter names, or .npy files in order), --outputs=FILE ---- */\n"
     "\n"
     "typedef struct leaf {\n"
-    "    const char    *name, *types; /* its name in an .npz; the element types that a file may have, the first is written */\n"
+    "    const char    *name, *own;   /* in an .npz; in the module */\n"
+    "    const char    *shape, *types; /* as the module says it; the element types that a file may have, the first is written */\n"
     "    int64_t        bytes, element;\n"
+    "    int            low, high;    /* what a byte may hold; 0, 0: anything */\n"
     "    int            rank;\n"
     "    const int64_t *dims;\n"
     "    const int64_t *strides; /* in memory, in bytes */\n"
@@ -31,9 +33,9 @@ static const char body_text[] =
     "    exit(2);\n"
     "}\n"
     "\n"
-    "static void fail_array(const file *f, const char *name, const char *text)\n"
+    "static void fail_array(const file *f, const leaf *x, const char *text)\n"
     "{\n"
-    "    fprintf(stderr, \"%s: error: %s: %s\\n\", f->path, name, text);\n"
+    "    fprintf(stderr, \"%s: error: %s (%s %s) %s\\n\", f->path, x->name, x->shape, x->own, text);\n"
     "    exit(2);\n"
     "}\n"
     "\n"
@@ -51,7 +53,7 @@ static const char body_text[] =
     "    file   f = { path, NULL, 0 };\n"
     "    size_t got, room = 0;\n"
     "    if (!in)\n"
-    "        fail(path, \"cannot be opened\");\n"
+    "        fail(path, strerror(errno));\n"
     "    do {\n"
     "        if (f.n == room && !(f.p = realloc(f.p, room = room ? 2 * room : 65536)))\n"
     "            fail(path, \"out of memory\");\n"
@@ -59,7 +61,7 @@ static const char body_text[] =
     "        f.n += got;\n"
     "    } while (got > 0);\n"
     "    if (ferror(in))\n"
-    "        fail(path, \"cannot be read\");\n"
+    "        fail(path, strerror(errno));\n"
     "    fclose(in);\n"
     "    return f;\n"
     "}\n"
@@ -72,13 +74,14 @@ static const char body_text[] =
     "    return v;\n"
     "}\n"
     "\n"
-    "/* Elements between row-major (a file) and the strides of x (memory). */\n"
-    "static void move_elements(const leaf *x, unsigned char *memory, unsigned char *rows, int to_memory)\n"
+    "/* Elements between a file (row-major, or with the first dimension fastest) and the strides of x (memory). */\n"
+    "static void move_elements(const leaf *x, unsigned char *memory, unsigned char *rows, int to_memory, int first_fastest)\n"
     "{\n"
     "    int64_t at[MAX_RANK + 1] = { 0 }, count = x->bytes / x->element, offset = 0;\n"
     "    for (int64_t k = 0; k < count; k++, rows += x->element) {\n"
     "        memcpy(to_memory ? memory + offset : rows, to_memory ? rows : memory + offset, (size_t)x->element);\n"
-    "        for (int d = x->rank - 1; d >= 0; d--) {\n"
+    "        for (int n = 0; n < x->rank; n++) {\n"
+    "            int d = first_fastest ? n : x->rank - 1 - n;\n"
     "            offset += x->strides[d];\n"
     "            if (++at[d] < x->dims[d])\n"
     "                break;\n"
@@ -117,30 +120,50 @@ static const char body_text[] =
     "    return *shape == ')';\n"
     "}\n"
     "\n"
+    "/* The header is one line of Python. */\n"
+    "static void fail_header(const file *f, const leaf *x, char *header)\n"
+    "{\n"
+    "    size_t n = strcspn(header, \"}\");\n"
+    "    header[n + (header[n] != 0)] = 0;\n"
+    "    for (char *c = header; *c; c++)\n"
+    "        if (*c < ' ' || *c > '~')\n"
+    "            *c = '?';\n"
+    "    fprintf(stderr, \"%s: error: %s (%s %s) needs type '%.*s', the file has %.200s\\n\", f->path, x->name, x->shape, x->own,\n"
+    "            (int)strcspn(x->types, \" \"), x->types, header);\n"
+    "    exit(2);\n"
+    "}\n"
+    "\n"
+    "static void check_range(const file *f, const leaf *x, const unsigned char *p)\n"
+    "{\n"
+    "    for (int64_t k = 0; x->low < x->high && k < x->bytes; k++) {\n"
+    "        int v = x->low < 0 && p[k] > 127 ? p[k] - 256 : p[k];\n"
+    "        if (v < x->low || v > x->high)\n"
+    "            fail_array(f, x, \"is given a value that the type does not have\");\n"
+    "    }\n"
+    "}\n"
+    "\n"
     "/* The .npy of n bytes at p is argument x. */\n"
     "static void *read_array(const file *f, const leaf *x, const unsigned char *p, uint64_t n)\n"
     "{\n"
     "    uint64_t start, length;\n"
     "    if (n < 12 || memcmp(p, \"\\x93NUMPY\", 6) != 0)\n"
-    "        fail_array(f, x->name, \"is no .npy\");\n"
+    "        fail_array(f, x, \"is no .npy\");\n"
     "    length = little(p + 8, p[6] == 1 ? 2 : 4);\n"
     "    start = (p[6] == 1 ? 10 : 12) + length;\n"
     "    if (start > n || length > 65535)\n"
-    "        fail_array(f, x->name, \"the .npy ends too early\");\n"
+    "        fail_array(f, x, \"is cut short\");\n"
     "    char *header = get_memory(length + 1);\n"
     "    memcpy(header, p + (start - length), (size_t)length);\n"
     "    header[length] = 0;\n"
-    "    if (!type_fits(x->types, header_value(header, \"'descr'\")))\n"
-    "        fail_array(f, x->name, \"has another element type than the argument\");\n"
-    "    if (!shape_fits(x, header_value(header, \"'shape'\")))\n"
-    "        fail_array(f, x->name, \"has another shape than the argument\");\n"
-    "    if (x->rank > 1 && *header_value(header, \"'fortran_order'\") != 'F')\n"
-    "        fail_array(f, x->name, \"is in Fortran order, only C order is read\");\n"
+    "    if (!type_fits(x->types, header_value(header, \"'descr'\")) || !shape_fits(x, header_value(header, \"'shape'\")))\n"
+    "        fail_header(f, x, header);\n"
+    "    int first_fastest = *header_value(header, \"'fortran_order'\") == 'T';\n"
     "    if (n - start < (uint64_t)x->bytes)\n"
-    "        fail_array(f, x->name, \"the .npy ends too early\");\n"
+    "        fail_array(f, x, \"is cut short\");\n"
     "    free(header);\n"
     "    void *memory = get_memory((uint64_t)x->bytes);\n"
-    "    move_elements(x, memory, (unsigned char *)p + start, 1);\n"
+    "    check_range(f, x, p + start);\n"
+    "    move_elements(x, memory, (unsigned char *)p + start, 1, first_fastest);\n"
     "    return memory;\n"
     "}\n"
     "\n"
@@ -182,14 +205,40 @@ static const char body_text[] =
     "    }\n"
     "}\n"
     "\n"
+    "/* Is member `name` of n bytes called head, tail and \".npy\"? */\n"
+    "static int is_called(const unsigned char *name, uint64_t n, const char *head, const char *tail)\n"
+    "{\n"
+    "    size_t h = strlen(head), t = strlen(tail);\n"
+    "    return n == h + t + 4 && memcmp(name, head, h) == 0 && memcmp(name + h, tail, t) == 0 && memcmp(name + h + t, \".npy\", 4) == 0;\n"
+    "}\n"
+    "\n"
+    "/* \"arg0\" and \"arr_0\" say which argument it is; else its own name does. */\n"
     "static int argument_number(const unsigned char *name, uint64_t n)\n"
     "{\n"
-    "    for (int k = 0; k < N_ARGS; k++) {\n"
-    "        size_t length = strlen(arguments[k].name);\n"
-    "        if (n == length + 4 && memcmp(name, arguments[k].name, length) == 0 && memcmp(name + length, \".npy\", 4) == 0)\n"
+    "    for (int k = 0; k < N_ARGS; k++)\n"
+    "        if (is_called(name, n, arguments[k].name, \"\") || is_called(name, n, \"arr_\", arguments[k].name + 3))\n"
     "            return k;\n"
-    "    }\n"
+    "    for (int k = 0; k < N_ARGS; k++)\n"
+    "        if (is_called(name, n, arguments[k].own, \"\"))\n"
+    "            return k;\n"
     "    return -1;\n"
+    "}\n"
+    "\n"
+    "static uint32_t crc32_of(uint32_t crc, const unsigned char *p, uint64_t n)\n"
+    "{\n"
+    "    uint32_t table[16]; /* of four bits at a time */\n"
+    "    for (uint32_t k = 0; k < 16; k++) {\n"
+    "        table[k] = k;\n"
+    "        for (int bit = 0; bit < 4; bit++)\n"
+    "            table[k] = table[k] >> 1 ^ (table[k] & 1 ? 0xedb88320u : 0);\n"
+    "    }\n"
+    "    crc = ~crc;\n"
+    "    for (; n > 0; n--) {\n"
+    "        crc ^= *p++;\n"
+    "        crc = crc >> 4 ^ table[crc & 15];\n"
+    "        crc = crc >> 4 ^ table[crc & 15];\n"
+    "    }\n"
+    "    return ~crc;\n"
     "}\n"
     "\n"
     "static void read_npz(const file *f, void **args)\n"
@@ -209,12 +258,16 @@ static const char body_text[] =
     "        if (k < 0)\n"
     "            fail(f->path, \"has a member that is no argument\");\n"
     "        if (little(p + 10, 2) != 0)\n"
-    "            fail_array(f, arguments[k].name, \"is compressed, only stored members are read\");\n"
+    "            fail_array(f, &arguments[k], \"is compressed, only stored members are read\");\n"
     "        if (f->n < 30 || local > f->n - 30 || memcmp(f->p + local, \"PK\\3\\4\", 4) != 0)\n"
     "            fail(f->path, \"the .npz is damaged\");\n"
     "        local += 30 + little(f->p + local + 26, 2) + little(f->p + local + 28, 2);\n"
     "        if (local > f->n || size > f->n - local)\n"
-    "            fail(f->path, \"the .npz ends too early\");\n"
+    "            fail_array(f, &arguments[k], \"is cut short\");\n"
+    "        if (crc32_of(0, f->p + local, size) != little(p + 16, 4))\n"
+    "            fail_array(f, &arguments[k], \"is damaged: its checksum is wrong\");\n"
+    "        if (args[k])\n"
+    "            fail_array(f, &arguments[k], \"is given twice\");\n"
     "        args[k] = read_array(f, &arguments[k], f->p + local, size);\n"
     "        at += 46 + name + extra + comment;\n"
     "    }\n"
@@ -234,17 +287,6 @@ static const char body_text[] =
     "        read_npz(&f, args);\n"
     "    }\n"
     "    free(f.p);\n"
-    "}\n"
-    "\n"
-    "static uint32_t crc32_of(uint32_t crc, const unsigned char *p, uint64_t n)\n"
-    "{\n"
-    "    crc = ~crc;\n"
-    "    for (; n > 0; n--, p++) {\n"
-    "        crc ^= *p;\n"
-    "        for (int k = 0; k < 8; k++)\n"
-    "            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);\n"
-    "    }\n"
-    "    return ~crc;\n"
     "}\n"
     "\n"
     "static int npy_header(char *out, const leaf *x)\n"
@@ -282,18 +324,33 @@ static const char body_text[] =
     "    return put(p, 0, 2);\n"
     "}\n"
     "\n"
+    "static int is_npy(const char *path)\n"
+    "{\n"
+    "    size_t n = strlen(path);\n"
+    "    return n > 4 && strcmp(path + n - 4, \".npy\") == 0;\n"
+    "}\n"
+    "\n"
+    "/* Will the results fit in that kind of file? */\n"
+    "static void check_outputs(const char *path)\n"
+    "{\n"
+    "    uint64_t total = 0;\n"
+    "    for (int k = 0; k < N_RESULTS; k++)\n"
+    "        total += (uint64_t)outputs[k].bytes + 1024 + 48 * MAX_RANK;\n"
+    "    if (is_npy(path) && N_RESULTS != 1)\n"
+    "        fail(path, \"an .npy holds one array, the module has another number of results\");\n"
+    "    if (!is_npy(path) && (total > 0xffffffffu || N_RESULTS > 65535))\n"
+    "        fail(path, \"results of 4 GiB, or 65536 of them, are too much for an .npz of this kind\");\n"
+    "}\n"
+    "\n"
     "static void write_outputs(const char *path, void **results)\n"
     "{\n"
-    "    size_t        length = strlen(path), entries = 0;\n"
-    "    int           lone = length > 4 && strcmp(path + length - 4, \".npy\") == 0;\n"
+    "    size_t        entries = 0;\n"
+    "    int           lone = is_npy(path);\n"
     "    uint64_t      at = 0;\n"
-    "    unsigned char end[64];\n"
-    "    if (lone && N_RESULTS != 1)\n"
-    "        fail(path, \"an .npy holds one array, the module has another number of results\");\n"
-    "    FILE          *out = fopen(path, \"wb\");\n"
-    "    unsigned char *directory = get_memory((N_RESULTS + 1) * 128);\n"
+    "    unsigned char end[64], *directory = get_memory((N_RESULTS + 1) * 128);\n"
+    "    FILE         *out = fopen(path, \"wb\");\n"
     "    if (!out)\n"
-    "        fail(path, \"cannot be created\");\n"
+    "        fail(path, strerror(errno));\n"
     "    for (int k = 0; k < N_RESULTS; k++) {\n"
     "        const leaf    *x = &outputs[k];\n"
     "        char           header[192 + 24 * MAX_RANK];\n"
@@ -301,11 +358,9 @@ static const char body_text[] =
     "        unsigned char *rows = get_memory((uint64_t)x->bytes), local[64], *p = local;\n"
     "        char           name[32];\n"
     "        size_t         name_n = (size_t)sprintf(name, \"%s.npy\", x->name);\n"
-    "        move_elements(x, results[k], rows, 0);\n"
+    "        move_elements(x, results[k], rows, 0, 0);\n"
     "        if (!lone) {\n"
     "            uint32_t crc = crc32_of(crc32_of(0, (unsigned char *)header, n), rows, (uint64_t)x->bytes);\n"
-    "            if (at + size > 0xfffffff0u)\n"
-    "                fail(path, \"more than 4 GiB do not fit in an .npz of this kind\");\n"
     "            p = zip_fields(put(p, 0x04034b50, 4), crc, size, name_n);\n"
     "            fwrite(local, 1, (size_t)(p - local), out);\n"
     "            fwrite(name, 1, name_n, out);\n"
@@ -329,7 +384,7 @@ static const char body_text[] =
     "    }\n"
     "    free(directory);\n"
     "    if (ferror(out) | fclose(out))\n"
-    "        fail(path, \"cannot be written\");\n"
+    "        fail(path, errno ? strerror(errno) : \"cannot be written\");\n"
     "}\n"
     "\n"
     "int main(int argc, char **argv)\n"
@@ -347,9 +402,10 @@ static const char body_text[] =
     "            fail(argv[0], \"usage: [--inputs=FILE.npz | --inputs=FILE.npy ...] --outputs=FILE\");\n"
     "    for (int k = 0; k < N_ARGS; k++)\n"
     "        if (!args[k])\n"
-    "            fail(arguments[k].name, \"is missing: --inputs=FILE\");\n"
+    "            fail_array(&(file){ argv[0], NULL, 0 }, &arguments[k], \"is missing: --inputs=FILE gives it\");\n"
     "    if (!path)\n"
     "        fail(argv[0], \"--outputs=FILE is missing\");\n"
+    "    check_outputs(path);\n"
     "    for (int k = 0; k < N_RESULTS; k++)\n"
     "        results[k] = get_memory((uint64_t)outputs[k].bytes);\n"
     "    if (RUN(&env, (const void *const *)args, results, scratch) != 0)\n"
@@ -363,21 +419,37 @@ static const char body_text[] =
     "    return 0;\n"
     "}\n";
 
-/* NumPy's names of what may hold the type, the one that is written first. */
+/* NumPy's names of what may hold the type, the one that is written first; what it has no name for may also be raw bytes. */
 static const char *file_types(Type t)
 {
     switch (type_info[t].cls) {
     case CLASS_BOOLEAN:
         return "|b1";
     case CLASS_SIGNED:
+        if (type_bits(t) < 8)
+            return "|i1 |V1";
         return type_bytes(t) == 1 ? "|i1" : type_bytes(t) == 2 ? "<i2" : type_bytes(t) == 4 ? "<i4" : "<i8";
     case CLASS_UNSIGNED:
+        if (type_bits(t) < 8)
+            return "|u1 |V1";
         return type_bytes(t) == 1 ? "|u1" : type_bytes(t) == 2 ? "<u2" : type_bytes(t) == 4 ? "<u4" : "<u8";
     case CLASS_COMPLEX:
         return t == TYPE_C64 ? "<c8" : "<c16";
     default:
         return t == TYPE_F64 ? "<f8" : t == TYPE_F32 ? "<f4" : t == TYPE_F16 ? "<f2" : t == TYPE_BF16 ? "<u2 |V2 <V2" : "|u1 |V1";
     }
+}
+
+/* What a byte may hold of a type that does not use all of it: lowest and highest value. Else 0 and 0. */
+static void put_range(Buf *b, Type t)
+{
+    int bits = type_bits(t);
+    if (t == TYPE_PRED)
+        buf_puts(b, "0, 1");
+    else if (bits < 8 && type_is_signed_int(t))
+        buf_printf(b, "%d, %d", -(1 << (bits - 1)), (1 << (bits - 1)) - 1);
+    else
+        buf_printf(b, "0, %d", bits < 8 ? (1 << bits) - 1 : 0);
 }
 
 static void put_ints(Buf *b, const char *what, int32_t k, const char *field, int32_t n, const int64_t *v, int64_t times)
@@ -401,10 +473,17 @@ static void put_table(Buf *b, const char *table, const char *what, int32_t n, co
         arena_free(a);
     }
     buf_printf(b, "static const leaf %s[] = {\n", table);
-    for (int32_t k = 0; k < n; k++)
-        buf_printf(b, "    { \"%s%d\", \"%s\", %lld, %d, %d, %s%d_dims, %s%d_strides },\n", what, k, file_types(v[k].shape->type),
-                   (long long)v[k].bytes, type_bytes(v[k].shape->type), v[k].shape->rank, what, k, what, k);
-    buf_puts(b, "    { 0, 0, 0, 0, 0, 0, 0 }\n};\n");
+    for (int32_t k = 0; k < n; k++) {
+        const Shape *s = v[k].shape;
+        buf_printf(b, "    { \"%s%d\", ", what, k);
+        c_string(b, v[k].name);
+        buf_puts(b, ", \"");
+        shape_print(b, s, false);
+        buf_printf(b, "\", \"%s\", %lld, %d, ", file_types(s->type), (long long)v[k].bytes, type_bytes(s->type));
+        put_range(b, s->type);
+        buf_printf(b, ", %d, %s%d_dims, %s%d_strides },\n", s->rank, what, k, what, k);
+    }
+    buf_puts(b, "    { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }\n};\n");
 }
 
 static int32_t max_rank(const Program *p)
