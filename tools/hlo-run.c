@@ -32,7 +32,7 @@ typedef struct Args {
     const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *cc, *color;
     OptionList  inputs;
     int         level;
-    int64_t     threads, repeat, ulp, max_errors;
+    int64_t     threads, repeat, ulp, max_errors, seed;
     double      atol, rtol;
     bool        full, stats, cache;
 } Args;
@@ -44,6 +44,7 @@ static const Option options[] = {
     {"threads", 0, OPT_INT, ARG(threads), "N", "threads (default: the usable processors)", "Running"},
     {"cc", 0, OPT_STRING, ARG(cc), "PROGRAM", "the C compiler", "Running"},
     {"cache", 0, OPT_SWITCH, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
+    {"seed", 0, OPT_INT, ARG(seed), "N", "of the opcode rng, evaluated (default: 0)", "Running"},
     {"inputs", 'i', OPT_LIST, ARG(inputs), "FILE", "arguments: .npz (arg0, ...), or .npy in order", "Data"},
     {"fake", 0, OPT_STRING, ARG(fake), "SEED", "make up the arguments that no file has", "Data"},
     {"fill", 0, OPT_STRING, ARG(fill), "FILE[:KEY]", "make missing arguments as a manifest says", "Data"},
@@ -280,7 +281,7 @@ static bool prepare(Run *r)
 static bool execute(Run *r)
 {
     int64_t   repeat = r->args->repeat ? r->args->repeat : r->args->time ? 1 : 0;
-    Execution e = {.signature = r->signature, .compiled = r->compiled, .module = r->module, .repeat = repeat};
+    Execution e = {.signature = r->signature, .compiled = r->compiled, .module = r->module, .seed = (uint64_t)r->args->seed, .repeat = repeat};
     e.threads = r->args->threads ? (int)r->args->threads : host_processors();
     r->times.threads = e.threads;
     r->results = ARENA_ARRAY(r->arena, Literal *, r->signature->n_results);
@@ -321,7 +322,7 @@ static Verdict compare_modules(Run *r, Diag *d, Buf *text, Buf *report)
     if (!m)
         return v;
     Signature *s = signature_of(r->arena, m, d);
-    Execution  e = {.signature = s, .module = m, .threads = 1};
+    Execution  e = {.signature = s, .module = m, .seed = (uint64_t)r->args->seed, .threads = 1};
     Literal  **expected = ARENA_ARRAY(r->arena, Literal *, s ? s->n_results : 0);
     RunTimes   times;
     if (s && !same_interface(r->signature, s)) {
@@ -468,7 +469,7 @@ static bool in_range(const char *name, int64_t v, int64_t lo, int64_t hi)
 /* What the options ask for is checked before anything is read. */
 static bool check_options(const Args *a, const char *path)
 {
-    if (!in_range("threads", a->threads, 0, 4096) || !in_range("repeat", a->repeat, 0, 1000000000) ||
+    if (!in_range("seed", a->seed, 0, INT64_MAX) || !in_range("threads", a->threads, 0, 4096) || !in_range("repeat", a->repeat, 0, 1000000000) ||
         !in_range("max-errors", a->max_errors, 0, 1000000) || !in_range("ulp", a->ulp, -1, INT64_MAX))
         return false;
     if (isnan(a->atol) || isnan(a->rtol)) {

@@ -40,6 +40,7 @@ typedef struct Execution {
     const Signature *signature;
     const Compiled  *compiled; /* NULL: the evaluator */
     const Module    *module;   /* of the evaluator */
+    uint64_t         seed;     /* of its random numbers */
     int64_t          repeat;   /* timed runs after the first one, which is not timed; 0: only that */
     int              threads;
 } Execution;

@@ -218,7 +218,7 @@ static bool evaluate_once(Arena *a, const Execution *e, Literal *const *leaves, 
     const Comp     *entry = e->module->entry;
     Literal       **params = ARENA_ARRAY(a, Literal *, entry->n_params);
     Literal *const *next = leaves;
-    EvalOptions     options = { .memory_limit = host_memory() };
+    EvalOptions     options = { .memory_limit = host_memory(), .seed = e->seed };
     for (int32_t k = 0; k < entry->n_params; k++)
         params[k] = leaves_gather(comp_param(entry, k)->shape, &next);
     Literal *root = eval_module(e->module, entry->n_params, params, &options, d);

@@ -9,6 +9,7 @@ typedef struct EvalOptions {
     int64_t work_limit;   /* element operations before it gives up, 0: no limit (constant folding sets one) */
     int64_t memory_limit; /* bytes alive at once, 0: no limit */
     bool    quiet;        /* report nothing (constant folding) */
+    uint64_t seed;        /* of the run: rng */
     int64_t *work;        /* NULL, or what the element operations of eval_inst are added to, up to the limit for each call */
 } EvalOptions;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "eval/engine.h"
+#include "eval/random.h"
 #include "eval/walk.h"
 
 EvalFn eval_rng_bit_generator, eval_rng_state;
@@ -28,7 +29,7 @@ static void threefry(uint64_t key, uint64_t counter, uint32_t x[2])
     }
 }
 
-static void philox(uint64_t key, uint64_t counter_low, uint64_t counter_high, uint32_t x[4])
+void random_philox(uint64_t key, uint64_t counter_low, uint64_t counter_high, uint32_t x[4])
 {
     uint32_t k0 = low(key), k1 = high(key);
     x[0] = low(counter_low), x[1] = high(counter_low), x[2] = low(counter_high), x[3] = high(counter_high);
@@ -108,7 +109,7 @@ static void run_philox(uint64_t *state, int64_t words, Literal *bits)
     int64_t per_block = type_bits(bits->type) == 64 ? 2 : 4;
     for (int64_t j = 0; j < bits->count; j += per_block) {
         uint32_t x[4];
-        philox(state[0], lo, hi, x);
+        random_philox(state[0], lo, hi, x);
         for (int64_t k = 0; k < per_block && j + k < bits->count; k++)
             set(bits, j + k, per_block == 4 ? x[k] : x[2 * k] | (uint64_t)x[2 * k + 1] << 32);
         lo++;
