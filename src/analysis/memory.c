@@ -2,23 +2,7 @@
  * take no part. Tiles, memory spaces and the other fields of a layout are of no meaning here: all arrays are dense. */
 #include "analysis/memory.h"
 
-#include <string.h>
-
-/* Marks in memory that real devices want and that one process with one memory does not see. */
-static const char *const markers[] = {
-    "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "MoveToHost", "MoveToDevice", "PinToDevice",
-    "PinToDeviceSram", "PinToHost", "LayoutConstraint", "AssumeGatherIndicesInBound", "control_dep", "SetBound", "Pin", "Unpin",
-};
-
-static bool is_marker(const char *target)
-{
-    if (!target)
-        return false;
-    for (size_t k = 0; k < sizeof markers / sizeof *markers; k++)
-        if (strcmp(target, markers[k]) == 0)
-            return true;
-    return strncmp(target, "xla.sdy.", 8) == 0;
-}
+#include "ir/custom_call.h"
 
 static bool row_major_but_for_ones(const Shape *s)
 {
@@ -78,7 +62,7 @@ int32_t inst_forwards(const Inst *i)
     case OP_RESHAPE:
         return shape_same_memory(i->operands[0].def->shape, i->shape) ? 0 : -1;
     case OP_CUSTOM_CALL:
-        return is_marker(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) ? 0 : -1;
+        return custom_call_kind(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) == CALL_MARKER ? 0 : -1;
     default:
         return -1;
     }

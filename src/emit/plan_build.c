@@ -3,10 +3,9 @@
  * its own here: what may share memory is found later, from where the slots are live. */
 #include "emit/plan.h"
 
-#include <string.h>
-
 #include "analysis/memory.h"
 #include "analysis/schedule.h"
+#include "ir/custom_call.h"
 
 #define DEEPEST 200
 #define MOST_WALKED (1 << 20)
@@ -293,8 +292,7 @@ static bool is_array_copy(const Inst *i)
 /* Custom calls whose result is memory with any contents, or no memory at all. */
 static bool is_undefined(const Inst *i)
 {
-    const char *target = i->op == OP_CUSTOM_CALL ? inst_string(i, ATTR_CUSTOM_CALL_TARGET) : NULL;
-    return target && (strcmp(target, "AllocateBuffer") == 0 || strcmp(target, "CreateBuffer") == 0 || strcmp(target, "NopReturnToken") == 0);
+    return i->op == OP_CUSTOM_CALL && custom_call_kind(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) == CALL_UNDEFINED;
 }
 
 /* One device runs: its number is 0. */

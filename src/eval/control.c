@@ -1,9 +1,9 @@
-/* Calls, loops, branches, tuples, and the opcodes whose value is an operand's. Source: reference operations 14, 15, 17 to 19. */
+/* Calls, loops, branches, tuples, and the opcodes whose value is an operand's. Source: reference operations 14, 15, 17, 18. */
 #include <string.h>
 
 #include "eval/engine.h"
 
-EvalFn eval_tuple, eval_get_tuple_element, eval_call, eval_while, eval_conditional, eval_custom_call, eval_after_all, eval_copy_start,
+EvalFn eval_tuple, eval_get_tuple_element, eval_call, eval_while, eval_conditional, eval_after_all, eval_copy_start,
     eval_copy_done, eval_async, eval_device_id, eval_get_dimension_size, eval_set_dimension_size;
 
 Literal *eval_tuple(Eval *e, const Inst *i, Literal **x)
@@ -60,8 +60,7 @@ Literal *eval_after_all(Eval *e, const Inst *i, Literal **x)
     return literal_token();
 }
 
-/* Zeros, for values that nobody reads. */
-static Literal *zeros(Eval *e, const Inst *i, const Shape *s)
+Literal *eval_zeros(Eval *e, const Inst *i, const Shape *s)
 {
     if (s->type == TYPE_TOKEN)
         return literal_token();
@@ -73,14 +72,14 @@ static Literal *zeros(Eval *e, const Inst *i, const Shape *s)
     }
     Literal **v = ARENA_ARRAY(e->arena, Literal *, s->n_elems);
     for (int32_t k = 0; k < s->n_elems; k++)
-        v[k] = zeros(e, i, s->elems[k]);
+        v[k] = eval_zeros(e, i, s->elems[k]);
     return eval_tuple_of(e, s->n_elems, v);
 }
 
 /* (destination, source, context) */
 Literal *eval_copy_start(Eval *e, const Inst *i, Literal **x)
 {
-    Literal *context = zeros(e, i, i->shape->elems[2]);
+    Literal *context = eval_zeros(e, i, i->shape->elems[2]);
     if (!context)
         return NULL;
     Literal *v[] = {literal_ref(x[0]), eval_move(x, 0), context};
@@ -103,11 +102,11 @@ static Literal *async_value(Eval *e, const Inst *i, int32_t n, Literal **args)
     v[0] = literal_tuple(n, args);
     for (int32_t k = 0; k < n; k++)
         args[k] = NULL;
-    v[1] = n == c->n_params ? eval_comp(e, i, c, own) : zeros(e, i, s->elems[1]);
+    v[1] = n == c->n_params ? eval_comp(e, i, c, own) : eval_zeros(e, i, s->elems[1]);
     for (int32_t k = 0; k < n; k++)
         eval_drop(e, own[k]);
     for (int32_t k = 2; k < s->n_elems; k++)
-        v[k] = zeros(e, i, s->elems[k]);
+        v[k] = eval_zeros(e, i, s->elems[k]);
     return eval_tuple_of(e, s->n_elems, v);
 }
 
@@ -133,7 +132,7 @@ Literal *eval_async(Eval *e, const Inst *i, Literal **x)
 /* One replica and one partition: number 0. */
 Literal *eval_device_id(Eval *e, const Inst *i, Literal **x)
 {
-    return zeros(e, i, i->shape);
+    return eval_zeros(e, i, i->shape);
 }
 
 static Literal *number(Eval *e, const Inst *i, int64_t v)
@@ -156,43 +155,5 @@ Literal *eval_set_dimension_size(Eval *e, const Inst *i, Literal **x)
     if (size != bound)
         return eval_fail(e, i, "set-dimension-size %%%s: the run-time size %lld is not the bound %lld, which is not supported", i->name,
                          (long long)size, (long long)bound);
-    return eval_move(x, 0);
-}
-
-/* custom-call: with one device, markers give their operand back. Source: reference operations 19.1. */
-static const char *const markers[] = {
-    "AssumeGatherIndicesInBound", "LayoutConstraint", "MoveToDevice", "MoveToHost", "PinToDevice", "PinToDeviceSram", "PinToHost",
-    "SPMDFullToShardShape", "SPMDShardToFullShape", "SetBound", "Sharding", "annotate_device_placement", "control_dep",
-    "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape", "xla.sdy.PropagationBarrier",
-    "xla.sdy.Sharding", "xla.sdy.ShardingGroup",
-};
-
-static bool is_marker(const char *target)
-{
-    for (size_t k = 0; k < sizeof markers / sizeof markers[0]; k++)
-        if (strcmp(markers[k], target) == 0)
-            return true;
-    return false;
-}
-
-/* A marker's result is its operand, or the tuple of its operands; more than one device would change the shapes. */
-bool custom_call_supported(const Inst *i)
-{
-    if (!is_marker(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) || i->n_operands == 0)
-        return false;
-    if (!shape_is_tuple(i->shape) || shape_is_tuple(inst_operand(i, 0)->shape))
-        return shape_compatible(i->shape, inst_operand(i, 0)->shape);
-    bool same = i->shape->n_elems == i->n_operands;
-    for (int32_t k = 0; k < i->n_operands && same; k++)
-        same = shape_compatible(i->shape->elems[k], inst_operand(i, k)->shape);
-    return same;
-}
-
-Literal *eval_custom_call(Eval *e, const Inst *i, Literal **x)
-{
-    if (!custom_call_supported(i))
-        return eval_fail(e, i, "no implementation for custom-call target \"%s\" (%%%s)", inst_string(i, ATTR_CUSTOM_CALL_TARGET), i->name);
-    if (shape_is_tuple(i->shape) && !shape_is_tuple(inst_operand(i, 0)->shape))
-        return eval_tuple(e, i, x);
     return eval_move(x, 0);
 }

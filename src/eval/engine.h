@@ -38,6 +38,7 @@ Literal *eval_new(Eval *e, const Inst *i, Type t, int32_t rank, const int64_t *d
 /* The array that i's shape describes: over x[k] when that dies here and has the same type and dims, else new. */
 Literal *eval_result(Eval *e, const Inst *i, Literal **x, int32_t k);
 Literal *eval_new_for(Eval *e, const Inst *i, const Shape *s); /* an array of shape s */
+Literal *eval_zeros(Eval *e, const Inst *i, const Shape *s);   /* of any shape: values that nobody reads */
 /* x[k] itself when it dies here, else a copy. x[k] becomes NULL. */
 Literal *eval_take(Eval *e, const Inst *i, Literal **x, int32_t k);
 Literal *eval_copy(Eval *e, const Inst *i, const Literal *l);
@@ -62,8 +63,6 @@ Literal *eval_sum(Eval *e, const Inst *i, const Literal *from, const bool *reduc
 /* Runs a computation. Takes over args[0..n_params), whose entries become NULL. */
 Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args);
 
-/* True for the targets of custom calls that are evaluated. */
-bool custom_call_supported(const Inst *i);
 /* Why one device cannot do a collective alone; NULL when it can. */
 const char *collective_refused(const Inst *i);
 /* True when the handler only refuses: opcodes that are not evaluated. */

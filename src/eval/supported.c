@@ -1,7 +1,20 @@
 /* What the evaluator can do, asked before anything runs: the instructions that ENTRY's root reaches, through calls. */
 #include "eval/engine.h"
+#include "ir/custom_call.h"
 
 EvalFn eval_collective;
+
+static bool custom_call_supported(const Inst *i, Diag *d)
+{
+    const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET), *why = custom_call_refused(d->arena, i);
+    if (custom_call_kind(target) == CALL_UNKNOWN)
+        inst_error(d, i, "the evaluator has no implementation for custom-call target \"%s\" (%%%s)", target, i->name);
+    else if (why)
+        inst_error(d, i, "custom-call \"%s\" %%%s: %s", target, i->name, why);
+    else
+        return true;
+    return false;
+}
 
 static bool inst_supported(const Inst *i, Diag *d)
 {
@@ -9,11 +22,8 @@ static bool inst_supported(const Inst *i, Diag *d)
         inst_error(d, i, "the evaluator does not support %s (%%%s)", op_name(i->op), i->name);
         return false;
     }
-    if (i->op == OP_CUSTOM_CALL && !custom_call_supported(i)) {
-        inst_error(d, i, "the evaluator has no implementation for custom-call target \"%s\" (%%%s)",
-                   inst_string(i, ATTR_CUSTOM_CALL_TARGET), i->name);
+    if (i->op == OP_CUSTOM_CALL && !custom_call_supported(i, d))
         return false;
-    }
     const char *refused = eval_handlers[i->op] == eval_collective ? collective_refused(i) : NULL;
     if (refused) {
         inst_error(d, i, "%s %s (%%%s)", op_name(i->op), refused, i->name);

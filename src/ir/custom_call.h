@@ -1,0 +1,14 @@
+/* Custom calls that have a meaning here: what a target is, and whether an instruction is well made for it. */
+#ifndef IR_CUSTOM_CALL_H
+#define IR_CUSTOM_CALL_H
+
+#include "ir/inst.h"
+
+typedef enum CallKind { CALL_UNKNOWN, CALL_MARKER, CALL_UNDEFINED, CALL_LAPACK } CallKind;
+
+CallKind custom_call_kind(const char *target); /* NULL: CALL_UNKNOWN */
+
+/* Why a custom-call of a known target cannot be done, in a's memory; NULL: it can. */
+const char *custom_call_refused(Arena *a, const Inst *i);
+
+#endif
