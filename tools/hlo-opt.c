@@ -18,6 +18,12 @@
 #include "text/parse.h"
 #include "text/print.h"
 
+/* What --[no-]print-X says of a form's parts: 1, 0, or -1 for nothing. */
+typedef struct PrintToggles {
+    int percent, signatures, operand_shapes, result_shapes, layouts, metadata, backend_config, index_comments, large_constants;
+    int control_deps, origin, async_sugar;
+} PrintToggles;
+
 typedef struct Args {
     const char *passes, *target, *emit, *print, *output, *color;
     const char *print_after, *print_before, *print_dir, *filter, *stats;
@@ -26,6 +32,7 @@ typedef struct Args {
     bool        verify, verify_each, verify_only, verify_diagnostics, split, werror;
     bool        list_passes, print_pipeline, print_after_all, print_changed, print_unchanged, time_passes;
     regex_t    *only_comps; /* filter, compiled */
+    PrintToggles parts;
 } Args;
 
 #define NO_LIMIT INT64_MIN
@@ -35,6 +42,18 @@ static const Option options[] = {
     {"output", 'o', OPT_STRING, ARG(output), "FILE", "write there instead of stdout", "Output"},
     {"emit", 0, OPT_CHOICE, ARG(emit), "hlo|checks|none", "the module, FileCheck lines, nothing", "Output"},
     {"print", 0, OPT_CHOICE, ARG(print), "long|short|types", "XLA's long or short form, or with types", "Output"},
+    {"print-percent", 0, OPT_TOGGLE, ARG(parts.percent), NULL, "% before names", "Printing"},
+    {"print-program-shape", 0, OPT_TOGGLE, ARG(parts.signatures), NULL, "signatures of computations", "Printing"},
+    {"print-operand-shape", 0, OPT_TOGGLE, ARG(parts.operand_shapes), NULL, "types of operands", "Printing"},
+    {"print-result-shape", 0, OPT_TOGGLE, ARG(parts.result_shapes), NULL, "types of results", "Printing"},
+    {"print-layouts", 0, OPT_TOGGLE, ARG(parts.layouts), NULL, "layouts in types", "Printing"},
+    {"print-metadata", 0, OPT_TOGGLE, ARG(parts.metadata), NULL, "metadata and stack frames", "Printing"},
+    {"print-backend-config", 0, OPT_TOGGLE, ARG(parts.backend_config), NULL, "backend_config", "Printing"},
+    {"print-control-dependencies", 0, OPT_TOGGLE, ARG(parts.control_deps), NULL, "control-predecessors", "Printing"},
+    {"print-original-value", 0, OPT_TOGGLE, ARG(parts.origin), NULL, "origin", "Printing"},
+    {"print-large-constants", 0, OPT_TOGGLE, ARG(parts.large_constants), NULL, "constants of more than 10 elements", "Printing"},
+    {"print-index-comments", 0, OPT_TOGGLE, ARG(parts.index_comments), NULL, "numbers of operands 5, 10, ...", "Printing"},
+    {"print-async-sugar", 0, OPT_TOGGLE, ARG(parts.async_sugar), NULL, "add-start for async-start", "Printing"},
     {"passes", 0, OPT_STRING, ARG(passes), "LIST", "run these: a,b{key=value},fix(c,d); empty: none", "Passes"},
     {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "run the passes of a level (default: 2)", "Passes"},
     {"target", 0, OPT_CHOICE, ARG(target), "cpu|cuda", "what the levels optimize for", "Passes"},
@@ -70,11 +89,28 @@ static const ToolInfo tool = {
     .max_files = 1,
 };
 
-static PrintOptions print_form(const char *name)
+static bool toggled(int toggle, bool otherwise)
 {
-    PrintOptions o = strcmp(name, "short") == 0 ? print_options_short() : print_options_default();
-    o.operand_shapes = strcmp(name, "types") == 0;
-    return o;
+    return toggle < 0 ? otherwise : toggle;
+}
+
+static PrintOptions print_form(const Args *args)
+{
+    const PrintToggles *t = &args->parts;
+    PrintOptions        o = strcmp(args->print, "short") == 0 ? print_options_short() : print_options_default();
+    o.operand_shapes = strcmp(args->print, "types") == 0;
+    return (PrintOptions){.percent = toggled(t->percent, o.percent),
+                          .signatures = toggled(t->signatures, o.signatures),
+                          .operand_shapes = toggled(t->operand_shapes, o.operand_shapes),
+                          .result_shapes = toggled(t->result_shapes, o.result_shapes),
+                          .layouts = toggled(t->layouts, o.layouts),
+                          .metadata = toggled(t->metadata, o.metadata),
+                          .backend_config = toggled(t->backend_config, o.backend_config),
+                          .index_comments = toggled(t->index_comments, o.index_comments),
+                          .large_constants = toggled(t->large_constants, o.large_constants),
+                          .control_deps = toggled(t->control_deps, o.control_deps),
+                          .origin = toggled(t->origin, o.origin),
+                          .async_sugar = toggled(t->async_sugar, o.async_sugar)};
 }
 
 /* One line as a FileCheck directive. "{{" and "[[" would start a pattern. */
@@ -112,7 +148,7 @@ static void put_checks(Buf *out, const Buf *text)
 
 static void put_module(const Args *args, Buf *out, const Module *m)
 {
-    PrintOptions form = print_form(args->print);
+    PrintOptions form = print_form(args);
     Buf          text = {0};
     print_module(&text, m, &form);
     if (strcmp(args->emit, "checks") == 0)
@@ -313,7 +349,8 @@ static bool check_options(Args *args, Arena *a)
 int main(int argc, char **argv)
 {
     Args args = {.target = "cpu", .emit = "hlo", .print = "long", .color = "auto", .level = -1, .max_errors = 20,
-                 .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
+                 .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true,
+                 .parts = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
     tool_guard_streams();

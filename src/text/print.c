@@ -20,17 +20,25 @@ PrintOptions print_options_default(void)
     return (PrintOptions){.percent = true,
                           .signatures = true,
                           .operand_shapes = false,
+                          .result_shapes = true,
+                          .layouts = true,
                           .metadata = true,
                           .backend_config = true,
                           .index_comments = true,
                           .large_constants = true,
                           .control_deps = true,
+                          .origin = true,
                           .async_sugar = true};
 }
 
 PrintOptions print_options_short(void)
 {
-    return (PrintOptions){.backend_config = true, .large_constants = true, .async_sugar = true};
+    return (PrintOptions){.result_shapes = true,
+                          .layouts = true,
+                          .backend_config = true,
+                          .large_constants = true,
+                          .origin = true,
+                          .async_sugar = true};
 }
 
 static void printer_init(Printer *p, Buf *b, const PrintOptions *o)
@@ -168,7 +176,7 @@ static void print_operands(Printer *p, const Inst *i)
         if (p->o->index_comments)
             print_index_comment(p->b, k);
         if (p->o->operand_shapes) {
-            shape_print(p->b, x->shape, true);
+            shape_print(p->b, x->shape, p->o->layouts);
             buf_putc(p->b, ' ');
         }
         print_name(p, x->name);
@@ -228,7 +236,7 @@ static void print_provenance(Printer *p, const Inst *i)
 {
     Buf        *b = p->b;
     const Attr *x;
-    if ((x = inst_attr(i, ATTR_ORIGIN)) != NULL) {
+    if (p->o->origin && (x = inst_attr(i, ATTR_ORIGIN)) != NULL) {
         buf_puts(b, ", origin=");
         print_origin(b, x->value.origin);
     }
@@ -247,8 +255,10 @@ static void print_instruction(Printer *p, const Inst *i)
     const Inst *sugar = async_sugar(p, i);
     print_name(p, i->name);
     buf_puts(p->b, " = ");
-    shape_print(p->b, i->shape, true);
-    buf_putc(p->b, ' ');
+    if (p->o->result_shapes) {
+        shape_print(p->b, i->shape, p->o->layouts);
+        buf_putc(p->b, ' ');
+    }
     buf_puts(p->b, op_name(sugar != NULL ? sugar->op : i->op));
     if (sugar != NULL)
         buf_puts(p->b, async_suffix(i->op));

@@ -4,15 +4,19 @@
 
 #include "ir/inst.h"
 
+/* As XLA's HloPrintOptions; false leaves it out. */
 typedef struct PrintOptions {
     bool percent;          /* %names */
     bool signatures;       /* "(x: f32[]) -> f32[]" after a computation's name */
-    bool operand_shapes;
+    bool operand_shapes;   /* types in front of operands */
+    bool result_shapes;    /* types in front of opcodes */
+    bool layouts;          /* in both, {1,0} */
     bool metadata;         /* and the stack tables */
     bool backend_config;
     bool index_comments;   /* the comments with index=5 between operands */
     bool large_constants;  /* all values; false: more than 10 elements and tuples are {...} */
     bool control_deps;
+    bool origin;
     bool async_sugar;
 } PrintOptions;
 
