@@ -93,8 +93,24 @@ const KExpr *kx_unary(Arena *a, KOp op, Type t, const KExpr *arg)
     return x;
 }
 
+/* Both read one variable or one element. */
+static bool reads_same(const KExpr *p, const KExpr *q)
+{
+    if (p->kind != q->kind)
+        return false;
+    return p->kind == KX_TEMP ? p->temp == q->temp : p->kind == KX_LOAD && p->array == q->array && ix_equal(p->index, q->index);
+}
+
+/* x < x and the like of integers: compilers warn of it. NaN is not equal to itself. */
+static bool compares_with_itself(KOp op, const KExpr *p, const KExpr *q)
+{
+    return op >= KOP_LT && op <= KOP_NE && !type_is_float(p->type) && !type_is_complex(p->type) && reads_same(p, q);
+}
+
 const KExpr *kx_binary(Arena *a, KOp op, Type t, const KExpr *p, const KExpr *q)
 {
+    if (compares_with_itself(op, p, q))
+        return kx_int(a, t, op == KOP_EQ || op == KOP_LE || op == KOP_GE);
     KExpr *x = new_expr(a, KX_BINARY, t);
     x->op = op;
     take_arg(x, p);

@@ -149,12 +149,18 @@ static const Buffer *finish_buffer(Finish *f, Slot *s)
     return s->final;
 }
 
+/* Nothing is to be copied, so that nothing need be there. */
+static bool copies_nothing(const PlanStep *s)
+{
+    return s->step.kind == STEP_COPY && s->slots[1]->buffer.bytes == 0;
+}
+
 static Block finish_block(Finish *f, const StepList *list)
 {
     Block b = { 0, ARENA_ARRAY(f->p->arena, Step *, list->n) };
     for (int32_t k = 0; k < list->n; k++) {
         PlanStep *s = list->v[k];
-        if (s->dropped)
+        if (s->dropped || copies_nothing(s))
             continue;
         f->p->program->n_kernels += s->step.kind == STEP_KERNEL;
         f->p->program->n_copies += s->step.kind == STEP_COPY;

@@ -75,8 +75,6 @@ static bool may_be_same(const Program *p, const Buffer *x, const Buffer *y)
 static void put_copy(Out *o, const Step *s)
 {
     const Buffer *from = s->buffers[0], *to = s->buffers[1];
-    if (to->bytes == 0)
-        return;
     if (may_be_same(o->p, from, to)) {
         put_line(o, "if (results[%d] != args[%d])", to->index, from->index);
         buf_puts(o->b, "    ");
