@@ -7,10 +7,17 @@
 
 #include "eval/engine.h"
 
+/* -i log((x + iy) / sqrt(x^2 + y^2)), in f64 for both domains: squares of c64 do not overflow there. */
+static double _Complex atan2_of(double _Complex y, double _Complex x)
+{
+    double _Complex w = clog(make_c128(creal(x) - cimag(y), cimag(x) + creal(y)) / csqrt(x * x + y * y));
+    return make_c128(cimag(w), -creal(w));
+}
+
 /* sign z = z / |z|, 0 for 0.
- * exp(z) - 1 = (expm1(a) cos b + (cos b - 1), e^a sin b)
+ * exp(z) - 1 = (expm1(a) cos b + (cos b - 1), e^a sin b), where cos b - 1 = -2 sin(b/2)^2.
  * log(1 + z) = (log1p(t) + log1p((n/m)^2) / 2, atan2(b, a + 1)), m and n the larger and smaller of |a+1| and |b|,
- *              t = a if a+1 is the larger, else m - 1.
+ *              t = a if m is a+1 itself, else m - 1.
  * A power of 0, of 1 and by 0 is settled first; an infinite base under a real exponent is infinite or 0. */
 #define COMPLEX_ARITH(S, T, R)                                                                                                \
     static T S##_sign_of(T p)                                                                                                   \
@@ -18,23 +25,17 @@
         R m = M(cabs)(p);                                                                                                       \
         return m == 0 ? 0 : MAKE(RE(p) / m, IM(p) / m);                                                                         \
     }                                                                                                                           \
-    static T S##_expm1_of(T p)                                                                                                  \
-    {                                                                                                                           \
-        R a = RE(p), b = IM(p), c = F(cos)(b);                                                                                  \
-        return MAKE(F(expm1)(a) * c + (c - 1), F(exp)(a) * F(sin)(b));                                                          \
-    }                                                                                                                           \
-    static T S##_log1p_of(T p)                                                                                                  \
-    {                                                                                                                           \
-        R a = RE(p), b = IM(p), m = F(fabs)(a + 1), n = F(fabs)(b), t = a;                                                      \
-        if (n > m) {                                                                                                            \
-            R swap = m;                                                                                                         \
-            m = n;                                                                                                              \
-            n = swap;                                                                                                           \
-            t = m - 1;                                                                                                          \
-        }                                                                                                                       \
-        R ratio = m == 0 ? 0 : n / m;                                                                                           \
-        return MAKE(F(log1p)(t) + F(log1p)(ratio * ratio) / 2, F(atan2)(b, a + 1));                                             \
-    }                                                                                                                           \
+    static T S##_expm1_of(T p)                                                                                                 \
+    {                                                                                                                          \
+        R a = RE(p), b = IM(p), s = F(sin)(b / 2);                                                                             \
+        return MAKE(F(expm1)(a) * F(cos)(b) - 2 * s * s, F(exp)(a) * F(sin)(b));                                               \
+    }                                                                                                                          \
+    static T S##_log1p_of(T p)                                                                                                 \
+    {                                                                                                                          \
+        R a = RE(p), b = IM(p), m = F(fmax)(F(fabs)(a + 1), F(fabs)(b)), n = F(fmin)(F(fabs)(a + 1), F(fabs)(b));              \
+        R t = m == a + 1 ? a : m - 1, ratio = m == 0 ? 0 : n / m;                                                              \
+        return MAKE(F(log1p)(t) + F(log1p)(ratio * ratio) / 2, F(atan2)(b, a + 1));                                            \
+    }                                                                                                                          \
     static T S##_power_of(T p, T q)                                                                                             \
     {                                                                                                                           \
         if (p == 1 || q == 0)                                                                                                   \
@@ -43,12 +44,7 @@
             return 0;                                                                                                           \
         if (IM(q) == 0 && (isinf(RE(p)) || isinf(IM(p))))                                                                       \
             return RE(q) > 0 ? MAKE((R)INFINITY, 0) : 0;                                                                        \
-        return (T)cpow(p, q); /* in f64: powf of complex numbers loses digits */                                                                                                   \
-    }                                                                                                                           \
-    static T S##_atan2_of(T y, T x)                                                                                             \
-    {                                                                                                                           \
-        T i = MAKE(0, 1);                                                                                                       \
-        return -i * M(clog)((x + i * y) / M(csqrt)(x * x + y * y));                                                             \
+        return (T)cpow(p, q); /* in f64: powf of complex numbers loses digits */                                                       \
     }                                                                                                                           \
     ARITH1(S##_abs, T, R, M(cabs)(p))                                                                                          \
     ARITH1(S##_real, T, R, RE(p))                                                                                              \
@@ -81,7 +77,7 @@
     ARITH2(S##_multiply, T, T, p * q)                                                                                          \
     ARITH2(S##_divide, T, T, p / q)                                                                                            \
     ARITH2(S##_power, T, T, S##_power_of(p, q))                                                                                \
-    ARITH2(S##_atan2, T, T, S##_atan2_of(p, q))
+    ARITH2(S##_atan2, T, T, atan2_of(p, q))
 
 #define M(name) name##f
 #define F(name) name##f

@@ -147,13 +147,14 @@ static const Helper helpers[] = {
       "    $R m = x >= y ? x : y, n = x >= y ? y : x, t = x >= y && a + 1 > 0 ? a : m - 1, q = m == 0 ? 0 : n / m;\n"
       "    return __builtin_complex(log1p$f(t) + log1p$f(q * q) / 2, atan2$f(b, a + 1));\n}\n" },
     { H_COMPLEX, "pow", "cpow",
-      "static inline $T pow_$X($T a, $T b)\n{\n    $R inf = (a == a) ? __builtin_inf() : 0;\n"
+      "static inline $T pow_$X($T a, $T b)\n{\n    $R inf = __builtin_inf();\n"
       "    if (a == 1 || b == 0)\n        return 1;\n"
-      "    if (__imag__ b == 0 && inf > 0 && (__real__ a == inf || __real__ a == -inf || __imag__ a == inf || __imag__ a == -inf))\n"
+      "    if (__imag__ b == 0 && (__real__ a == inf || __real__ a == -inf || __imag__ a == inf || __imag__ a == -inf))\n"
       "        return __real__ b > 0 ? inf : 0;\n    return ($T)cpow(a, b);\n}\n" },
-    { H_COMPLEX, "atan2", "clog# csqrt#",
-      "static inline $T atan2_$X($T y, $T x)\n{\n    $T i = __builtin_complex(($R)0, ($R)1), w = clog$f((x + i * y) / csqrt$f(x * x + y * y));\n"
-      "    return __builtin_complex(__imag__ w, -__real__ w);\n}\n" },
+    { H_COMPLEX, "atan2", "clog csqrt",
+      "static inline $T atan2_$X($T y, $T x)\n{\n    double _Complex u = y, v = x;\n"
+      "    double _Complex w = clog(__builtin_complex(__real__ v - __imag__ u, __imag__ v + __real__ u) / csqrt(v * v + u * u));\n"
+      "    return ($T)__builtin_complex(__imag__ w, -__real__ w);\n}\n" },
 };
 
 /* (cpowf loses digits: complex power goes through double.) Functions of libm with their arity, and whether libmvec has them for vectors. */
