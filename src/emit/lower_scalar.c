@@ -113,6 +113,8 @@ const KExpr *scalar_from_bits(Arena *a, Type t, const KExpr *x)
 {
     if (t == TYPE_F32 || t == TYPE_F64)
         return call1(a, t, t == TYPE_F32 ? "u32_as_f32" : "u64_as_f64", x);
+    if (type_bits(t) == 6) /* a byte in memory */
+        x = kx_binary(a, KOP_AND, TYPE_U8, x, kx_int(a, TYPE_U8, 63));
     if (type_is_float(t))
         return scalar_decode(a, t, x);
     return wrapped(a, t, kx_cast(a, machine_type(t), x));
@@ -427,14 +429,50 @@ static const KExpr *stochastic(Arena *a, const Inst *i, Type random, const KExpr
                            (const KExpr *const[]){ kx_cast(a, TYPE_F64, x), kx_cast(a, TYPE_U64, r), kx_int(a, TYPE_S32, type_bits(random)) }));
 }
 
+/* Floats of several types, the result's among them, meet in one instruction of arithmetic. */
+static bool is_mixed(const Inst *x, const Type *types)
+{
+    bool differ = false;
+    if (!type_is_float(x->shape->type))
+        return false;
+    for (int32_t k = 0; k < x->n_operands; k++) {
+        if (!type_is_float(types[k]))
+            return false;
+        differ |= types[k] != x->shape->type;
+    }
+    return differ && (x->op == OP_CLAMP || (op_has(x->op, F_ELEMENTWISE) && x->op != OP_CONVERT));
+}
+
+/* They are computed in the machine type that holds all operands and rounded once, to the result's type. */
+static const KExpr *mixed_floats(Lower *L, const Inst *x, const Type *types, const KExpr *const *args)
+{
+    Arena       *a = L->arena;
+    Type         wide = TYPE_F32;
+    const KExpr *v[3] = {NULL}, *r;
+    for (int32_t k = 0; k < x->n_operands; k++)
+        if (types[k] == TYPE_F64)
+            wide = TYPE_F64;
+    for (int32_t k = 0; k < x->n_operands; k++)
+        v[k] = scalar_convert(a, types[k], wide, args[k]);
+    if (x->op == OP_CLAMP)
+        r = clamp(a, wide, v[0], v[1], v[2]);
+    else if (x->op == OP_REDUCE_PRECISION)
+        r = reduce_precision(a, x, wide, v[0]);
+    else
+        r = x->n_operands == 1 ? scalar_unary(a, x->op, wide, v[0]) : scalar_binary(a, x->op, wide, v[0], v[1]);
+    return scalar_convert(a, wide, x->shape->type, r);
+}
+
 const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *const *args)
 {
     Arena *a = L->arena;
     Type   t = types[0], to = x->shape->type;
+    if (is_mixed(x, types))
+        return mixed_floats(L, x, types, args);
     switch (x->op) {
     case OP_COMPARE: return scalar_compare(a, x, t, args[0], args[1]);
     case OP_SELECT: return kx_select(a, args[0], scalar_convert(a, types[1], to, args[1]), scalar_convert(a, types[2], to, args[2]));
-    case OP_CLAMP: return clamp(a, to, scalar_convert(a, t, to, args[0]), scalar_convert(a, types[1], to, args[1]), scalar_convert(a, types[2], to, args[2]));
+    case OP_CLAMP: return clamp(a, to, args[0], args[1], args[2]);
     case OP_CONVERT: return scalar_convert(a, t, to, args[0]);
     case OP_REDUCE_PRECISION: return reduce_precision(a, x, t, args[0]);
     case OP_STOCHASTIC_CONVERT: return stochastic(a, x, types[1], args[0], args[1]);
@@ -442,12 +480,10 @@ const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *
     case OP_BITCAST: return t == to ? args[0] : scalar_from_bits(a, to, scalar_bits(a, t, args[0]));
     default: break;
     }
-    /* Mixed floats: in the result's type. real, imag, abs, complex and is-finite go by their operand's. */
+    /* real, imag, abs, complex and is-finite go by their operand's type. */
     bool by_operand = x->op == OP_REAL || x->op == OP_IMAG || x->op == OP_ABS || x->op == OP_COMPLEX || x->op == OP_IS_FINITE;
     Type of = by_operand ? t : to;
-    if (x->n_operands == 1)
-        return scalar_unary(a, x->op, of, scalar_convert(a, t, of, args[0]));
-    return scalar_binary(a, x->op, of, scalar_convert(a, t, of, args[0]), scalar_convert(a, types[1], of, args[1]));
+    return x->n_operands == 1 ? scalar_unary(a, x->op, of, args[0]) : scalar_binary(a, x->op, of, args[0], args[1]);
 }
 
 /* False for type combinations that have no meaning when run. */

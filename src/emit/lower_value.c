@@ -294,12 +294,17 @@ static const KExpr *step_move(Lower *L, Tasks *w, Task *t)
     return v && t->x->op == OP_COPY ? scalar_convert(L->arena, from, t->x->shape->type, v) : v;
 }
 
+static int memory_bits(Type t)
+{
+    return type_bits(t) == 6 ? 8 : type_bits(t);
+}
+
 /* bitcast-convert to another width: part j of a wider element, or an element put together from its parts. */
 static const KExpr *step_bits(Lower *L, Tasks *w, Task *t)
 {
     Arena       *a = L->arena;
     const Shape *from = inst_operand(t->x, 0)->shape, *to = t->x->shape;
-    int          nf = type_bits(from->type), nt = type_bits(to->type);
+    int          nf = memory_bits(from->type), nt = memory_bits(to->type);
     if (from->rank == to->rank) {
         const KExpr *v = demand(L, w, inst_operand(t->x, 0), t->index);
         return v ? scalar_op(L, t->x, &from->type, &v) : NULL;

@@ -203,6 +203,8 @@ static void unpack(Type t, const uint8_t *memory, int64_t n, void *values)
     int bits = packed_bits(t);
     if (bits >= 8) {
         memcpy(values, memory, (size_t)(n * type_bytes(t)));
+        for (int64_t j = 0; j < n && (t == TYPE_PRED || type_bits(t) < 8); j++) /* a byte that has more than the value */
+            ((uint8_t *)values)[j] = (uint8_t)(t == TYPE_PRED ? memory[j] != 0 : memory[j] & ((1u << type_bits(t)) - 1));
         return;
     }
     for (int64_t j = 0; j < n; j++) {
