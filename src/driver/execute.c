@@ -135,12 +135,12 @@ static int32_t donated_to(const Signature *s, int32_t k)
     return -1;
 }
 
-/* Neither backend has arrays that are smaller than their bounds. */
+/* Compiled code has the sizes of the types. */
 static bool sizes_are_bounds(const Signature *s, Literal *const *args, Diag *d)
 {
     for (int32_t k = 0; k < s->n_args; k++)
         if (args[k]->count != shape_count(s->args[k].shape)) {
-            diag_error(d, LOC_NONE, "arg%d is smaller than %s allows, and only arrays of the full size are supported", k,
+            diag_error(d, LOC_NONE, "arg%d is smaller than %s allows, and only arrays of the full size can be given to compiled code", k,
                        shape_text(d->arena, s->args[k].shape));
             return false;
         }
@@ -262,7 +262,7 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
 
 bool execution_run(const Execution *e, Literal *const *args, Literal **results, RunTimes *t, Diag *d)
 {
-    if (!sizes_are_bounds(e->signature, args, d))
+    if (e->compiled && !sizes_are_bounds(e->signature, args, d))
         return false;
     Arena  *a = arena_new();
     double *us = ARENA_ARRAY(a, double, e->repeat);

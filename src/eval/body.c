@@ -171,8 +171,10 @@ static bool compile(Eval *e, Body *b)
 Body *body_get(Eval *e, const Inst *caller, const Comp *c)
 {
     Body *b = map_get(&e->bodies, c);
-    if (b)
+    if (b) {
+        b->caller = caller;
         return b;
+    }
     b = ARENA_NEW(e->arena, Body);
     *b = (Body){.caller = caller, .comp = c, .n_params = c->n_params};
     const Shape *s = c->root->shape;

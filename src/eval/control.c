@@ -4,7 +4,7 @@
 #include "eval/engine.h"
 
 EvalFn eval_tuple, eval_get_tuple_element, eval_call, eval_while, eval_conditional, eval_after_all, eval_copy_start,
-    eval_copy_done, eval_async, eval_device_id, eval_get_dimension_size, eval_set_dimension_size;
+    eval_copy_done, eval_async, eval_device_id;
 
 Literal *eval_tuple(Eval *e, const Inst *i, Literal **x)
 {
@@ -133,27 +133,4 @@ Literal *eval_async(Eval *e, const Inst *i, Literal **x)
 Literal *eval_device_id(Eval *e, const Inst *i, Literal **x)
 {
     return eval_zeros(e, i, i->shape);
-}
-
-static Literal *number(Eval *e, const Inst *i, int64_t v)
-{
-    Literal *r = eval_new_for(e, i, i->shape);
-    if (r)
-        literal_set_s64(r, 0, v);
-    return r;
-}
-
-/* Arrays have their full size: a smaller run-time size cannot arise, since set-dimension-size refuses to make one. */
-Literal *eval_get_dimension_size(Eval *e, const Inst *i, Literal **x)
-{
-    return number(e, i, x[0]->dims[inst_ints(i, ATTR_DIMENSIONS).v[0]]);
-}
-
-Literal *eval_set_dimension_size(Eval *e, const Inst *i, Literal **x)
-{
-    int64_t size = literal_get_s64(x[1], 0), bound = x[0]->dims[inst_ints(i, ATTR_DIMENSIONS).v[0]];
-    if (size != bound)
-        return eval_fail(e, i, "set-dimension-size %%%s: the run-time size %lld is not the bound %lld, which is not supported", i->name,
-                         (long long)size, (long long)bound);
-    return eval_move(x, 0);
 }

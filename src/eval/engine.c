@@ -5,6 +5,7 @@
  * apart into elements that nobody else holds, and an update of one of them can be done in place. */
 #include "eval/engine.h"
 #include "eval/arith.h"
+#include "eval/sizes.h"
 #include "eval/walk.h"
 
 #include <string.h>
@@ -290,13 +291,13 @@ static Literal *run_step(Eval *e, Plan *p, const Step *s)
         Literal **v = &p->values[s->slots[k].from];
         p->x[k] = s->slots[k].last ? eval_move(v, 0) : literal_ref(*v);
     }
-    Literal *r = eval_handlers[i->op](e, i, p->x);
+    Literal *r = eval_sized(e, i, p->x);
     drop_operands(e, p->x, i->n_operands);
     if (e->failed) {
         eval_drop(e, r);
         return NULL;
     }
-    if (type_is_array(r->type) && !literal_matches(r, i->shape))
+    if (type_is_array(r->type) && !sizes_fit(r, i->shape))
         die("%s %%%s gave a value of another shape", op_name(i->op), i->name);
     return r;
 }
@@ -353,7 +354,7 @@ static void start(Eval *e, const EvalOptions *o, Diag *d)
 }
 
 /* Each array alone must fit: what is absurd is refused before anything runs. */
-static bool sizes_fit(Eval *e, const Comp *c)
+static bool arrays_fit(Eval *e, const Comp *c)
 {
     for (const Inst *i = c->first; i; i = i->next) {
         if (!shape_is_array(i->shape))
@@ -377,7 +378,7 @@ Literal *eval_module(const Module *m, int32_t n_args, Literal *const *args, cons
     start(&e, o, d);
     bool ok = true;
     for (const Comp *c = m->first; c && ok; c = c->next)
-        ok = sizes_fit(&e, c);
+        ok = arrays_fit(&e, c);
     Literal *result = NULL;
     if (ok) {
         Literal **own = ARENA_ARRAY(e.arena, Literal *, n_args);

@@ -154,11 +154,11 @@ static void test_supported(void)
     Fixture f = open_fixture();
     Comp *c = comp_new(f.m, "main");
     const Shape *s = vector(&f, TYPE_C64, 4);
-    Inst *x = inst_parameter(c, NULL, 0, s, "x"), *refused = op1(c, OP_DYNAMIC_RESHAPE, s, x);
+    Inst *x = inst_parameter(c, NULL, 0, s, "x"), *refused = op1(c, OP_SHUFFLE, s, x);
     entry(&f, c, op1(c, OP_NEGATE, s, x));
     CHECK(eval_supported(f.m, &f.diag) && f.diag.errors == 0);
     c->root = refused;
-    CHECK(!eval_supported(f.m, &f.diag) && reported(&f, "dynamic-reshape"));
+    CHECK(!eval_supported(f.m, &f.diag) && reported(&f, "shuffle"));
     close_fixture(&f);
     puts("ok supported");
 }

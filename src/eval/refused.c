@@ -1,7 +1,7 @@
 /* Families that are not evaluated. Each handler refuses by opcode and instruction; eval_supported tells before anything runs. */
 #include "eval/engine.h"
 
-#define REFUSED(F) F(dynamic_reshape) F(transfer)
+#define REFUSED(F) F(transfer)
 
 #define HANDLER(family)                                                                                                         \
     EvalFn   eval_##family;                                                                                                     \

@@ -1,5 +1,6 @@
 /* What the evaluator can do, asked before anything runs: the instructions that ENTRY's root reaches, through calls. */
 #include "eval/engine.h"
+#include "eval/sizes.h"
 #include "ir/custom_call.h"
 
 EvalFn eval_collective;
@@ -27,6 +28,11 @@ static bool inst_supported(const Inst *i, Diag *d)
     const char *refused = eval_handlers[i->op] == eval_collective ? collective_refused(i) : NULL;
     if (refused) {
         inst_error(d, i, "%s %s (%%%s)", op_name(i->op), refused, i->name);
+        return false;
+    }
+    const char *sizes = sizes_refused(d->arena, i);
+    if (sizes) {
+        inst_error(d, i, "%s %s (%%%s)", op_name(i->op), sizes, i->name);
         return false;
     }
     if ((i->op == OP_DOT || i->op == OP_CONVOLUTION) && i->n_operands > 2) {
