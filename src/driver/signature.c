@@ -7,6 +7,8 @@
  *   arg ALIAS TYPE RANK SIZE... ORDER... NAME
  *   result ...
  *   end
+ *
+ * The size of a dynamic dimension is written <=8.
  */
 #include "config.h"
 
@@ -123,7 +125,7 @@ static void write_leaf(Buf *b, const char *what, const SigLeaf *l)
     const Shape *s = l->shape;
     buf_printf(b, "%s %d %s %d", what, l->alias, type_name(s->type), s->rank);
     for (int32_t k = 0; k < s->rank; k++)
-        buf_printf(b, " %" PRId64, s->dims[k]);
+        buf_printf(b, " %s%" PRId64, s->dynamic && s->dynamic[k] ? "<=" : "", s->dims[k]);
     for (int32_t k = 0; k < s->rank; k++)
         buf_printf(b, " %" PRId64, layout_dim(s, k));
     buf_printf(b, " %s\n", l->name);
@@ -159,17 +161,28 @@ static bool number(const char **text, int64_t *out)
     return word(text, w, sizeof w) && sscanf(w, "%" SCNd64 "%c", out, &more) == 1;
 }
 
+static bool size(const char **text, int64_t *out, bool *dynamic)
+{
+    const char *p = *text + strspn(*text, " ");
+    *dynamic = strncmp(p, "<=", 2) == 0;
+    *text = *dynamic ? p + 2 : p;
+    return number(text, out);
+}
+
 static bool read_leaf(Arena *a, const char **text, SigLeaf *l)
 {
     char    type[32], *name;
     int64_t alias, rank, dims[MAX_RANK];
+    bool    dynamic[MAX_RANK], any = false;
     if (!number(text, &alias) || !word(text, type, sizeof type) || !number(text, &rank) || rank < 0 || rank > MAX_RANK)
         return false;
     Type t = type_lookup(type, strlen(type));
     Ints order = ints_make(a, (int32_t)rank);
-    for (int32_t k = 0; k < rank; k++)
-        if (!number(text, &dims[k]))
+    for (int32_t k = 0; k < rank; k++) {
+        if (!size(text, &dims[k], &dynamic[k]))
             return false;
+        any = any || dynamic[k];
+    }
     for (int32_t k = 0; k < rank; k++)
         if (!number(text, ints_at(order, k)) || order.v[k] < 0 || order.v[k] >= rank)
             return false;
@@ -179,7 +192,8 @@ static bool read_leaf(Arena *a, const char **text, SigLeaf *l)
     name = arena_strndup(a, *text + 1, n - 1);
     *text += n;
     const Layout *layout = layout_from_order(a, order);
-    const Shape  *s = shape_array(a, t, (int32_t)rank, dims);
+    Shape        *s = arena_copy(a, shape_array(a, t, (int32_t)rank, dims), sizeof *s);
+    s->dynamic = any ? arena_copy(a, dynamic, (size_t)rank * sizeof dynamic[0]) : NULL;
     *l = (SigLeaf){ name, layout ? shape_with_layout(a, s, layout) : s, (int32_t)alias };
     return true;
 }

@@ -15,6 +15,10 @@ int main(void)
     SigLeaf   args[] = { { "x.0", shape_array(a, TYPE_BF16, 2, dims), -1 },
                          { "y", shape_with_layout(a, shape_array(a, TYPE_F32, 2, dims), layout_from_order(a, order)), -1 } };
     SigLeaf   results[] = { { "out0", shape_scalar(a, TYPE_PRED), 1 } };
+    bool      dynamic[] = { false, true }; /* bf16[2,<=3] */
+    Shape     bounded = *args[0].shape;
+    bounded.dynamic = dynamic;
+    args[0].shape = &bounded;
     Signature s = { "jit_f", 2, 1, args, results, { 300, TYPE_F16 }, 4096, 7, 1 };
     Buf       b = { 0 };
     signature_write(&b, &s);
