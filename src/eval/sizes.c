@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "eval/walk.h"
+#include "ir/custom_call.h"
 #include "ir/infer.h"
 
 EvalFn eval_get_dimension_size, eval_set_dimension_size, eval_dynamic_reshape;
@@ -388,10 +389,11 @@ static bool callees_cover(const Inst *i)
     return ok;
 }
 
-/* A custom call's result takes its operand's sizes when it has the operand's type. */
+/* A marker gives its operand on. */
 static const char *call_refused(const Inst *i)
 {
-    bool same = !shape_is_tuple(i->shape) && shape_compatible(i->shape, operand_type(i, 0)) && covers(i->shape, operand_type(i, 0));
+    bool marker = custom_call_kind(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) == CALL_MARKER;
+    bool same = marker && !shape_is_tuple(i->shape) && shape_compatible(i->shape, operand_type(i, 0)) && covers(i->shape, operand_type(i, 0));
     return same ? NULL : undefined;
 }
 
