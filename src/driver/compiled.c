@@ -77,6 +77,16 @@ static void close_code(void *handle)
     dlclose(handle);
 }
 
+/* A module that calls LAPACK has brought OpenBLAS along: one thread, whatever the machine has, so that results do not depend on it. */
+static void one_thread(void *handle)
+{
+    void *symbol = dlsym(handle, "openblas_set_num_threads");
+    void (*set_threads)(int);
+    memcpy(&set_threads, &symbol, sizeof symbol);
+    if (symbol)
+        set_threads(1);
+}
+
 static Compiled *load(Arena *a, const char *path, const char *name)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -86,6 +96,7 @@ static Compiled *load(Arena *a, const char *path, const char *name)
     Compiled *c = ARENA_NEW(a, Compiled);
     void     *entry = dlsym(handle, arena_printf(a, "%s_run", name));
     memcpy(&c->run, &entry, sizeof entry);
+    one_thread(handle);
     return entry ? c : NULL;
 }
 
@@ -201,9 +212,22 @@ static const char *excerpt(Arena *a, const Buf *output)
     return arena_strndup(a, output->p ? output->p : "", n);
 }
 
-static bool compile(const Compiler *c, const char *folder)
+/* The words of what pkg-config said of OpenBLAS. */
+static int add_openblas(const Compiler *c, const char **argv, int most)
 {
-    const char *argv[N_FLAGS + 10] = { c->path };
+    int n = 0;
+    for (const char *s = HLO_OPENBLAS + strspn(HLO_OPENBLAS, " "); *s && n < most; s += strspn(s, " ")) {
+        size_t len = strcspn(s, " ");
+        argv[n++] = arena_strndup(c->arena, s, len);
+        s += len;
+    }
+    return n;
+}
+
+static bool compile(const Compiler *c, const char *folder, bool openblas)
+{
+    enum { LINK_WORDS = 16 };
+    const char *argv[N_FLAGS + LINK_WORDS + 10] = { c->path };
     int         k = 1;
     Buf         output = { 0 };
     for (int f = 0; f < c->n_flags; f++)
@@ -211,6 +235,8 @@ static bool compile(const Compiler *c, const char *folder)
     static const char *const rest[] = { "-fPIC", "-shared", "-o", code_file, "module.c", "-lm" };
     for (size_t r = 0; r < sizeof rest / sizeof *rest; r++)
         argv[k++] = rest[r];
+    if (openblas)
+        k += add_openblas(c, &argv[k], LINK_WORDS);
     int status = program_run(argv, folder, &output);
     if (status < 0)
         diag_error(c->d, LOC_NONE, "%s: %s", c->path, strerror(errno));
@@ -226,7 +252,8 @@ static bool compile(const Compiler *c, const char *folder)
 /* ---- building ---- */
 
 typedef struct Source {
-    Buf text, weights;
+    Buf  text, weights;
+    bool openblas; /* it calls LAPACK */
 } Source;
 
 static bool emit(Arena *a, const Module *m, Signature *s, Source *out, Diag *d)
@@ -239,6 +266,7 @@ static bool emit(Arena *a, const Module *m, Signature *s, Source *out, Diag *d)
         s->scratch_bytes = p->scratch_bytes;
         s->n_kernels = p->n_kernels;
         s->n_copies = p->n_copies;
+        out->openblas = p->n_calls > 0;
         target_c_source(&out->text, p, &options);
         target_c_weights(&out->weights, p, &options);
     }
@@ -264,7 +292,7 @@ static bool compile_into_cache(const Compiler *c, const Source *x, const char *k
         diag_error(c->d, LOC_NONE, "the cache folder: %s", strerror(errno));
         return false;
     }
-    bool ok = write_source(c->arena, folder, x, c->d) && compile(c, folder);
+    bool ok = write_source(c->arena, folder, x, c->d) && compile(c, folder, x->openblas);
     if (ok) {
         unlink(arena_printf(c->arena, "%s/weights.bin", folder));
         ok = cache_put_folder(c->cache, c->arena, folder, key, code_file);
@@ -323,7 +351,7 @@ static Compiled *load_or_compile(const Compiler *c, const Source *x, const Signa
 Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, const CacheKey *key, const char *cc, RunTimes *t,
                          Diag *d)
 {
-    Source   x = { { 0 }, { 0 } };
+    Source   x = { { 0 }, { 0 }, false };
     Compiler c = { .arena = a, .cache = cache, .d = d };
     double   start = seconds_now();
     Compiled *loaded = NULL;

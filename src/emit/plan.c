@@ -163,6 +163,7 @@ static Block finish_block(Finish *f, const StepList *list)
         if (s->dropped || copies_nothing(s))
             continue;
         f->p->program->n_kernels += s->step.kind == STEP_KERNEL;
+        f->p->program->n_library += s->step.kind == STEP_CALL;
         f->p->program->n_copies += s->step.kind == STEP_COPY;
         s->step.buffers = ARENA_ARRAY(f->p->arena, const Buffer *, s->step.n_buffers);
         for (int32_t e = 0; e < s->step.n_buffers; e++)
@@ -182,6 +183,8 @@ static void finish(Plan *p, const StepList *body)
     p->program->body = finish_block(&f, body);
     p->program->n_functions = p->functions.n;
     p->program->functions = p->functions.v;
+    p->program->n_calls = p->calls.n;
+    p->program->calls = p->calls.v;
     p->program->n_constants = f.constants.n;
     p->program->constants = f.constants.v;
     p->program->n_buffers = f.buffers.n;

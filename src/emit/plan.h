@@ -4,6 +4,7 @@
  *     plan_build.c     instructions to steps over slots; nothing is shared yet, every result has a slot of its own
  *     plan_control.c   while, conditional, call, asynchronous calls; parallel copies
  *     plan_device.c    collectives with nobody else
+ *     plan_library.c   custom calls of LAPACK routines
  *     plan_sizes.c     sizes of bounded dimensions
  *     plan_live.c      where each slot is live
  *     plan_share.c     slots that may be one: copies that vanish, updates in place
@@ -85,6 +86,7 @@ typedef struct Plan {
     Map           reported;  /* instructions that an error was given for */
     VEC(Slot *) slots;
     VEC(Function) functions;
+    VEC(LibraryCall *) calls;
     VEC(PlanStep *) steps;   /* kernels and copies, in the order of their ticks once these are given */
     Module       *helper;    /* owns the instructions that change the order in memory; NULL until one is needed */
     int32_t       depth, loops; /* nesting of computations, of loops */
@@ -139,6 +141,9 @@ void parallel_copy(Plan *p, StepList *out, int32_t n, Slot *const *to, Slot *con
 /* plan_device.c: the operands side by side (tuple, markers of several arrays); collectives of one participant, but for the -done steps. */
 Value *plan_tuple(Plan *p, const Inst *i);
 Value *plan_collective(Plan *p, const Inst *i);
+
+/* plan_library.c */
+Value *plan_library(Plan *p, StepList *out, const Inst *i);
 
 /* plan_sizes.c: arrays with bounds have their full size. */
 Value *plan_dimension_size(Plan *p, const Inst *i); /* get-dimension-size */

@@ -289,10 +289,20 @@ static bool is_array_copy(const Inst *i)
     return i->op == OP_COPY && shape_is_array(i->shape) && !shape_same_memory(i->shape, i->operands[0].def->shape);
 }
 
-/* Custom calls whose result is memory with any contents, or no memory at all. */
-static bool is_undefined(const Inst *i)
+static Value *custom_call_value(Plan *p, StepList *out, const Inst *i)
 {
-    return i->op == OP_CUSTOM_CALL && custom_call_kind(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) == CALL_UNDEFINED;
+    const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET);
+    switch (custom_call_kind(target)) {
+    case CALL_LAPACK:
+        return plan_library(p, out, i);
+    case CALL_UNDEFINED: /* memory with any contents, or no memory at all */
+        return value_fresh(p, i->shape, i);
+    case CALL_MARKER: /* forwarded before it comes here, unless it has no operand */
+    case CALL_UNKNOWN:
+        break;
+    }
+    plan_fail(p, i, "no implementation for target \"%s\" (%%%s)", target, i->name);
+    return value_fresh(p, i->shape, i);
 }
 
 /* One device runs: its number is 0. */
@@ -356,7 +366,7 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
     default:
         if (op_has(i->op, F_COLLECTIVE))
             return plan_collective(p, i);
-        return is_undefined(i) ? value_fresh(p, i->shape, i) : kernel_value(p, out, i);
+        return i->op == OP_CUSTOM_CALL ? custom_call_value(p, out, i) : kernel_value(p, out, i);
     }
 }
 

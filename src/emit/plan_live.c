@@ -94,7 +94,7 @@ static void number(Plan *p, const StepList *list)
             if (s->slots[b])
                 s->slots[b] = slot_root(s->slots[b]);
         s->tick = p->ticks++;
-        if (s->step.kind == STEP_KERNEL || s->step.kind == STEP_COPY) {
+        if (s->step.kind != STEP_WHILE && s->step.kind != STEP_IF) {
             vec_push(p->work, &p->steps, s);
             for (int32_t b = s->step.n_operands; b < s->step.n_buffers; b++)
                 if (s->slots[b] && s->slots[b]->first_def < 0)

@@ -32,7 +32,11 @@ static void put_head(Buf *b, const Program *p, const Step *s)
 {
     switch (s->kind) {
     case STEP_KERNEL:
-        buf_printf(b, "%s: ", p->functions[s->function].name);
+    case STEP_CALL:
+        if (s->kind == STEP_CALL)
+            buf_printf(b, "%s calls %s: ", s->call->name, s->call->lapack.symbol);
+        else
+            buf_printf(b, "%s: ", p->functions[s->function].name);
         put_buffers(b, p, s, s->n_operands, s->n_buffers);
         buf_puts(b, " <- ");
         put_buffers(b, p, s, 0, s->n_operands);
@@ -87,7 +91,10 @@ static void put_leaves(Buf *b, const char *what, const char *partner, int32_t n,
 
 void program_report(Buf *b, const Program *p)
 {
-    buf_printf(b, "program %s: %d kernels in %d functions, %d copies\n", p->name, p->n_kernels, p->n_functions, p->n_copies);
+    buf_printf(b, "program %s: %d kernels in %d functions, %d copies", p->name, p->n_kernels, p->n_functions, p->n_copies);
+    if (p->n_library > 0)
+        buf_printf(b, ", %d library calls in %d functions", p->n_library, p->n_calls);
+    buf_putc(b, '\n');
     buf_printf(b, "scratch: %lld bytes for %d buffers of %lld bytes\n", (long long)p->scratch_bytes, p->n_buffers, (long long)p->buffer_bytes);
     put_leaves(b, "args", "results", p->n_args, p->args);
     put_leaves(b, "results", "args", p->n_results, p->results);

@@ -25,6 +25,12 @@ static const PlanStep *step_at(const Plan *p, int32_t tick)
     return lo < p->steps.n && p->steps.v[lo]->tick == tick ? p->steps.v[lo] : NULL;
 }
 
+/* Whether s may write result r over operand o. */
+static bool may_alias(const PlanStep *s, int32_t r, int32_t o)
+{
+    return s->step.kind == STEP_CALL ? library_may_alias(s->step.call, r, o) : kernel_may_alias(s->step.kernel, r, o);
+}
+
 /* Whether s may write each of its results that is in set a or b over each of its operands that is. */
 static bool step_in_place(const PlanStep *s, const Slot *a, const Slot *b)
 {
@@ -36,7 +42,7 @@ static bool step_in_place(const PlanStep *s, const Slot *a, const Slot *b)
             continue;
         for (int32_t o = 0; o < s->step.n_operands; o++) {
             const Slot *operand = s->slots[o] ? slot_root(s->slots[o]) : NULL;
-            if (operand && (operand == a || operand == b) && !kernel_may_alias(s->step.kernel, r - s->step.n_operands, o))
+            if (operand && (operand == a || operand == b) && !may_alias(s, r - s->step.n_operands, o))
                 return false;
         }
     }
@@ -95,7 +101,7 @@ static void merge_in_place(Plan *p, const PlanStep *s)
 {
     for (int32_t r = s->step.n_operands; r < s->step.n_operands + s->n_results; r++)
         for (int32_t o = 0; o < s->step.n_operands; o++)
-            if (s->slots[r] && s->slots[o] && kernel_may_alias(s->step.kernel, r - s->step.n_operands, o))
+            if (s->slots[r] && s->slots[o] && may_alias(s, r - s->step.n_operands, o))
                 merge(p, slot_root(s->slots[o]), slot_root(s->slots[r]));
 }
 
@@ -108,7 +114,7 @@ void plan_share(Plan *p)
     for (int32_t depth = deepest; depth >= 0; depth--)
         merge_copies(p, depth);
     for (int32_t k = 0; k < p->steps.n; k++)
-        if (p->steps.v[k]->step.kind == STEP_KERNEL)
+        if (p->steps.v[k]->step.kind != STEP_COPY)
             merge_in_place(p, p->steps.v[k]);
     for (int32_t k = 0; k < p->steps.n; k++) {
         PlanStep *s = p->steps.v[k];

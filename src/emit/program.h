@@ -3,6 +3,7 @@
 #define EMIT_PROGRAM_H
 
 #include "emit/kernel.h"
+#include "emit/library.h"
 
 /* What a pointer is at run time. Every buffer is aligned to PROGRAM_ALIGN bytes (arguments and results: their element). */
 #define PROGRAM_ALIGN 64
@@ -22,10 +23,10 @@ typedef struct Buffer {
     const char  *name;  /* C identifier of a scratch buffer, unique in the program; NULL for the other kinds */
 } Buffer;
 
-/* COPY moves bytes; the two pointers may be equal when a donated argument is returned as it came. A copy that changes the order in
+/* CALL is a routine of a library. COPY moves bytes; the two pointers may be equal when a donated argument is returned as it came. A copy that changes the order in
  * memory is a KERNEL. WHILE runs the condition before every iteration. IF with a pred takes block 0 for true; with an s32 a value
  * outside of [0, n) takes the last block. */
-typedef enum StepKind { STEP_KERNEL, STEP_COPY, STEP_WHILE, STEP_IF } StepKind;
+typedef enum StepKind { STEP_KERNEL, STEP_CALL, STEP_COPY, STEP_WHILE, STEP_IF } StepKind;
 
 typedef struct Step Step;
 typedef struct Block {
@@ -37,9 +38,10 @@ struct Step {
     StepKind    kind;
     const Inst *inst;      /* where it came from */
     Kernel     *kernel;    /* STEP_KERNEL */
-    int32_t     function;  /* STEP_KERNEL: index into Program.functions (equal kernels share one) */
-    int32_t     n_operands; /* KERNEL: how many of the buffers are read; the others are written. COPY: 1 */
-    int32_t     n_buffers; /* KERNEL: operand leaves then result leaves; COPY: from, to; WHILE, IF: the predicate or index */
+    const LibraryCall *call; /* STEP_CALL */
+    int32_t     function;  /* STEP_KERNEL: index into Program.functions (equal kernels share one); STEP_CALL: into Program.calls */
+    int32_t     n_operands; /* KERNEL, CALL: how many of the buffers are read; the others are written. COPY: 1 */
+    int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY: from, to; WHILE, IF: the predicate or index */
     const Buffer **buffers;
     Block       condition; /* WHILE: computes the predicate into buffers[0] */
     int32_t     n_blocks;  /* WHILE: 1, the body; IF: one per branch */
@@ -70,15 +72,16 @@ typedef struct ProgramLeaf { /* an argument or a result */
 typedef struct Program {
     const Module *module;
     const char   *name;  /* C identifier: the prefix of every exported symbol */
-    int32_t       n_args, n_results, n_constants, n_functions, n_buffers;
+    int32_t       n_args, n_results, n_constants, n_functions, n_calls, n_buffers;
     ProgramLeaf  *args, *results;
     Constant     *constants;
     Function     *functions;
+    LibraryCall *const *calls;
     const Buffer **buffers; /* the scratch buffers, in the order of their first use */
     Block         body;
     int64_t       scratch_bytes; /* a multiple of PROGRAM_ALIGN; 0: no scratch is needed */
     int64_t       buffer_bytes;  /* what all scratch buffers together would need without reuse, for the report */
-    int32_t       n_kernels, n_copies; /* steps, for the report */
+    int32_t       n_kernels, n_copies, n_library; /* steps, for the report */
 } Program;
 
 /* Plans m as it stands (one kernel an instruction where nothing is fused). name: NULL takes the module's. Everything that is made lives

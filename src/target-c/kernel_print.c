@@ -492,7 +492,7 @@ static void print_origin(Buf *b, const Inst *i)
     arena_free(a);
 }
 
-static void print_header(Buf *b, const Inst *i)
+void target_c_origin(Buf *b, const Inst *i)
 {
     print_inst_comment(b, i, "// ");
     print_origin(b, i);
@@ -533,7 +533,7 @@ static void print_signature(Buf *b, const Kernel *k, const char *name)
 void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i)
 {
     Printer p = { b, k };
-    print_header(b, i);
+    target_c_origin(b, i);
     print_signature(b, k, name);
     for (int32_t j = 0; j < k->n_arrays; j++) {
         const KArray *x = k->arrays[j];

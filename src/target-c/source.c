@@ -48,6 +48,7 @@ static void put_address(Buf *b, const Out *o, const Buffer *x)
         buf_puts(b, x->name);
 }
 
+/* A call of a kernel or of a library's function. */
 static void put_kernel(Out *o, const Step *s)
 {
     Arena       *a = arena_new();
@@ -60,7 +61,10 @@ static void put_kernel(Out *o, const Step *s)
         args[k] = arena_strndup(a, text.p ? text.p : "", text.n);
     }
     line_start(o);
-    target_c_kernel_call(o->b, s->kernel, o->p->functions[s->function].name, args);
+    if (s->kind == STEP_CALL)
+        target_c_library_call(o->b, s->call, args);
+    else
+        target_c_kernel_call(o->b, s->kernel, o->p->functions[s->function].name, args);
     buf_putc(o->b, '\n');
     buf_free(&text);
     arena_free(a);
@@ -169,6 +173,7 @@ static void put_block(Out *o, const Block *x)
         const Step *s = x->v[k];
         switch (s->kind) {
         case STEP_KERNEL:
+        case STEP_CALL:
             put_kernel(o, s);
             break;
         case STEP_COPY:
@@ -203,9 +208,9 @@ static void put_top(Buf *b, const Program *p)
 {
     buf_puts(b, "/* HLO module ");
     c_comment_text(b, p->module->name);
-    buf_printf(b, ".  Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -c FILE.c; link with -lm.\n *\n"
+    buf_printf(b, ".  Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -c FILE.c; link with -lm%s.\n *\n"
                   " * %s_run returns 0, or 1 with a text in env->error. env may be NULL.\n",
-               p->name);
+               p->n_calls > 0 ? " -lopenblas (LAPACK)" : "", p->name);
     for (int32_t k = 0; k < p->n_args; k++) {
         put_leaf(b, "args", k, &p->args[k]);
         buf_putc(b, '\n');
@@ -240,6 +245,11 @@ static void put_kernels(Buf *b, const Program *p)
     for (int32_t k = 0; k < p->n_functions; k++) {
         buf_putc(b, '\n');
         target_c_kernel(b, v[k], p->functions[k].name, p->functions[k].inst);
+    }
+    target_c_library_prelude(b, p);
+    for (int32_t k = 0; k < p->n_calls; k++) {
+        buf_putc(b, '\n');
+        target_c_library(b, p->calls[k]);
     }
     arena_free(a);
 }

@@ -24,6 +24,15 @@ void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i);
  * of kernel.h (operand leaves, result leaves, working memory); it may have type void *. */
 void target_c_kernel_call(Buf *b, const Kernel *k, const char *name, const char *const *args);
 
+/* A library call likewise: args are its operands, its results, and working memory when it has any. */
+void target_c_library(Buf *b, const LibraryCall *x);
+void target_c_library_call(Buf *b, const LibraryCall *x, const char *const *args);
+/* Prototypes of the routines that are called, and helpers around them. */
+void target_c_library_prelude(Buf *b, const Program *p);
+
+/* The instruction that a function was made for, as a comment in front of it. */
+void target_c_origin(Buf *b, const Inst *i);
+
 /* What the functions of these kernels need in front of them, each thing only if it is used: prototypes of libm, conversions of small floats,
  * guarded integer arithmetic. The text relies on int8_t ... uint64_t only. */
 void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels);

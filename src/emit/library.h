@@ -1,0 +1,19 @@
+/* A call of a library's routine as a function of its own: operands by columns come in, results by columns leave. */
+#ifndef EMIT_LIBRARY_H
+#define EMIT_LIBRARY_H
+
+#include "ir/lapack.h"
+
+typedef struct LibraryCall {
+    const char *name;  /* of the function, a C identifier */
+    const Inst *inst;  /* the first instruction that it was made for */
+    LapackCall  lapack;
+    int64_t     place[LAPACK_MOST_ARGS]; /* of an argument's working memory, in bytes; -1: it needs none */
+    int64_t     temp_bytes;              /* all of it; 0: none */
+} LibraryCall;
+
+/* Result r may be the memory of operand o: it overwrites it. */
+bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o);
+bool library_equal(const LibraryCall *a, const LibraryCall *b); /* the same function, but for its name */
+
+#endif

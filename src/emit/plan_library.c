@@ -1,0 +1,110 @@
+/* Custom calls of LAPACK routines to steps. Operands are brought into the order by columns where they do not lie so; results lie so, and
+ * whoever wants another order brings them there. */
+#include "emit/plan.h"
+
+#include <string.h>
+
+bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o)
+{
+    for (int32_t k = 0; k < c->lapack.n_buffers; k++)
+        if (c->lapack.buffers[k].operand == o && c->lapack.buffers[k].result == r)
+            return true;
+    return false;
+}
+
+bool library_equal(const LibraryCall *a, const LibraryCall *b)
+{
+    const LapackCall *x = &a->lapack, *y = &b->lapack;
+    bool same = strcmp(x->symbol, y->symbol) == 0 && x->batch == y->batch && x->n_args == y->n_args && x->n_buffers == y->n_buffers;
+    for (int32_t k = 0; same && k < x->n_args; k++)
+        same = x->args[k].kind == y->args[k].kind && x->args[k].value == y->args[k].value;
+    for (int32_t k = 0; same && k < x->n_buffers; k++)
+        same = x->buffers[k].rows == y->buffers[k].rows && x->buffers[k].columns == y->buffers[k].columns;
+    return same;
+}
+
+static int64_t argument_bytes(const LapackCall *c, const LapackArg *x)
+{
+    switch (x->kind) {
+    case LAPACK_COPY:
+    case LAPACK_PACKED: return c->buffers[x->value].count * type_bytes(c->type);
+    case LAPACK_WORK: return c->work * type_bytes(c->type);
+    case LAPACK_RWORK: return c->rwork * type_bytes(lapack_real_type(c->type));
+    case LAPACK_IWORK: return c->iwork * type_bytes(TYPE_S32);
+    default: return 0;
+    }
+}
+
+static void place_memory(LibraryCall *c)
+{
+    for (int32_t k = 0; k < c->lapack.n_args; k++) {
+        int64_t bytes = lapack_is_empty(&c->lapack) ? 0 : argument_bytes(&c->lapack, &c->lapack.args[k]);
+        c->place[k] = bytes > 0 ? c->temp_bytes : -1;
+        c->temp_bytes += (bytes + PROGRAM_ALIGN - 1) / PROGRAM_ALIGN * PROGRAM_ALIGN;
+    }
+}
+
+static int32_t number_of(Plan *p, LibraryCall *c)
+{
+    for (int32_t k = 0; k < p->calls.n; k++)
+        if (library_equal(p->calls.v[k], c))
+            return k;
+    c->name = names_take(&p->names, "", c->inst->name);
+    vec_push(p->arena, &p->calls, c);
+    return p->calls.n - 1;
+}
+
+/* s with its last two dimensions by columns, the others in order. */
+static const Shape *by_columns(Arena *a, const Shape *s, int32_t matrix_rank)
+{
+    Layout *l = ARENA_NEW(a, Layout);
+    Ints    order = ints_make(a, s->rank);
+    for (int32_t k = 0; k < s->rank; k++)
+        *ints_at(order, k) = s->rank - 1 - k;
+    if (matrix_rank == 2) {
+        *ints_at(order, 0) = s->rank - 2;
+        *ints_at(order, 1) = s->rank - 1;
+    }
+    *l = (Layout){ .minor_to_major = order, .tail_padding = 1, .index_type = TYPE_COUNT, .pointer_type = TYPE_COUNT };
+    return shape_with_layout(a, s, l);
+}
+
+Value *plan_library(Plan *p, StepList *out, const Inst *i)
+{
+    LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
+    const char  *why = lapack_call(p->arena, i, &c->lapack);
+    int32_t      n_results, n = 0;
+    if (why) {
+        plan_fail(p, i, "\"%s\" %%%s: %s", inst_string(i, ATTR_CUSTOM_CALL_TARGET), i->name, why);
+        return value_fresh(p, i->shape, i);
+    }
+    c->inst = i;
+    place_memory(c);
+    const Shape **shapes = leaf_shapes(p, i->shape, &n_results);
+    Value        *result = value_new(p, n_results);
+    PlanStep     *s = NULL;
+    Slot        **in = ARENA_ARRAY(p->work, Slot *, i->n_operands);
+    for (int32_t k = 0; k < c->lapack.n_buffers; k++) {
+        const LapackBuffer *b = &c->lapack.buffers[k];
+        if (b->operand >= 0) {
+            const Shape *want = by_columns(p->arena, i->operands[b->operand].def->shape, b->rank);
+            in[b->operand] = leaf_as(p, out, value_of(p, i->operands[b->operand].def)->v[0], want, i).slot;
+        }
+        if (b->result >= 0) {
+            const Shape *shape = by_columns(p->arena, shapes[b->result], b->rank);
+            result->v[b->result] = (Leaf){ slot_new(p, BUFFER_SCRATCH, shape, i), shape };
+        }
+    }
+    s = step_new(p, out, STEP_CALL, i, i->n_operands + n_results + (c->temp_bytes > 0));
+    s->step.function = number_of(p, c);
+    s->step.call = p->calls.v[s->step.function];
+    s->step.n_operands = i->n_operands;
+    s->n_results = n_results;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        s->slots[n++] = in[k];
+    for (int32_t k = 0; k < n_results; k++)
+        s->slots[n++] = result->v[k].slot;
+    if (c->temp_bytes > 0)
+        s->slots[n++] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
+    return result;
+}
