@@ -33,6 +33,7 @@ config.substitutions.append(("%build", config.hlo_build))
 config.substitutions.append(("%check-broken", os.path.join(config.test_source_root, "check-broken")))
 config.substitutions.append(("%check-main", '%s "%s" "%s"' % (os.path.join(config.test_source_root, "check-main"), config.compiler, config.clang)))
 config.substitutions.append(("%check-man", os.path.join(config.test_source_root, "check-man")))
+config.substitutions.append(("%check-proto", os.path.join(config.test_source_root, "check-proto")))
 config.substitutions.append(("%check-print", os.path.join(config.test_source_root, "check-print")))
 config.substitutions.append(("%check-lang", os.path.join(config.test_source_root, "check-lang")))
 for name in ("make-npy", "make-npz"):

@@ -10,10 +10,10 @@
 #include "driver/driver.h"
 #include "emit/names.h"
 #include "ir/verify.h"
+#include "proto/read.h"
 #include "support/options.h"
 #include "support/tool.h"
 #include "target-c/target_c.h"
-#include "text/parse.h"
 
 typedef struct Args {
     const char *target, *emit, *name, *weights, *output, *color, *fill_elided, *constants;
@@ -101,10 +101,10 @@ static int process_file(const Args *args, const char *path)
         return tool_error(tool.name, "%s: %s", shown, strerror(errno));
     Arena *messages = arena_new(), *a = arena_new();
     diag_init(&d, messages);
-    diag_source(&d, shown, in.p ? in.p : "", in.n);
+    diag_source(&d, shown, NULL, 0);
     d.max_errors = (int)args->max_errors;
     d.werror = args->werror;
-    Module *m = parse_module(in.p ? in.p : "", in.n, &d);
+    Module *m = module_input(&in, &d) ? module_read(&in, NULL, &d) : NULL;
     bool    good = m && process_module(args, m, a, &out, &d) && d.errors == 0;
     diag_print(&d, stderr, tool_color(args->color));
     good = good && write_product(args, &out);

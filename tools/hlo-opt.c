@@ -11,11 +11,12 @@
 
 #include "ir/verify.h"
 #include "passes/pass.h"
+#include "proto/proto.h"
+#include "proto/read.h"
 #include "support/buf.h"
 #include "support/expected.h"
 #include "support/options.h"
 #include "support/tool.h"
-#include "text/parse.h"
 #include "text/print.h"
 
 /* What --[no-]print-X says of a form's parts: 1, 0, or -1 for nothing. */
@@ -195,10 +196,10 @@ static bool run_passes(const Args *args, Module *m, Diag *d)
     return pipeline_run(m, choose_passes(args, m, d), &o, d);
 }
 
-/* One module, from text to text. False when an error was reported. */
+/* One module, to text. False when an error was reported. */
 static bool process_module(const Args *args, const char *text, size_t len, Buf *out, Diag *d)
 {
-    Module *m = parse_module(text, len, d);
+    Module *m = module_read(&(Buf){.p = (char *)(uintptr_t)text, .n = len}, NULL, d);
     if (!m)
         return false;
     bool good = (!args->verify || verify_module(m, d)) && (args->verify_only || run_passes(args, m, d)) && d->errors == 0;
@@ -276,14 +277,31 @@ static void list_passes(void)
         printf("%s\t%s\n", pass_table[k].name, pass_table[k].summary);
 }
 
+static bool gunzip_input(const Args *args, const char *shown, Buf *in)
+{
+    Diag   d;
+    Arena *a = arena_new();
+    diag_init(&d, a);
+    diag_source(&d, shown, NULL, 0);
+    bool ok = module_input(in, &d);
+    diag_print(&d, stderr, tool_color(args->color));
+    arena_free(a);
+    if (!ok)
+        buf_free(in);
+    return ok;
+}
+
 static int process_file(const Args *args, const char *path)
 {
     const char *shown = tool_shown(path);
     Buf         in = {0}, out = {0};
     if (!buf_read_file(&in, path))
         return tool_error(tool.name, "%s: %s", shown, strerror(errno));
+    if (!gunzip_input(args, shown, &in))
+        return EXIT_TROUBLE;
     const char *text = in.p ? in.p : "";
-    int status = args->split && in.p ? process_split(args, shown, &in, &out) : process_piece(args, shown, text, in.n, 0, &out);
+    bool        pieces = args->split && in.p && !proto_is(in.p, in.n);
+    int status = pieces ? process_split(args, shown, &in, &out) : process_piece(args, shown, text, in.n, 0, &out);
     bool product = !args->verify_only && strcmp(args->emit, "none") != 0;
     if (status == EXIT_SUCCESS && product && !tool_write(tool.name, &out, args->output))
         status = EXIT_TROUBLE;

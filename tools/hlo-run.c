@@ -22,11 +22,11 @@
 #include "eval/eval.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
+#include "proto/read.h"
 #include "support/buf.h"
 #include "support/host.h"
 #include "support/options.h"
 #include "support/tool.h"
-#include "text/parse.h"
 
 typedef struct Args {
     const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *cc, *color;
@@ -98,14 +98,14 @@ static bool read_text(const char *path, Buf *text, Diag *d, Diag *world)
         diag_error(world, LOC_NONE, "%s: %s", tool_shown(path), strerror(errno));
         return false;
     }
-    diag_source(d, tool_shown(path), text->p ? text->p : "", text->n);
-    return true;
+    diag_source(d, tool_shown(path), NULL, 0);
+    return module_input(text, d);
 }
 
 /* Parsed and verified, with all its constants. */
 static Module *load_module(const Args *args, const Buf *text, Diag *d)
 {
-    Module *m = parse_module(text->p ? text->p : "", text->n, d);
+    Module *m = module_read(text, NULL, d);
     if (!m)
         return NULL;
     Arena     *scratch = arena_new();

@@ -99,6 +99,19 @@ static bool iota_split(Parser *p, const Tiling *t, IntVec *sizes, IntVec *order)
     return true;
 }
 
+/* The places of the pieces of iota_split in the original iota: by source dimension, within one as they come. dims: their sizes in that order. */
+static int32_t *piece_places(Parser *p, const Tiling *t, const IntVec *sizes, const IntVec *order, Ints dims)
+{
+    int32_t *place = ARENA_ARRAY(p->tmp, int32_t, sizes->n), count = 0;
+    for (int32_t d = 0; d < t->iota.dims.n; d++)
+        for (int32_t k = 0; k < sizes->n; k++)
+            if (order->v[sizes->n + k] == d) {
+                *ints_at(dims, count) = sizes->v[k];
+                place[k] = count++;
+            }
+    return place;
+}
+
 /* t transposed by perm (over its dimensions). Iotas stay iotas when their factors allow. */
 static Tiling tiling_transpose(Parser *p, const Tiling *t, Ints perm)
 {
@@ -114,18 +127,9 @@ static Tiling tiling_transpose(Parser *p, const Tiling *t, Ints perm)
     }
     IntVec sizes = {0}, order = {0};
     if (t->has_iota && iota_split(p, t, &sizes, &order)) {
-        int32_t n = sizes.n;
-        /* pieces in the order of the original iota: by source dimension, within one as they come */
-        int32_t *place = ARENA_ARRAY(p->tmp, int32_t, n);
+        int32_t  n = sizes.n, count = 0;
         Ints     dims = ints_make(p->tmp, n), moved = ints_make(p->tmp, n);
-        int32_t  count = 0;
-        for (int32_t d = 0; d < t->iota.dims.n; d++)
-            for (int32_t k = 0; k < n; k++)
-                if (order.v[n + k] == d) {
-                    *ints_at(dims, count) = sizes.v[k];
-                    place[k] = count++;
-                }
-        count = 0;
+        int32_t *place = piece_places(p, t, &sizes, &order, dims);
         for (int32_t k = 0; k < perm.n; k++)
             for (int32_t j = 0; j < n; j++)
                 if (order.v[j] == perm.v[k])
@@ -155,9 +159,34 @@ static int compare_int64(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
-/* The devices of each run of the last dimension in ascending order. */
-static void sort_groups(Tiling *t)
+/* The last dimension of an iota takes its pieces in the order of the original. False when no piece ends where the last dimension begins. */
+static bool sort_iota(Parser *p, Tiling *t)
 {
+    int64_t groups[] = {ints_product((Ints){t->dims.v, t->dims.n - 1}), t->dims.v[t->dims.n - 1]};
+    Tiling  two = {.dims = {groups, 2}, .has_iota = true, .iota = t->iota};
+    IntVec  sizes = {0}, order = {0};
+    if (!iota_split(p, &two, &sizes, &order))
+        return false;
+    Ints     dims = ints_make(p->tmp, sizes.n), perm = ints_make(p->tmp, sizes.n);
+    int32_t *place = piece_places(p, t, &sizes, &order, dims), first = 0;
+    for (int32_t k = 0; k < sizes.n; k++) {
+        *ints_at(perm, k) = place[k];
+        first += order.v[k] == 0;
+    }
+    qsort(ints_at(perm, first), (size_t)(sizes.n - first), sizeof(int64_t), compare_int64);
+    t->iota = iota_canonical(p->a, dims, perm);
+    return true;
+}
+
+/* The devices of each run of the last dimension in ascending order. */
+static void sort_groups(Parser *p, Tiling *t)
+{
+    if (t->has_iota && sort_iota(p, t))
+        return;
+    if (t->has_iota) {
+        t->devices = iota_expand(p->a, t->iota);
+        t->has_iota = t->devices.n == 0;
+    }
     int64_t n = t->dims.v[t->dims.n - 1];
     for (int64_t k = 0; !t->has_iota && n > 0 && k + n <= t->devices.n; k += n)
         qsort(ints_at(t->devices, (int32_t)k), (size_t)n, sizeof(int64_t), compare_int64);
@@ -178,7 +207,7 @@ static void set_tiling(Sharding *s, const Tiling *t)
 }
 
 /* The last dimension counts replicas. */
-static void set_partial(Sharding *s, Tiling *t)
+static void set_partial(Parser *p, Sharding *s, Tiling *t)
 {
     int32_t rank = t->dims.n;
     if (rank == 1 || leading_product(t->dims, rank - 1) == 1) {
@@ -189,7 +218,7 @@ static void set_partial(Sharding *s, Tiling *t)
         t->dims.n--;
     else {
         s->replicate_last = true;
-        sort_groups(t);
+        sort_groups(p, t);
     }
     set_tiling(s, t);
 }
@@ -239,12 +268,12 @@ static void set_subgroups(Parser *p, Sharding *s, const Tiling *t, const IntVec 
     Tiling moved = tiling_transpose(p, t, (Ints){perm.v, perm.n});
     moved.dims = list_ints(p, &dims);
     if (kinds.n == 1 && kinds.v[0] == SUBGROUP_REPLICATED) {
-        set_partial(s, &moved);
+        set_partial(p, s, &moved);
         return;
     }
     s->subgroups = list_ints(p, &kinds);
     if (kinds.n && kinds.v[kinds.n - 1] == SUBGROUP_REPLICATED)
-        sort_groups(&moved);
+        sort_groups(p, &moved);
     set_tiling(s, &moved);
 }
 
@@ -318,7 +347,7 @@ static void fill_old(Parser *p, Sharding *s, const ShardDraft *d, Loc loc)
         if (d->subgroups && d->subgroups->n > t.dims.n)
             parse_error(p, loc, "last_tile_dims has %d entries, the sharding has %d dimensions", d->subgroups->n, t.dims.n);
         else if (d->replicate_last)
-            set_partial(s, &t);
+            set_partial(p, s, &t);
         else if (d->subgroups)
             set_subgroups(p, s, &t, d->subgroups);
         else

@@ -1,0 +1,53 @@
+/* The wire format of protocol buffers, as far as messages are taken apart here: protobuf-c unpacks a whole message into structures that are
+ * many times its size and recurses without a limit, so modules are cut into instructions first, and every piece is checked before
+ * it is unpacked. Source: the encoding chapter of the protocol buffers documentation. */
+#ifndef PROTO_WIRE_H
+#define PROTO_WIRE_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "support/buf.h"
+#include "support/diag.h"
+#include "support/vec.h"
+
+typedef struct Bytes {
+    const uint8_t *p;
+    size_t         n;
+} Bytes;
+
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+
+/* One field of a message. */
+typedef struct WireField {
+    uint32_t number;
+    int      type;  /* WIRE_* */
+    uint64_t value; /* of varints and fixed numbers */
+    Bytes    bytes; /* of WIRE_BYTES */
+    Bytes    whole; /* tag and all */
+} WireField;
+
+/* The field at the beginning of *rest, which moves behind it. False at the end and when the bytes are no field (then rest->n > 0). */
+bool wire_next(Bytes *rest, WireField *f);
+
+/* The fields of a message but for those numbered cut, which are appended to v. False when the bytes are no message. */
+typedef VEC(Bytes) BytesVec;
+bool wire_split(Arena *a, Bytes message, uint32_t cut, Buf *others, BytesVec *v);
+
+/* Is this a message of that kind, nested at most WIRE_DEPTH deep, and does it fit into memory when it is unpacked? Else an error that
+ * begins with what. Fields that desc does not know are counted in *unknown, with the number of the first in *first_unknown. */
+enum { WIRE_DEPTH = 1000 };
+typedef struct WireUnknown {
+    int64_t     count;
+    uint32_t    first;
+    const char *message; /* the name of its message */
+} WireUnknown;
+bool wire_check(const ProtobufCMessageDescriptor *desc, Bytes message, const char *what, WireUnknown *unknown, Diag *d);
+
+/* Writing. */
+void   wire_put_varint(Buf *b, uint64_t v);
+size_t wire_varint_size(uint64_t v);
+void   wire_put_tag(Buf *b, uint32_t number, int type);
+void   wire_put_bytes(Buf *b, uint32_t number, const void *p, size_t n);
+void   wire_put_message(Buf *b, uint32_t number, const ProtobufCMessage *m); /* number 0: the fields alone */
+
+#endif
