@@ -1,5 +1,5 @@
-/* The grammar of HLO text, LALR(1) without conflicts. Source: reference text 2 to 7; 11.2 and 11.3 say what the token filter (text/filter.c)
- * has decided before a token comes here. Rules only recognise; what they mean is in src/text/parse_*.c. */
+/* The grammar of HLO text, LALR(1) without conflicts. Source: reference text 2 to 7; 11.2 and 11.3 say what the token filter
+ * (text/filter.c) has decided before a token comes here. Rules only recognise; what they mean is in src/text/parse_*.c. */
 %code requires {
 #include "text/parse_int.h"
 typedef Loc HLO_LTYPE;
@@ -92,8 +92,8 @@ static void hlo_error(HLO_LTYPE *loc, Parser *p, const char *msg);
 %token K_SHARD_AS "shard_as" K_SHARD_LIKE "shard_like" K_UNKNOWN "unknown" K_UNREDUCED "unreduced"
 
 /* Attributes of instructions, one token for each class of attrs.def. */
-%token <name> A_INT "attribute=" A_NUMBER A_BOOL A_WORD A_STRING A_RAW A_INTS A_LISTS A_INTS_OR_LISTS A_BOOLS A_SLICES A_PADDING A_WINDOW
-%token <name> A_DIM_LABELS A_PRECISION A_SHAPE A_SHAPES A_LITERAL A_ALIASING A_GROUPS A_SPARSITY A_SCALING A_DOMAIN A_SHARDING
+%token <name> A_INT "attribute=" A_NUMBER A_BOOL A_WORD A_STRING A_RAW A_INTS A_LISTS A_INTS_OR_LISTS A_BOOLS A_SLICES A_PADDING
+%token <name> A_WINDOW A_DIM_LABELS A_PRECISION A_SHAPE A_SHAPES A_LITERAL A_ALIASING A_GROUPS A_SPARSITY A_SCALING A_DOMAIN A_SHARDING
 %token <name> A_KEY_VALUES A_STATISTICS A_ACCURACY A_ORIGIN A_METADATA A_INSTS A_COMP A_COMPS
 %token <name> A_KIND "kind="
 
@@ -398,10 +398,12 @@ attr:
     | A_INTS ints                               { attr_add(p, $1, ATTR_CLASS_INTS, @1, @2)->value.ints = $2; }
     | A_LISTS lists_opt                         { attr_lists(p, $1, ATTR_CLASS_LISTS, @1, @2, $2); }
     | A_INTS_OR_LISTS '{' '}'                   { attr_add(p, $1, ATTR_CLASS_INTS_OR_LISTS, @1, @2); }
-    | A_INTS_OR_LISTS '{' int_list '}'          { attr_add(p, $1, ATTR_CLASS_INTS_OR_LISTS, @1, loc_span(@2, @4))->value.ints = list_ints(p, $3); }
+    | A_INTS_OR_LISTS '{' int_list '}'
+      { attr_add(p, $1, ATTR_CLASS_INTS_OR_LISTS, @1, loc_span(@2, @4))->value.ints = list_ints(p, $3); }
     | A_INTS_OR_LISTS '{' lists '}'             { attr_lists(p, $1, ATTR_CLASS_INTS_OR_LISTS, @1, loc_span(@2, @4), $3); }
     | A_BOOLS '{' '}'                           { attr_add(p, $1, ATTR_CLASS_BOOLS, @1, @2); }
-    | A_BOOLS '{' bool_list '}'                 { attr_add(p, $1, ATTR_CLASS_BOOLS, @1, loc_span(@2, @4))->value.ints = list_ints(p, $3); }
+    | A_BOOLS '{' bool_list '}'
+      { attr_add(p, $1, ATTR_CLASS_BOOLS, @1, loc_span(@2, @4))->value.ints = list_ints(p, $3); }
     | A_SLICES '{' ranges '}'                   { attr_slices(p, $1, @1, loc_span(@2, @4), $3); }
     | A_PADDING T_PAD                           { attr_padding(p, $1, @1, $2); }
     | A_WINDOW '{' window_fields '}'            { attr_window(p, $1, @1, loc_span(@2, @4), $3); }
@@ -510,8 +512,10 @@ key_value_list:
     ;
 stats: %empty { $$ = NULL; } | stat_list ;
 stat_list:
-      T_KEY T_INT                               { $$ = stat_add(p, NULL, (Stat){.key = $1, .number = {.kind = NUM_INT, .i = $2}, .loc = @2}); }
-    | stat_list ',' T_KEY T_INT                 { $$ = stat_add(p, $1, (Stat){.key = $3, .number = {.kind = NUM_INT, .i = $4}, .loc = @4}); }
+      T_KEY T_INT
+      { $$ = stat_add(p, NULL, (Stat){.key = $1, .number = {.kind = NUM_INT, .i = $2}, .loc = @2}); }
+    | stat_list ',' T_KEY T_INT
+      { $$ = stat_add(p, $1, (Stat){.key = $3, .number = {.kind = NUM_INT, .i = $4}, .loc = @4}); }
     | stat_list ',' T_KEY T_DECIMAL             { $$ = stat_add(p, $1, (Stat){.key = $3, .number = $4, .loc = @4}); }
     ;
 

@@ -14,7 +14,8 @@
 #include "passes/pass.h"
 #include "support/buf.h"
 
-/* Text that mdoc leaves alone: a dot or quote at its start would make a request, quotes join arguments, a backslash starts an escape. */
+/* Text that mdoc leaves alone: a dot or quote at its start would make a request, quotes join arguments, a backslash starts an
+ * escape. */
 static void put_text(Buf *b, const char *s)
 {
     if (*s == '.' || *s == '\'')

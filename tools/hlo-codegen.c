@@ -1,5 +1,5 @@
-/* hlo-codegen: HLO text in, source that computes it out. It emits what it reads: one kernel a fusion, one for every other instruction that
- * computes something. Nothing is written before the whole of it is known to be good. */
+/* hlo-codegen: HLO text in, source that computes it out. It emits what it reads: one kernel a fusion, one for every other
+ * instruction that computes something. Nothing is written before the whole of it is known to be good. */
 #include "config.h"
 
 #include <errno.h>

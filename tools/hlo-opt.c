@@ -159,7 +159,8 @@ static void put_module(const Args *args, Buf *out, const Module *m)
     buf_free(&text);
 }
 
-/* The passes to run. A scheduled module is already the product of a compiler: as in XLA's hlo-opt it passes through unless passes are asked for. */
+/* The passes to run. A scheduled module is already the product of a compiler: as in XLA's hlo-opt it passes through unless passes
+ * are asked for. */
 static const char *choose_passes(const Args *args, const Module *m, Diag *d)
 {
     if (args->passes)

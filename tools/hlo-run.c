@@ -1,6 +1,7 @@
 /* hlo-run: runs one module on data from files, compares, times. The work is in src/driver; here is its order:
  *
- *   text -> (cache hit: signature and code) | parse, verify -> arguments -> passes, C, compiler -> run -> store, show, compare, time */
+ *   text -> (cache hit: signature and code) | parse, verify -> arguments -> passes, C, compiler -> run
+ *        -> store, show, compare, time */
 #include "config.h"
 
 #include <errno.h>
@@ -281,7 +282,11 @@ static bool prepare(Run *r)
 static bool execute(Run *r)
 {
     int64_t   repeat = r->args->repeat ? r->args->repeat : r->args->time ? 1 : 0;
-    Execution e = {.signature = r->signature, .compiled = r->compiled, .module = r->module, .seed = (uint64_t)r->args->seed, .repeat = repeat};
+    Execution e = {.signature = r->signature,
+                   .compiled = r->compiled,
+                   .module = r->module,
+                   .seed = (uint64_t)r->args->seed,
+                   .repeat = repeat};
     e.threads = r->args->threads ? (int)r->args->threads : host_processors();
     r->times.threads = e.threads;
     r->results = ARENA_ARRAY(r->arena, Literal *, r->signature->n_results);
@@ -326,7 +331,8 @@ static Verdict compare_modules(Run *r, Diag *d, Buf *text, Buf *report)
     Literal  **expected = ARENA_ARRAY(r->arena, Literal *, s ? s->n_results : 0);
     RunTimes   times;
     if (s && !same_interface(r->signature, s)) {
-        diag_error(&r->world, LOC_NONE, "%s has other arguments or results than %s", tool_shown(r->args->against), tool_shown(r->path));
+        diag_error(&r->world, LOC_NONE, "%s has other arguments or results than %s", tool_shown(r->args->against),
+                   tool_shown(r->path));
     } else if (s && eval_supported(m, d) && execution_run(&e, r->inputs, expected, &times, d)) {
         Tolerances t = tolerances_of(r);
         v = results_against(report, s, r->results, expected, &t);
@@ -391,8 +397,8 @@ static void show_stats(const Run *r)
     const Signature *s = r->signature;
     const RunTimes  *t = &r->times;
     if (r->compiled)
-        fprintf(stderr, "hlo-run: %" PRId64 " kernels, %" PRId64 " copies, %" PRId64 " bytes of working memory, cache %s\n", s->n_kernels,
-                s->n_copies, s->scratch_bytes, t->cache_hit ? "hit" : "miss");
+        fprintf(stderr, "hlo-run: %" PRId64 " kernels, %" PRId64 " copies, %" PRId64 " bytes of working memory, cache %s\n",
+                s->n_kernels, s->n_copies, s->scratch_bytes, t->cache_hit ? "hit" : "miss");
     fprintf(stderr, "hlo-run: parse %.3f s, optimize %.3f s, emit %.3f s, compile %.3f s\n", t->parse_s, t->optimize_s, t->emit_s,
             t->compile_s);
     if (t->runs)
@@ -469,14 +475,16 @@ static bool in_range(const char *name, int64_t v, int64_t lo, int64_t hi)
 /* What the options ask for is checked before anything is read. */
 static bool check_options(const Args *a, const char *path)
 {
-    if (!in_range("seed", a->seed, 0, INT64_MAX) || !in_range("threads", a->threads, 0, 4096) || !in_range("repeat", a->repeat, 0, 1000000000) ||
-        !in_range("max-errors", a->max_errors, 0, 1000000) || !in_range("ulp", a->ulp, -1, INT64_MAX))
+    if (!in_range("seed", a->seed, 0, INT64_MAX) || !in_range("threads", a->threads, 0, 4096) ||
+        !in_range("repeat", a->repeat, 0, 1000000000) || !in_range("max-errors", a->max_errors, 0, 1000000) ||
+        !in_range("ulp", a->ulp, -1, INT64_MAX))
         return false;
     if (isnan(a->atol) || isnan(a->rtol)) {
         tool_error(tool.name, "--atol and --rtol expect numbers");
         return false;
     }
-    if (a->rule && strcmp(a->rule, "ulp") == 0 ? a->atol >= 0 || a->rtol >= 0 : a->ulp >= 0 && (a->rule || a->atol >= 0 || a->rtol >= 0)) {
+    if (a->rule && strcmp(a->rule, "ulp") == 0 ? a->atol >= 0 || a->rtol >= 0
+                                               : a->ulp >= 0 && (a->rule || a->atol >= 0 || a->rtol >= 0)) {
         tool_error(tool.name, "--ulp and the bounds --atol and --rtol exclude each other");
         return false;
     }

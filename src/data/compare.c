@@ -404,7 +404,8 @@ static bool compare_sum(Buf *b, const char *name, const char *what, double actua
     return same;
 }
 
-bool compare_fingerprint(Buf *b, const char *name, const Literal *actual, const Fingerprint *f, const Tolerance *t, const ErrorModel *e)
+bool compare_fingerprint(Buf *b, const char *name, const Literal *actual, const Fingerprint *f, const Tolerance *t,
+                         const ErrorModel *e)
 {
     Sums   s = sums_of(actual);
     double n = (double)actual->count;

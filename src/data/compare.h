@@ -50,8 +50,8 @@ bool compare_literals(const Literal *actual, const Literal *expected, const Tole
 /* Several lines: the counts, the rule, the worst elements with their indices, the histogram. */
 void compare_report(Buf *b, const char *name, const Literal *actual, const Literal *expected, const Tolerance *t, const Comparison *c);
 
-/* A large expected array may be given by a fingerprint: its first and last elements, the sum, and the sum of squares (f64; complex: the
- * complex sum, the sum of |x|^2). The sum may be off by n (atol + rtol mean |x|). */
+/* A large expected array may be given by a fingerprint: its first and last elements, the sum, and the sum of squares (f64;
+ * complex: the complex sum, the sum of |x|^2). The sum may be off by n (atol + rtol mean |x|). */
 typedef struct Fingerprint {
     const Literal *head, *tail; /* one-dimensional, of the array's type */
     double         sum[2], sumsq; /* sum: real and imaginary part */

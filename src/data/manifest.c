@@ -41,7 +41,8 @@ static bool whole(const cJSON *o, const char *name, int64_t *out)
 
 static bool read_fill(const cJSON *o, Fill *f)
 {
-    static const char *const kinds[] = { [FILL_FILE] = "file", [FILL_UNIFORM] = "uniform", [FILL_INT] = "int", [FILL_CONST] = "const" };
+    static const char *const kinds[] = {
+        [FILL_FILE] = "file", [FILL_UNIFORM] = "uniform", [FILL_INT] = "int", [FILL_CONST] = "const"};
     const cJSON *kind = cJSON_GetObjectItemCaseSensitive(o, "kind");
     if (!cJSON_IsString(kind))
         return false;

@@ -5,8 +5,8 @@
  *       "args":    [ {"shape": "f32[4,8]", "fill": {"kind": "uniform", "seed": 3, "scale": 0.5, "offset": 0.0}}, ... ],
  *       "results": [ {"shape": "f32[4]", "rtol": 1e-05, "atol": 0.0}, ... ] }, ... }
  *
- * The key is the module's path from the manifest's folder without ".hlo". Kinds of fill: uniform (seed, scale, offset), int (seed, lo, hi
- * exclusive), const (value), file (the values are in an .npz only). Other members are ignored. */
+ * The key is the module's path from the manifest's folder without ".hlo". Kinds of fill: uniform (seed, scale, offset), int
+ * (seed, lo, hi exclusive), const (value), file (the values are in an .npz only). Other members are ignored. */
 #ifndef DATA_MANIFEST_H
 #define DATA_MANIFEST_H
 
@@ -38,7 +38,8 @@ typedef struct Manifest {
     ManifestResult *results;
 } Manifest;
 
-/* The entry called key in the manifest at path; key NULL: the module's. NULL after reporting: no such file, not a manifest, no entry. */
+/* The entry called key in the manifest at path; key NULL: the module's. NULL after reporting: no such file, not a manifest, no
+ * entry. */
 const Manifest *manifest_read(Arena *a, const char *path, const char *key, const char *module_path, Diag *d);
 
 /* The nearest manifest.json beside or above the module, NULL when there is none. */

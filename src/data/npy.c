@@ -152,7 +152,8 @@ static bool scan_descr(Scanner *s, Header *h, const char *what, Diag *d)
         return header_error(d, what, "its type is not one that an array element can have (a structured type?)");
     if (read_descr(text, h))
         return true;
-    diag_error(d, LOC_NONE, "%s: arrays of type '%.63s' cannot be read (bool, integers, floats up to 64 bits, complex, V1 and V2 can)", what,
+    diag_error(d, LOC_NONE,
+               "%s: arrays of type '%.63s' cannot be read (bool, integers, floats up to 64 bits, complex, V1 and V2 can)", what,
                text);
     return false;
 }

@@ -1,6 +1,6 @@
 /* Files of arrays: which format it is, where its bytes come from and go to, and what the bytes mean.
- * A regular file is mapped, anything else is read whole. An array that is stored and lies at a multiple of 64 bytes is used where it is;
- * every other one is copied. */
+ * A regular file is mapped, anything else is read whole. An array that is stored and lies at a multiple of 64 bytes is used where
+ * it is; every other one is copied. */
 #include "config.h"
 
 #include "data/npz.h"
@@ -261,7 +261,8 @@ static bool check_range(const Literal *l, const char *what, Diag *d)
     for (int64_t k = 0; k < l->count; k++) {
         int value = lo < 0 ? v[k] : (uint8_t)v[k];
         if (value < lo || value > hi) {
-            diag_error(d, LOC_NONE, "%s: element %lld is %d; %s holds %d to %d", what, (long long)k, value, type_name(l->type), lo, hi);
+            diag_error(d, LOC_NONE, "%s: element %lld is %d; %s holds %d to %d", what, (long long)k, value, type_name(l->type),
+                       lo, hi);
             return false;
         }
     }

@@ -42,7 +42,8 @@ static const unsigned char numpy_savez[] = {
     0, 0, 142, 1, 0, 0, 0, 0,
 };
 
-/* numpy.savez_compressed(f, numpy.arange(6, dtype=">i2").reshape(2, 3), numpy.asfortranarray(numpy.arange(6, dtype="<i4").reshape(2, 3))) */
+/* numpy.savez_compressed(f, numpy.arange(6, dtype=">i2").reshape(2, 3),
+ *                        numpy.asfortranarray(numpy.arange(6, dtype="<i4").reshape(2, 3))) */
 static const unsigned char numpy_compressed[] = {
     80, 75, 3, 4, 45, 0, 0, 0, 8, 0, 0, 0, 33, 0, 144, 188, 221, 194, 255, 255,
     255, 255, 255, 255, 255, 255, 9, 0, 20, 0, 97, 114, 114, 95, 48, 46, 110, 112, 121, 1,

@@ -68,7 +68,8 @@ static bool dim_labels_equal(const DimLabels *a, const DimLabels *b)
     bool same = a->spatial == b->spatial && a->lhs_batch == b->lhs_batch && a->lhs_feature == b->lhs_feature && a->rhs_in == b->rhs_in
                 && a->rhs_out == b->rhs_out && a->out_batch == b->out_batch && a->out_feature == b->out_feature;
     for (int32_t k = 0; same && k < a->spatial; k++)
-        same = a->lhs_spatial[k] == b->lhs_spatial[k] && a->rhs_spatial[k] == b->rhs_spatial[k] && a->out_spatial[k] == b->out_spatial[k];
+        same = a->lhs_spatial[k] == b->lhs_spatial[k] && a->rhs_spatial[k] == b->rhs_spatial[k] &&
+               a->out_spatial[k] == b->out_spatial[k];
     return same;
 }
 
@@ -84,7 +85,8 @@ static bool aliasing_equal(const Aliasing *a, const Aliasing *b)
 {
     bool same = a->n == b->n;
     for (int32_t k = 0; same && k < a->n; k++)
-        same = a->v[k].operand == b->v[k].operand && ints_equal(a->v[k].output, b->v[k].output) && ints_equal(a->v[k].index, b->v[k].index);
+        same = a->v[k].operand == b->v[k].operand && ints_equal(a->v[k].output, b->v[k].output) &&
+               ints_equal(a->v[k].index, b->v[k].index);
     return same;
 }
 

@@ -248,7 +248,8 @@ static const Statistics *statistics_copy(Arena *a, Interner *t, const Statistics
 
 static bool accuracy_equal(const Accuracy *x, const Accuracy *y)
 {
-    return x->highest == y->highest && x->has_tolerance == y->has_tolerance && x->atol == y->atol && x->rtol == y->rtol && x->ulps == y->ulps;
+    return x->highest == y->highest && x->has_tolerance == y->has_tolerance && x->atol == y->atol && x->rtol == y->rtol &&
+           x->ulps == y->ulps;
 }
 
 static bool sparsity_side_equal(const SparsitySide *x, const SparsitySide *y)
@@ -259,8 +260,8 @@ static bool sparsity_side_equal(const SparsitySide *x, const SparsitySide *y)
 
 static bool scaling_side_equal(const ScalingSide *x, const ScalingSide *y)
 {
-    return x->given == y->given && x->has_scale == y->has_scale && x->has_zero == y->has_zero && x->scale == y->scale && x->zero == y->zero
-           && ints_equal(x->strides, y->strides) && ints_equal(x->steps, y->steps);
+    return x->given == y->given && x->has_scale == y->has_scale && x->has_zero == y->has_zero && x->scale == y->scale &&
+           x->zero == y->zero && ints_equal(x->strides, y->strides) && ints_equal(x->steps, y->steps);
 }
 
 static const Scaling *scaling_copy(Arena *a, const Scaling *x)
@@ -288,7 +289,8 @@ bool attr_rare_equal(const Attr *a, const Attr *b)
     case ATTR_CLASS_SHARDING: return sharding_equal(x->sharding, y->sharding);
     case ATTR_CLASS_STATISTICS: return statistics_equal(x->statistics, y->statistics);
     case ATTR_CLASS_ACCURACY: return accuracy_equal(x->accuracy, y->accuracy);
-    case ATTR_CLASS_ORIGIN: return str_equal(x->origin->call, y->origin->call) && origin_node_equal(&x->origin->tree, &y->origin->tree);
+    case ATTR_CLASS_ORIGIN:
+        return str_equal(x->origin->call, y->origin->call) && origin_node_equal(&x->origin->tree, &y->origin->tree);
     case ATTR_CLASS_SPARSITY:
         return sparsity_side_equal(&x->sparsity->lhs, &y->sparsity->lhs) && sparsity_side_equal(&x->sparsity->rhs, &y->sparsity->rhs);
     case ATTR_CLASS_SCALING:

@@ -145,8 +145,8 @@ const Shape *infer_scaled_dot(const Infer *x)
 
 typedef enum { RAGGED_FREE, RAGGED_CONTRACTING, RAGGED_BATCH } RaggedMode;
 
-/* group_sizes is [G], or has before G the sizes of the lhs dimensions that stand outside of the ragged one: the batch dimensions (those
- * before it when it is one itself), then the dimensions of its own kind before it. */
+/* group_sizes is [G], or has before G the sizes of the lhs dimensions that stand outside of the ragged one: the batch dimensions
+ * (those before it when it is one itself), then the dimensions of its own kind before it. */
 static bool check_group_sizes(const Infer *x, RaggedMode mode, int64_t ragged, const bool *named)
 {
     const Shape *lhs = operand_shape(x, 0), *g = operand_shape(x, 2);

@@ -33,7 +33,8 @@ static Ints some_numbers(Arena *a)
 
 static const Shape *some_array(Arena *a)
 {
-    static const Type types[] = {TYPE_F32, TYPE_F32, TYPE_PRED, TYPE_S32, TYPE_U32, TYPE_BF16, TYPE_C64, TYPE_S4, TYPE_U64, TYPE_F8E4M3FN};
+    static const Type types[] = {TYPE_F32,  TYPE_F32, TYPE_PRED, TYPE_S32, TYPE_U32,
+                                 TYPE_BF16, TYPE_C64, TYPE_S4,   TYPE_U64, TYPE_F8E4M3FN};
     int64_t           dims[4];
     int32_t           rank = (int32_t)below(5);
     for (int32_t k = 0; k < rank; k++)
@@ -144,7 +145,8 @@ static bool some_value(Arena *a, AttrId id, Attr *x)
     }
     case ATTR_CLASS_DIM_LABELS: {
         DimLabels *l = ARENA_NEW(a, DimLabels);
-        *l = (DimLabels){(int32_t)below(3), some_number(), some_number(), some_number(), some_number(), some_number(), some_number(), {0}, {0}, {0}};
+        *l = (DimLabels){(int32_t)below(3), some_number(), some_number(), some_number(), some_number(),
+                         some_number(),     some_number(), {0},           {0},           {0}};
         for (int32_t k = 0; k < l->spatial; k++) {
             l->lhs_spatial[k] = k + 2;
             l->rhs_spatial[k] = below(5) ? k + 2 : some_number();

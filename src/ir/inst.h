@@ -178,7 +178,8 @@ const char *comp_unique_name(Module *m, const char *base);
 Inst *inst_new(Comp *c, Inst *before, Op op, const Shape *shape, int32_t n, Inst *const *operands, const char *name);
 Inst *inst_parameter(Comp *c, Inst *before, int64_t number, const Shape *shape, const char *name);
 Inst *inst_constant(Comp *c, Inst *before, Literal *value, const char *name); /* takes over the reference; default layout */
-Inst *inst_clone_into(Comp *c, Inst *before, const Inst *i, int32_t n, Inst *const *operands); /* attributes, metadata; new unique name */
+/* With attributes and metadata, and a new unique name. */
+Inst *inst_clone_into(Comp *c, Inst *before, const Inst *i, int32_t n, Inst *const *operands);
 
 /* Operands and users. */
 static inline Inst *inst_operand(const Inst *i, int32_t k) { return i->operands[k].def; }

@@ -55,7 +55,8 @@ double   literal_get_imag(const Literal *l, int64_t i);
 void     literal_set_s64(Literal *l, int64_t i, int64_t v);
 void     literal_set_f64(Literal *l, int64_t i, double re, double im);
 
-/* How many pairs of braces the text of such an array has, INT64_MAX beyond counting: [1000,1000,0] has no element and a million of them. */
+/* How many pairs of braces the text of such an array has, INT64_MAX beyond counting: [1000,1000,0] has no element and a million
+ * of them. */
 int64_t  literal_braces(int32_t rank, const int64_t *dims);
 /* Text as XLA prints it (reference text 8.5): "{1, 2, 3}". Elided values print as "{...}".
  * signed_zero: -0 of a float is written "-0.0", which reads back as such; XLA writes "-0", which reads back as 0. */

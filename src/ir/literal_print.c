@@ -79,8 +79,8 @@ static void close_brace(Buf *b, const Literal *l, int32_t depth)
     buf_puts(b, tight ? "}" : " }");
 }
 
-/* The part of l below the index-th entry of the level above, from element *at on, which moves to its end. The depth is the rank, which the
- * parser limits. */
+/* The part of l below the index-th entry of the level above, from element *at on, which moves to its end. The depth is the rank,
+ * which the parser limits. */
 static void print_level(Buf *b, const Literal *l, int32_t depth, int64_t index, int64_t *at, bool signed_zero)
 {
     if (depth == l->rank) {

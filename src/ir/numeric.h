@@ -16,7 +16,8 @@ uint16_t f32_to_bf16(float x);
 float    f16_to_f32(uint16_t x);
 uint16_t f32_to_f16(float x);
 
-/* The steps that convert takes (reference operations 1.3): f64 -> f16 and bf16 round through f32, integers -> floats narrower than f32 too. */
+/* The steps that convert takes (reference operations 1.3): f64 -> f16 and bf16 round through f32, integers -> floats narrower
+ * than f32 too. */
 uint64_t float_convert_from_f64(Type to, double v);
 uint64_t float_convert_from_s64(Type to, int64_t v);
 uint64_t float_convert_from_u64(Type to, uint64_t v);

@@ -8,8 +8,9 @@
 
 #include "support/check.h"
 
-static const Type narrow[] = {TYPE_F4E2M1FN,      TYPE_F6E2M3FN, TYPE_F6E3M2FN,     TYPE_F8E3M4,   TYPE_F8E4M3, TYPE_F8E4M3FN, TYPE_F8E4M3B11FNUZ,
-                              TYPE_F8E4M3FNUZ,    TYPE_F8E5M2,   TYPE_F8E5M2FNUZ,   TYPE_F8E8M0FNU, TYPE_F16,   TYPE_BF16};
+static const Type narrow[] = {TYPE_F4E2M1FN,  TYPE_F6E2M3FN,      TYPE_F6E3M2FN,   TYPE_F8E3M4, TYPE_F8E4M3,
+                              TYPE_F8E4M3FN,  TYPE_F8E4M3B11FNUZ, TYPE_F8E4M3FNUZ, TYPE_F8E5M2, TYPE_F8E5M2FNUZ,
+                              TYPE_F8E8M0FNU, TYPE_F16,           TYPE_BF16};
 enum { N_NARROW = sizeof narrow / sizeof *narrow };
 
 static uint64_t patterns(Type t) { return (uint64_t)1 << type_bits(t); }
@@ -69,7 +70,8 @@ static void test_overflow(void)
     CHECK(float_encode(TYPE_F8E4M3FN, -INFINITY) == 0xff);
     CHECK(float_encode(TYPE_F8E4M3FNUZ, 248) == 0x80 && float_encode(TYPE_F8E4M3FNUZ, 247.9) == 0x7f);
     CHECK(float_encode(TYPE_F8E4M3B11FNUZ, -31) == 0x80 && float_encode(TYPE_F8E5M2FNUZ, 61440) == 0x80);
-    CHECK(float_encode(TYPE_F4E2M1FN, 1e300) == 7 && float_encode(TYPE_F6E2M3FN, -INFINITY) == 0x3f && float_encode(TYPE_F6E3M2FN, 29) == 0x1f);
+    CHECK(float_encode(TYPE_F4E2M1FN, 1e300) == 7 && float_encode(TYPE_F6E2M3FN, -INFINITY) == 0x3f &&
+          float_encode(TYPE_F6E3M2FN, 29) == 0x1f);
     CHECK(float_encode(TYPE_F16, 65520) == 0x7c00 && float_encode(TYPE_F16, 65519.99) == 0x7bff);
     CHECK(float_encode(TYPE_BF16, 3.4e38) == 0x7f80 && float_encode(TYPE_F32, 1e39) == 0x7f800000);
     CHECK(float_encode(TYPE_F8E4M3FN, -1e-9) == 0x80 && float_encode(TYPE_F8E4M3FNUZ, -1e-9) == 0);
@@ -119,10 +121,12 @@ static void test_conversions(void)
     CHECK(float_convert_from_u64(TYPE_F32, UINT64_MAX) == 0x5f800000);
     CHECK(int_convert_from_f64(TYPE_S4, 100) == 7 && int_convert_from_f64(TYPE_S4, -100) == -8);
     CHECK(int_convert_from_f64(TYPE_S1, 5) == 0 && int_convert_from_f64(TYPE_S1, -5) == -1 && int_convert_from_f64(TYPE_U1, 5) == 1);
-    CHECK(int_convert_from_f64(TYPE_U8, -3) == 0 && int_convert_from_f64(TYPE_U8, 255.9) == 255 && int_convert_from_f64(TYPE_U8, NAN) == 0);
+    CHECK(int_convert_from_f64(TYPE_U8, -3) == 0 && int_convert_from_f64(TYPE_U8, 255.9) == 255 &&
+          int_convert_from_f64(TYPE_U8, NAN) == 0);
     CHECK(int_convert_from_f64(TYPE_S64, 1e30) == INT64_MAX && int_convert_from_f64(TYPE_S64, -1e30) == INT64_MIN);
     CHECK(int_convert_from_f64(TYPE_U64, INFINITY) == -1 && int_convert_from_f64(TYPE_U64, 0x1p63) == INT64_MIN);
-    CHECK(int_convert_from_f64(TYPE_S32, -2.9) == -2 && int_convert_from_f64(TYPE_PRED, NAN) == 1 && int_convert_from_f64(TYPE_PRED, -0.0) == 0);
+    CHECK(int_convert_from_f64(TYPE_S32, -2.9) == -2 && int_convert_from_f64(TYPE_PRED, NAN) == 1 &&
+          int_convert_from_f64(TYPE_PRED, -0.0) == 0);
     CHECK(int_wrap(TYPE_S4, 9) == -7 && int_wrap(TYPE_U2, -1) == 3 && int_wrap(TYPE_S1, 1) == -1 && int_wrap(TYPE_PRED, 256) == 1);
     CHECK(int_wrap(TYPE_U64, -1) == -1 && int_wrap(TYPE_S32, (int64_t)1 << 31) == INT32_MIN);
     puts("ok conversions");
@@ -133,7 +137,8 @@ static void test_nan(void)
     CHECK(nan_make(TYPE_F32, false, 0) == 0x7fc00000 && nan_make(TYPE_F32, true, 1) == 0xff800001);
     CHECK(nan_make(TYPE_F64, false, 0) == 0x7ff8000000000000 && nan_make(TYPE_BF16, true, 0) == 0xffc0);
     CHECK(nan_payload_bits(TYPE_F8E4M3) == 3 && nan_quiet_payload(TYPE_F8E4M3) == 4 && nan_payload_bits(TYPE_F8E4M3FN) == 0);
-    CHECK(nan_make(TYPE_F8E4M3FN, true, 0) == 0xff && nan_make(TYPE_F8E5M2FNUZ, false, 0) == 0x80 && nan_make(TYPE_F8E8M0FNU, true, 0) == 0xff);
+    CHECK(nan_make(TYPE_F8E4M3FN, true, 0) == 0xff && nan_make(TYPE_F8E5M2FNUZ, false, 0) == 0x80 &&
+          nan_make(TYPE_F8E8M0FNU, true, 0) == 0xff);
     puts("ok nan");
 }
 

@@ -265,7 +265,8 @@ const Layout *layout_from_order(Arena *a, Ints minor_to_major)
     if (plain)
         return NULL;
     Layout *l = ARENA_NEW(a, Layout);
-    *l = (Layout){.minor_to_major = ints_copy(a, minor_to_major), .tail_padding = 1, .index_type = TYPE_COUNT, .pointer_type = TYPE_COUNT};
+    *l = (Layout){
+        .minor_to_major = ints_copy(a, minor_to_major), .tail_padding = 1, .index_type = TYPE_COUNT, .pointer_type = TYPE_COUNT};
     return l;
 }
 

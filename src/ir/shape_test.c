@@ -42,7 +42,8 @@ static void test_layouts(void)
 
 static void test_compare(void)
 {
-    const Shape *f = array(TYPE_F32, 1, (int64_t[]){2}), *b = array(TYPE_BF16, 1, (int64_t[]){2}), *s = array(TYPE_S32, 1, (int64_t[]){2});
+    const Shape *f = array(TYPE_F32, 1, (int64_t[]){2}), *b = array(TYPE_BF16, 1, (int64_t[]){2}),
+                *s = array(TYPE_S32, 1, (int64_t[]){2});
     CHECK(!shape_compatible(f, b) && shape_compatible_ignoring_precision(f, b) && !shape_compatible_ignoring_precision(f, s));
     const Shape *t = shape_tuple(arena, 2, (const Shape *[]){f, s}), *u = shape_tuple(arena, 2, (const Shape *[]){b, s});
     CHECK(shape_compatible_ignoring_precision(t, u) && !shape_equal(t, u) && shape_leaf_count(t, false) == 2);
@@ -57,7 +58,8 @@ static void test_text(void)
     Shape   d = *array(TYPE_F32, 2, (int64_t[]){8, 2});
     Layout  tiled = {.minor_to_major = {(int64_t[]){0}, 1}, .tiles = (Tile[]){{{(int64_t[]){2, TILE_COMBINE, 128}, 3}}}, .n_tiles = 1,
                      .tail_padding = 1, .index_type = TYPE_COUNT, .pointer_type = TYPE_COUNT, .element_bits = 4, .memory_space = 5,
-                     .splits = (SplitConfig[]){{0, {(int64_t[]){10}, 1}}, {1, {(int64_t[]){4, 5}, 2}}}, .n_splits = 2, .metadata_prefix = 1024};
+                     .splits = (SplitConfig[]){{0, {(int64_t[]){10}, 1}}, {1, {(int64_t[]){4, 5}, 2}}}, .n_splits = 2,
+                     .metadata_prefix = 1024};
     Shape   l = *array(TYPE_S4, 1, (int64_t[]){9});
     Buf     b = {0};
     d.dynamic = dynamic;
@@ -68,7 +70,8 @@ static void test_text(void)
     elems[0] = &d;
     elems[1] = &l;
     shape_print(&b, shape_tuple(arena, 6, elems), true);
-    CHECK(strcmp(b.p, "(f32[<=8,2]{1,0}, s4[9]{0:T(2,*,128)E(4)S(5)SC(0:10)(1:4,5)M(1024)}, pred[], pred[], pred[], /*index=5*/pred[])") == 0);
+    CHECK(strcmp(b.p, "(f32[<=8,2]{1,0}, s4[9]{0:T(2,*,128)E(4)S(5)SC(0:10)(1:4,5)M(1024)}, "
+                      "pred[], pred[], pred[], /*index=5*/pred[])") == 0);
     buf_free(&b);
     CHECK(strcmp(shape_text(arena, array(TYPE_F32, 1, (int64_t[]){DIM_UNBOUNDED})), "f32[?]") == 0);
     puts("ok text");

@@ -11,7 +11,8 @@ static void check_entry(const Verify *v, const Inst *i, const Shape *written, co
     if (v->m->has_entry_layout && !verify_possible(v, i, written))
         return;
     if (!shape_compatible(written, i->shape))
-        verify_fail(v, i, "entry_computation_layout has %s for %s, which is %s", verify_text(v, written), what, verify_text(v, i->shape));
+        verify_fail(v, i, "entry_computation_layout has %s for %s, which is %s", verify_text(v, written), what,
+                    verify_text(v, i->shape));
 }
 
 void verify_entry_layout(const Verify *v)

@@ -149,8 +149,8 @@ static bool check_names(PassCtx *cx)
         if (known)
             continue;
         const char *near = nearest_word(cx->args[k].value, names, N_RULES);
-        diag_error(cx->diag, LOC_NONE, "algsimp has no rule '%s'%s%s%s", cx->args[k].value, near ? ", did you mean '" : "", near ? near : "",
-                   near ? "'?" : "");
+        diag_error(cx->diag, LOC_NONE, "algsimp has no rule '%s'%s%s%s", cx->args[k].value, near ? ", did you mean '" : "",
+                   near ? near : "", near ? "'?" : "");
         good = false;
     }
     return good;

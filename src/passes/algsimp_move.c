@@ -288,8 +288,9 @@ Inst *rule_slice_slice(Simp *s, Inst *i)
     SliceRange       *both = ARENA_ARRAY(s->scratch, SliceRange, i->shape->rank);
     for (int32_t k = 0; k < i->shape->rank; k++) {
         int64_t stride, last = i->shape->dims[k] - 1, from, to;
-        if (i->shape->dims[k] == 0 || !size_mul(in[k].stride, out[k].stride, &stride) || !size_mul(out[k].start, in[k].stride, &from) ||
-            !size_add(from, in[k].start, &from) || !size_mul(last, stride, &to) || !size_add(to, from + 1, &to))
+        if (i->shape->dims[k] == 0 || !size_mul(in[k].stride, out[k].stride, &stride) ||
+            !size_mul(out[k].start, in[k].stride, &from) || !size_add(from, in[k].start, &from) || !size_mul(last, stride, &to) ||
+            !size_add(to, from + 1, &to))
             return NULL;
         both[k] = (SliceRange){from, to, stride};
     }

@@ -219,8 +219,8 @@ Inst *rule_convert_noop(Simp *s, Inst *i)
 
 static bool exact_float_to_float(const TypeInfo *a, const TypeInfo *b)
 {
-    /* Every format up to 16 bits has its finite values, subnormals and specials inside f32, and f32 inside f64. Between small formats the
-     * specials differ, so only these are used. */
+    /* Every format up to 16 bits has its finite values, subnormals and specials inside f32, and f32 inside f64. Between small
+     * formats the specials differ, so only these are used. */
     return (b->cls == CLASS_FLOAT && b->bits == 64) || (b->cls == CLASS_FLOAT && b->bits == 32 && a->bits <= 16);
 }
 

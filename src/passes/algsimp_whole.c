@@ -75,7 +75,8 @@ Inst *rule_tuple_gte(Simp *s, Inst *i)
 {
     for (int32_t k = 0; k < i->n_operands; k++) {
         const Inst *e = inst_operand(i, k);
-        if (e->op != OP_GET_TUPLE_ELEMENT || inst_int(e, ATTR_INDEX, 0) != k || inst_operand(e, 0) != inst_operand(inst_operand(i, 0), 0))
+        if (e->op != OP_GET_TUPLE_ELEMENT || inst_int(e, ATTR_INDEX, 0) != k ||
+            inst_operand(e, 0) != inst_operand(inst_operand(i, 0), 0))
             return NULL;
     }
     return i->n_operands ? simp_same(s, inst_operand(inst_operand(i, 0), 0)) : NULL;
@@ -147,7 +148,8 @@ Inst *rule_map_inline(Simp *s, Inst *i)
     if (!is_elementwise_body(body))
         return NULL;
     for (Inst *b = body->first; b; b = b->next) {
-        const Shape *shape = shape_with_layout(s->arena, simp_shape(s, b->shape->type, i->shape->rank, i->shape->dims), i->shape->layout);
+        const Shape *shape =
+            shape_with_layout(s->arena, simp_shape(s, b->shape->type, i->shape->rank, i->shape->dims), i->shape->layout);
         Inst        *j;
         if (b->op == OP_PARAMETER) {
             j = inst_operand(i, (int32_t)b->param);
@@ -191,7 +193,8 @@ Inst *rule_dot_outer(Simp *s, Inst *i)
 {
     Ints lhs_batch = inst_ints(i, ATTR_LHS_BATCH_DIMS), rhs_batch = inst_ints(i, ATTR_RHS_BATCH_DIMS);
     Inst *lhs = inst_operand(i, 0), *rhs = inst_operand(i, 1);
-    if (!plain_dot(i) || inst_ints(i, ATTR_LHS_CONTRACTING_DIMS).n || lhs->shape->type != i->shape->type || rhs->shape->type != i->shape->type)
+    if (!plain_dot(i) || inst_ints(i, ATTR_LHS_CONTRACTING_DIMS).n || lhs->shape->type != i->shape->type ||
+        rhs->shape->type != i->shape->type)
         return NULL;
     if (type_is_complex(i->shape->type) || shape_count(i->shape) <= 0)
         return NULL;

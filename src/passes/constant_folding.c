@@ -4,11 +4,11 @@
  *   %d = s32[2] constant({3, 4})
  *   ROOT %s = s32[2] add(%c, %d)        =>     ROOT %s = s32[2] constant({4, 6})
  *
- * The evaluator computes, so that a folded value has the bits that the evaluator gives. An operand may also be the broadcast of a constant or an iota.
- * Bounded so that no small text takes long or grows: max=N elements of operands and result a fold (default 65536), a bound for all folds of
- * a run, and limits of work inside each (loops of called computations) and all. Broadcasts and iotas stay: they say the same in less.
- * Never folded: elided constants, random numbers, effects, control edges, loops and branches, what asks for the device or a backend, values
- * that text cannot hold. */
+ * The evaluator computes, so that a folded value has the bits that the evaluator gives. An operand may also be the broadcast of a
+ * constant or an iota. Bounded so that no small text takes long or grows: max=N elements of operands and result a fold (default
+ * 65536), a bound for all folds of a run, and limits of work inside each (loops of called computations) and all. Broadcasts and
+ * iotas stay: they say the same in less. Never folded: elided constants, random numbers, effects, control edges, loops and
+ * branches, what asks for the device or a backend, values that text cannot hold. */
 #include "config.h"
 
 #include "passes/pass.h"

@@ -4,9 +4,10 @@
  *   %b = f32[4] add(%y, %x)
  *   ROOT %m = f32[4] multiply(%a, %b)        =>     ROOT %m = f32[4] multiply(%a, %a)
  *
- * Two instructions are the same when opcode, shape with layout, operands (in any order when the opcode commutes) and attributes are, and
- * what they call is equal by structure; two constants when their bits are. Operands stand before users, so one walk in stored order
- * finds chains too. Never merged: parameters, effects, control edges, collectives, tokens, barriers, elided constants (their values are not known).
+ * Two instructions are the same when opcode, shape with layout, operands (in any order when the opcode commutes) and attributes
+ * are, and what they call is equal by structure; two constants when their bits are. Operands stand before users, so one walk in
+ * stored order finds chains too. Never merged: parameters, effects, control edges, collectives, tokens, barriers, elided
+ * constants (their values are not known).
  *
  * Equal computations are found first, callees before callers: comp->aux is the first of those equal to it. */
 #include "config.h"
@@ -70,7 +71,8 @@ static bool own_equal(const Inst *a, const Inst *b)
         return false;
     if (!shape_equal(a->shape, b->shape) || !attrs_within(a, b) || !attrs_within(b, a))
         return false;
-    if (a->op == OP_CONSTANT && (literal_has_elided(a->literal) || literal_has_elided(b->literal) || !literal_equal(a->literal, b->literal)))
+    if (a->op == OP_CONSTANT &&
+        (literal_has_elided(a->literal) || literal_has_elided(b->literal) || !literal_equal(a->literal, b->literal)))
         return false;
     for (int32_t k = 0; k < a->n_callees; k++)
         if (representative(a->callees[k]) != representative(b->callees[k]))

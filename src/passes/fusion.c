@@ -4,16 +4,17 @@
  *   %s = f32[8,16] add(%x, %b)                              =>   ROOT %t = f32[8,16] fusion(%x, %bias), kind=kLoop
  *   ROOT %t = f32[8,16] tanh(%s)
  *
- * A group is one kernel: a root whose value is stored, and producers computed where they are used. A group asks a producer for elements
- * through contexts, one for each index map on the way from the root:
+ * A group is one kernel: a root whose value is stored, and producers computed where they are used. A group asks a producer for
+ * elements through contexts, one for each index map on the way from the root:
  *
  *   root ----same index----> add ----same index----> negate        negate and add have the context of the root
  *          \---transpose---> negate                                and negate one more
  *
- * A context counts the elements asked for. What a broadcast to the inner dimensions asks for is asked once a row, since the code moves out
- * of the inner loops what does not depend on them; so a row's sum can be computed inside the kernel that needs it in every element:
+ * A context counts the elements asked for. What a broadcast to the inner dimensions asks for is asked once a row, since the code
+ * moves out of the inner loops what does not depend on them; so a row's sum can be computed inside the kernel that needs it in
+ * every element:
  *
- *   root [rows, columns] <--- broadcast <--- divide [rows] <--- reduce [rows] <--- [rows, columns], a loop of its own within the row
+ *   root [rows, columns] <--- broadcast <--- divide [rows] <--- reduce [rows] <--- [rows, columns], a loop within the row
  *
  * Walking from users to producers, a producer is fused into all its users when every user is
  * in a group and what is computed twice costs less than storing it:
@@ -21,8 +22,8 @@
  *   exp, divide, ... (dear)            when no more elements are asked for than it has
  *   reduce over the inner dimensions   likewise, in one context, a row or an element of the root at a time
  *   add, select, ... (cheap)           likewise, or when the memory traffic saved is more than that of reading its operands again
- * Groups have one root each, so fusing never makes a cycle. A producer that no group has swallowed whole stays, except that groups look
- * through a stored broadcast to its smaller operand.
+ * Groups have one root each, so fusing never makes a cycle. A producer that no group has swallowed whole stays, except that
+ * groups look through a stored broadcast to its smaller operand.
  *
  * Not fused: what has effects or control edges, contractions, windows, sorting, scatter, updates in place, operands of gather; a
  * reshape that is stored is a view of its operand and costs nothing, so it does not take producers either. */
@@ -287,7 +288,8 @@ static bool add_contexts_through(Fuser *f, Node *n, const Inst *u, int32_t k)
 {
     const Node  *v = node(u);
     const Shape *from = inst_operand(u, k)->shape;
-    bool         same = v->role == ROLE_ELEMENTWISE ? shape_same_dims(u->shape, from) : u->op == OP_RESHAPE && keeps_sizes(u->shape, from);
+    bool same =
+        v->role == ROLE_ELEMENTWISE ? shape_same_dims(u->shape, from) : u->op == OP_RESHAPE && keeps_sizes(u->shape, from);
     for (int32_t j = 0; j < v->n_contexts; j++) {
         Context *c = v->contexts[j];
         if (!add_context(n, same ? c : context_through(f, u, k, c)))
@@ -366,8 +368,8 @@ static double bytes_read(const Inst *i)
     return sum;
 }
 
-/* The largest of several values is subtracted before exp. When a value is computed twice, once contracted to a fused multiply-add and once
- * not, the difference could be positive; a maximum therefore reads what is stored. */
+/* The largest of several values is subtracted before exp. When a value is computed twice, once contracted to a fused multiply-add
+ * and once not, the difference could be positive; a maximum therefore reads what is stored. */
 static bool feeds_maximum(const Node *n)
 {
     for (int32_t k = 0; k < n->n_contexts; k++)
@@ -379,7 +381,8 @@ static bool feeds_maximum(const Node *n)
 static bool one_row_at_a_time(const Inst *i)
 {
     const Node *n = node(i);
-    return i->n_operands == 2 && n->n_contexts == 1 && n->contexts[0]->nested && n->contexts[0]->count == count_of(i) && reduces_rows(i);
+    return i->n_operands == 2 && n->n_contexts == 1 && n->contexts[0]->nested && n->contexts[0]->count == count_of(i) &&
+           reduces_rows(i);
 }
 
 static bool pays(const Inst *i)

@@ -3,9 +3,10 @@
  *   %f (p: f32[4]) -> f32[4] { ROOT %n = negate(%p) }
  *   ROOT %c = f32[4] call(%x), to_apply=%f              =>     ROOT %n = f32[4] negate(%x)
  *
- * Computations stand after what they call, so one walk in module order inlines everything, inner calls first. Composite calls are inlined
- * too: what they compute is their body. A call stays when its attributes ask for that, when it runs on another thread, when
- * control edges would have to order effects inside the body, and when copying a body for several calls would make the module huge. */
+ * Computations stand after what they call, so one walk in module order inlines everything, inner calls first. Composite calls are
+ * inlined too: what they compute is their body. A call stays when its attributes ask for that, when it runs on another thread,
+ * when control edges would have to order effects inside the body, and when copying a body for several calls would make the module
+ * huge. */
 #include "config.h"
 
 #include "passes/pass.h"

@@ -397,8 +397,8 @@ static void report_stats(FILE *to, const Stage *s)
 {
     for (; s; s = s->next)
         if (s->pass)
-            fprintf(to, "%8lld rewrites %4lld of %lld runs changed  %s\n", (long long)s->rewrites, (long long)s->changes, (long long)s->runs,
-                    s->pass->name);
+            fprintf(to, "%8lld rewrites %4lld of %lld runs changed  %s\n", (long long)s->rewrites, (long long)s->changes,
+                    (long long)s->runs, s->pass->name);
         else
             report_stats(to, s->body);
 }
@@ -415,8 +415,8 @@ static void report_json_stages(JsonReport *j, const Stage *s)
             report_json_stages(j, s->body);
             continue;
         }
-        fprintf(j->to, "%s\n  {\"pass\": \"%s\", \"runs\": %lld, \"changed\": %lld, \"rewrites\": %lld", j->any ? "," : "", s->pass->name,
-                (long long)s->runs, (long long)s->changes, (long long)s->rewrites);
+        fprintf(j->to, "%s\n  {\"pass\": \"%s\", \"runs\": %lld, \"changed\": %lld, \"rewrites\": %lld", j->any ? "," : "",
+                s->pass->name, (long long)s->runs, (long long)s->changes, (long long)s->rewrites);
         if (j->times)
             fprintf(j->to, ", \"ms\": %.3f", 1e3 * s->seconds);
         fputc('}', j->to);

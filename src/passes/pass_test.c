@@ -22,7 +22,8 @@ static const char *complaint(Arena *a, const char *text)
 static void test_good(Arena *a)
 {
     static const char *const good[] = {
-        "", "  ", "dce", " dce , cse ", "algsimp{only=x,disable=y}", "algsimp{}", "fix(dce)", "fix(dce,fix(cse,dce)),dce", "fix( dce )",
+        "", "  ", "dce", " dce , cse ", "algsimp{only=x,disable=y}", "algsimp{}",
+        "fix(dce)", "fix(dce,fix(cse,dce)),dce", "fix( dce )",
     };
     for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
         const char *got = complaint(a, good[k]);
@@ -100,7 +101,8 @@ static bool watch(const Module *m, const char *pass, void *cookie)
     return ++w->calls != w->stop_after;
 }
 
-static const char dead_sum[] = "HloModule m\n\nENTRY e {\n  p = f32[2] parameter(0)\n  s = f32[2] add(p, p)\n  ROOT r = f32[2] negate(p)\n}\n";
+static const char dead_sum[] =
+    "HloModule m\n\nENTRY e {\n  p = f32[2] parameter(0)\n  s = f32[2] add(p, p)\n  ROOT r = f32[2] negate(p)\n}\n";
 
 /* fix runs its list once more after the last change. */
 static void test_run(Arena *a)

@@ -46,7 +46,8 @@ bool inst_is_free(const Inst *i)
 
 static bool inst_is_dead(const Inst *i)
 {
-    return i->n_uses == 0 && i != i->comp->root && i->op != OP_PARAMETER && !i->n_control && !i->n_control_succs && !inst_has_effect(i);
+    return i->n_uses == 0 && i != i->comp->root && i->op != OP_PARAMETER && !i->n_control && !i->n_control_succs &&
+           !inst_has_effect(i);
 }
 
 int64_t inst_delete_dead(Inst *i, Arena *scratch)

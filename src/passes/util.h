@@ -15,15 +15,15 @@ void comps_mark_uses(Module *m);
 
 /* May be replaced or merged: no effect, no control edges, no dynamic size, and no sharding that a partitioned run needs. */
 bool inst_is_free(const Inst *i);
-/* Deletes i when it is dead, then what that leaves dead among its operands, and so on. Gives the number of instructions deleted; comp of
- * a deleted one is NULL. */
+/* Deletes i when it is dead, then what that leaves dead among its operands, and so on. Gives the number of instructions deleted;
+ * comp of a deleted one is NULL. */
 int64_t inst_delete_dead(Inst *i, Arena *scratch);
 
 /* Deletes the dead instructions of c, at most so many, in one sweep from its end; gives their number. */
 int64_t comp_sweep_dead(Comp *c, int64_t most);
 
-/* An array all of whose elements are one known value: a constant, or broadcasts and reshapes of one. NULL when it is not; else the constant,
- * whose element 0 is the value. */
+/* An array all of whose elements are one known value: a constant, or broadcasts and reshapes of one. NULL when it is not; else
+ * the constant, whose element 0 is the value. */
 const Literal *splat_value(const Inst *i);
 
 /* Of everything in a shape, layouts too. */

@@ -18,7 +18,8 @@ typedef struct Expected {
 
 typedef VEC(Expected) ExpectedList;
 
-static const char *const kind_words[] = {[DIAG_ERROR] = "error", [DIAG_WARNING] = "warning", [DIAG_NOTE] = "note", [DIAG_REMARK] = "remark"};
+static const char *const kind_words[] = {
+    [DIAG_ERROR] = "error", [DIAG_WARNING] = "warning", [DIAG_NOTE] = "note", [DIAG_REMARK] = "remark"};
 
 static bool take(const char **p, const char *end, const char *word)
 {
@@ -150,8 +151,8 @@ bool expected_check(Diag *d, FILE *to)
     }
     for (int k = 0; k < list.n; k++)
         if (!list.v[k].met) {
-            fprintf(to, "%s:%d: error: expected %s was not reported: %s\n", d->file, list.v[k].written_line, kind_words[list.v[k].kind],
-                    list.v[k].text);
+            fprintf(to, "%s:%d: error: expected %s was not reported: %s\n", d->file, list.v[k].written_line,
+                    kind_words[list.v[k].kind], list.v[k].text);
             good = false;
         }
     d->first = d->last = NULL;

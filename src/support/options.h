@@ -6,8 +6,8 @@
  *       { 0 }
  *   };
  *
- * Accepted: --name=value, --name value, -name=value, -o FILE, -oFILE, -O2, -- to end options, @FILE for more arguments. --help and --version
- * are added to every table. */
+ * Accepted: --name=value, --name value, -name=value, -o FILE, -oFILE, -O2, -- to end options, @FILE for more arguments. --help
+ * and --version are added to every table. */
 #ifndef SUPPORT_OPTIONS_H
 #define SUPPORT_OPTIONS_H
 

@@ -43,8 +43,8 @@ static const WordRow keywords[] = {
     {"maximal", K_MAXIMAL}, {"replicated", K_REPLICATED}, {"manual", K_MANUAL}, {"last_tile_dim_replicate", K_LAST_TILE_DIM_REPLICATE},
     {"shard_as", K_SHARD_AS}, {"shard_like", K_SHARD_LIKE}, {"unknown", K_UNKNOWN}, {"unreduced", K_UNREDUCED},
     {"b", W_B}, {"constant", W_CONSTANT}, {"parameter", W_PARAMETER}, {"mesh", W_MESH}, {"single_device", W_SINGLE_DEVICE},
-    {"maximal_mesh", W_MAXIMAL_MESH}, {"synthetic_call", W_SYNTHETIC_CALL}, {"D", W_D}, {"L", W_L}, {"E", W_E}, {"S", W_S}, {"SC", W_SC},
-    {"P", W_P}, {"M", W_M},
+    {"maximal_mesh", W_MAXIMAL_MESH}, {"synthetic_call", W_SYNTHETIC_CALL},
+    {"D", W_D}, {"L", W_L}, {"E", W_E}, {"S", W_S}, {"SC", W_SC}, {"P", W_P}, {"M", W_M},
 };
 
 /* A row may repeat a name of attrs.def ("kind", "sharding"): the later row counts. */
@@ -59,15 +59,18 @@ static const WordRow attributes[] = {
     {"origin_recovery_table", H_ORIGINS}, {"debug_attributes", H_DEBUG}, {"execution_thread", C_THREAD},
     {"op_type", S_STRING}, {"op_name", S_STRING}, {"source_file", S_STRING}, {"deduplicated_name", S_STRING},
     {"scheduling_name", S_STRING}, {"metadata_payload", S_STRING}, {"profile_type", S_INTS},
-    {"source_line", S_INT}, {"source_end_line", S_INT}, {"source_column", S_INT}, {"source_end_column", S_INT}, {"stack_frame_id", S_INT},
-    {"file_name_id", S_INT}, {"function_name_id", S_INT}, {"line", S_INT}, {"end_line", S_INT}, {"column", S_INT}, {"end_column", S_INT},
+    {"source_line", S_INT}, {"source_end_line", S_INT}, {"source_column", S_INT}, {"source_end_column", S_INT},
+    {"stack_frame_id", S_INT},
+    {"file_name_id", S_INT}, {"function_name_id", S_INT}, {"line", S_INT}, {"end_line", S_INT},
+    {"column", S_INT}, {"end_column", S_INT},
     {"file_location_id", S_INT}, {"parent_frame_id", S_INT}, {"callback_id", S_INT}, {"op_id", S_INT}, {"device_id", S_INT},
     {"device", S_INT}, {"dimension", S_INT}, {"idx", S_INT}, {"scale_idx", S_INT}, {"zero_idx", S_INT},
     {"log_mode", S_LOG_MODE}, {"partitioned", S_BOOL},
     {"size", S_DXD}, {"stride", S_DXD}, {"lhs_dilate", S_DXD}, {"rhs_dilate", S_DXD}, {"rhs_reversal", S_DXD}, {"strides", S_DXD},
     {"steps", S_DXD}, {"sparsity", S_DXD}, {"pad", S_PAD}, {"atol", S_NUMBER}, {"rtol", S_NUMBER}, {"ulps", S_NUMBER},
     {"tolerance", S_TOLERANCE}, {"lhs", S_SIDE}, {"rhs", S_SIDE}, {"entry", S_SHARDING}, {"exit", S_SHARDING},
-    {"devices", S_DEVICES}, {"last_tile_dims", S_LAST_TILE_DIMS}, {"replicated", S_AXES}, {"manual", S_AXES}, {"unreduced", S_UNREDUCED},
+    {"devices", S_DEVICES}, {"last_tile_dims", S_LAST_TILE_DIMS}, {"replicated", S_AXES},
+    {"manual", S_AXES}, {"unreduced", S_UNREDUCED},
 };
 enum { N_KEYWORDS = sizeof keywords / sizeof *keywords, N_ATTRIBUTES = sizeof attributes / sizeof *attributes };
 

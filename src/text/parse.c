@@ -46,9 +46,11 @@ static const char *phrase(Parser *p, const char *symbol)
     static const char *const known[][2] = {
         {"name", "a name"}, {"string", "a string"}, {"integer", "an integer"}, {"number", "a number"}, {"-inf", "a number"},
         {"inf", "a number"}, {"element type", "a type"}, {"dimension labels", "dimension labels"}, {"sizes", "sizes such as 2x3"},
-        {"padding", "padding such as 0_1x2_2"}, {"key=", "a key"}, {"{ of a layout", "a layout"}, {"end of file", "the end of the text"},
-        {", device_ids=", NULL}, {"unknown attribute", NULL}, {"b", NULL}, {"parameter", NULL}, {"mesh", NULL}, {"single_device", NULL},
-        {"maximal_mesh", NULL}, {"synthetic_call", NULL}, {"D", NULL}, {"L", NULL}, {"E", NULL}, {"S", NULL}, {"SC", NULL}, {"P", NULL},
+        {"padding", "padding such as 0_1x2_2"}, {"key=", "a key"}, {"{ of a layout", "a layout"},
+        {"end of file", "the end of the text"},
+        {", device_ids=", NULL}, {"unknown attribute", NULL}, {"b", NULL}, {"parameter", NULL}, {"mesh", NULL},
+        {"single_device", NULL}, {"maximal_mesh", NULL}, {"synthetic_call", NULL},
+        {"D", NULL}, {"L", NULL}, {"E", NULL}, {"S", NULL}, {"SC", NULL}, {"P", NULL},
         {"M", NULL}, {"T", NULL},
     };
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
@@ -135,7 +137,8 @@ void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected)
 {
     enum { SHOWN = 40 };
     p->error_loc = loc;
-    if (p->unknown_opcode >= 0 && loc.off < (int64_t)p->len && !memchr(p->text + p->unknown_opcode, '\n', (size_t)(loc.off - p->unknown_opcode)))
+    if (p->unknown_opcode >= 0 && loc.off < (int64_t)p->len &&
+        !memchr(p->text + p->unknown_opcode, '\n', (size_t)(loc.off - p->unknown_opcode)))
         return; /* reported: 'paramter(1)' would be right for another opcode */
     bool        as_name = expects("name", n, expected), first = p->text_begins;
     const char *wanted = first ? "a module, a computation or an instruction" : expectation(p, n, expected);

@@ -8,7 +8,8 @@
 /* Opcodes that have asynchronous forms of their own, or once had. */
 static bool has_own_steps(Op op)
 {
-    return op == OP_ALL_GATHER || op == OP_ALL_REDUCE || op == OP_COLLECTIVE_PERMUTE || op == OP_COPY || op == OP_SEND || op == OP_RECV;
+    return op == OP_ALL_GATHER || op == OP_ALL_REDUCE || op == OP_COLLECTIVE_PERMUTE || op == OP_COPY || op == OP_SEND ||
+           op == OP_RECV;
 }
 
 bool async_split(Parser *p, const char *opcode, AsyncSugar *sugar, Op *wrapped)
@@ -37,7 +38,8 @@ static bool check_shape(Parser *p, const Rhs *r)
     const Shape *s = r->shape;
     if (shape_is_tuple(s) && s->n_elems >= 2 && shape_is_tuple(s->elems[0]))
         return true;
-    parse_error(p, r->opcode.loc, "the type of %s is ((operands...), result, context...), found %s", r->opcode.s, shape_text(p->tmp, s));
+    parse_error(p, r->opcode.loc, "the type of %s is ((operands...), result, context...), found %s", r->opcode.s,
+                shape_text(p->tmp, s));
     return false;
 }
 
@@ -114,7 +116,8 @@ static bool goes_outside(const Rhs *r, const RawAttr *x)
     }
 }
 
-static RawAttr *select_attrs(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n, bool (*wanted)(const Rhs *, const RawAttr *), int32_t *m)
+static RawAttr *select_attrs(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n,
+                             bool (*wanted)(const Rhs *, const RawAttr *), int32_t *m)
 {
     RawAttr *out = ARENA_ARRAY(p->tmp, RawAttr, n);
     *m = 0;

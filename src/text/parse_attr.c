@@ -288,7 +288,8 @@ void attr_dim_labels(Parser *p, const char *name, Loc loc, Loc text)
     const char *bar = memchr(lhs, '_', (size_t)text.len), *arrow = memchr(bar, '-', (size_t)(end - bar));
     DimLabels  *x = ARENA_NEW(p->a, DimLabels);
     int32_t a = read_labels(p, text, 0, lhs, (int)(bar - lhs), 'b', 'f', &x->lhs_batch, &x->lhs_feature, x->lhs_spatial);
-    int32_t b = a < 0 ? -1 : read_labels(p, text, 1, bar + 1, (int)(arrow - bar - 1), 'i', 'o', &x->rhs_in, &x->rhs_out, x->rhs_spatial);
+    int32_t b =
+        a < 0 ? -1 : read_labels(p, text, 1, bar + 1, (int)(arrow - bar - 1), 'i', 'o', &x->rhs_in, &x->rhs_out, x->rhs_spatial);
     int32_t c = b < 0 ? -1 : read_labels(p, text, 2, arrow + 2, (int)(end - arrow - 2), 'b', 'f', &x->out_batch, &x->out_feature,
                                          x->out_spatial);
     if (c >= 0 && (a != b || b != c))

@@ -98,7 +98,8 @@ static bool check_reshape(Parser *p, const Rhs *r)
     if (shape_is_array(from) && shape_is_array(to)
         && (shape_is_unbounded(from) || shape_is_unbounded(to) || shape_count(from) == shape_count(to)))
         return true;
-    parse_error(p, r->open, "%s of %s to %s: the numbers of elements differ", r->opcode.s, shape_text(p->tmp, from), shape_text(p->tmp, to));
+    parse_error(p, r->open, "%s of %s to %s: the numbers of elements differ", r->opcode.s, shape_text(p->tmp, from),
+                shape_text(p->tmp, to));
     return false;
 }
 
@@ -118,7 +119,8 @@ static bool check_conditional(Parser *p, const Rhs *r, const RawAttr *attrs, int
         return fail_count(p, r, "1 and one for each branch");
     const Shape *s = operand(p, r, 0)->shape;
     if (!shape_is_scalar(s) || (s->type != TYPE_PRED && s->type != TYPE_S32)) {
-        parse_error(p, p->operand_locs.v[r->base], "the first operand of conditional is pred[] or s32[], found %s", shape_text(p->tmp, s));
+        parse_error(p, p->operand_locs.v[r->base], "the first operand of conditional is pred[] or s32[], found %s",
+                    shape_text(p->tmp, s));
         return false;
     }
     const RawAttr *branches = raw_attr(attrs, n, ATTR_BRANCH_COMPUTATIONS);
@@ -150,7 +152,8 @@ static bool check_permute(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t
     const RawAttr *pairs = raw_attr(attrs, n, ATTR_SOURCE_TARGET_PAIRS);
     for (int32_t k = 0; k < pairs->value.lists->n; k++)
         if (pairs->value.lists->v[k].n != 2) {
-            parse_error(p, pairs->value_loc, "entry %d of source_target_pairs has %d numbers, a pair has 2", k, pairs->value.lists->v[k].n);
+            parse_error(p, pairs->value_loc, "entry %d of source_target_pairs has %d numbers, a pair has 2", k,
+                        pairs->value.lists->v[k].n);
             return false;
         }
     return !raw_attr(attrs, n, ATTR_SLICE_SIZES) || r->n == 4 || fail_count(p, r, "with slice_sizes 4");
@@ -287,8 +290,8 @@ static const Shape *constant_type(Parser *p, const Shape *s)
     if (s->layout && s->layout->element_bits) {
         Layout *l = arena_copy(p->a, s->layout, sizeof *l);
         l->element_bits = 0;
-        bool plain = !l->n_tiles && !l->n_splits && l->tail_padding == 1 && l->index_type == TYPE_COUNT && l->pointer_type == TYPE_COUNT
-                     && !l->memory_space && !l->metadata_prefix;
+        bool plain = !l->n_tiles && !l->n_splits && l->tail_padding == 1 && l->index_type == TYPE_COUNT &&
+                     l->pointer_type == TYPE_COUNT && !l->memory_space && !l->metadata_prefix;
         t->layout = plain ? layout_from_order(p->a, l->minor_to_major) : l;
     }
     const Shape **elems = ARENA_ARRAY(p->a, const Shape *, s->n_elems);

@@ -19,7 +19,13 @@ static void unknown_opcode(Parser *p, const char *opcode, Loc loc)
 Rhs *rhs_begin(Parser *p, const Shape *shape, const char *opcode, Loc loc)
 {
     Rhs *r = ARENA_NEW(p->tmp, Rhs);
-    *r = (Rhs){.shape = shape, .opcode = {opcode, loc}, .op = OP_COUNT, .wrapped = OP_COUNT, .base = p->operands.n, .lit_base = p->lits.n, .attrs_base = p->raw.n,
+    *r = (Rhs){.shape = shape,
+               .opcode = {opcode, loc},
+               .op = OP_COUNT,
+               .wrapped = OP_COUNT,
+               .base = p->operands.n,
+               .lit_base = p->lits.n,
+               .attrs_base = p->raw.n,
                .errors = p->d->errors};
     const OpInfo *info = map_get(&p->ops, opcode);
     if (info)
@@ -156,7 +162,8 @@ static Inst *follow_indices(Parser *p, Inst *i, const IntVec *indices, Loc loc)
     for (int32_t k = 0; k < indices->n && i != p->poison; k++) {
         int64_t index = indices->v[k];
         if (!shape_is_tuple(i->shape)) {
-            parse_error(p, loc, "'#%lld' takes an element out of %s, which is no tuple", (long long)index, shape_text(p->tmp, i->shape));
+            parse_error(p, loc, "'#%lld' takes an element out of %s, which is no tuple", (long long)index,
+                        shape_text(p->tmp, i->shape));
             return p->poison;
         }
         if (index < 0 || index >= i->shape->n_elems) {

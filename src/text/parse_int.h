@@ -395,7 +395,8 @@ Inst *inst_find(Parser *p, const char *name, Loc loc); /* p->poison after report
 /* An instruction that the parser adds; not known by name. */
 Inst *inst_add(Parser *p, Op op, const Shape *shape, int32_t n, Inst *const *operands, const char *name, Loc loc);
 
-/* What an instruction needs besides syntax (parse_op.c): n attributes from p->raw. NULL when it cannot be made, reported or tainted. */
+/* What an instruction needs besides syntax (parse_op.c): n attributes from p->raw. NULL when it cannot be made, reported or
+ * tainted. */
 Inst *inst_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n);
 const RawAttr *raw_attr(const RawAttr *attrs, int32_t n, AttrId id);
 void  attr_unknown(Parser *p, const Rhs *r, const char *name, Loc loc); /* reports it, with a guess */
@@ -480,7 +481,8 @@ bool         axes_disjoint(Parser *p, const Mesh *m, int32_t n, const AxisRefs *
 /* Literals (parse_literal.c). */
 void           lit_value(Parser *p, Number x, Loc loc);
 void           lit_mark(Parser *p, LitKind kind, Loc loc);
-/* The literal in p->lits from base on, of type *s; the tokens are taken off. *s changes where () stood for a tuple. NULL after reporting. */
+/* The literal in p->lits from base on, of type *s; the tokens are taken off. *s changes where () stood for a tuple. NULL after
+ * reporting. */
 const Literal *literal_parse(Parser *p, const Shape **s, int32_t base);
 AttrLiteral    literal_leaf(Parser *p, const Shape *s, int32_t base);
 AttrLiteral    literal_typed_tuple(Parser *p, const TypedVec *v);

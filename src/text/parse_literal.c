@@ -74,7 +74,8 @@ static bool int_bits(const Reader *r, Type t, uint64_t *bits)
 {
     const LitToken *x = r->at;
     if (x->kind != LIT_INT)
-        return fail(r, x->kind == LIT_TRUE || x->kind == LIT_FALSE ? "true and false are values of pred alone" : "expected an integer");
+        return fail(r, x->kind == LIT_TRUE || x->kind == LIT_FALSE ? "true and false are values of pred alone"
+                                                                   : "expected an integer");
     int     width = type_bits(t);
     int64_t lo = type_is_signed_int(t) ? (width == 64 ? INT64_MIN : -((int64_t)1 << (width - 1))) : 0;
     int64_t hi = width == 64 ? INT64_MAX : ((int64_t)1 << (type_is_signed_int(t) ? width - 1 : width)) - 1;
@@ -228,7 +229,8 @@ static bool too_many(const Reader *r, int64_t size, int32_t level)
     return false;
 }
 
-/* Braces at r->at. seen[d]: entries so far at level d. l may be NULL when there are dots: values are then checked for their number only. */
+/* Braces at r->at. seen[d]: entries so far at level d. l may be NULL when there are dots: values are then checked for their
+ * number only. */
 static bool read_braces(Reader *r, const Shape *s, Literal *l, int64_t *seen)
 {
     int32_t depth = 0, rank = s->rank;
@@ -237,7 +239,8 @@ static bool read_braces(Reader *r, const Shape *s, Literal *l, int64_t *seen)
         const LitToken *t = r->at;
         if (t->kind == LIT_OPEN) {
             if (depth == rank)
-                return fail(r, arena_printf(r->p->tmp, "braces deeper than the %d dimension%s of the type", rank, rank == 1 ? "" : "s"));
+                return fail(
+                    r, arena_printf(r->p->tmp, "braces deeper than the %d dimension%s of the type", rank, rank == 1 ? "" : "s"));
             if (depth > 0 && ++seen[depth - 1] > s->dims[depth - 1])
                 return too_many(r, s->dims[depth - 1], depth - 1);
             seen[depth++] = 0;

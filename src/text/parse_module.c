@@ -342,8 +342,8 @@ static void check_signature(Parser *p, const Scope *s)
     const Shape *root = s->comp->root->shape;
     if (!s->result || shape_compatible(s->result, root))
         return;
-    parse_error(p, s->result_loc, "the signature of '%s' gives %s, its root has the type %s", s->written, shape_text(p->tmp, s->result),
-                shape_text(p->tmp, root));
+    parse_error(p, s->result_loc, "the signature of '%s' gives %s, its root has the type %s", s->written,
+                shape_text(p->tmp, s->result), shape_text(p->tmp, root));
     parse_note(p, s->comp->root->loc, "the root is here");
 }
 

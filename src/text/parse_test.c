@@ -99,7 +99,8 @@ static void test_damage(void)
             module_free(m);
         }
     CHECK(accepted > 0); /* inside strings, names and comments */
-    static const char *const ends[] = {"ENTRY m { p = f32[] parameter(0), metadata ", "ENTRY m { p = f32[] parameter(0), x=", "HloModule f32"};
+    static const char *const ends[] = {"ENTRY m { p = f32[] parameter(0), metadata ",
+                                       "ENTRY m { p = f32[] parameter(0), x=", "HloModule f32"};
     for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) { /* in blocks of their own, so that reading past the end shows */
         size_t n = strlen(ends[k]);
         char  *exact = mem_alloc((int64_t)n, 1);

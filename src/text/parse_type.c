@@ -20,7 +20,8 @@ void dim_add(Parser *p, int64_t size, bool dynamic, Loc loc)
 LayoutDraft *layout_begin(Parser *p, const IntVec *minor_to_major)
 {
     LayoutDraft *d = ARENA_NEW(p->tmp, LayoutDraft);
-    d->l = (Layout){.minor_to_major = list_ints(p, minor_to_major), .tail_padding = 1, .index_type = TYPE_COUNT, .pointer_type = TYPE_COUNT};
+    d->l = (Layout){
+        .minor_to_major = list_ints(p, minor_to_major), .tail_padding = 1, .index_type = TYPE_COUNT, .pointer_type = TYPE_COUNT};
     return p->layout = d;
 }
 

@@ -1,9 +1,11 @@
-/* A fuzzer for the reading side: parse, verify, print, parse, print, parse, print; the last two must be the same bytes, nothing may crash.
+/* A fuzzer for the reading side: parse, verify, print, parse, print, parse, print; the last two must be the same bytes, nothing
+ * may crash.
  *
  *   text_fuzz [SECONDS [SEED]] FILE...
  *
- * Inputs are the files, changed by a fixed generator: bytes flipped, lines removed, doubled or swapped, numbers replaced by extreme
- * ones, pieces spliced in from other files. The seed of a failure is printed with the module, which is kept as fuzz-failure.hlo. */
+ * Inputs are the files, changed by a fixed generator: bytes flipped, lines removed, doubled or swapped, numbers replaced by
+ * extreme ones, pieces spliced in from other files. The seed of a failure is printed with the module, which is kept as
+ * fuzz-failure.hlo. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +81,8 @@ static Module *reread(Module *m, Buf *text, Diag *d, Arena *a)
     return read_module(a, text, d);
 }
 
-/* False when printing what was printed gives other bytes. The first reading of a print may change it: some strings are taken for something
- * else, as in XLA (backend_config={a} // {b} ends before the comment). */
+/* False when printing what was printed gives other bytes. The first reading of a print may change it: some strings are taken for
+ * something else, as in XLA (backend_config={a} // {b} ends before the comment). */
 static bool check(const Buf *text)
 {
     Arena  *a = arena_new();
