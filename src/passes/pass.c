@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "ir/canon.h"
 #include "ir/verify.h"
 #include "text/print.h"
 
@@ -442,6 +443,16 @@ static void report(const Run *r, const Stage *stages)
         report_stats(r->log, stages);
 }
 
+/* What passes worked on is printed in an order and with stack-frame numbers that reading it keeps: the text of a pipe is a fixed point. A module that
+ * no pass is asked for keeps XLA's, which settle only when they are read again. */
+static void settle(Module *m, const Stage *stages)
+{
+    if (!stages)
+        return;
+    module_settle_order(m);
+    module_rebuild_stack_frames(m);
+}
+
 bool pipeline_run(Module *m, const char *text, const PipelineOptions *o, Diag *d)
 {
     Stage *stages = NULL;
@@ -451,7 +462,9 @@ bool pipeline_run(Module *m, const char *text, const PipelineOptions *o, Diag *d
     r.rewrites_left = o->limit_rewrites ? o->rewrite_limit : INT64_MAX;
     if (o->print_dir && !open_print_dir(&r))
         return false;
+    settle(m, stages);
     bool changed = false, good = run_stages(&r, stages, &changed);
+    settle(m, stages);
     verify_now(&r, "pipeline");
     report(&r, stages);
     return good;

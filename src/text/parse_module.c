@@ -480,7 +480,6 @@ bool module_finish(Parser *p)
     module_make_names_unique(m);
     if (p->single)
         comp_move_before(m->entry, NULL);
-    module_settle_order(m);
     finish_stack(p);
     return true;
 }
