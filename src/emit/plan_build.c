@@ -5,6 +5,7 @@
 
 #include "analysis/memory.h"
 #include "analysis/schedule.h"
+#include "ir/call_meaning.h"
 #include "ir/custom_call.h"
 
 #define DEEPEST 200
@@ -291,17 +292,31 @@ static bool is_array_copy(const Inst *i)
 
 static Value *custom_call_value(Plan *p, StepList *out, const Inst *i)
 {
-    const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET);
+    const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET), *why = custom_call_refused(p->work, i);
+    const Comp *c;
     switch (custom_call_kind(target)) {
     case CALL_LAPACK:
         return plan_library(p, out, i);
+    case CALL_MEANING:
+        if ((c = call_meaning(p->arena, i, &why)) != NULL)
+            return plan_call(p, out, i, c);
+        break;
     case CALL_UNDEFINED: /* memory with any contents, or no memory at all */
         return value_fresh(p, i->shape, i);
-    case CALL_MARKER: /* forwarded before it comes here, unless it has no operand */
+    case CALL_SEED:
+        why = "emitted code has no seed";
+        break;
+    case CALL_MARKER:
+        if (!why)
+            return i->n_operands > 1 && shape_is_tuple(i->shape) ? plan_tuple(p, i) : forwarded_value(p, out, i, 0);
+        break;
     case CALL_UNKNOWN:
         break;
     }
-    plan_fail(p, i, "no implementation for target \"%s\" (%%%s)", target, i->name);
+    if (why)
+        plan_fail(p, i, "\"%s\" %%%s: %s", target, i->name, why);
+    else
+        plan_fail(p, i, "no implementation for target \"%s\" (%%%s)", target, i->name);
     return value_fresh(p, i->shape, i);
 }
 
@@ -324,9 +339,7 @@ static Value *fusion_value(Plan *p, StepList *out, const Inst *i)
 static Value *inst_value(Plan *p, StepList *out, const Inst *i)
 {
     int32_t k = is_array_copy(i) ? -1 : inst_forwards(i);
-    if (k >= 0 && i->op == OP_CUSTOM_CALL && i->n_operands > 1 && shape_is_tuple(i->shape))
-        return plan_tuple(p, i);
-    if (k >= 0)
+    if (k >= 0 && i->op != OP_CUSTOM_CALL)
         return forwarded_value(p, out, i, k);
     switch (i->op) {
     case OP_CONSTANT:

@@ -351,6 +351,7 @@ static void start(Eval *e, const EvalOptions *o, Diag *d)
         e->limit = e->options->memory_limit;
     e->plans = map_new(e->arena);
     e->bodies = map_new(e->arena);
+    e->meanings = map_new(e->arena);
 }
 
 /* Each array alone must fit: what is absurd is refused before anything runs. */

@@ -14,6 +14,7 @@ typedef struct Eval {
     Arena   *arena;       /* of plans and compiled bodies; lives as long as the evaluation */
     Map      plans;       /* Comp -> its plan */
     Map      bodies;      /* Comp -> its Body */
+    Map      meanings;    /* custom-call -> the computation that it stands for */
     Literal **args;       /* of the computation that runs; a parameter takes its own */
     int64_t  work;        /* element operations so far */
     int64_t  live, limit; /* bytes held by values, and how many may be */

@@ -389,12 +389,17 @@ static bool callees_cover(const Inst *i)
     return ok;
 }
 
-/* A marker gives its operand on. */
+/* A marker gives its operand on; other calls, and the computations that they name, know fixed sizes only. */
 static const char *call_refused(const Inst *i)
 {
+    bool fixed = true;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        fixed = fixed && !shape_is_dynamic(operand_type(i, k));
+    for (int32_t k = 0; k < i->n_callees; k++)
+        fixed = fixed && !shape_is_dynamic(inst_callee(i, k)->root->shape);
     bool marker = custom_call_kind(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) == CALL_MARKER;
     bool same = marker && !shape_is_tuple(i->shape) && shape_compatible(i->shape, operand_type(i, 0)) && covers(i->shape, operand_type(i, 0));
-    return same ? NULL : undefined;
+    return same || fixed ? NULL : undefined;
 }
 
 static const char *carrying_refused(const Inst *i)

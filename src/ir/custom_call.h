@@ -4,8 +4,9 @@
 
 #include "ir/inst.h"
 
-typedef enum CallKind { CALL_UNKNOWN, CALL_MARKER, CALL_UNDEFINED, CALL_LAPACK } CallKind;
+typedef enum CallKind { CALL_UNKNOWN, CALL_MARKER, CALL_UNDEFINED, CALL_LAPACK, CALL_MEANING, CALL_SEED } CallKind;
 
+/* MARKER, UNDEFINED: custom_calls.def. LAPACK: lapack.h. MEANING: call_meaning.h. SEED: the seed of the run. */
 CallKind custom_call_kind(const char *target); /* NULL: CALL_UNKNOWN */
 
 /* Why a custom-call of a known target cannot be done, in a's memory; NULL: it can. */
