@@ -32,7 +32,10 @@ static bool take(Reader *r, char c)
 static char *quoted(Reader *r)
 {
     size_t n = 0;
-    char  *s = arena_alloc(r->arena, strlen(r->p) + 1);
+    while (r->p[n] && r->p[n] != '"')
+        n += r->p[n] == '\\' && r->p[n + 1] ? 2 : 1;
+    char *s = arena_alloc(r->arena, n + 1);
+    n = 0;
     while (*r->p && *r->p != '"') {
         if (*r->p == '\\' && r->p[1])
             r->p++;

@@ -182,7 +182,7 @@ static bool shape_fits(Check *c, const Shape *s, const char *letters)
     }
     bool ok = s->rank == c->n_batch + rank;
     for (int32_t k = 0; ok && k < s->rank; k++)
-        ok = k < c->n_batch ? s->dims[k] == c->batch[k] : size_is(c, letters[1 + k - c->n_batch], s->dims[k]);
+        ok = k < c->n_batch ? s->dims[k] == c->batch[k] : s->dims[k] <= INT32_MAX && size_is(c, letters[1 + k - c->n_batch], s->dims[k]);
     return ok;
 }
 
@@ -290,9 +290,6 @@ static void check_sizes(Check *c)
     default:
         break;
     }
-    for (int32_t k = 0; k < c->call->n_buffers; k++)
-        if (c->call->buffers[k].rows > INT32_MAX || c->call->buffers[k].columns > INT32_MAX)
-            refuse(c, "LAPACK counts to %d", INT32_MAX);
     for (int32_t k = 0; k < c->call->n_buffers && c->call->buffers[k].operand >= 0; k++)
         if (c->call->buffers[k].count > MOST_ELEMENTS)
             refuse(c, "a matrix of more than %d elements is too large for LAPACK's 32-bit sizes", MOST_ELEMENTS);
@@ -300,7 +297,7 @@ static void check_sizes(Check *c)
 
 /* ---- working memory ---- */
 
-/* The documented least, and for blocked algorithms 32 columns more (Hessenberg reduction wants 65 * 64 besides). */
+/* In elements: the documented least, and for blocked algorithms 32 columns more (Hessenberg reduction wants 65 * 64 besides). */
 static void set_work(const Check *c)
 {
     LapackCall *x = c->call;
@@ -363,7 +360,7 @@ static void set_work(const Check *c)
     case LAPACK_TRSM:
         return;
     }
-    x->work = x->work > 0 ? x->work : 1;
+    x->work = x->work < 1 ? 1 : x->work > INT32_MAX ? INT32_MAX : x->work; /* the documented least is below that */
 }
 
 /* ---- arguments ---- */
