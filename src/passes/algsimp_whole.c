@@ -189,6 +189,7 @@ static Inst *spread(Simp *s, const Inst *i, Inst *x, Ints batch, int64_t at)
     return simp_broadcast(s, shape_with_type(s->arena, i->shape, x->shape->type), x, dims);
 }
 
+/* A dot's sum starts at 0, so that it never is -0. */
 Inst *rule_dot_outer(Simp *s, Inst *i)
 {
     Ints lhs_batch = inst_ints(i, ATTR_LHS_BATCH_DIMS), rhs_batch = inst_ints(i, ATTR_RHS_BATCH_DIMS);
@@ -199,7 +200,10 @@ Inst *rule_dot_outer(Simp *s, Inst *i)
     if (type_is_complex(i->shape->type) || shape_count(i->shape) <= 0)
         return NULL;
     Inst *operands[] = {spread(s, i, lhs, lhs_batch, lhs_batch.n), spread(s, i, rhs, rhs_batch, lhs->shape->rank)};
-    return simp_new(s, OP_MULTIPLY, i->shape, 2, operands);
+    Inst *product = simp_new(s, OP_MULTIPLY, i->shape, 2, operands);
+    if (!type_is_float(i->shape->type))
+        return product;
+    return simp_new(s, OP_ADD, i->shape, 2, (Inst *[]){product, simp_splat(s, i->shape, 0)});
 }
 
 Inst *rule_dot_empty(Simp *s, Inst *i)

@@ -77,10 +77,11 @@ static void print_float(Buf *b, Type t, double v)
     buf_printf(b, "%s%s%s", text, plain ? ".0" : "", single ? "f" : "");
 }
 
+/* C computes 64 bits wide only with what is 64 bits wide: ~18u is not ~18ull. */
 static void print_int(Buf *b, Type t, int64_t v)
 {
     if (t == TYPE_U64)
-        buf_printf(b, "%lluu", (unsigned long long)v);
+        buf_printf(b, "%lluull", (unsigned long long)v);
     else if (t == TYPE_U32)
         buf_printf(b, "%lluu", (unsigned long long)(uint32_t)v);
     else if (t == TYPE_S64 && v == INT64_MIN)
