@@ -160,7 +160,7 @@ static bool may_merge(const Inst *i)
     case OP_SET_DIMENSION_SIZE:
         return false;
     case OP_CONSTANT:
-        return !literal_has_elided(i->literal);
+        return !literal_has_elided(i->literal) && !i->n_control && !i->n_control_succs;
     default:
         return !op_has(i->op, F_COLLECTIVE) && !i->n_control && !i->n_control_succs && !inst_has_effect(i);
     }

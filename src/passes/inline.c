@@ -79,6 +79,14 @@ static void inline_call(Inst *call, Arena *scratch)
     inst_delete(call);
 }
 
+/* comp->aux is set where the form of a computation is fixed: an asynchronous one is its parameters and one instruction. */
+static void mark_wrappers(Module *m)
+{
+    comps_mark_uses(m);
+    for (Comp *c = m->first; c; c = c->next)
+        c->aux = c->mark & COMP_OPAQUE ? c : NULL;
+}
+
 /* comp->mark becomes the number of calls to it; the result is the number of instructions. */
 static int64_t count(Module *m)
 {
@@ -96,10 +104,11 @@ static int64_t count(Module *m)
 
 bool pass_inline(Module *m, PassCtx *cx)
 {
+    mark_wrappers(m);
     int64_t room = count(m);
     room = room < MIN_GROWTH ? MIN_GROWTH : room;
     for (Comp *c = m->first; c; c = c->next) {
-        if (c->async_wrapped)
+        if (c->aux)
             continue;
         for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
             next = i->next;

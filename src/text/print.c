@@ -1,5 +1,5 @@
 /* The printer: module, computations, instructions. What comes in is a complete module; the text is XLA's own, byte for byte,
- * except for -0.0 once a pass has changed the module. Nothing here changes the module but the scratch fields of the orders.
+ * except for what would not read back once a pass has changed the module: -0.0, wrappers of asynchronous instructions. Nothing here changes the module but the scratch fields of the orders.
  *
  *   HloModule NAME, header attributes            print_module
  *   stack tables
@@ -121,7 +121,17 @@ static const Inst *async_start_of(Printer *p, const Inst *i)
     return at;
 }
 
-/* The root of a computation that has only parameters beside it; NULL for any other computation. */
+/* The short form shows what is handed to the wrapper: it reads back only where the root takes the parameters as they come. */
+static bool takes_its_parameters(const Inst *root)
+{
+    bool all = root->op != OP_PARAMETER && root->n_operands == root->comp->n_params;
+    for (int32_t k = 0; all && k < root->n_operands; k++)
+        all = inst_operand(root, k) == comp_param(root->comp, k);
+    return all;
+}
+
+/* The root of a computation that has only parameters beside it; NULL for any other computation, and once a pass has changed the module
+ * for one that the short form would lose. */
 static const Inst *single_inst(Printer *p, const Comp *c)
 {
     const void *known = map_get(&p->single, c);
@@ -129,7 +139,7 @@ static const Inst *single_inst(Printer *p, const Comp *c)
         const Inst *i = c->first;
         while (i != NULL && (i == c->root || i->op == OP_PARAMETER))
             i = i->next;
-        known = i == NULL ? (const void *)c->root : (const void *)c;
+        known = i == NULL && (!c->module->changed || takes_its_parameters(c->root)) ? (const void *)c->root : (const void *)c;
         map_put(&p->single, c, (void *)(uintptr_t)known);
     }
     return known == (const void *)c ? NULL : known;
