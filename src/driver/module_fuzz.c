@@ -288,17 +288,17 @@ static bool write_arguments(const Trial *t, const char *path)
 /* Every seed has its compiler and its flags: with all of them on each module there would be time for few modules. */
 static int check_compiled(const Trial *t, Module *m)
 {
-    static const char *const plain[] = { "-O1", NULL }, *const fast[] = { "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", NULL };
+    static const char *const plain[] = { "-O0", NULL }, *const fast[] = { "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", NULL };
     static const char *const careful[] = { "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", NULL };
-    static const char *const *const flags[] = { plain, careful, careful, fast };
+    static const char *const *const flags[] = { plain, plain, careful, plain, plain, fast, careful, plain };
     const char *clang = program_find(t->a, "clang-14"), *cc = program_find(t->a, HLO_CC);
     uint64_t    pick = t->seed;
     if (!write_arguments(t, arena_printf(t->a, "%s/args.npz", t->folder)))
         return failed(t, "the folder cannot be written", NULL);
-    int     bad = check_code(t, m, "code", clang && pick % 3 == 0 ? clang : cc, flags[pick % 4]);
+    int     bad = check_code(t, m, "code", clang && pick % 3 == 0 ? clang : cc, flags[pick % 8]);
     Module *x = module_clone(m);
     bad += run_passes(t, x, pipeline_for_level(2, "cpu")) ||
-           check_code(t, x, "code of -O2", clang && pick % 3 == 1 ? clang : cc, flags[(pick + pick / 4) % 4]);
+           check_code(t, x, "code of -O2", clang && pick % 3 == 1 ? clang : cc, flags[(pick + pick / 8 + 2) % 8]);
     module_free(x);
     return bad;
 }

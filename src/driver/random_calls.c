@@ -526,10 +526,86 @@ static bool while_loop(Body *b)
     return done(b, body_emit(b, l.state, "while(%s), condition=%s, body=%s", first->name, condition, body));
 }
 
+/* x is cut along dimension d; the body takes a slice and what is carried, and gives a slice and what is carried next. */
+static bool scan(Body *b)
+{
+    Gen      *g = b->g;
+    Value    *x = any_of(b, is_array), *carry = x ? any_array(b) : NULL;
+    int64_t   dims[MAX_RANK], out[MAX_RANK];
+    Body      c;
+    if (!x || x->ty->rank == 0 || b->depth >= 2 || carry->ty->facts.acc == ROUGH)
+        return false;
+    int32_t d = (int32_t)below(g, (size_t)x->ty->rank), rank = 0;
+    for (int32_t k = 0; k < x->ty->rank; k++)
+        if (k != d)
+            dims[rank++] = x->ty->dims[k];
+    const Ty *slice = ty_array(g, x->ty->type, rank, dims, x->ty->facts);
+    const Ty *state = ty_as(g, carry->ty, carry->ty->type, facts_loop(carry->ty->type, carry->ty->facts));
+    body_start(&c, g, SCOPE_ANY, b->depth + 1);
+    Value *s = body_param(&c, 0, slice), *old = body_param(&c, 1, state);
+    body_fill(&c, body_size(g));
+    Value *y = want(&c, type_random(g), s->ty->rank, s->ty->dims), *next = next_element(&c, old);
+    for (int32_t k = 0; k < rank; k++)
+        out[k < d ? k : k + 1] = dims[k];
+    out[d] = x->ty->dims[d];
+    const Ty   *elems[2] = { ty_array(g, y->ty->type, x->ty->rank, out, y->ty->facts), state };
+    const char *body = body_finish(&c, tuple_of(&c, 2, (Value *[]){ y, next }));
+    return done(b, body_emit(b, ty_tuple(g, 2, elems), "scan(%s, %s), dimensions={%d}, num_carries=1%s, to_apply=%s", x->name, carry->name, d,
+                             chance(g, 2) ? ", is_reverse=true" : "", body));
+}
+
+/* ---- started here, done later ---- */
+
+static bool async(Body *b)
+{
+    Gen      *g = b->g;
+    const Ty *types[MOST_ARGS], *root;
+    int32_t   n = (int32_t)between(g, 1, MOST_ARGS);
+    if (b->depth >= DEEPEST)
+        return false;
+    char       *args = arguments(b, n, types);
+    const char *name = callee(b, SCOPE_ANY, n, types, NULL, &root);
+    const Ty   *parts[3] = { ty_tuple(g, n, types), root, ty_array(g, TYPE_U32, 0, NULL, facts_int(TYPE_U32)) };
+    Body        w; /* a computation of one instruction */
+    Buf         text = { 0 };
+    body_start(&w, g, SCOPE_FUSION, b->depth + 1);
+    for (int32_t k = 0; k < n; k++)
+        buf_printf(&text, "%s%s", k ? ", " : "", body_param(&w, k, types[k])->name);
+    const char *wrapped = body_finish(&w, body_emit(&w, root, "call(%s), to_apply=%s", text.p, name));
+    Value      *start = body_emit(b, ty_tuple(g, 3, parts), "async-start(%s), calls=%s", args, wrapped);
+    body_fill(b, (int32_t)below(g, 4));
+    buf_free(&text);
+    return done(b, body_emit(b, root, "async-done(%s)", start->name));
+}
+
+static bool copy_async(Body *b)
+{
+    Value    *x = any_array(b);
+    const Ty *parts[3] = { x->ty, x->ty, ty_array(b->g, TYPE_U32, 0, NULL, facts_int(TYPE_U32)) };
+    Value    *start = body_emit(b, ty_tuple(b->g, 3, parts), "copy-start(%s)", x->name);
+    body_fill(b, (int32_t)below(b->g, 4));
+    return done(b, body_emit(b, x->ty, "copy-done(%s)", start->name));
+}
+
+/* Of one device: what it gives is what it takes. */
+static bool collective(Body *b)
+{
+    Gen   *g = b->g;
+    Value *x = any_of(b, is_foldable);
+    if (!x)
+        return false;
+    switch (below(g, 3)) {
+    case 0: return done(b, body_emit(b, x->ty, "all-reduce(%s), replica_groups={}, to_apply=%s", x->name, fold_comp(g, x->ty->type, fold_random(g, x->ty->type))));
+    case 1: return done(b, body_emit(b, x->ty, "collective-permute(%s), source_target_pairs={{0,0}}", x->name));
+    default: return x->ty->rank > 0 && done(b, body_emit(b, x->ty, "all-gather(%s), replica_groups={{0}}, dimensions={0}", x->name));
+    }
+}
+
 const RandomOp random_calls[] = {
     { reduce, 4, SCOPE_FUSION },  { reduce_pair, 1, SCOPE_ANY },        { reduce_window, 2, SCOPE_ANY }, { select_and_scatter, 1, SCOPE_ANY },
     { scatter, 2, SCOPE_ANY },    { sort, 1, SCOPE_ANY },               { topk, 1, SCOPE_ANY },          { random_bits, 1, SCOPE_ANY },
     { call, 2, SCOPE_ANY },       { fusion, 3, SCOPE_ANY },             { map, 1, SCOPE_ANY },           { conditional, 2, SCOPE_ANY },
-    { while_loop, 2, SCOPE_ANY },
+    { while_loop, 2, SCOPE_ANY }, { scan, 1, SCOPE_ANY },               { async, 1, SCOPE_ANY },         { copy_async, 1, SCOPE_ANY },
+    { collective, 1, SCOPE_ANY },
 };
 const int32_t random_call_count = (int32_t)(sizeof random_calls / sizeof *random_calls);

@@ -182,6 +182,8 @@ static void put_notes(Body *b)
     Gen                     *g = b->g;
     if (!g->notes)
         return;
+    if (b->scope == SCOPE_ANY && b->values.n && chance(g, 40))
+        buf_printf(&b->text, ", control-predecessors={%s}", b->values.v[below(g, (size_t)b->values.n)]->name);
     if (chance(g, 40))
         buf_printf(&b->text, ", frontend_attributes={k%d=\"v\"}", (int)below(g, 3));
     if (chance(g, 6))

@@ -675,12 +675,14 @@ static bool dot(Body *b)
     }
     for (int32_t k = 0; k < n; k++)
         count *= dims[k];
-    Type   t = x->ty->type;
+    Type   t = x->ty->type, to = t;
     Value *y = want(b, t, nr, rhs);
-    Facts  f = facts_sum(t, facts_mul(t, x->ty->facts, y->ty->facts), (double)terms(x->ty, nc, lc) + 1);
+    if (chance(g, 4)) /* the result may be wider */
+        to = t == TYPE_BF16 || t == TYPE_F16 ? TYPE_F32 : t == TYPE_S8 ? TYPE_S32 : t == TYPE_F32 ? TYPE_F64 : t;
+    Facts  f = facts_sum(to, facts_mul(to, x->ty->facts, y->ty->facts), (double)terms(x->ty, nc, lc) + 1);
     if (count > MAX_COUNT || y->ty->facts.nan != x->ty->facts.nan)
         return false;
-    return done(b, body_emit(b, ty_array(g, t, n, dims, f), "dot(%s, %s), %s, %s, %s, %s", x->name, y->name, ints_text(g, "lhs_batch_dims=", nb, lb),
+    return done(b, body_emit(b, ty_array(g, to, n, dims, f), "dot(%s, %s), %s, %s, %s, %s", x->name, y->name, ints_text(g, "lhs_batch_dims=", nb, lb),
                         ints_text(g, "lhs_contracting_dims=", nc, lc), ints_text(g, "rhs_batch_dims=", nb, rb),
                         ints_text(g, "rhs_contracting_dims=", nc, rc)));
 }
