@@ -44,10 +44,31 @@ bool inst_is_free(const Inst *i)
     return i->comp->module->num_partitions == 1 || !inst_attr(i, ATTR_SHARDING);
 }
 
+static bool is_tied(const Inst *i)
+{
+    return i->n_control || i->n_control_succs || inst_has_effect(i);
+}
+
+/* What an asynchronous instruction was started or updated by, NULL for what starts and for all others. */
+static const Inst *earlier_step(const Inst *i)
+{
+    switch (i->op) {
+    case OP_ASYNC_UPDATE: case OP_ASYNC_DONE: case OP_COPY_DONE: case OP_ALL_GATHER_DONE: case OP_ALL_REDUCE_DONE:
+    case OP_COLLECTIVE_PERMUTE_DONE:
+        return inst_operand(i, 0);
+    default: return NULL;
+    }
+}
+
+/* Every start has its done: they go together or not at all. */
 static bool inst_is_dead(const Inst *i)
 {
-    return i->n_uses == 0 && i != i->comp->root && i->op != OP_PARAMETER && !i->n_control && !i->n_control_succs &&
-           !inst_has_effect(i);
+    if (i->n_uses || i == i->comp->root || i->op == OP_PARAMETER || is_tied(i))
+        return false;
+    for (const Inst *step = earlier_step(i); step; step = earlier_step(step))
+        if (is_tied(step))
+            return false;
+    return true;
 }
 
 int64_t inst_delete_dead(Inst *i, Arena *scratch)
@@ -70,14 +91,25 @@ int64_t inst_delete_dead(Inst *i, Arena *scratch)
     return deleted;
 }
 
+static bool awaits_done(const Inst *i)
+{
+    switch (i->op) {
+    case OP_ASYNC_START: case OP_ASYNC_UPDATE: case OP_COPY_START: case OP_ALL_GATHER_START: case OP_ALL_REDUCE_START:
+    case OP_COLLECTIVE_PERMUTE_START:
+        return true;
+    default: return false;
+    }
+}
+
+/* The start of a deleted done goes with it, and the two are one. */
 int64_t comp_sweep_dead(Comp *c, int64_t most)
 {
     int64_t deleted = 0;
-    for (Inst *i = c->last, *prev; i && deleted < most; i = prev) {
+    for (Inst *i = c->last, *prev; i; i = prev) {
         prev = i->prev;
-        if (inst_is_dead(i)) {
+        if ((deleted < most || awaits_done(i)) && inst_is_dead(i)) {
             inst_delete(i);
-            deleted++;
+            deleted += !awaits_done(i);
         }
     }
     return deleted;

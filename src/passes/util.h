@@ -19,7 +19,7 @@ bool inst_is_free(const Inst *i);
  * comp of a deleted one is NULL. */
 int64_t inst_delete_dead(Inst *i, Arena *scratch);
 
-/* Deletes the dead instructions of c, at most so many, in one sweep from its end; gives their number. */
+/* Deletes the dead instructions of c, at most so many (but no done without its start), in one sweep from its end; gives their number. */
 int64_t comp_sweep_dead(Comp *c, int64_t most);
 
 /* An array all of whose elements are one known value: a constant, or broadcasts and reshapes of one. NULL when it is not; else
