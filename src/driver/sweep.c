@@ -1,9 +1,9 @@
 /* make sweep: cases to sheets, sheets to compiled code, results to verdicts.
  *
- *   sweep [--all] [OPCODE...]      without --all a sample of every opcode's cases
+ *   sweep [--all] [--cc=COMPILER] [OPCODE...]      without --all a sample of every opcode's cases
  *
- * A sheet runs in a process of its own, as it stands and optimized; when that process dies, its cases run one by one, so that the guilty one is
- * known. A case that differs stays as a module in sweep-failures/, its arguments as constants. */
+ * A sheet runs in a process of its own, as it stands and optimized; when that process dies, its cases run one by one, so that the
+ * guilty one is known. A case that differs stays as a module in sweep-failures/, its arguments as constants. */
 #include "config.h"
 
 #include "driver/sweep.h"
@@ -39,12 +39,13 @@ typedef struct OpCount {
 } OpCount;
 
 struct Sweep {
-    Arena   *arena; /* of the cases of a sheet */
-    bool     all, met; /* met: this opcode had a case that is valid */
-    int      next_id, of_op; /* of_op: cases of this opcode so far */
+    Arena *arena;       /* of the cases of a sheet */
+    const char *cc;     /* the C compiler, NULL for the usual one */
+    bool all, met;      /* met: this opcode had a case that is valid */
+    int next_id, of_op; /* of_op: cases of this opcode so far */
     VEC(Case *) sheet;
-    OpCount  count[OP_COUNT];
-    int      problems;
+    OpCount count[OP_COUNT];
+    int problems;
 };
 
 /* ---- cases as text ---- */
@@ -83,7 +84,7 @@ static void put_module(Buf *b, int32_t n, Case *const *cases, bool constants)
 
 static Module *read_cases(int32_t n, Case *const *cases, Diag *d)
 {
-    Buf b = { 0 };
+    Buf b = {0};
     put_module(&b, n, cases, false);
     const char *text = arena_strndup(d->arena, b.p, b.n);
     diag_source(d, "sweep.hlo", text, b.n);
@@ -121,10 +122,10 @@ const char *case_param(Case *c, Values v, const char *shape, ...)
 {
     if (!c)
         return NULL;
-    Arena  *a = c->sweep->arena;
+    Arena *a = c->sweep->arena;
     va_list ap;
     va_start(ap, shape);
-    CaseParam p = { arena_printf(a, "%%c%d.p%d", c->id, (int)c->params.n), arena_vprintf(a, shape, ap), v };
+    CaseParam p = {arena_printf(a, "%%c%d.p%d", c->id, (int)c->params.n), arena_vprintf(a, shape, ap), v};
     va_end(ap);
     vec_push(a, &c->params, p);
     return p.name;
@@ -134,7 +135,7 @@ const char *case_comp(Case *c, const char *text, ...)
 {
     if (!c)
         return NULL;
-    va_list     ap;
+    va_list ap;
     const char *name = arena_printf(c->sweep->arena, "%%c%d.f%d", c->id, c->n_names++);
     va_start(ap, text);
     buf_printf(&c->comps, "%s {\n", name);
@@ -147,14 +148,15 @@ const char *case_comp(Case *c, const char *text, ...)
 const char *case_reducer(Case *c, Op op, Type t)
 {
     const char *type = type_name(t);
-    return case_comp(c, "  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n  ROOT r = %s[] %s(a, b)\n", type, type, type, op_name(op));
+    return case_comp(c, "  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n  ROOT r = %s[] %s(a, b)\n", type, type, type,
+                     op_name(op));
 }
 
 const char *case_let(Case *c, const char *text, ...)
 {
     if (!c)
         return NULL;
-    va_list     ap;
+    va_list ap;
     const char *name = arena_printf(c->sweep->arena, "%%c%d.v%d", c->id, c->n_names++);
     va_start(ap, text);
     buf_printf(&c->body, "  %s = ", name);
@@ -183,11 +185,12 @@ static bool same_real(const Case *c, Type t, double a, double e, double scale)
     if (isnan(a) || isnan(e))
         return isnan(a) && isnan(e);
     if (a == e) /* f4 and f6 have a zero for NaN, of either sign */
-        return c->same == SAME_NUMBER || c->same == SAME_NORM || type_info[t].specials == SPECIALS_FINITE || signbit(a) == signbit(e);
+        return c->same == SAME_NUMBER || c->same == SAME_NORM || type_info[t].specials == SPECIALS_FINITE ||
+               signbit(a) == signbit(e);
     if ((c->same != SAME_CLOSE && c->same != SAME_NORM) || isinf(e))
         return false;
     double ulps = c->units > 0 ? c->units : type_bits(t) >= 32 ? 4 : 1, at = c->same == SAME_NORM ? scale : fabs(e);
-    int    least = 1 - type_info[t].bias, exponent = at > 0 ? ilogb(at) : least;
+    int least = 1 - type_info[t].bias, exponent = at > 0 ? ilogb(at) : least;
     return fabs(a - e) <= ulps * ldexp(1, (exponent < least ? least : exponent) - type_info[t].man);
 }
 
@@ -242,7 +245,7 @@ static void show_difference(Buf *b, const Case *c, const Literal *a, const Liter
 static bool same_leaf(Buf *b, const Case *c, const Literal *a, const Literal *e)
 {
     int64_t wrong = 0;
-    double  scale = c->same == SAME_NORM ? largest(e) : 0;
+    double scale = c->same == SAME_NORM ? largest(e) : 0;
     for (int64_t i = 0; i < e->count; i++)
         if (!same_element(c, a, e, i, scale) && wrong++ < DIFFERENCES)
             show_difference(b, c, a, e, i);
@@ -259,8 +262,8 @@ static const char *failure_file(Arena *a, const Case *c)
 
 static void keep(const Case *c)
 {
-    Buf b = { 0 };
-    put_module(&b, 1, (Case *const[]){ (Case *)c }, true);
+    Buf b = {0};
+    put_module(&b, 1, (Case *const[]){(Case *)c}, true);
     if (!buf_write_file(&b, failure_file(c->sweep->arena, c)))
         perror("sweep");
     buf_free(&b);
@@ -268,7 +271,7 @@ static void keep(const Case *c)
 
 static Outcome judge(const Case *c, int level, Literal *const *results)
 {
-    Buf  b = { 0 };
+    Buf b = {0};
     bool same = true;
     for (int32_t k = 0; k < c->n_results; k++)
         same &= same_leaf(&b, c, results[k], c->results[k]);
@@ -289,26 +292,26 @@ static bool trouble(const char *what, Diag *d)
     return false;
 }
 
-static bool run_level(Arena *a, int32_t n, Case *const *cases, int level, Outcome *verdicts)
+static bool run_level(Arena *a, int32_t n, Case *const *cases, int level, const char *cc, Outcome *verdicts)
 {
-    Diag     d;
-    RunTimes times = { 0 };
+    Diag d;
+    RunTimes times = {0};
     diag_init(&d, a);
-    Cache  *cache = cache_open(a, true);
+    Cache *cache = cache_open(a, true);
     Module *m = read_cases(n, cases, &d);
     const char *passes = pipeline_for_level(level, "cpu");
-    PipelineOptions po = { .verify_each = true, .log = stdout };
+    PipelineOptions po = {.verify_each = true, .log = stdout};
     if (!cache || !m || (*passes && !pipeline_run(m, passes, &po, &d)))
         return trouble("the sheet is no module", &d);
     Signature *s = signature_of(a, m, &d);
-    Compiled  *code = s ? compiled_build(a, cache, m, s, NULL, NULL, &times, &d) : NULL;
+    Compiled *code = s ? compiled_build(a, cache, m, s, NULL, cc, &times, &d) : NULL;
     if (!code)
         return trouble("the sheet cannot be compiled", &d);
     Literal **args = ARENA_ARRAY(a, Literal *, s->n_args), **results = ARENA_ARRAY(a, Literal *, s->n_results), **at = args;
     for (int32_t k = 0; k < n; k++)
         for (int32_t j = 0; j < cases[k]->params.n; j++)
             *at++ = cases[k]->args[j];
-    Execution e = { .signature = s, .compiled = code, .module = m, .threads = 1 };
+    Execution e = {.signature = s, .compiled = code, .module = m, .threads = 1};
     if (!execution_run(&e, args, results, &times, &d))
         return trouble("the sheet does not run", &d);
     for (int32_t k = 0; k < n; k++) {
@@ -320,14 +323,14 @@ static bool run_level(Arena *a, int32_t n, Case *const *cases, int level, Outcom
 }
 
 /* True when the process came to its end; verdicts are shared with it. */
-static bool run_apart(int32_t n, Case *const *cases, Outcome *verdicts)
+static bool run_apart(int32_t n, Case *const *cases, const char *cc, Outcome *verdicts)
 {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         alarm(SECONDS_EACH);
         Arena *a = arena_new();
-        bool   ok = run_level(a, n, cases, 0, verdicts) && run_level(a, n, cases, 2, verdicts);
+        bool ok = run_level(a, n, cases, 0, cc, verdicts) && run_level(a, n, cases, 2, cc, verdicts);
         arena_free(a);
         fflush(stdout);
         _exit(ok ? 0 : 1);
@@ -340,15 +343,15 @@ static bool run_apart(int32_t n, Case *const *cases, Outcome *verdicts)
 
 static void run_sheet(Sweep *s)
 {
-    int32_t  n = s->sheet.n;
-    size_t   bytes = sizeof(Outcome) * CASES_EACH;
+    int32_t n = s->sheet.n;
+    size_t bytes = sizeof(Outcome) * CASES_EACH;
     Outcome *verdicts = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (verdicts == MAP_FAILED)
         die_out_of_memory("verdicts");
-    bool ok = n == 0 || run_apart(n, s->sheet.v, verdicts);
+    bool ok = n == 0 || run_apart(n, s->sheet.v, s->cc, verdicts);
     for (int32_t k = 0; !ok && k < n; k++) {
         verdicts[k] = AGREES;
-        if (!run_apart(1, &s->sheet.v[k], &verdicts[k])) {
+        if (!run_apart(1, &s->sheet.v[k], s->cc, &verdicts[k])) {
             verdicts[k] = DIES;
             keep(s->sheet.v[k]);
             printf("sweep: %s does not run: %s\n", failure_file(s->arena, s->sheet.v[k]), s->sheet.v[k]->root);
@@ -392,8 +395,8 @@ static bool evaluate(Case *c, const Module *m, Diag *d)
         c->args[k] = literal_for_shape(comp_param(m->entry, k)->shape, true);
         values_fill(c->args[k], c->params.v[k].values, (uint64_t)(c->id * 100 + k));
     }
-    EvalOptions o = { .memory_limit = 1 << 30 };
-    Literal    *root = eval_supported(m, d) ? eval_module(m, c->params.n, c->args, &o, d) : NULL;
+    EvalOptions o = {.memory_limit = 1 << 30};
+    Literal *root = eval_supported(m, d) ? eval_module(m, c->params.n, c->args, &o, d) : NULL;
     if (!root)
         return false;
     c->n_results = shape_leaf_count(m->entry->root->shape, false);
@@ -406,7 +409,7 @@ static bool evaluate(Case *c, const Module *m, Diag *d)
 /* Something is wrong with the case itself. */
 static void complain(Case *c, const char *what, Diag *d)
 {
-    Buf b = { 0 };
+    Buf b = {0};
     put_module(&b, 1, &c, false);
     printf("sweep: %s\n%s", what, b.p);
     diag_print(d, stdout, false);
@@ -416,10 +419,10 @@ static void complain(Case *c, const char *what, Diag *d)
 
 static void finish(Case *c, bool must_be_valid)
 {
-    Sweep   *s = c->sweep;
+    Sweep *s = c->sweep;
     OpCount *count = &s->count[c->op];
-    Arena   *work = arena_new();
-    Diag     d;
+    Arena *work = arena_new();
+    Diag d;
     diag_init(&d, work);
     Module *m = read_cases(1, &c, &d);
     if (!m) {
@@ -480,7 +483,7 @@ static Recipe *const recipes[OP_COUNT] = {
 /* No opcode may have come off without a comparison, but for those that a backend refuses whole. */
 static void report(Sweep *s, const bool *chosen)
 {
-    OpCount all = { 0 };
+    OpCount all = {0};
     for (Op op = 0; op < OP_COUNT; op++) {
         OpCount *o = &s->count[op];
         if (chosen[op] && !o->agree && !o->differ && !o->refused) {
@@ -494,7 +497,8 @@ static void report(Sweep *s, const bool *chosen)
         all.refused += o->refused;
         all.invalid += o->invalid;
     }
-    printf("sweep: %d cases agree, %d differ; %d are refused, %d are not valid\n", all.agree, all.differ, all.refused, all.invalid);
+    printf("sweep: %d cases agree, %d differ; %d are refused, %d are not valid\n", all.agree, all.differ, all.refused,
+           all.invalid);
     s->problems += all.differ;
 }
 
@@ -505,7 +509,7 @@ static bool choose(int n, char **names, bool *chosen)
         while (op < OP_COUNT && strcmp(op_name(op), names[k]) != 0)
             op++;
         if (op == OP_COUNT) {
-            fprintf(stderr, "sweep: '%s' is no opcode\nusage: sweep [--all] [OPCODE...]\n", names[k]);
+            fprintf(stderr, "sweep: '%s' is no opcode\nusage: sweep [--all] [--cc=COMPILER] [OPCODE...]\n", names[k]);
             return false;
         }
         chosen[op] = true;
@@ -517,9 +521,17 @@ static bool choose(int n, char **names, bool *chosen)
 
 int main(int argc, char **argv)
 {
-    bool  all = argc > 1 && !strcmp(argv[1], "--all"), chosen[OP_COUNT] = { false };
-    Sweep s = { .arena = arena_new(), .all = all };
-    if (!choose(argc - 1 - all, argv + 1 + all, chosen))
+    bool chosen[OP_COUNT] = {false};
+    Sweep s = {.arena = arena_new()};
+    int k = 1;
+    for (; k < argc && !strncmp(argv[k], "--", 2); k++)
+        if (!strcmp(argv[k], "--all"))
+            s.all = true;
+        else if (!strncmp(argv[k], "--cc=", 5))
+            s.cc = argv[k] + 5;
+        else
+            break;
+    if (!choose(argc - k, argv + k, chosen))
         return 2;
     for (Op op = 0; op < OP_COUNT; op++) {
         s.of_op = 0;

@@ -1,4 +1,5 @@
-/* Floats, in f32 and f64. p and q are the operands; M(f) is the function of libm for the domain.
+/* Floats, in f32 and f64. p and q are the operands; M(f) is the function of libm for the domain, W(f) that of the next wider type, for functions that
+ * libm has with errors of more than one unit in the last place.
  * maximum and minimum give NaN when either operand is one. Source: reference operations 3. */
 #include "eval/arith.h"
 
@@ -61,11 +62,11 @@ static double reduce_f64(double p, int e, int m)
     ARITH1(S##_real, T, T, p)                                                                                                  \
     ARITH1(S##_imag, T, T, ((void)p, (T)0))                                                                                       \
     ARITH1(S##_acos, T, T, M(acos)(p))                                                                                         \
-    ARITH1(S##_acosh, T, T, M(acosh)(p))                                                                                       \
+    ARITH1(S##_acosh, T, T, W(acosh)(p))                                                                                       \
     ARITH1(S##_asin, T, T, M(asin)(p))                                                                                         \
-    ARITH1(S##_asinh, T, T, M(asinh)(p))                                                                                       \
-    ARITH1(S##_atanh, T, T, M(atanh)(p))                                                                                       \
-    ARITH1(S##_cbrt, T, T, M(cbrt)(p))                                                                                         \
+    ARITH1(S##_asinh, T, T, W(asinh)(p))                                                                                       \
+    ARITH1(S##_atanh, T, T, W(atanh)(p))                                                                                       \
+    ARITH1(S##_cbrt, T, T, W(cbrt)(p))                                                                                         \
     ARITH1(S##_cosine, T, T, M(cos)(p))                                                                                        \
     ARITH1(S##_cosh, T, T, M(cosh)(p))                                                                                         \
     ARITH1(S##_erf, T, T, M(erf)(p))                                                                                           \
@@ -76,12 +77,12 @@ static double reduce_f64(double p, int e, int m)
     ARITH1(S##_log2, T, T, M(log2)(p))                                                                                         \
     ARITH1(S##_log1p, T, T, M(log1p)(p))                                                                                       \
     ARITH1(S##_logistic, T, T, 1 / (1 + M(exp)(-p)))                                                                           \
-    ARITH1(S##_rsqrt, T, T, 1 / M(sqrt)(p))                                                                                    \
+    ARITH1(S##_rsqrt, T, T, 1 / W(sqrt)(p))                                                                                    \
     ARITH1(S##_sine, T, T, M(sin)(p))                                                                                          \
-    ARITH1(S##_sinh, T, T, M(sinh)(p))                                                                                         \
+    ARITH1(S##_sinh, T, T, W(sinh)(p))                                                                                         \
     ARITH1(S##_sqrt, T, T, M(sqrt)(p))                                                                                         \
     ARITH1(S##_tan, T, T, M(tan)(p))                                                                                           \
-    ARITH1(S##_tanh, T, T, M(tanh)(p))                                                                                         \
+    ARITH1(S##_tanh, T, T, W(tanh)(p))                                                                                         \
     ARITH1(S##_reduce_precision, T, T, reduce_##S(p, k->exponent_bits, k->mantissa_bits))                                      \
     ARITH2(S##_add, T, T, p + q)                                                                                               \
     ARITH2(S##_subtract, T, T, p - q)                                                                                          \
@@ -89,16 +90,20 @@ static double reduce_f64(double p, int e, int m)
     ARITH2(S##_divide, T, T, p / q)                                                                                            \
     ARITH2(S##_remainder, T, T, M(fmod)(p, q))                                                                                 \
     ARITH2(S##_power, T, T, p == 1 || q == 0 ? 1 : M(pow)(p, q))                                                               \
-    ARITH2(S##_atan2, T, T, M(atan2)(p, q))                                                                                    \
+    ARITH2(S##_atan2, T, T, W(atan2)(p, q))                                                                                    \
     ARITH2(S##_maximum, T, T, p != p ? p : q != q || p < q ? q : p)                                                            \
     ARITH2(S##_minimum, T, T, p != p ? p : q != q || p > q ? q : p)
 
 #define M(name) name##f
+#define W(name) name
 FLOAT_ARITH(f32, float)
 #undef M
+#undef W
 #define M(name) name
+#define W(name) name##l
 FLOAT_ARITH(f64, double)
 #undef M
+#undef W
 
 ArithFn *arith_float(Op op, Domain d)
 {
