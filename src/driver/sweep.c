@@ -364,15 +364,18 @@ static void run_sheet(Sweep *s)
     munmap(verdicts, bytes);
 }
 
+static void free_case(Case *c)
+{
+    literals_unref(c->args ? c->params.n : 0, c->args);
+    literals_unref(c->n_results, c->results);
+    buf_free(&c->comps);
+    buf_free(&c->body);
+}
+
 static void free_sheet(Sweep *s)
 {
-    for (int32_t k = 0; k < s->sheet.n; k++) {
-        Case *c = s->sheet.v[k];
-        literals_unref(c->params.n, c->args);
-        literals_unref(c->n_results, c->results);
-        buf_free(&c->comps);
-        buf_free(&c->body);
-    }
+    for (int32_t k = 0; k < s->sheet.n; k++)
+        free_case(s->sheet.v[k]);
     arena_free(s->arena);
     s->arena = arena_new();
     memset(&s->sheet, 0, sizeof s->sheet);
@@ -422,6 +425,7 @@ static void finish(Case *c, bool must_be_valid)
     Sweep *s = c->sweep;
     OpCount *count = &s->count[c->op];
     Arena *work = arena_new();
+    bool kept = false;
     Diag d;
     diag_init(&d, work);
     Module *m = read_cases(1, &c, &d);
@@ -433,12 +437,12 @@ static void finish(Case *c, bool must_be_valid)
         count->refused++;
         if (!c->refusable)
             complain(c, "a case that a backend refuses", &d);
-        literals_unref(c->params.n, c->args);
-        literals_unref(c->n_results, c->results);
     } else {
-        s->met = true;
+        s->met = kept = true;
         vec_push(s->arena, &s->sheet, c);
     }
+    if (!kept)
+        free_case(c);
     module_free(m);
     arena_free(work);
     if (s->sheet.n == CASES_EACH)

@@ -85,6 +85,7 @@ static void binary_shapes(Sweep *s, Op op)
         Values v = op == OP_ATAN2 && type_is_complex(t) ? VALUES_REAL : VALUES_SHUFFLE;
         const char *x = case_param(c, v, "%s%s%s", type_name(t), arrays[a].dims, arrays[a].in);
         const char *y = case_param(c, v, "%s%s", type_name(t), arrays[a].dims);
+        case_units(c, v == VALUES_REAL ? 256 : 0);
         case_refusable(c, has_no_meaning(op, t));
         if (op == OP_COMPLEX)
             case_root_if_valid(c, SAME_VALUE, "%s(%s, %s)", op_name(op), x, y);
@@ -122,6 +123,7 @@ void sweep_binary(Sweep *s, Op op)
         const char *x = case_param(c, tame ? VALUES_REAL : VALUES_FAST, "%s[%lld]", type_name(t), n);
         const char *y = case_param(c, tame ? VALUES_REAL : VALUES_SLOW, "%s[%lld]", type_name(t), n);
         case_refusable(c, has_no_meaning(op, t));
+        case_units(c, tame ? 256 : 0); /* x^2 + y^2 may be small */
         case_root_if_valid(c, same_for(op, t), "%s(%s, %s)", op_name(op), x, y);
     }
     if (op != OP_MULHI)
