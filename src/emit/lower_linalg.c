@@ -136,7 +136,7 @@ static void store_triangle(Lower *L, const Matrix *m, const Ix *const *batch, KT
     const Ix    *r = open_rows(L, m), *n = ix_const(&L->ix, m->rows), *c;
     const KExpr *nan = kx_cast(a, m->type, kx_float(a, TYPE_F64, NAN));
     if (loop_between(L, r, n, &c)) {
-        const KExpr *v = load(L, m->w, place(L, m, r, c));
+        const KExpr *v = at_present(L, m, r, c);
         v = kx_select(a, current(L, failed), nan, m->lower && m->type == TYPE_C128 ? conjugate(a, bind(L, v, "z")) : v);
         put_element(L, m->to, batch, m->lower ? c : r, m->lower ? r : c, v);
         block_close(L);
