@@ -28,6 +28,7 @@
 #include "driver/signature.h"
 #include "emit/program.h"
 #include "eval/eval.h"
+#include "ir/canon.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
 #include "target-c/target_c.h"
@@ -61,6 +62,8 @@ static Module *read_module(const char *p, size_t n, Diag *d)
 {
     diag_source(d, "random.hlo", p, n);
     Module *m = parse_module(p, n, d);
+    if (m)
+        module_settle_order(m); /* else it is XLA's, which its own print may change */
     return m && verify_module(m, d) ? m : NULL;
 }
 
@@ -142,7 +145,7 @@ static Module *reread(Module *m, Buf *text, Arena *a, Diag *d)
     return read_module(arena_strndup(a, text->p, text->n), text->n, d);
 }
 
-/* settled: m was read. Reading puts computations in their order, which passes need not keep. */
+/* settled: m was read by read_module, which puts computations in their order; passes need not keep it. */
 static int check_text(const Trial *t, const char *what, Module *m, bool settled)
 {
     Diag d;
