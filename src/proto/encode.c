@@ -1,7 +1,8 @@
 /* From a module to a message. Instructions are packed one at a time. Fields stand in the order of their numbers, as in what XLA writes: what comes
  * before the computations (or instructions, or the literal) of a message is packed, then those, then what comes after.
  *
- * Ids as XLA makes them: a computation's is its number, callees first; an instruction's is that times 2^32 plus its own number. */
+ * Ids as XLA makes them: a computation's is its number in the module, an instruction's is that times 2^32 plus its own number, both in stored order.
+ * Computations and instructions stand in the order in which they are printed; whoever reads them goes by the ids. */
 #include "config.h"
 
 #include "proto/proto_int.h"
@@ -289,12 +290,13 @@ static void put_debug(Arena *a, Pb__HloModuleProto *p, const DebugTable *t)
 
 /* ---- modules ---- */
 
-static void number_everything(Comp **order, int32_t n)
+static void number_everything(const Module *m)
 {
-    for (int32_t k = 0; k < n; k++) {
-        order[k]->mark = k;
+    int64_t comp_id = 0;
+    for (Comp *c = m->first; c; c = c->next) {
         int64_t id = 0;
-        for (Inst *i = order[k]->first; i; i = i->next)
+        c->mark = comp_id++;
+        for (Inst *i = c->first; i; i = i->next)
             i->mark = id++;
     }
 }
@@ -307,7 +309,7 @@ static bool encode_module(Buf *b, const Module *m, Diag *d)
     Comp             **order = module_comp_order(a, m, &n);
     Buf                one = {0};
     bool               ok = true;
-    number_everything(order, n);
+    number_everything(m);
     head.name = encode_string(a, m->name);
     head.entry_computation_name = encode_string(a, m->entry->name);
     wire_put_message(b, 0, &head.base);
