@@ -18,6 +18,7 @@
 #include "data/manifest.h"
 #include "data/outfile.h"
 #include "driver/driver.h"
+#include "driver/feeds.h"
 #include "driver/inputs.h"
 #include "driver/results.h"
 #include "eval/eval.h"
@@ -30,7 +31,7 @@
 #include "support/tool.h"
 
 typedef struct Args {
-    const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *cc, *color;
+    const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *color;
     OptionList  inputs;
     int         level;
     int64_t     threads, repeat, ulp, max_errors, seed;
@@ -51,7 +52,9 @@ static const Option options[] = {
     {"fill", 0, OPT_STRING, ARG(fill), "FILE[:KEY]", "make missing arguments as a manifest says", "Data"},
     {"fill-elided", 0, OPT_STRING, ARG(fill_elided), "SEED|zeros", "values for constants printed as {...}", "Data"},
     {"constants", 0, OPT_STRING, ARG(constants), "FILE", "such values from an .npz, by name", "Data"},
+    {"infeed", 0, OPT_STRING, ARG(infeed), "FILE", "what infeeds take, evaluated: .npz (infeed0, ...)", "Data"},
     {"outputs", 'o', OPT_STRING, ARG(outputs), "FILE", "store the results: .npz (out0, ...) or one .npy", "Results"},
+    {"outfeed", 0, OPT_STRING, ARG(outfeed), "FILE", "store what outfeeds give: .npz (outfeed0, ...)", "Results"},
     {"full", 0, OPT_FLAG, ARG(full), NULL, "print long results whole", "Results"},
     {"expect", 0, OPT_STRING, ARG(expect), "FILE", "compare with the results in a file", "Comparing"},
     {"against", 0, OPT_STRING, ARG(against), "FILE", "compare with this module, evaluated", "Comparing"},
@@ -88,6 +91,7 @@ typedef struct Run {
     Signature      *signature;
     const Manifest *manifest;
     Literal       **inputs, **results;
+    Feeds          *feeds; /* NULL: neither option was given */
     RunTimes        times;
 } Run;
 
@@ -258,9 +262,20 @@ static bool bind_inputs(Run *r)
 
 /* ---- running ---- */
 
+static bool open_feeds(Run *r)
+{
+    const Args *a = r->args;
+    if (!a->infeed && !a->outfeed)
+        return true;
+    r->feeds = feeds_open(r->arena, a->infeed, a->outfeed != NULL, &r->world);
+    return r->feeds != NULL;
+}
+
 static bool prepare(Run *r)
 {
     bool c = is_compiled(r->args);
+    if (!open_feeds(r))
+        return false;
     if (c && !look_up(r))
         return false;
     if (!r->compiled) {
@@ -276,7 +291,7 @@ static bool prepare(Run *r)
         return execution_fits(r->signature, NULL, &r->world);
     if (!optimize(r))
         return false;
-    return c ? build(r) && execution_fits(r->signature, NULL, &r->world) : eval_supported(r->module, &r->diag);
+    return c ? build(r) && execution_fits(r->signature, NULL, &r->world) : eval_supported_with(r->module, r->feeds ? feeds_host(r->feeds) : NULL, &r->diag);
 }
 
 static bool execute(Run *r)
@@ -286,6 +301,7 @@ static bool execute(Run *r)
                    .compiled = r->compiled,
                    .module = r->module,
                    .seed = (uint64_t)r->args->seed,
+                   .feeds = r->feeds,
                    .repeat = repeat};
     e.threads = r->args->threads ? (int)r->args->threads : host_processors();
     r->times.threads = e.threads;
@@ -327,13 +343,14 @@ static Verdict compare_modules(Run *r, Diag *d, Buf *text, Buf *report)
     if (!m)
         return v;
     Signature *s = signature_of(r->arena, m, d);
-    Execution  e = {.signature = s, .module = m, .seed = (uint64_t)r->args->seed, .threads = 1};
+    Execution  e = {.signature = s, .module = m, .seed = (uint64_t)r->args->seed, .feeds = r->feeds, .threads = 1};
     Literal  **expected = ARENA_ARRAY(r->arena, Literal *, s ? s->n_results : 0);
     RunTimes   times;
     if (s && !same_interface(r->signature, s)) {
         diag_error(&r->world, LOC_NONE, "%s has other arguments or results than %s", tool_shown(r->args->against),
                    tool_shown(r->path));
-    } else if (s && eval_supported(m, d) && execution_run(&e, r->inputs, expected, &times, d)) {
+    } else if (s && eval_supported_with(m, r->feeds ? feeds_host(r->feeds) : NULL, d) &&
+               execution_run(&e, r->inputs, expected, &times, d)) {
         Tolerances t = tolerances_of(r);
         v = results_against(report, s, r->results, expected, &t);
         literals_unref(s->n_results, expected);
@@ -428,6 +445,7 @@ static int finish(Run *r)
 {
     const Args *a = r->args;
     bool        ok = !a->outputs || results_write(r->arena, a->outputs, r->signature, r->results, &r->world);
+    ok = ok && (!a->outfeed || feeds_write(r->feeds, a->outfeed));
     if (ok && a->time)
         ok = write_times(r);
     if (ok && !a->outputs && !a->time && !a->expect && !a->against) {
@@ -479,6 +497,10 @@ static bool check_options(const Args *a, const char *path)
         !in_range("repeat", a->repeat, 0, 1000000000) || !in_range("max-errors", a->max_errors, 0, 1000000) ||
         !in_range("ulp", a->ulp, -1, INT64_MAX))
         return false;
+    if ((a->infeed || a->outfeed) && is_compiled(a)) {
+        tool_error(tool.name, "--infeed and --outfeed need --backend=eval");
+        return false;
+    }
     if (isnan(a->atol) || isnan(a->rtol)) {
         tool_error(tool.name, "--atol and --rtol expect numbers");
         return false;
@@ -488,7 +510,7 @@ static bool check_options(const Args *a, const char *path)
         tool_error(tool.name, "--ulp and the bounds --atol and --rtol exclude each other");
         return false;
     }
-    int stdins = !strcmp(path, "-") + (a->against && !strcmp(a->against, "-")) + is_stdout(a->expect) + is_stdout(a->constants);
+    int stdins = !strcmp(path, "-") + (a->against && !strcmp(a->against, "-")) + is_stdout(a->expect) + is_stdout(a->constants) + is_stdout(a->infeed);
     for (int k = 0; k < a->inputs.n; k++)
         stdins += is_stdout(a->inputs.v[k]);
     if (stdins > 1) {

@@ -41,6 +41,7 @@ typedef struct Execution {
     const Compiled  *compiled; /* NULL: the evaluator */
     const Module    *module;   /* of the evaluator */
     uint64_t         seed;     /* of its random numbers */
+    struct Feeds    *feeds;    /* of its infeeds and outfeeds; NULL: none */
     int64_t          repeat;   /* timed runs after the first one, which is not timed; 0: only that */
     int              threads;
 } Execution;

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "driver/compiled.h"
+#include "driver/feeds.h"
 #include "driver/inputs.h"
 #include "eval/eval.h"
 #include "support/host.h"
@@ -218,13 +219,17 @@ static bool evaluate_once(Arena *a, const Execution *e, Literal *const *leaves, 
     const Comp     *entry = e->module->entry;
     Literal       **params = ARENA_ARRAY(a, Literal *, entry->n_params);
     Literal *const *next = leaves;
-    EvalOptions     options = { .memory_limit = host_memory(), .seed = e->seed };
+    EvalOptions     options = { .memory_limit = host_memory(), .seed = e->seed, .host = e->feeds ? feeds_host(e->feeds) : NULL };
+    if (e->feeds)
+        feeds_rewind(e->feeds);
     for (int32_t k = 0; k < entry->n_params; k++)
         params[k] = leaves_gather(comp_param(entry, k)->shape, &next);
     Literal *root = eval_module(e->module, entry->n_params, params, &options, d);
     literals_unref(entry->n_params, params);
-    if (!root)
+    if (!root || (e->feeds && !feeds_done(e->feeds))) {
+        literal_unref(root);
         return false;
+    }
     leaves_flatten(1, &root, out);
     literal_unref(root);
     return true;

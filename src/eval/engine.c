@@ -1,6 +1,6 @@
 /* The engine: runs a computation instruction by instruction and ends the life of every value at its last use.
  *
- * A computation is planned once: which instructions the root needs, in stored order (operands stand before users), where each operand's
+ * A computation is planned once: which instructions the root needs or have an effect, in stored order (operands stand before users), where each operand's
  * value is found and whether this is its last use. A get-tuple-element moves up right behind its operand: so a loop's state falls
  * apart into elements that nobody else holds, and an update of one of them can be done in place. */
 #include "eval/engine.h"
@@ -223,10 +223,13 @@ static void place_with_elements(Planner *p, const Inst *i)
 static void find_needed(Planner *p, const Comp *c)
 {
     p->needed[position(p, c->root)] = true;
-    for (const Inst *i = c->last; i; i = i->prev)
+    for (const Inst *i = c->last; i; i = i->prev) {
+        if (inst_has_effect(i))
+            p->needed[position(p, i)] = true;
         if (p->needed[position(p, i)])
             for (int32_t k = 0; k < i->n_operands; k++)
                 p->needed[position(p, inst_operand(i, k))] = true;
+    }
 }
 
 /* Operand slots, from the last step to the first: the first one met is the last use. */
@@ -386,6 +389,7 @@ Literal *eval_module(const Module *m, int32_t n_args, Literal *const *args, cons
         for (int32_t k = 0; k < n_args; k++)
             own[k] = literal_ref(args[k]);
         result = eval_comp(&e, m->entry->root, m->entry, own);
+        transfer_end(&e);
     }
     arena_free(e.arena);
     return result;

@@ -8,6 +8,8 @@
 
 #include "eval/eval.h"
 
+typedef struct Sent Sent; /* transfer.c */
+
 typedef struct Eval {
     const EvalOptions *options;
     Diag    *diag;
@@ -20,6 +22,7 @@ typedef struct Eval {
     int64_t  live, limit; /* bytes held by values, and how many may be */
     int      depth;       /* of calls */
     bool     failed;
+    Sent    *sent;        /* what no recv-done has taken yet */
     unsigned __int128 rng_state; /* of rng-get-and-update-state */
 } Eval;
 
@@ -66,7 +69,8 @@ Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args);
 
 /* Why one device cannot do a collective alone; NULL when it can. */
 const char *collective_refused(const Inst *i);
-/* True when the handler only refuses: opcodes that are not evaluated. */
-bool eval_refuses(EvalFn *f);
+/* Why a transfer cannot be done, with this host; NULL when it can. */
+const char *transfer_refused(const Inst *i, const EvalHost *host);
+void        transfer_end(Eval *e); /* gives up what was sent and never received */
 
 #endif

@@ -5,17 +5,26 @@
 
 #include "ir/inst.h"
 
+/* The host's side of infeed and outfeed; a function may be NULL. */
+typedef struct EvalHost {
+    void *cookie;
+    Literal *(*infeed)(void *cookie, const Shape *s);   /* the next array, of shape s: one reference, NULL after reporting */
+    void (*outfeed)(void *cookie, Literal *l);          /* takes over the reference */
+} EvalHost;
+
 typedef struct EvalOptions {
     int64_t work_limit;   /* element operations before it gives up, 0: no limit (constant folding sets one) */
     int64_t memory_limit; /* bytes alive at once, 0: no limit */
     bool    quiet;        /* report nothing (constant folding) */
     uint64_t seed;        /* of the run: rng */
+    const EvalHost *host; /* NULL: none */
     int64_t *work;        /* NULL, or what the element operations of eval_inst are added to, up to the limit for each call */
 } EvalOptions;
 
 /* True when every instruction that can run in m is supported; else each that is not is reported by opcode, instruction and
  * the model's source line. Looks only at the module, before anything runs. */
 bool eval_supported(const Module *m, Diag *d);
+bool eval_supported_with(const Module *m, const EvalHost *host, Diag *d);
 
 /* Runs ENTRY on args (one literal per parameter, shapes already checked; the caller keeps its references). Gives the root's
  * value, one reference, or NULL after reporting. */

@@ -1,9 +1,9 @@
-/* What the evaluator can do, asked before anything runs: the instructions that ENTRY's root reaches, through calls. */
+/* What the evaluator can do, asked before anything runs: the instructions that ENTRY's root reaches, through calls, and those with an effect. */
 #include "eval/engine.h"
 #include "eval/sizes.h"
 #include "ir/custom_call.h"
 
-EvalFn eval_collective;
+EvalFn eval_collective, eval_transfer;
 
 static bool custom_call_supported(const Inst *i, Diag *d)
 {
@@ -17,15 +17,12 @@ static bool custom_call_supported(const Inst *i, Diag *d)
     return false;
 }
 
-static bool inst_supported(const Inst *i, Diag *d)
+static bool inst_supported(const Inst *i, const EvalHost *host, Diag *d)
 {
-    if (eval_refuses(eval_handlers[i->op])) {
-        inst_error(d, i, "the evaluator does not support %s (%%%s)", op_name(i->op), i->name);
-        return false;
-    }
     if (i->op == OP_CUSTOM_CALL && !custom_call_supported(i, d))
         return false;
-    const char *refused = eval_handlers[i->op] == eval_collective ? collective_refused(i) : NULL;
+    const char *refused = eval_handlers[i->op] == eval_collective ? collective_refused(i)
+                        : eval_handlers[i->op] == eval_transfer ? transfer_refused(i, host) : NULL;
     if (refused) {
         inst_error(d, i, "%s %s (%%%s)", op_name(i->op), refused, i->name);
         return false;
@@ -45,16 +42,16 @@ static bool inst_supported(const Inst *i, Diag *d)
 typedef VEC(const Comp *) Comps;
 
 /* Marks the operands of needed instructions, last to first, and adds the computations that they call to todo. */
-static bool comp_supported(Arena *a, const Comp *c, Map *reached, Comps *todo, Diag *d)
+static bool comp_supported(Arena *a, const Comp *c, Map *reached, Comps *todo, const EvalHost *host, Diag *d)
 {
     static char yes;
     bool ok = true;
     Map needed = map_new(a);
     map_put(&needed, c->root, &yes);
     for (const Inst *i = c->last; i; i = i->prev) {
-        if (!map_has(&needed, i))
+        if (!map_has(&needed, i) && !inst_has_effect(i))
             continue;
-        ok = inst_supported(i, d) && ok;
+        ok = inst_supported(i, host, d) && ok;
         for (int32_t k = 0; k < i->n_operands; k++)
             map_put(&needed, inst_operand(i, k), &yes);
         for (int32_t k = 0; k < i->n_callees; k++)
@@ -66,7 +63,7 @@ static bool comp_supported(Arena *a, const Comp *c, Map *reached, Comps *todo, D
     return ok;
 }
 
-bool eval_supported(const Module *m, Diag *d)
+bool eval_supported_with(const Module *m, const EvalHost *host, Diag *d)
 {
     Arena *a = arena_new();
     Map reached = map_new(a);
@@ -74,7 +71,12 @@ bool eval_supported(const Module *m, Diag *d)
     vec_push(a, &todo, m->entry);
     bool ok = true;
     for (int32_t k = 0; k < todo.n; k++)
-        ok = comp_supported(a, todo.v[k], &reached, &todo, d) && ok;
+        ok = comp_supported(a, todo.v[k], &reached, &todo, host, d) && ok;
     arena_free(a);
     return ok;
+}
+
+bool eval_supported(const Module *m, Diag *d)
+{
+    return eval_supported_with(m, NULL, d);
 }
