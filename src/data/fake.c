@@ -6,6 +6,8 @@
  *   indices of gather, scatter                      0 .. the smallest (size - 1) of the indexed dimensions, ascending when sorted
  *   start of reduce, reduce-window, ...             what the body leaves alone: 0 for add, 1 for multiply
  *   keys of a sort of several operands              distinct
+ *   size of set-dimension-size                     0 .. the bound
+ *   sizes of dynamic-reshape                        the bounds
  *   branch number                                   0 .. branches - 1
  *   integer in a loop's condition                   0 .. 15, so that loops end
  *   integer that becomes a float                    -16 .. 15
@@ -190,6 +192,16 @@ static void at_use(Walk *w, const Inst *i, int32_t operand, const Flow *f)
             at_start(w, i, 1);
         return;
     case OP_SORT: w->wish.distinct |= whole(f) && operand == 0 && (i->n_operands > 1 || inst_bool(i, ATTR_IS_STABLE)); return;
+    case OP_SET_DIMENSION_SIZE:
+        if (operand == 1)
+            bound(w, i->shape->dims[inst_ints(i, ATTR_DIMENSIONS).v[0]]);
+        return;
+    case OP_DYNAMIC_RESHAPE: /* made-up arrays have their full size */
+        if (operand > 0) {
+            w->wish.start = true;
+            w->wish.start_value = (double)i->shape->dims[operand - 1];
+        }
+        return;
     case OP_LOG: case OP_LOG_PLUS_ONE: case OP_SQRT: case OP_RSQRT: case OP_CBRT: w->wish.positive = true; return;
     case OP_POWER: w->wish.positive |= operand == 0; return;
     case OP_DIVIDE: case OP_REMAINDER: w->wish.positive |= operand == 1; return;

@@ -179,7 +179,7 @@ static void expand(Inst *i)
     s.inputs = i->n_operands - s.carries;
     s.outputs = n - s.carries;
     s.state = 1 + s.inputs + n;
-    s.length = s.inputs > 0 ? inst_operand(i, 0)->shape->dims[s.dim] : 0;
+    s.length = s.inputs > 0 ? inst_operand(i, 0)->shape->dims[s.dim] : s.outputs > 0 ? result_shape(i, 0)->dims[s.dim] : 0;
     s.shapes = ARENA_ARRAY(a, const Shape *, s.state);
     s.shapes[0] = shape_scalar(a, TYPE_S64);
     for (int32_t k = 0; k < s.inputs; k++)

@@ -46,16 +46,27 @@ static bool shapes_need_one_device(const Inst *i)
 {
     switch (i->op) {
     case OP_ALL_REDUCE_DONE: case OP_ALL_GATHER_DONE: case OP_COLLECTIVE_PERMUTE_DONE: return true;
+    case OP_RAGGED_ALL_TO_ALL: return inst_operand(i, 2)->shape->dims[0] == 1; /* an entry a participant */
     case OP_ALL_GATHER_START: case OP_COLLECTIVE_PERMUTE_START:
         return i->shape->n_elems >= 2 && same_shapes(i, i->shape->elems[1]);
     default: return same_shapes(i, i->shape);
     }
 }
 
+static bool equal_rows(const Shape *a, const Shape *b)
+{
+    bool same = a->rank == b->rank;
+    for (int32_t d = 1; d < a->rank && same; d++)
+        same = a->dims[d] == b->dims[d];
+    return same;
+}
+
 const char *collective_refused(const Inst *i)
 {
-    if (i->op == OP_SHUFFLE || i->op == OP_RAGGED_ALL_TO_ALL)
+    if (i->op == OP_SHUFFLE)
         return "is not supported by the evaluator";
+    if (i->op == OP_RAGGED_ALL_TO_ALL && !equal_rows(inst_operand(i, 0)->shape, i->shape))
+        return "moves rows between arrays whose rows differ";
     if (!groups_need_one_device(i) || !pairs_need_one_device(i) || !shapes_need_one_device(i))
         return "needs more devices than one (--replicas, --partitions)";
     return NULL;
@@ -94,6 +105,23 @@ static Literal *permuted(Eval *e, const Inst *i, Literal **x, bool tuple)
     return operands(i, x, tuple);
 }
 
+/* ragged-all-to-all with oneself: piece j of the input, rows [in_off[j], in_off[j] + size[j]), goes to out_off[j] of the output. */
+static Literal *exchanged(Eval *e, const Inst *i, Literal **x)
+{
+    Literal *r = eval_take(e, i, x, 1);
+    int64_t rows = r ? r->dims[0] : 0, have = x[0]->dims[0], bytes = r && rows > 0 ? literal_bytes(r) / rows : 0;
+    for (int64_t j = 0; r && j < x[2]->count; j++) {
+        int64_t from = literal_get_s64(x[2], j), n = literal_get_s64(x[3], j), to = literal_get_s64(x[4], j);
+        if (n < 0 || from < 0 || to < 0 || from > have - n || to > rows - n) {
+            eval_drop(e, r);
+            return eval_fail(e, i, "ragged-all-to-all %%%s: piece %lld, %lld rows from %lld to %lld, lies outside", i->name,
+                             (long long)j, (long long)n, (long long)from, (long long)to);
+        }
+        memcpy((char *)r->data + to * bytes, (const char *)x[0]->data + from * bytes, (size_t)(n * bytes));
+    }
+    return r;
+}
+
 /* (operands, results, context...) */
 static Literal *started(Eval *e, const Inst *i, Literal **x)
 {
@@ -115,6 +143,7 @@ Literal *eval_collective(Eval *e, const Inst *i, Literal **x)
     case OP_ALL_GATHER_START: case OP_COLLECTIVE_PERMUTE_START: return started(e, i, x);
     case OP_ALL_GATHER_DONE: case OP_COLLECTIVE_PERMUTE_DONE: return literal_ref(x[0]->elems[1]);
     case OP_ALL_REDUCE_DONE: return eval_move(x, 0);
+    case OP_RAGGED_ALL_TO_ALL: return exchanged(e, i, x);
     case OP_COLLECTIVE_PERMUTE: return permuted(e, i, x, shape_is_tuple(i->shape));
     default: return operands(i, x, shape_is_tuple(i->shape));
     }

@@ -1,4 +1,5 @@
-/* scan: the body runs once for every place along a dimension, on the slices there and the carries. Source: reference operations 8.3. */
+/* scan: the body runs once for every place along a dimension, on the slices there and the carries. Source: reference operations 8.3.
+ * Without inputs the outputs have the length. */
 #include <string.h>
 
 #include "eval/engine.h"
@@ -64,7 +65,7 @@ Literal *eval_scan(Eval *e, const Inst *i, Literal **x)
     for (int32_t k = 0; k < n; k++)
         s.result[k] = k < s.outputs ? eval_new_for(e, i, tuple ? i->shape->elems[k] : i->shape)
                                     : eval_move(x, s.inputs + k - s.outputs);
-    int64_t length = s.inputs > 0 ? x[0]->dims[s.dim] : 0;
+    int64_t length = s.inputs > 0 ? x[0]->dims[s.dim] : s.outputs > 0 && s.result[0] ? s.result[0]->dims[s.dim] : 0;
     for (int64_t t = 0; t < length && !e->failed && eval_work(e, i, 1); t++)
         if (!step(e, i, &s, x, reverse ? length - 1 - t : t))
             break;
