@@ -300,9 +300,12 @@ static Literal *run_step(Eval *e, Plan *p, const Step *s)
         eval_drop(e, r);
         return NULL;
     }
-    if (type_is_array(r->type) && !sizes_fit(r, i->shape))
+    if (!type_is_array(r->type) || sizes_fit(r, i->shape))
+        return r;
+    if (r->type != i->shape->type || r->rank != i->shape->rank)
         die("%s %%%s gave a value of another shape", op_name(i->op), i->name);
-    return r;
+    eval_drop(e, r);
+    return eval_fail(e, i, "%s %%%s: its value is smaller than its type, whose sizes are fixed", op_name(i->op), i->name);
 }
 
 Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args)

@@ -386,6 +386,8 @@ static bool callees_cover(const Inst *i)
                covers(comp_param(while_condition(i), 0)->shape, while_body(i)->root->shape) && covers(i->shape, while_body(i)->root->shape);
     for (int32_t c = 0; c < i->n_callees && ok && (i->op == OP_CALL || i->op == OP_FUSION || i->op == OP_CONDITIONAL); c++)
         ok = covers(i->shape, inst_callee(i, c)->root->shape);
+    if (i->op == OP_ASYNC_START || i->op == OP_ASYNC_UPDATE)
+        ok = ok && covers(i->shape->elems[1], inst_callee(i, 0)->root->shape);
     return ok;
 }
 

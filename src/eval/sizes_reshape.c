@@ -99,7 +99,7 @@ const char *sizes_reshape(const Inst *i, const int64_t *from, int64_t *dims)
     const Shape *s = inst_operand(i, 0)->shape;
     if (i->shape->rank > 0)
         memcpy(dims, i->shape->dims, (size_t)i->shape->rank * sizeof dims[0]);
-    if (shape_count(s) == 0)
+    if (shape_count(s) <= 0)
         return "moves a dynamic dimension of an array without elements";
     const char *why = unit_sizes(i, from, dims);
     for (Group g = {0}; !why && next_group(&g, s, i->shape);)
