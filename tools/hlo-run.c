@@ -52,7 +52,7 @@ static const Option options[] = {
     {"fill", 0, OPT_STRING, ARG(fill), "FILE[:KEY]", "make missing arguments as a manifest says", "Data"},
     {"fill-elided", 0, OPT_STRING, ARG(fill_elided), "SEED|zeros", "values for constants printed as {...}", "Data"},
     {"constants", 0, OPT_STRING, ARG(constants), "FILE", "such values from an .npz, by name", "Data"},
-    {"infeed", 0, OPT_STRING, ARG(infeed), "FILE", "what infeeds take, evaluated: .npz (infeed0, ...)", "Data"},
+    {"infeed", 0, OPT_STRING, ARG(infeed), "FILE", "what infeeds take: .npz (infeed0, ...)", "Data"},
     {"outputs", 'o', OPT_STRING, ARG(outputs), "FILE", "store the results: .npz (out0, ...) or one .npy", "Results"},
     {"outfeed", 0, OPT_STRING, ARG(outfeed), "FILE", "store what outfeeds give: .npz (outfeed0, ...)", "Results"},
     {"full", 0, OPT_FLAG, ARG(full), NULL, "print long results whole", "Results"},
