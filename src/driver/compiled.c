@@ -215,8 +215,9 @@ static const char *excerpt(Arena *a, const Buf *output)
 /* The words of what pkg-config said of OpenBLAS. */
 static int add_openblas(const Compiler *c, const char **argv, int most)
 {
-    int n = 0;
-    for (const char *s = HLO_OPENBLAS + strspn(HLO_OPENBLAS, " "); *s && n < most; s += strspn(s, " ")) {
+    static const char words[] = HLO_OPENBLAS;
+    int               n = 0;
+    for (const char *s = words + strspn(words, " "); *s && n < most; s += strspn(s, " ")) {
         size_t len = strcspn(s, " ");
         argv[n++] = arena_strndup(c->arena, s, len);
         s += len;

@@ -128,10 +128,13 @@ static Inst *mean_unary(Build *b)
         return NULL;
     Inst *x = b->in[0];
     Type  t = x->shape->type;
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
-        if (strcmp(rows[k].name, b->argument) == 0)
-            return type_is_float(t) || (type_is_complex(t) && rows[k].op != OP_ERF) ? unary(b, rows[k].op, t, x) : refuse(b, "it does not take %s", type_name(t));
-    die("no opcode for %s", b->argument);
+    size_t k = 0;
+    while (strcmp(rows[k].name, b->argument) != 0)
+        if (++k == sizeof rows / sizeof *rows)
+            die("no opcode for %s", b->argument);
+    if (!type_is_float(t) && (!type_is_complex(t) || rows[k].op == OP_ERF))
+        return refuse(b, "it does not take %s", type_name(t));
+    return unary(b, rows[k].op, t, x);
 }
 
 static Inst *mean_square(Build *b)
@@ -144,7 +147,9 @@ static Inst *mean_atan(Build *b)
     if (!takes(b, 1) || !arrays(b, false))
         return NULL;
     Inst *x = b->in[0];
-    return type_is_float(x->shape->type) ? binary(b, OP_ATAN2, x, whole_number(b, x->shape, 1)) : refuse(b, "it does not take %s", type_name(x->shape->type));
+    if (!type_is_float(x->shape->type))
+        return refuse(b, "it does not take %s", type_name(x->shape->type));
+    return binary(b, OP_ATAN2, x, whole_number(b, x->shape, 1));
 }
 
 static Inst *mean_conj(Build *b)
@@ -291,8 +296,8 @@ static Inst *mean_eigh(Build *b)
         return refuse(b, "its backend_config is not \"lower,sort,iterations,tolerance\"");
     Shape info = { .type = TYPE_S32, .rank = b->in[0]->shape->rank - 2, .dims = b->in[0]->shape->dims };
     const Shape *parts[] = { s->elems[0], s->elems[1], dense(b, TYPE_S32, &info) };
-    Inst *x = library(b, type_is_complex(b->in[0]->shape->type) ? "heevd" : "syevd", config[0] == '1' ? "{mode = 86 : ui8, uplo = 76 : ui8}" : "{mode = 86 : ui8, uplo = 85 : ui8}",
-                      shape_tuple(b->module->arena, 3, parts), 1);
+    const char *options = config[0] == '1' ? "{mode = 86 : ui8, uplo = 76 : ui8}" : "{mode = 86 : ui8, uplo = 85 : ui8}";
+    Inst       *x = library(b, type_is_complex(b->in[0]->shape->type) ? "heevd" : "syevd", options, shape_tuple(b->module->arena, 3, parts), 1);
     return x ? tuple(b, 2, (Inst *const[]){ element(b, x, 0), element(b, x, 1) }) : NULL;
 }
 

@@ -263,6 +263,7 @@ static void check_sizes(Check *c)
 {
     const int64_t *z = c->size;
     int64_t        low, high, least = z['m'] < z['n'] ? z['m'] : z['n'];
+    bool           full;
     switch (c->routine->id) {
     case LAPACK_GEHRD:
         low = option(c, "low");
@@ -272,7 +273,8 @@ static void check_sizes(Check *c)
         break;
     case LAPACK_GESDD:
     case LAPACK_GESVD:
-        if (option(c, "mode") != 'N' && (z['u'] != (option(c, "mode") == 'A' ? z['m'] : least) || z['v'] != (option(c, "mode") == 'A' ? z['n'] : least)))
+        full = option(c, "mode") == 'A';
+        if (option(c, "mode") != 'N' && (z['u'] != (full ? z['m'] : least) || z['v'] != (full ? z['n'] : least)))
             refuse(c, "with mode '%c' its vectors have other shapes", (char)option(c, "mode"));
         break;
     case LAPACK_ORGQR:
