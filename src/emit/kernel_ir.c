@@ -317,59 +317,68 @@ uint64_t kernel_hash(const Kernel *k)
     return hash_bytes(0, k->signature.p, k->signature.n);
 }
 
-/* In place: the stores of the result and the loads of the operand are at the same index of the same innermost block, and nowhere else. A copy
- * of the operand to the result that is only made when they are distinct does not count. */
-typedef struct AliasCheck {
+/* In place: the operand is read before the result is first written, or element by element at the place that is written next. A copy under
+ * DISTINCT, which an update begins with, does not run then. */
+typedef struct UpdateCheck {
     const KArray *result, *operand;
-    const Ix     *store;    /* of the block being looked at */
-    int32_t       stores;   /* in it */
-    bool          bad;
-} AliasCheck;
+    bool          stored, bad;
+} UpdateCheck;
 
-static void check_loads(AliasCheck *c, const KExpr *x)
+static bool stores_to(const KBlock *b, const KArray *array)
+{
+    for (const KStmt *s = b->first; s; s = s->next)
+        if ((s->kind == KS_STORE && s->array == array) || (s->body && stores_to(s->body, array)) || (s->other && stores_to(s->other, array)))
+            return true;
+    return false;
+}
+
+/* s or a statement behind it in its block writes the result at that index. */
+static bool is_stored_next(const UpdateCheck *c, const KStmt *s, const Ix *index)
+{
+    for (; s; s = s->next)
+        if (s->kind == KS_STORE && s->array == c->result)
+            return ix_equal(s->index, index);
+    return false;
+}
+
+static void check_order(UpdateCheck *c, const KStmt *s, const KExpr *x, bool repeated)
 {
     if (!x)
         return;
-    if (x->kind == KX_LOAD && x->array == c->operand && !(c->store && ix_equal(c->store, x->index)))
-        c->bad = true;
-    if (x->kind == KX_LOAD && x->array == c->result)
-        c->bad = true; /* an update in place: what it reads of the result is no longer its operand */
+    if (x->kind == KX_LOAD && x->array == c->operand)
+        c->bad |= c->stored || (repeated && !is_stored_next(c, s, x->index));
     for (int32_t i = 0; i < x->n; i++)
-        check_loads(c, x->arg[i]);
+        check_order(c, s, x->arg[i], repeated);
 }
 
-static void check_block(AliasCheck *c, const KBlock *b)
+/* repeated: a loop around b writes the result. */
+static void check_update(UpdateCheck *c, const KBlock *b, bool repeated)
 {
-    AliasCheck here = { c->result, c->operand, NULL, 0, c->bad };
-    for (const KStmt *s = b->first; s; s = s->next)
-        if (s->kind == KS_STORE && s->array == c->result) {
-            here.store = s->index;
-            here.stores++;
-        }
-    bool stored = false;
     for (const KStmt *s = b->first; s; s = s->next) {
         if (s->kind == KS_IF && s->value->kind == KX_DISTINCT && s->value->array == c->result && s->value->other == c->operand)
             continue;
-        if (stored && s->value) /* a load after the store would see the new value */
-            here.store = NULL;
-        check_loads(&here, s->value);
-        if (s->kind == KS_STORE && s->array == c->result)
-            stored = true;
+        check_order(c, s, s->value, repeated);
+        c->stored |= s->kind == KS_STORE && s->array == c->result;
+        bool loop = s->kind == KS_FOR || s->kind == KS_LOOP;
         if (s->body)
-            check_block(&here, s->body);
+            check_update(c, s->body, repeated || (loop && stores_to(s->body, c->result)));
         if (s->other)
-            check_block(&here, s->other);
+            check_update(c, s->other, repeated);
     }
-    c->bad |= here.bad || here.stores > 1;
 }
 
+static bool is_read_in_time(const Kernel *k, const KArray *result, const KArray *operand)
+{
+    UpdateCheck c = { .result = result, .operand = operand };
+    check_update(&c, k->body, false);
+    return !c.bad;
+}
+
+/* What reads the result that it has begun with expects new values there, not the operand's; only updates mean both. */
 static bool same_place(const Kernel *k, const KArray *result, const KArray *operand)
 {
-    if (type_bytes(result->type) != type_bytes(operand->type) || result->count != operand->count)
-        return false;
-    AliasCheck c = { .result = result, .operand = operand };
-    check_block(&c, k->body);
-    return !c.bad && !result->rewritten;
+    return type_bytes(result->type) == type_bytes(operand->type) && result->count == operand->count && !result->rewritten && !result->read &&
+           is_read_in_time(k, result, operand);
 }
 
 static void note_read(void *cookie, const KExpr *x)
@@ -408,7 +417,7 @@ void kernel_finish(Kernel *k)
         for (int32_t o = 0; o < k->n_operands; o++) {
             KArray *result = k->params[k->n_operands + r], *operand = k->params[o];
             bool   *may = &k->may_alias[r * k->n_operands + o];
-            *may = *may || !operand->read || same_place(k, result, operand);
+            *may = (*may && is_read_in_time(k, result, operand)) || !operand->read || same_place(k, result, operand);
             if (*may && operand->read)
                 result->restricted = operand->restricted = false;
         }

@@ -183,6 +183,16 @@ typedef struct Result {
     KArray     *to;
 } Result;
 
+/* A result that is the same memory as what makes it (a bitcast of an update) is written under the maker's shape. */
+static void look_behind(Lower *L, Result *r)
+{
+    const Inst *x = behind_bitcasts(L, r->x);
+    if (x == r->x || !is_hero(x) || !shape_is_array(x->shape))
+        return;
+    r->x = x;
+    r->to->shape = x->shape;
+}
+
 static Result *fusion_results(Lower *L)
 {
     const Inst *root = L->body->root;
@@ -191,6 +201,7 @@ static Result *fusion_results(Lower *L)
         r[k].leaf = shape_is_tuple(root->shape) ? k : 0;
         r[k].x = resolve(L, root, &r[k].leaf);
         r[k].to = L->k->params[L->k->n_operands + k];
+        look_behind(L, &r[k]);
     }
     return r;
 }
@@ -225,37 +236,116 @@ static void break_long_bodies(Lower *L)
             map_put(&L->plan->materialise, i, L->plan);
 }
 
+static void lower_kept(Lower *L, const Inst *i, const Result *r)
+{
+    KArray **to = arrays_for(L, i, r);
+    stage(L, i, to);
+    map_put(&L->memory, i, to);
+}
+
+static bool is_update(const Inst *x)
+{
+    return x->op == OP_DYNAMIC_UPDATE_SLICE || x->op == OP_SCATTER;
+}
+
+/* Wanted by nothing in the fusion, only outside: the root tuple's, or the root's through one element or one bitcast. */
+static bool is_last(const Lower *L, const Inst *x)
+{
+    const Inst *root = L->body->root;
+    for (const Use *u = x->uses; u; u = u->next) {
+        const Inst *user = u->user;
+        bool        leads = user->op == OP_GET_TUPLE_ELEMENT || user->op == OP_BITCAST || user->op == OP_RESHAPE;
+        bool        ends = user == root || (user->n_uses == 1 && user->uses->user == root);
+        if (user == root ? root->op != OP_TUPLE && !leads : !leads || !ends || root->op != OP_TUPLE)
+            return false;
+    }
+    return true;
+}
+
+/* Updates write results where operands may be, so they come last; what they write and where is computed before them when the fusion
+ * reads such an operand elsewhere too.
+ *
+ *     root = tuple(dynamic-update-slice(p, f(p, q), i), dynamic-update-slice(q, g(p), i))
+ *     =>  t = f(p, q);  u = g(p);  p at i = t;  q at i = u */
+static bool reads_what_is_updated(Lower *L, const Result *r)
+{
+    for (int32_t k = 0; k < L->k->n_results; k++) {
+        const Inst *x = r[k].x;
+        while (x->op == OP_DYNAMIC_UPDATE_SLICE && inst_operand(x, 0)->op == x->op)
+            x = inst_operand(x, 0);
+        for (int32_t o = 0; is_update(x) && o < (x->op == OP_SCATTER ? x->n_operands / 2 : 1); o++) {
+            const Inst *from = inst_operand(x, o);
+            bool        elsewhere = from->n_uses > 1;
+            for (; !map_has(&L->memory, from) && behind_bitcasts(L, from) != from; elsewhere |= from->n_uses > 1)
+                from = inst_operand(from, 0);
+            int32_t leaf = 0;
+            if (elsewhere && map_has(&L->memory, resolve(L, from, &leaf)))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void keep_operand(Lower *L, const Inst *x, int32_t o)
+{
+    int32_t     leaf = 0;
+    const Inst *u = resolve(L, inst_operand(x, o), &leaf);
+    bool        computed = !map_has(&L->memory, u) && u->op != OP_CONSTANT && u->op != OP_IOTA && u->op != OP_PARAMETER;
+    if (computed && shape_count(u->shape) <= shape_count(shape_leaf(x->shape, 0)) / 2)
+        map_put(&L->plan->materialise, u, L->plan);
+}
+
+static void keep_updates(Lower *L, const Inst *x)
+{
+    for (int32_t o = x->n_operands / 2; x->op == OP_SCATTER && o < x->n_operands; o++)
+        keep_operand(L, x, o);
+    for (; x->op == OP_DYNAMIC_UPDATE_SLICE; x = inst_operand(x, 0))
+        keep_operand(L, x, 1);
+}
+
+/* Results that are made element by element, several in one loop nest where they have one shape. */
+static void lower_elements(Lower *L, const Result *r, const bool *now)
+{
+    int32_t      n_results = L->k->n_results;
+    const Inst **x = ARENA_ARRAY(L->arena, const Inst *, n_results);
+    int32_t     *leaf = ARENA_ARRAY(L->arena, int32_t, n_results), n = 0;
+    KArray     **to = ARENA_ARRAY(L->arena, KArray *, n_results);
+    for (int32_t k = 0; k <= n_results; k++) {
+        bool done = k == n_results || !now[k] || is_done(L, &r[k]);
+        if (n > 0 && (done || !shape_same_dims(r[k].to->shape, to[0]->shape) || !layout_equal(r[k].to->shape->layout, to[0]->shape->layout, to[0]->shape->rank))) {
+            stage_loops(L, n, x, leaf, to);
+            n = 0;
+        }
+        if (done)
+            continue;
+        x[n] = r[k].x;
+        leaf[n] = r[k].leaf;
+        to[n++] = r[k].to;
+    }
+}
+
 static void lower_fusion(Lower *L)
 {
     Result *r = fusion_results(L);
+    bool   *early = ARENA_ARRAY(L->arena, bool, L->k->n_results), *late = ARENA_ARRAY(L->arena, bool, L->k->n_results);
+    bool    keep = reads_what_is_updated(L, r);
     break_long_bodies(L);
-    for (int32_t k = 0; k < L->k->n_results; k++)
+    for (int32_t k = 0; k < L->k->n_results; k++) {
+        late[k] = is_update(r[k].x) && is_last(L, r[k].x);
+        early[k] = !late[k];
         if (is_hero(r[k].x))
             map_put(&L->plan->materialise, r[k].x, L->plan);
-    for (const Inst *i = L->body->first; i; i = i->next)
-        if (map_has(&L->plan->materialise, i)) {
-            KArray **to = arrays_for(L, i, r);
-            stage(L, i, to);
-            map_put(&L->memory, i, to);
-        }
-    for (int32_t k = 0; k < L->k->n_results; k++) {
-        if (is_done(L, &r[k]))
-            continue;
-        const Inst **x = ARENA_ARRAY(L->arena, const Inst *, L->k->n_results);
-        int32_t     *leaf = ARENA_ARRAY(L->arena, int32_t, L->k->n_results), n = 0;
-        KArray     **to = ARENA_ARRAY(L->arena, KArray *, L->k->n_results);
-        int32_t      j = k;
-        for (; j < L->k->n_results; j++) {
-            const Shape *s = r[j].to->shape, *first = r[k].to->shape;
-            if (is_done(L, &r[j]) || !shape_same_dims(s, first) || !layout_equal(s->layout, first->layout, s->rank))
-                break;
-            x[n] = r[j].x;
-            leaf[n] = r[j].leaf;
-            to[n++] = r[j].to;
-        }
-        stage_loops(L, n, x, leaf, to);
-        k = j - 1;
+        if (late[k] && keep)
+            keep_updates(L, r[k].x);
     }
+    for (const Inst *i = L->body->first; i; i = i->next)
+        if (map_has(&L->plan->materialise, i) && !(is_update(i) && is_last(L, i)))
+            lower_kept(L, i, r);
+    lower_elements(L, r, early);
+    for (const Inst *i = L->body->first; i; i = i->next)
+        if (map_has(&L->plan->materialise, i) && is_update(i) && is_last(L, i))
+            lower_kept(L, i, r);
+    lower_elements(L, r, late); /* an update that is two results */
 }
 
 static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag *d)

@@ -151,6 +151,7 @@ void stage_concatenate(Lower *L, const Inst *x, KArray *const *to);
 void stage_reduce(Lower *L, const Inst *x, KArray *const *to);
 void stage_dot(Lower *L, const Inst *x, KArray *const *to);
 void stage_update(Lower *L, const Inst *x, KArray *const *to);             /* dynamic-update-slice */
+const Inst *behind_bitcasts(const Lower *L, const Inst *x); /* what x is the same memory as */
 void stage_scatter(Lower *L, const Inst *x, KArray *const *to);
 void stage_select_and_scatter(Lower *L, const Inst *x, KArray *const *to);
 void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to);

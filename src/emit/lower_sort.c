@@ -170,7 +170,6 @@ static void sort_lines(Lower *L, Sort *s)
         const Shape *line = shape_array(L->arena, s->types[k], 1, &s->count);
         s->line[k] = temp_array(L, line, "line");
         s->merged[k] = temp_array(L, line, "merged");
-        s->to[k]->rewritten = true; /* a line is read whole before it is written */
     }
     for (int32_t d = 0; d < shape->rank; d++)
         extents[d] = d == s->dim ? 1 : shape->dims[d];

@@ -1,5 +1,6 @@
 /* What changes a copy of its operand: dynamic-update-slice, scatter, select-and-scatter. The copy is left out at run time when the plan has
- * put the result where the operand is. */
+ * put the result where the operand is, and kernel_finish has found that the operand is not read afterwards. */
+#include "analysis/memory.h"
 #include "emit/lower.h"
 
 enum { ROLE_COPY = 30, ROLE_UPDATE = 40, ROLE_WINDOW = 41 };
@@ -18,25 +19,28 @@ static void copy_body(Lower *L, void *cookie, const Ix *const *index)
     store_at(L, c->to, index, scalar_convert(L->arena, t, c->to->type, value_at(L, from, leaf, index)));
 }
 
-/* Result `to` starts as operand k. in_place: the result may be where the operand is, then nothing is copied. */
-static void copy_operand(Lower *L, const Inst *x, int32_t k, KArray *to, bool in_place)
+const Inst *behind_bitcasts(const Lower *L, const Inst *x)
+{
+    while (!map_has(&L->memory, x) && (x->op == OP_BITCAST || x->op == OP_RESHAPE) && inst_forwards(x) == 0)
+        x = inst_operand(x, 0);
+    return x;
+}
+
+/* Result `to` starts as operand k, and nothing is copied where the result may be where the operand is. */
+static void copy_operand(Lower *L, const Inst *x, int32_t k, KArray *to)
 {
     Copy        c = { inst_operand(x, k), to };
     int32_t     leaf = 0;
-    const Inst *from = resolve(L, c.from, &leaf);
+    const Inst *from = resolve(L, behind_bitcasts(L, c.from), &leaf);
     KArray     *source = memory_of(L, from, leaf);
-    bool        same = source && source->kind == KARRAY_PARAM && to->kind == KARRAY_PARAM && source->type == to->type &&
-                shape_same_dims(source->shape, to->shape) && layout_equal(source->shape->layout, to->shape->layout, to->shape->rank);
+    bool        same = source && source->kind == KARRAY_PARAM && to->kind == KARRAY_PARAM && shape_same_memory(source->shape, to->shape);
     LoopDim    *dims = plan_dims(L, x, ROLE_COPY + k, to->shape->rank, to->shape->dims);
-    bool        once = !L->body || from->n_uses == 1;
-    for (int32_t o = 0; !L->body && o < x->n_operands; o++)
-        once &= o == k || inst_operand(x, o) != inst_operand(x, k);
-    if (same && in_place && once) {
+    if (same) {
         if_open(L, kx_distinct(L->arena, to, source));
         vec_push(L->arena, &L->in_place, ((InPlace){ to->param, source->param }));
     }
     nest(L, to->shape->rank, dims, major_order(L, to->shape), copy_body, &c);
-    if (same && in_place && once)
+    if (same)
         block_close(L);
 }
 
@@ -58,15 +62,26 @@ static void update_body(Lower *L, void *cookie, const Ix *const *index)
     store_at(L, u->to, at, scalar_convert(L->arena, inst_operand(u->x, 1)->shape->type, u->to->type, value_at(L, update, leaf, index)));
 }
 
+/* The update before this one of the same array, which nobody else wants; NULL: none. */
+static const Inst *update_before(Lower *L, const Inst *x)
+{
+    const Inst *before = inst_operand(x, 0);
+    return before->op == OP_DYNAMIC_UPDATE_SLICE && before->n_uses == 1 && !map_has(&L->memory, before) ? before : NULL;
+}
+
 void stage_update(Lower *L, const Inst *x, KArray *const *to)
 {
-    Update       u = { .x = x, .to = to[0] };
-    const Shape *s = inst_operand(x, 1)->shape;
+    VEC(Update) updates = { 0 };
+    for (; x; x = L->body ? update_before(L, x) : NULL)
+        vec_push(L->arena, &updates, ((Update){ .x = x, .to = to[0], .starts = update_starts(L, x) }));
     to[0]->rewritten = true;
-    u.starts = update_starts(L, x);
-    copy_operand(L, x, 0, to[0], true);
-    if (shape_count(s) > 0)
-        nest(L, s->rank, plan_dims(L, x, ROLE_UPDATE, s->rank, s->dims), major_order(L, s), update_body, &u);
+    copy_operand(L, updates.v[updates.n - 1].x, 0, to[0]);
+    for (int32_t k = updates.n - 1; k >= 0; k--) {
+        Update      *u = &updates.v[k];
+        const Shape *s = inst_operand(u->x, 1)->shape;
+        if (shape_count(s) > 0)
+            nest(L, s->rank, plan_dims(L, u->x, ROLE_UPDATE, s->rank, s->dims), major_order(L, s), update_body, u);
+    }
 }
 
 /* Scatter. */
@@ -181,7 +196,7 @@ void stage_scatter(Lower *L, const Inst *x, KArray *const *to)
     s.start = ARENA_ARRAY(L->arena, const Ix *, s.in->rank);
     for (int32_t k = 0; k < n; k++) {
         to[k]->rewritten = true;
-        copy_operand(L, x, k, to[k], true);
+        copy_operand(L, x, k, to[k]);
     }
     int64_t *extents = ARENA_ARRAY(L->arena, int64_t, s.update->rank);
     for (int32_t d = 0; d < s.update->rank; d++)

@@ -10,6 +10,7 @@ struct Memo {
     const Ix *const *index;
     const KExpr     *value;
     const KBlock    *block; /* where the value is known */
+    bool             unkept; /* an expression, not a name, of what had no memory then */
     Memo            *next;
 };
 
@@ -51,7 +52,7 @@ static const KExpr *memo_find(Lower *L, const Inst *x, int32_t leaf, const Ix *c
 {
     int32_t rank = rank_of(x, leaf);
     for (Memo *m = map_get_u64(&L->memo, memo_key(x, leaf, rank, index)); m; m = m->next) {
-        bool same = m->x == x && m->leaf == leaf && is_open(L, m->block);
+        bool same = m->x == x && m->leaf == leaf && is_open(L, m->block) && !(m->unkept && memory_of(L, x, leaf));
         for (int32_t d = 0; d < rank && same; d++)
             same = ix_equal(m->index[d], index[d]);
         if (same)
@@ -71,7 +72,8 @@ void known_value(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index, 
         if (ix_depth(index[d]) > depth)
             depth = ix_depth(index[d]);
     }
-    *m = (Memo){ x, leaf, rank, copy, value, block_for(L, depth), map_get_u64(&L->memo, key) };
+    bool named = value->kind == KX_TEMP || value->kind == KX_INT || value->kind == KX_FLOAT;
+    *m = (Memo){ x, leaf, rank, copy, value, block_for(L, depth), !named && !memory_of(L, x, leaf), map_get_u64(&L->memo, key) };
     map_put_u64(&L->memo, key, m);
 }
 
