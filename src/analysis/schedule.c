@@ -59,9 +59,18 @@ static void delay_updates(Arena *a, const Comp *c, const Inst **run, int32_t n)
         run[kept++] = late[k];
 }
 
+/* Side effects happen in the order in which they are written. */
+static bool has_effects(const Comp *c)
+{
+    int32_t n = 0;
+    for (const Inst *i = c->first; i && n < 2; i = i->next)
+        n += inst_has_effect(i);
+    return n == 2;
+}
+
 const Inst **schedule_comp(Arena *a, const Comp *c, int32_t *n)
 {
-    Inst       **all = c->module->is_scheduled ? stored_order(a, c) : comp_post_order(a, c);
+    Inst       **all = c->module->is_scheduled || has_effects(c) ? stored_order(a, c) : comp_post_order(a, c);
     const Inst **run = ARENA_ARRAY(a, const Inst *, c->n_insts);
     Map          needed = map_new(a);
     int32_t      first = c->n_insts;

@@ -10,6 +10,8 @@ typedef struct HloEnv {
     uint32_t threads;
     char    *error;
     uint64_t error_bytes;
+    uint64_t seed;
+    uint64_t *random;
 } HloEnv;
 
 typedef int HloEntry(const HloEnv *env, const void *const *args, void *const *results, void *scratch);

@@ -187,7 +187,7 @@ static void take_results(const Signature *s, const Arrays *x, Literal **results)
 static bool call(const Execution *e, const Arrays *x, Diag *d)
 {
     char   error[512] = "";
-    HloEnv env = { sizeof env, (uint32_t)e->threads, error, sizeof error };
+    HloEnv env = { sizeof env, (uint32_t)e->threads, error, sizeof error, e->seed, NULL };
     int    status = e->compiled->run(&env, x->args, x->results, x->scratch);
     if (status)
         diag_error(d, LOC_NONE, "the module failed with status %d%s%s", status, *error ? ": " : "", error);

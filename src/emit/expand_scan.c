@@ -7,7 +7,7 @@
  *
  * The state's inputs pass through unchanged and outputs are updated in place, so a step costs its slices. Source: reference
  * operations 8.3. */
-#include "emit/expand_scan.h"
+#include "emit/expand.h"
 
 typedef struct Scan {
     Inst         *inst;
@@ -170,7 +170,7 @@ static void replace(Scan *s, const Shape *state)
     finish(i, s->outputs + s->carries, results);
 }
 
-static void expand(Inst *i)
+void expand_scan(Inst *i)
 {
     Arena  *a = i->comp->module->arena;
     int32_t n = shape_is_tuple(i->shape) ? i->shape->n_elems : 1;
@@ -190,28 +190,4 @@ static void expand(Inst *i)
         replace(&s, shape_tuple(a, s.state, s.shapes));
     else
         replace_empty(&s);
-}
-
-static void free_module(void *m)
-{
-    module_free(m);
-}
-
-const Module *module_without_scan(Arena *a, const Module *m)
-{
-    bool any = false;
-    for (const Comp *c = m->first; c && !any; c = c->next)
-        for (const Inst *i = c->first; i && !any; i = i->next)
-            any = i->op == OP_SCAN;
-    if (!any)
-        return m;
-    Module *copy = module_clone(m);
-    arena_defer(a, free_module, copy);
-    for (Comp *c = copy->first; c; c = c->next)
-        for (Inst *i = c->first, *next; i; i = next) {
-            next = i->next;
-            if (i->op == OP_SCAN)
-                expand(i);
-        }
-    return copy;
 }

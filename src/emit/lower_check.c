@@ -61,9 +61,6 @@ static bool supported_inst(const Inst *i, bool fused, Diag *d)
     case OP_FFT: return fft_lengths_supported(i, d);
     case OP_CHOLESKY: case OP_TRIANGULAR_SOLVE: return shape_is_array(i->shape) || refuse(i, d);
     case OP_RNG_BIT_GENERATOR: return random_state_supported(i) || refuse(i, d);
-    case OP_RNG_GET_AND_UPDATE_STATE:
-        inst_error(d, i, "%s cannot be compiled: emitted code keeps no state from call to call", op_name(i->op));
-        return false;
     case OP_CONVOLUTION:
         if (i->n_operands != 2 || inst_attr(i, ATTR_SPARSITY_CONFIG))
             return refuse(i, d);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "emit/expand_scan.h"
+#include "emit/expand.h"
 
 static int32_t array_leaves(const Shape *s)
 {
@@ -165,6 +165,7 @@ static Block finish_block(Finish *f, const StepList *list)
         f->p->program->n_kernels += s->step.kind == STEP_KERNEL;
         f->p->program->n_library += s->step.kind == STEP_CALL;
         f->p->program->n_copies += s->step.kind == STEP_COPY;
+        f->p->program->random |= s->step.kind == STEP_RANDOM;
         s->step.buffers = ARENA_ARRAY(f->p->arena, const Buffer *, s->step.n_buffers);
         for (int32_t e = 0; e < s->step.n_buffers; e++)
             s->step.buffers[e] = finish_buffer(f, s->slots[e]);
@@ -226,7 +227,7 @@ static void plan_module(Plan *p)
 
 Program *program_plan(Arena *a, const Module *m, const char *name, Diag *d)
 {
-    m = module_without_scan(a, m);
+    m = module_expanded(a, m);
     Plan p = { .arena = a, .work = arena_new(), .module = m, .diag = d, .program = ARENA_NEW(a, Program) };
     p.names = names_new(a);
     p.values = map_new(p.work);

@@ -3,6 +3,8 @@
  * its own here: what may share memory is found later, from where the slots are live. */
 #include "emit/plan.h"
 
+#include <string.h>
+
 #include "analysis/memory.h"
 #include "analysis/schedule.h"
 #include "ir/call_meaning.h"
@@ -320,6 +322,27 @@ static Value *custom_call_value(Plan *p, StepList *out, const Inst *i)
     return value_fresh(p, i->shape, i);
 }
 
+/* Words of the run's own: its random state, its seed. */
+static Value *run_value(Plan *p, StepList *out, const Inst *i, StepKind kind)
+{
+    Value    *x = value_fresh(p, i->shape, i);
+    PlanStep *s;
+    if (i->shape->type != TYPE_U64 || i->shape->rank != (kind == STEP_RANDOM) || i->n_operands > 0) {
+        plan_fail(p, i, "the result must be %s", kind == STEP_RANDOM ? "u64[2]" : "u64[]");
+        return x;
+    }
+    s = step_new(p, out, kind, i, 1);
+    s->slots[0] = x->v[0].slot;
+    s->n_results = 1;
+    return x;
+}
+
+static bool is_seed(const Inst *i)
+{
+    const char *target = i->op == OP_CUSTOM_CALL ? inst_string(i, ATTR_CUSTOM_CALL_TARGET) : NULL;
+    return target && strcmp(target, "GetRngSeed") == 0;
+}
+
 /* One device runs: its number is 0. */
 static Value *zero_value(Plan *p, const Inst *i)
 {
@@ -341,6 +364,8 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
     int32_t k = is_array_copy(i) ? -1 : inst_forwards(i);
     if (k >= 0 && i->op != OP_CUSTOM_CALL)
         return forwarded_value(p, out, i, k);
+    if (is_seed(i))
+        return run_value(p, out, i, STEP_SEED);
     switch (i->op) {
     case OP_CONSTANT:
         return constant_value(p, i);
@@ -353,6 +378,8 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
     case OP_REPLICA_ID:
     case OP_PARTITION_ID:
         return zero_value(p, i);
+    case OP_RNG_GET_AND_UPDATE_STATE:
+        return run_value(p, out, i, STEP_RANDOM);
     case OP_COPY_START:
         return plan_started(p, i);
     case OP_COPY_DONE:

@@ -48,6 +48,11 @@ static void put_head(Buf *b, const Program *p, const Step *s)
         put_buffer(b, p, s->buffers[0]);
         buf_printf(b, ", %lld bytes", (long long)s->buffers[1]->bytes);
         break;
+    case STEP_RANDOM:
+    case STEP_SEED:
+        buf_puts(b, s->kind == STEP_RANDOM ? "random state: " : "seed: ");
+        put_buffer(b, p, s->buffers[0]);
+        break;
     case STEP_WHILE:
     case STEP_IF:
         buf_puts(b, s->kind == STEP_WHILE ? "while " : "if ");

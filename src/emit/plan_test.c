@@ -136,6 +136,10 @@ static void run_step(Machine *m, const Step *s)
     case STEP_COPY:
         memmove(address(m, s->buffers[1]), address(m, s->buffers[0]), (size_t)s->buffers[0]->bytes);
         break;
+    case STEP_RANDOM:
+    case STEP_SEED:
+        check(false, "no random numbers here");
+        break;
     case STEP_WHILE:
         for (run_block(m, &s->condition); *address(m, s->buffers[0]); run_block(m, &s->condition))
             run_block(m, &s->blocks[0]);

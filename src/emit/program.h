@@ -7,6 +7,7 @@
 
 /* What a pointer is at run time. Every buffer is aligned to PROGRAM_ALIGN bytes (arguments and results: their element). */
 #define PROGRAM_ALIGN 64
+#define RANDOM_START  0x7012395 /* the random state of a run that is given none; source: reference operations 13.3 */
 
 typedef enum BufferKind {
     BUFFER_ARG,    /* flattened ENTRY parameter leaf number `index` (tokens left out) */
@@ -23,10 +24,11 @@ typedef struct Buffer {
     const char  *name;  /* C identifier of a scratch buffer, unique in the program; NULL for the other kinds */
 } Buffer;
 
-/* CALL is a routine of a library. COPY moves bytes; the two pointers may be equal when a donated argument is returned as it came. A copy that changes the order in
+/* CALL is a routine of a library. RANDOM writes the run's random state, two words, and moves it on by the delta of its instruction; SEED writes the run's
+ * seed. COPY moves bytes; the two pointers may be equal when a donated argument is returned as it came. A copy that changes the order in
  * memory is a KERNEL. WHILE runs the condition before every iteration. IF with a pred takes block 0 for true; with an s32 a value
  * outside of [0, n) takes the last block. */
-typedef enum StepKind { STEP_KERNEL, STEP_CALL, STEP_COPY, STEP_WHILE, STEP_IF } StepKind;
+typedef enum StepKind { STEP_KERNEL, STEP_CALL, STEP_COPY, STEP_RANDOM, STEP_SEED, STEP_WHILE, STEP_IF } StepKind;
 
 typedef struct Step Step;
 typedef struct Block {
@@ -41,7 +43,8 @@ struct Step {
     const LibraryCall *call; /* STEP_CALL */
     int32_t     function;  /* STEP_KERNEL: index into Program.functions (equal kernels share one); STEP_CALL: into Program.calls */
     int32_t     n_operands; /* KERNEL, CALL: how many of the buffers are read; the others are written. COPY: 1 */
-    int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY: from, to; WHILE, IF: the predicate or index */
+    int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY: from, to; RANDOM, SEED: to; WHILE, IF: the
+                              predicate or index */
     const Buffer **buffers;
     Block       condition; /* WHILE: computes the predicate into buffers[0] */
     int32_t     n_blocks;  /* WHILE: 1, the body; IF: one per branch */
@@ -82,6 +85,7 @@ typedef struct Program {
     int64_t       scratch_bytes; /* a multiple of PROGRAM_ALIGN; 0: no scratch is needed */
     int64_t       buffer_bytes;  /* what all scratch buffers together would need without reuse, for the report */
     int32_t       n_kernels, n_copies, n_library; /* steps, for the report */
+    bool          random;        /* there are RANDOM steps */
 } Program;
 
 /* Plans m as it stands (one kernel an instruction where nothing is fused). name: NULL takes the module's. Everything that is made lives

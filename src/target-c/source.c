@@ -91,6 +91,15 @@ static void put_copy(Out *o, const Step *s)
     buf_printf(o->b, ", %lld);\n", (long long)to->bytes);
 }
 
+static void put_random(Out *o, const Step *s)
+{
+    int64_t delta = inst_int(s->inst, ATTR_DELTA, 0);
+    line_start(o);
+    buf_puts(o->b, "hlo_random(random, ");
+    put_address(o->b, o, s->buffers[0]);
+    buf_printf(o->b, ", %lluu, %su);\n", (unsigned long long)delta, delta < 0 ? "18446744073709551615" : "0");
+}
+
 static void put_block(Out *o, const Block *x);
 
 static void put_origin(Out *o, const Step *s)
@@ -179,6 +188,15 @@ static void put_block(Out *o, const Block *x)
         case STEP_COPY:
             put_copy(o, s);
             break;
+        case STEP_RANDOM:
+            put_random(o, s);
+            break;
+        case STEP_SEED:
+            line_start(o);
+            buf_puts(o->b, "*(uint64_t *)");
+            put_address(o->b, o, s->buffers[0]);
+            buf_puts(o->b, " = env && env->size >= __builtin_offsetof(hlo_env, random) ? env->seed : 0;\n");
+            break;
         case STEP_WHILE:
             put_while(o, s);
             break;
@@ -259,13 +277,26 @@ static void put_fail(Buf *b)
 {
     buf_puts(b, "\nstatic int hlo_fail(const hlo_env *env, const char *text)\n"
                 "{\n"
-                "    if (env && env->size >= sizeof *env && env->error && env->error_bytes > 0) {\n"
+                "    if (env && env->size >= __builtin_offsetof(hlo_env, seed) && env->error && env->error_bytes > 0) {\n"
                 "        uint64_t n = 0;\n"
                 "        for (; text[n] && n + 1 < env->error_bytes; n++)\n"
                 "            env->error[n] = text[n];\n"
                 "        env->error[n] = 0;\n"
                 "    }\n"
                 "    return 1;\n"
+                "}\n");
+}
+
+/* One state of 128 bits for the whole run; every one that is asked for moves it on. */
+static void put_random_state(Buf *b)
+{
+    buf_puts(b, "\nstatic void hlo_random(uint64_t *state, void *to, uint64_t low, uint64_t high)\n"
+                "{\n"
+                "    uint64_t *words = to;\n"
+                "    words[0] = state[0];\n"
+                "    words[1] = state[1];\n"
+                "    state[0] += low;\n"
+                "    state[1] += high + (state[0] < low);\n"
                 "}\n");
 }
 
@@ -288,6 +319,8 @@ static void put_entry(Out *o)
     const Program *p = o->p;
     if (p->scratch_bytes > 0)
         put_fail(o->b);
+    if (p->random)
+        put_random_state(o->b);
     buf_printf(o->b, "\nextern const uint64_t %s_scratch_bytes;\n"
                      "const uint64_t %s_scratch_bytes = %lld;\n"
                      "\nint %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n"
@@ -295,6 +328,9 @@ static void put_entry(Out *o)
                p->name, p->name, (long long)p->scratch_bytes, p->name, p->name);
     if (p->scratch_bytes > 0)
         put_scratch(o->b, p);
+    if (p->random)
+        buf_printf(o->b, "    uint64_t own[2] = { 0x%x, 0 };\n"
+                         "    uint64_t *const random = env && env->size >= sizeof *env && env->random ? env->random : own;\n", RANDOM_START);
     buf_printf(o->b, "    (void)env, (void)args, (void)results%s;\n\n", p->scratch_bytes > 0 ? "" : ", (void)scratch");
     o->indent = 1;
     put_block(o, &p->body);

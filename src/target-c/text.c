@@ -33,6 +33,8 @@ void c_env_type(Buf *b)
                 "    uint32_t threads;     /* how many may work; 0 and 1: the caller's alone */\n"
                 "    char    *error;       /* room for the text of a failure, or NULL */\n"
                 "    uint64_t error_bytes; /* its size; the text is cut to fit and ends in NUL */\n"
+                "    uint64_t seed;        /* of rng */\n"
+                "    uint64_t *random;     /* {low, high} of the random state, moved on by the call; NULL: starts as ever */\n"
                 "} hlo_env;\n"
                 "#endif\n");
 }
