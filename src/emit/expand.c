@@ -8,6 +8,8 @@ static Expansion *expansion_of(const Inst *i)
     switch (i->op) {
     case OP_SCAN: return expand_scan;
     case OP_RNG: return expand_rng;
+    case OP_SCALED_DOT: return expand_scaled_dot;
+    case OP_RAGGED_DOT: return expand_ragged_dot;
     default: return NULL;
     }
 }
