@@ -710,11 +710,16 @@ static bool is_arithmetic(const Inst *x)
 /* Too much for one kernel means that something is expanded at many indices: what several instructions use goes to memory. */
 static void give_up_expanding(Lower *L)
 {
-    if (!L->body || L->again)
+    if (L->again || L->failed)
         return;
-    for (const Inst *i = L->body->first; i; i = i->next)
-        if (i->n_uses > 1 && i->op != OP_PARAMETER && i->op != OP_CONSTANT && i->op != OP_IOTA && shape_is_array(i->shape) && !shape_is_scalar(i->shape))
+    for (const Inst *i = L->body ? L->body->first : NULL; i; i = i->next)
+        if (i->n_uses > 1 && i->op != OP_PARAMETER && i->op != OP_CONSTANT && i->op != OP_IOTA && shape_is_array(i->shape) && !shape_is_scalar(i->shape) &&
+            !map_has(&L->plan->materialise, i))
             need_memory(L, i);
+    if (L->again)
+        return;
+    inst_error(L->diag, L->inst, "%s %%%s computes too much to compile as one kernel", op_name(L->inst->op), L->inst->name);
+    L->failed = true;
 }
 
 static const KExpr *expand(Lower *L, const Inst *root, int32_t leaf, const Ix *const *index, bool open)
