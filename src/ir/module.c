@@ -386,17 +386,27 @@ Inst **comp_post_order(Arena *a, const Comp *c)
 typedef struct CompWalk {
     Comp *comp;
     Inst *at;
+    bool  entered;
 } CompWalk;
 typedef VEC(CompWalk) CompStack;
 
-/* All callees of i that were not seen yet go on the stack, the first one on top. mark: the walk in which a computation was seen. */
+/* All callees of i that were not entered yet go on the stack, the first one on top. mark: the walk in which a computation was entered. One that
+ * waits on the stack goes there again when what is entered before it calls it (a loop's condition that its body uses too). */
 static void push_callees(Arena *a, CompStack *stack, const Inst *i, int64_t walk)
 {
     for (int32_t k = i->n_callees; k-- > 0;)
-        if (i->callees[k]->mark != walk) {
-            i->callees[k]->mark = walk;
-            vec_push(a, stack, ((CompWalk){i->callees[k], i->callees[k]->first}));
-        }
+        if (i->callees[k]->mark != walk)
+            vec_push(a, stack, ((CompWalk){i->callees[k], i->callees[k]->first, false}));
+}
+
+/* False for one that was entered from elsewhere by now. */
+static bool enter(CompWalk *w, int64_t walk)
+{
+    if (w->entered)
+        return true;
+    w->entered = w->comp->mark != walk;
+    w->comp->mark = walk;
+    return w->entered;
 }
 
 Comp **module_comp_order(Arena *a, const Module *m, int32_t *n)
@@ -421,7 +431,9 @@ Comp **module_comp_order(Arena *a, const Module *m, int32_t *n)
             push_callees(scratch, &stack, r, walk);
             while (stack.n) {
                 CompWalk *top = &stack.v[stack.n - 1];
-                if (top->at) {
+                if (!enter(top, walk))
+                    stack.n--;
+                else if (top->at) {
                     Inst *i = top->at;
                     top->at = i->next;
                     push_callees(scratch, &stack, i, walk);
