@@ -81,6 +81,7 @@ static void hlo_error(HLO_LTYPE *loc, Parser *p, const char *msg);
 %token        T_ARROW "->" T_LEQ "<=" T_DOTS "..." T_LAYOUT "{ of a layout" T_DEVICE_IDS ", device_ids="
 
 /* Words with a meaning of their own that are also names. */
+%token T_DENSE "literal"
 %token <name> W_B "b" W_CONSTANT "constant" W_PARAMETER "parameter" W_MESH "mesh" W_SINGLE_DEVICE "single_device"
 %token <name> W_MAXIMAL_MESH "maximal_mesh" W_SYNTHETIC_CALL "synthetic_call"
 %token <name> W_D "D" W_L "L" W_E "E" W_S "S" W_SC "SC" W_P "P" W_M "M"
@@ -678,6 +679,7 @@ literal:
       value                                     { lit_value(p, $1, @1); }
     | K_TRUE                                    { lit_mark(p, LIT_TRUE, @1); }
     | K_FALSE                                   { lit_mark(p, LIT_FALSE, @1); }
+    | T_DENSE                                   { lit_dense(p, @1); }
     | '{' { lit_mark(p, LIT_OPEN, @1); } literal_items '}' { lit_mark(p, LIT_CLOSE, @4); }
     | '(' { lit_mark(p, LIT_LPAR, @1); } literal_list ')' { lit_mark(p, LIT_RPAR, @4); }
     ;

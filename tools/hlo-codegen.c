@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "data/outfile.h"
 #include "driver/driver.h"
 #include "emit/names.h"
 #include "ir/verify.h"
@@ -48,12 +49,18 @@ static const ToolInfo tool = {
 };
 
 typedef struct Product {
-    Buf text, weights;
+    Buf            text;
+    const Program *weights; /* what has them; NULL: there are none to write */
 } Product;
+
+static TargetCOptions options_for_c(const Args *args)
+{
+    return (TargetCOptions){ .weights = args->weights, .standalone = args->standalone };
+}
 
 static void put_product(const Args *args, const Program *p, Product *out)
 {
-    TargetCOptions o = { .weights = args->weights, .standalone = args->standalone };
+    TargetCOptions o = options_for_c(args);
     bool           text = strcmp(args->emit, "source") == 0, with_main = strcmp(args->emit, "main") == 0;
     if (text)
         target_c_source(&out->text, p, &o);
@@ -63,8 +70,8 @@ static void put_product(const Args *args, const Program *p, Product *out)
         target_c_header(&out->text, p);
     else if (strcmp(args->emit, "plan") == 0)
         program_report(&out->text, p);
-    if (args->weights && (text || with_main))
-        target_c_weights(&out->weights, p, &o);
+    if ((text || with_main) && target_c_has_weights(p, &o))
+        out->weights = p;
 }
 
 static bool process_module(const Args *args, Module *m, Arena *a, Product *out, Diag *d)
@@ -83,10 +90,29 @@ static bool process_module(const Args *args, Module *m, Arena *a, Product *out, 
     return true;
 }
 
+static bool to_outfile(void *to, const void *bytes, size_t n)
+{
+    return outfile_put(to, bytes, n);
+}
+
+static bool write_weights(const Args *args, const Program *p)
+{
+    OutFile        f;
+    TargetCOptions o = options_for_c(args);
+    Arena         *a = arena_new();
+    outfile_open(&f, a, args->weights);
+    target_c_weights(p, &o, to_outfile, &f);
+    bool ok = outfile_close(&f);
+    if (!ok)
+        tool_error(tool.name, "%s: %s", args->weights, strerror(f.error));
+    arena_free(a);
+    return ok;
+}
+
 /* The weights come first: who sees the source may compile it. */
 static bool write_product(const Args *args, const Product *x)
 {
-    if (args->weights && x->weights.n > 0 && !tool_write(tool.name, &x->weights, args->weights))
+    if (x->weights && !write_weights(args, x->weights))
         return false;
     return strcmp(args->emit, "none") == 0 || tool_write(tool.name, &x->text, args->output);
 }
@@ -104,7 +130,7 @@ static int process_file(const Args *args, const char *path)
     diag_source(&d, shown, NULL, 0);
     d.max_errors = (int)args->max_errors;
     d.werror = args->werror;
-    Module *m = module_input(&in, &d) ? module_read(&in, NULL, &d) : NULL;
+    Module *m = module_input(&in, &d) ? module_read_in_place(&in, NULL, &d) : NULL;
     bool    good = m && process_module(args, m, a, &out, &d) && d.errors == 0;
     diag_print(&d, stderr, tool_color(args->color));
     good = good && write_product(args, &out);
@@ -114,7 +140,6 @@ static int process_file(const Args *args, const char *path)
     arena_free(messages);
     buf_free(&in);
     buf_free(&out.text);
-    buf_free(&out.weights);
     return good ? EXIT_SUCCESS : EXIT_TROUBLE;
 }
 
@@ -126,6 +151,10 @@ static bool check_options(const Args *args, Arena *a)
     }
     if (args->max_errors < 0 || args->max_errors > 1000000) {
         tool_error(tool.name, "--max-errors expects a number from 0 to 1000000");
+        return false;
+    }
+    if (args->weights && (!*args->weights || strcmp(args->weights, "-") == 0)) {
+        tool_error(tool.name, "--weights expects the name of a file that the compiler can read");
         return false;
     }
     if (args->name && strcmp(args->name, c_prefix(a, args->name)) != 0) {

@@ -108,9 +108,9 @@ static bool read_text(const char *path, Buf *text, Diag *d, Diag *world)
 }
 
 /* Parsed and verified, with all its constants. */
-static Module *load_module(const Args *args, const Buf *text, Diag *d)
+static Module *load_module(const Args *args, Buf *text, Diag *d)
 {
-    Module *m = module_read(text, NULL, d);
+    Module *m = module_read_in_place(text, NULL, d);
     if (!m)
         return NULL;
     Arena     *scratch = arena_new();

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/outfile.h"
 #include "driver/compiled.h"
 #include "driver/process.h"
 #include "emit/program.h"
@@ -253,33 +254,50 @@ static bool compile(const Compiler *c, const char *folder, bool openblas)
 /* ---- building ---- */
 
 typedef struct Source {
-    Buf  text, weights;
-    bool openblas; /* it calls LAPACK */
+    Arena         *arena; /* of the program */
+    const Program *program;
+    Buf            text;
+    bool           openblas; /* it calls LAPACK */
 } Source;
+
+static const TargetCOptions source_options = { .weights = "weights.bin" }; /* beside the source, where the compiler runs */
 
 static bool emit(Arena *a, const Module *m, Signature *s, Source *out, Diag *d)
 {
-    Arena         *work = arena_new();
-    TargetCOptions options = { .weights = "weights.bin" }; /* beside the source, where the compiler runs */
-    Program       *p = program_plan(work, m, NULL, d);
+    Program *p = program_plan(out->arena, m, NULL, d);
     if (p) {
         s->name = arena_strndup(a, p->name, strlen(p->name));
         s->scratch_bytes = p->scratch_bytes;
         s->n_kernels = p->n_kernels;
         s->n_copies = p->n_copies;
         out->openblas = p->n_calls > 0;
-        target_c_source(&out->text, p, &options);
-        target_c_weights(&out->weights, p, &options);
+        target_c_source(&out->text, p, &source_options);
+        out->program = p;
     }
-    arena_free(work);
     return p != NULL;
+}
+
+static bool to_outfile(void *to, const void *bytes, size_t n)
+{
+    return outfile_put(to, bytes, n);
+}
+
+static bool write_weights(Arena *a, const char *path, const Program *p)
+{
+    OutFile f;
+    if (!target_c_has_weights(p, &source_options))
+        return true;
+    outfile_open(&f, a, path);
+    target_c_weights(p, &source_options, to_outfile, &f);
+    bool ok = outfile_close(&f);
+    errno = f.error;
+    return ok;
 }
 
 static bool write_source(Arena *a, const char *folder, const Source *x, Diag *d)
 {
-    const char *source = arena_printf(a, "%s/module.c", folder);
-    const char *weights = arena_printf(a, "%s/weights.bin", folder);
-    if (buf_write_file(&x->text, source) && (!x->weights.n || buf_write_file(&x->weights, weights)))
+    if (buf_write_file(&x->text, arena_printf(a, "%s/module.c", folder)) &&
+        write_weights(a, arena_printf(a, "%s/%s", folder, source_options.weights), x->program))
         return true;
     diag_error(d, LOC_NONE, "%s: %s", folder, strerror(errno));
     return false;
@@ -295,7 +313,7 @@ static bool compile_into_cache(const Compiler *c, const Source *x, const char *k
     }
     bool ok = write_source(c->arena, folder, x, c->d) && compile(c, folder, x->openblas);
     if (ok) {
-        unlink(arena_printf(c->arena, "%s/weights.bin", folder));
+        unlink(arena_printf(c->arena, "%s/%s", folder, source_options.weights));
         ok = cache_put_folder(c->cache, c->arena, folder, key, code_file);
         if (!ok)
             diag_error(c->d, LOC_NONE, "the cache folder: %s", strerror(errno));
@@ -303,6 +321,12 @@ static bool compile_into_cache(const Compiler *c, const Source *x, const char *k
     if (!ok)
         cache_drop_folder(folder);
     return ok;
+}
+
+static bool to_key(void *to, const void *bytes, size_t n)
+{
+    cache_key_add(to, bytes, n);
+    return true;
 }
 
 static const char *code_key(const Compiler *c, const Source *x)
@@ -314,7 +338,7 @@ static const char *code_key(const Compiler *c, const Source *x)
         cache_key_add_text(&k, c->flags[f]);
     add_processor(&k);
     cache_key_add(&k, x->text.p, x->text.n);
-    cache_key_add(&k, x->weights.p, x->weights.n);
+    target_c_weights(x->program, &source_options, to_key, &k);
     return cache_key_text(c->arena, &k);
 }
 
@@ -352,7 +376,7 @@ static Compiled *load_or_compile(const Compiler *c, const Source *x, const Signa
 Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, const CacheKey *key, const char *cc, RunTimes *t,
                          Diag *d)
 {
-    Source   x = { { 0 }, { 0 }, false };
+    Source   x = { .arena = arena_new() };
     Compiler c = { .arena = a, .cache = cache, .d = d };
     double   start = seconds_now();
     Compiled *loaded = NULL;
@@ -364,6 +388,6 @@ Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, 
         t->compile_s = seconds_now() - start;
     }
     buf_free(&x.text);
-    buf_free(&x.weights);
+    arena_free(x.arena);
     return loaded;
 }

@@ -62,11 +62,26 @@ bool module_input(Buf *in, Diag *d)
     return ok;
 }
 
+static void set_source(const Buf *in, Diag *d)
+{
+    d->text = in->p ? in->p : "";
+    d->len = in->n;
+}
+
 Module *module_read(const Buf *in, struct Snapshot *s, Diag *d)
 {
     if (proto_is(in->p, in->n))
         return proto_read(in->p, in->n, s, d);
-    d->text = in->p ? in->p : "";
-    d->len = in->n;
+    set_source(in, d);
     return parse_module(d->text, in->n, d);
+}
+
+Module *module_read_in_place(Buf *in, struct Snapshot *s, Diag *d)
+{
+    if (proto_is(in->p, in->n))
+        return proto_read(in->p, in->n, s, d);
+    buf_putc(in, 0); /* and one stands behind every Buf */
+    in->n--;
+    set_source(in, d);
+    return parse_module_in_place(in->p, in->n, d);
 }

@@ -268,17 +268,31 @@ void c_constant_address(Buf *b, const Program *p, int32_t k, const int64_t *plac
         buf_printf(b, "(const void *)%s", p->constants[k].name);
 }
 
-void target_c_weights(Buf *b, const Program *p, const TargetCOptions *o)
+bool target_c_has_weights(const Program *p, const TargetCOptions *o)
+{
+    Arena         *a = arena_new();
+    const int64_t *places = weights_places(a, p, o->weights);
+    bool           any = false;
+    for (int32_t k = 0; k < p->n_constants; k++)
+        any = any || places[k] >= 0;
+    arena_free(a);
+    return any;
+}
+
+bool target_c_weights(const Program *p, const TargetCOptions *o, bool (*put)(void *to, const void *bytes, size_t n), void *to)
 {
     static const char zeros[PROGRAM_ALIGN];
     Arena            *a = arena_new();
     const int64_t    *places = weights_places(a, p, o->weights);
-    for (int32_t k = 0; k < p->n_constants; k++) {
+    bool              ok = true;
+    for (int32_t k = 0; ok && k < p->n_constants; k++) {
         const Constant *c = &p->constants[k];
         if (places[k] < 0)
             continue;
-        buf_put(b, memory_order(a, c), (size_t)c->bytes);
-        buf_put(b, zeros, (size_t)(align_up(c->bytes) - c->bytes));
+        Arena *order = arena_new();
+        ok = put(to, memory_order(order, c), (size_t)c->bytes) && put(to, zeros, (size_t)(align_up(c->bytes) - c->bytes));
+        arena_free(order);
     }
     arena_free(a);
+    return ok;
 }

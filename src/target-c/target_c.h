@@ -13,8 +13,10 @@ typedef struct TargetCOptions {
 void target_c_source(Buf *b, const Program *p, const TargetCOptions *o); /* --emit=source */
 void target_c_header(Buf *b, const Program *p);                          /* --emit=h */
 void target_c_main(Buf *b, const Program *p, const TargetCOptions *o);   /* --emit=main: source and a main */
-/* The bytes of the constants that live in the weights file. */
-void target_c_weights(Buf *b, const Program *p, const TargetCOptions *o);
+/* Does the source refer to o->weights? */
+bool target_c_has_weights(const Program *p, const TargetCOptions *o);
+/* The bytes of that file, in pieces, since they may be most of the memory there is. Stops when put gives false, and gives that. */
+bool target_c_weights(const Program *p, const TargetCOptions *o, bool (*put)(void *to, const void *bytes, size_t n), void *to);
 
 /* One kernel as a static C function, the HLO of i above it. Its parameters: the results, then the operands, then working memory;
  * only those that the kernel uses (kernel_uses_param). */

@@ -7,7 +7,9 @@
  *   4  T after ] : ) and before ( : the word of layouts and iotas
  *   5  the first tokens say which of three kinds of input it is
  *   6  words that are keywords in some places and names in others
- *   7  attribute names, by the class of their value */
+ *   7  attribute names, by the class of their value
+ *
+ * The braces of a long constant come as one token: parse_dense.c has read its values by then. */
 #include "config.h"
 
 #include <errno.h>
@@ -30,6 +32,7 @@ int   hlo_lex_lex(HLO_STYPE *v, Loc *loc, void *scanner);
 int   hlo_lex_lex_init_extra(Parser *p, void **scanner);
 int   hlo_lex_lex_destroy(void *scanner);
 void  hlo_lex_release(void *scanner);
+void  hlo_lex_move(void *scanner, char *s);
 struct yy_buffer_state *hlo_lex__scan_buffer(char *base, size_t size, void *scanner);
 
 typedef struct WordRow {
@@ -320,6 +323,22 @@ static bool count_brackets(Parser *p, const Token *t)
     return false;
 }
 
+/* The braces behind "constant(", when they are plain. */
+static bool next_is_dense(Parser *p, Loc *loc)
+{
+    if (!p->constant || p->before != '(' || p->queued > 0)
+        return false;
+    int64_t at = p->token_loc.off + p->token_loc.len;
+    hlo_lex_release(p->scanner);
+    int64_t end = dense_read(p, p->constant, at);
+    p->constant = NULL;
+    if (end < 0)
+        return false;
+    hlo_lex_move(p->scanner, p->buf + end);
+    *loc = p->token_loc = (Loc){at, (int32_t)(end - at)};
+    return true;
+}
+
 int filter_next(Parser *p, HLO_STYPE *v, Loc *loc)
 {
     if (p->start >= 0) {
@@ -331,6 +350,8 @@ int filter_next(Parser *p, HLO_STYPE *v, Loc *loc)
     }
     if (diag_full(p->d))
         return HLO_error;
+    if (next_is_dense(p, loc))
+        return p->before = T_DENSE;
     Token t = *peek(p, 0);
     p->text_begins = p->before == START_INST;
     p->head = (p->head + 1) % QUEUE;
@@ -410,25 +431,44 @@ static size_t log_prefix(const char *s, const char *end)
     return at == mark || at == end || *at != ']' ? 0 : (size_t)(at + 1 - s);
 }
 
+static const char *line_after(const char *line, const char *end)
+{
+    const char *next = memchr(line, '\n', (size_t)(end - line));
+    return next ? next + 1 : end;
+}
+
+static bool has_log_prefix(const char *s, size_t n)
+{
+    for (const char *line = s; line < s + n; line = line_after(line, s + n))
+        if (log_prefix(line, s + n))
+            return true;
+    return false;
+}
+
 /* Log prefixes become blanks, so that positions stay what they are in the file. */
 static void blank_log_prefixes(char *s, size_t n)
 {
-    char *end = s + n;
-    for (char *line = s; line < end;) {
-        memset(line, ' ', log_prefix(line, end));
-        char *next = memchr(line, '\n', (size_t)(end - line));
-        line = next ? next + 1 : end;
-    }
+    for (char *line = s; line < s + n; line += line_after(line, s + n) - line)
+        memset(line, ' ', log_prefix(line, s + n));
 }
 
-void filter_init(Parser *p)
+void filter_init(Parser *p, char *in_place)
 {
     put_tables(p);
     p->queue = ARENA_ARRAY(p->tmp, Token, QUEUE);
+    if (in_place && !has_log_prefix(in_place, p->len)) {
+        p->buf = in_place;
+        return;
+    }
     p->buf = arena_alloc(p->tmp, p->len + 2); /* the scanner wants two NULs behind the text */
     if (p->len)
         memcpy(p->buf, p->text, p->len);
     blank_log_prefixes(p->buf, p->len);
+}
+
+void filter_release(Parser *p)
+{
+    hlo_lex_release(p->scanner);
 }
 
 void filter_free(Parser *p)
@@ -447,6 +487,7 @@ void filter_start(Parser *p, int64_t off, int start)
         die_out_of_memory("the scanner");
     if (!hlo_lex__scan_buffer(p->buf + off, p->len - (size_t)off + 2, p->scanner))
         die("the scanner refuses its buffer");
+    p->constant = NULL;
     p->raw_next = false;
     p->raw_depth = 0;
     p->keys = KEYS_NO;

@@ -47,7 +47,7 @@ static const char *phrase(Parser *p, const char *symbol)
         {"name", "a name"}, {"string", "a string"}, {"integer", "an integer"}, {"number", "a number"}, {"-inf", "a number"},
         {"inf", "a number"}, {"element type", "a type"}, {"dimension labels", "dimension labels"}, {"sizes", "sizes such as 2x3"},
         {"padding", "padding such as 0_1x2_2"}, {"key=", "a key"}, {"{ of a layout", "a layout"},
-        {"end of file", "the end of the text"},
+        {"end of file", "the end of the text"}, {"literal", NULL},
         {", device_ids=", NULL}, {"unknown attribute", NULL}, {"b", NULL}, {"parameter", NULL}, {"mesh", NULL},
         {"single_device", NULL}, {"maximal_mesh", NULL}, {"synthetic_call", NULL},
         {"D", NULL}, {"L", NULL}, {"E", NULL}, {"S", NULL}, {"SC", NULL}, {"P", NULL},
@@ -136,6 +136,7 @@ static void unexpected_notes(Parser *p, Loc loc, const char *text, bool as_name,
 void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected)
 {
     enum { SHOWN = 40 };
+    filter_release(p);
     p->error_loc = loc;
     if (p->unknown_opcode >= 0 && loc.off < (int64_t)p->len &&
         !memchr(p->text + p->unknown_opcode, '\n', (size_t)(loc.off - p->unknown_opcode)))
@@ -257,7 +258,7 @@ static bool resume(Parser *p)
     return false;
 }
 
-static void parser_init(Parser *p, const char *text, size_t len, Diag *d)
+static void parser_init(Parser *p, const char *text, char *in_place, size_t len, Diag *d)
 {
     *p = (Parser){.d = d, .text = text, .len = len, .resumed = -1, .unknown_opcode = -1, .alias_loc = LOC_NONE};
     p->tmp = arena_new();
@@ -269,10 +270,10 @@ static void parser_init(Parser *p, const char *text, size_t len, Diag *d)
     p->uniquer = uniquer_new(p->tmp, p->strings);
     p->poison = ARENA_NEW(p->tmp, Inst);
     p->poison_comp = ARENA_NEW(p->tmp, Comp);
-    filter_init(p);
+    filter_init(p, in_place);
 }
 
-Module *parse_module(const char *text, size_t len, Diag *d)
+static Module *parse(const char *text, char *in_place, size_t len, Diag *d)
 {
     /* The scanner counts in ints. */
     if (len > INT32_MAX - 16) {
@@ -281,7 +282,7 @@ Module *parse_module(const char *text, size_t len, Diag *d)
     }
     int    errors = d->errors;
     Parser p;
-    parser_init(&p, text, len, d);
+    parser_init(&p, text, in_place, len, d);
     filter_start(&p, 0, 0);
     while (hlo_parse(&p) && !diag_full(d) && !p.single && resume(&p))
         ;
@@ -291,4 +292,14 @@ Module *parse_module(const char *text, size_t len, Diag *d)
     filter_free(&p);
     arena_free(p.tmp);
     return m;
+}
+
+Module *parse_module(const char *text, size_t len, Diag *d)
+{
+    return parse(text, NULL, len, d);
+}
+
+Module *parse_module_in_place(char *text, size_t len, Diag *d)
+{
+    return parse(text, text, len, d);
 }

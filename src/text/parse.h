@@ -8,4 +8,8 @@
  * is named and numbered as XLA does on loading: unique names, stack tables in the order of use. It is not verified. */
 Module *parse_module(const char *text, size_t len, Diag *d);
 
+/* The same without a copy: text[len] and text[len + 1] are NUL, and the bytes change while they are read; they
+ * are what they were when this returns. */
+Module *parse_module_in_place(char *text, size_t len, Diag *d);
+
 #endif

@@ -34,6 +34,7 @@ Rhs *rhs_begin(Parser *p, const Shape *shape, const char *opcode, Loc loc)
         r->op = r->sugar == SUGAR_START ? OP_ASYNC_START : r->sugar == SUGAR_UPDATE ? OP_ASYNC_UPDATE : OP_ASYNC_DONE;
     else
         unknown_opcode(p, opcode, loc);
+    p->constant = r->op == OP_CONSTANT ? shape : NULL;
     if (!shape && r->op != OP_COUNT && !op_has(r->op, F_INFERS))
         parse_error(p, loc, "%s needs its result type: it cannot be inferred", opcode);
     return r;

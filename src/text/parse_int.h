@@ -68,7 +68,8 @@ double number_value(Number x); /* as a double; payloads are lost */
 
 /* A literal as it was written, flat: an entry for each value, brace, parenthesis, and comma inside parentheses. */
 typedef enum {
-    LIT_INT, LIT_DECIMAL, LIT_NAN, LIT_INF, LIT_TRUE, LIT_FALSE, LIT_DOTS, LIT_OPEN, LIT_CLOSE, LIT_LPAR, LIT_RPAR, LIT_COMMA
+    LIT_INT, LIT_DECIMAL, LIT_NAN, LIT_INF, LIT_TRUE, LIT_FALSE, LIT_DOTS, LIT_OPEN, LIT_CLOSE, LIT_LPAR, LIT_RPAR, LIT_COMMA,
+    LIT_DENSE
 } LitKind;
 typedef struct LitToken {
     uint8_t  kind;
@@ -78,6 +79,7 @@ typedef struct LitToken {
         int64_t  i;
         double   f;
         uint64_t payload;
+        Literal *dense; /* the whole of it, kept by p->tmp */
     };
 } LitToken;
 typedef VEC(LitToken) LitVec;
@@ -220,7 +222,7 @@ struct Parser {
     /* scanner and filter */
     void    *scanner;
     void    *scan_buffer;
-    char    *buf;                   /* the scanner's copy of the text */
+    char    *buf;                   /* the text as the scanner works on it: a copy, or the caller's bytes */
     Map      words, attrs, ops;     /* interned name -> row */
     bool     raw_next;
     int      raw_depth;
@@ -232,6 +234,7 @@ struct Parser {
     int      head, queued;
     int      before;                /* the token returned last */
     int      depth;                 /* open brackets */
+    const Shape *constant;          /* of the constant whose '(' is or was the last token; NULL: of no array, or already tried */
     Loc      error_loc;             /* of the token at which the grammar gave up */
     Loc      token_loc;             /* of the token returned last */
     int64_t  resumed;               /* where the grammar was started again last, -1: nowhere */
@@ -253,6 +256,7 @@ struct Parser {
     bool        single;       /* single-instruction input */
     bool        headed;       /* HloModule was read */
     LitVec      lits;
+    Literal    *dense;        /* what dense_read read last */
     IntVec      indices;
     Map         starts;       /* asynchronous step -> the async-start of its chain */
     Loc         alias_loc;    /* input_output_alias */
@@ -295,10 +299,11 @@ int lex_nan(Parser *p, union HLO_STYPE *v, Loc loc, const char *s);
 int lex_string(Parser *p, union HLO_STYPE *v, Loc loc, const char *s, size_t n);
 int lex_error(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-void filter_init(Parser *p);
+void filter_init(Parser *p, char *in_place); /* NULL: on a copy of p->text */
 void filter_start(Parser *p, int64_t off, int start); /* scan from off; start 0: find out what kind of input it is */
 int  filter_next(Parser *p, union HLO_STYPE *v, Loc *loc);
 void filter_free(Parser *p);
+void filter_release(Parser *p); /* the text is as it was until the next token is fetched */
 /* Every name that stands before '=' in some place of the language, for "did you mean". */
 int  filter_attr_names(Parser *p, const char *const **names);
 
@@ -481,6 +486,12 @@ bool         axes_disjoint(Parser *p, const Mesh *m, int32_t n, const AxisRefs *
 /* Literals (parse_literal.c). */
 void           lit_value(Parser *p, Number x, Loc loc);
 void           lit_mark(Parser *p, LitKind kind, Loc loc);
+/* parse_dense.c: braces with plain numbers at p->buf + at, of a long array of shape s, read without tokens. The offset behind
+ * them, with the literal in p->dense; -1, with nothing reported, for all other literals and for mistakes. */
+int64_t dense_read(Parser *p, const Shape *s, int64_t at);
+void    lit_dense(Parser *p, Loc loc);
+void    lit_put_bits(void *data, int64_t i, int bytes, uint64_t bits); /* element i of an array */
+
 /* The literal in p->lits from base on, of type *s; the tokens are taken off. *s changes where () stood for a tuple. NULL after
  * reporting. */
 const Literal *literal_parse(Parser *p, const Shape **s, int32_t base);

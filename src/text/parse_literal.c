@@ -35,6 +35,11 @@ void lit_mark(Parser *p, LitKind kind, Loc loc)
     vec_push(p->tmp, &p->lits, ((LitToken){.kind = (uint8_t)kind, .off = (uint32_t)loc.off}));
 }
 
+void lit_dense(Parser *p, Loc loc)
+{
+    vec_push(p->tmp, &p->lits, ((LitToken){.kind = LIT_DENSE, .off = (uint32_t)loc.off, .dense = p->dense}));
+}
+
 /* The tokens of one literal that is being read. */
 typedef struct Reader {
     Parser         *p;
@@ -58,7 +63,7 @@ static bool fail(const Reader *r, const char *what)
     return false;
 }
 
-static void put_bits(void *data, int64_t i, int bytes, uint64_t bits)
+void lit_put_bits(void *data, int64_t i, int bytes, uint64_t bits)
 {
     switch (bytes) {
     case 1: ((uint8_t *)data)[i] = (uint8_t)bits; break;
@@ -169,13 +174,13 @@ static bool put_value(Reader *r, Literal *l, int64_t i)
     if (type_is_complex(t)) {
         if (!complex_bits(r, t, bits))
             return false;
-        put_bits(l->data, 2 * i, type_bytes(t) / 2, bits[0]);
-        put_bits(l->data, 2 * i + 1, type_bytes(t) / 2, bits[1]);
+        lit_put_bits(l->data, 2 * i, type_bytes(t) / 2, bits[0]);
+        lit_put_bits(l->data, 2 * i + 1, type_bytes(t) / 2, bits[1]);
         return true;
     }
     if (!(t == TYPE_PRED ? pred_bits(r, bits) : type_is_float(t) ? float_bits(r, t, bits) : int_bits(r, t, bits)))
         return false;
-    put_bits(l->data, i, type_bytes(t), bits[0]);
+    lit_put_bits(l->data, i, type_bytes(t), bits[0]);
     return true;
 }
 
@@ -279,6 +284,8 @@ static Literal *read_array(Reader *r, const Shape *s)
         fail(r, "expected a literal");
         return NULL;
     }
+    if (r->at->kind == LIT_DENSE)
+        return literal_ref(r->at++->dense);
     if (is_value(r->at, s->type))
         return scalar_for_array(r, s);
     if (r->at->kind != LIT_OPEN || s->rank == 0) {
