@@ -92,7 +92,7 @@ bool arith_find(Arith *k, const Inst *i)
     switch (i->op) {
     case OP_CONVERT: case OP_COPY:
         return use_raw(k, k->type[0] == k->out ? arith_copy : arith_convert);
-    case OP_STOCHASTIC_CONVERT: return use_raw(k, arith_stochastic_convert);
+    case OP_STOCHASTIC_CONVERT: return type_is_signed_int(k->out) && use_raw(k, arith_stochastic_convert);
     case OP_COMPARE: return find_compare(k, i);
     case OP_SELECT: return find_select(k);
     case OP_CLAMP:

@@ -41,7 +41,9 @@ static Literal *spread(Eval *e, const Inst *i, const Literal *x, const Literal *
 /* x[k] * x[k + 2] as type t, in place of x[k]. */
 static bool scale_operand(Eval *e, const Inst *i, Literal **x, int32_t k, Type t)
 {
-    x[k] = eval_cast(e, i, eval_take(e, i, x, k), t);
+    Literal *own = eval_cast(e, i, eval_take(e, i, x, k), t);
+    eval_drop(e, x[k]); /* NULL when it was taken as it is */
+    x[k] = own;
     if (!x[k] || x[k + 2]->rank == 0)
         return x[k] != NULL;
     Literal *scale = eval_cast(e, i, spread(e, i, x[k], x[k + 2]), t);
