@@ -19,7 +19,8 @@
 typedef struct Args {
     const char *target, *emit, *name, *weights, *output, *color, *fill_elided, *constants;
     int64_t     max_errors;
-    bool        verify, standalone, stats, werror;
+    bool        verify, stats, werror;
+    bool        standalone; /* what is emitted is one file in any case */
 } Args;
 
 #define ARG(member) offsetof(Args, member)
@@ -55,7 +56,7 @@ typedef struct Product {
 
 static TargetCOptions options_for_c(const Args *args)
 {
-    return (TargetCOptions){ .weights = args->weights, .standalone = args->standalone };
+    return (TargetCOptions){ .weights = args->weights };
 }
 
 static void put_product(const Args *args, const Program *p, Product *out)

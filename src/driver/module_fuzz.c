@@ -263,7 +263,7 @@ static int check_code(const Trial *t, const Module *m, const char *what, const c
 {
     Diag           d;
     Buf            text = { 0 };
-    TargetCOptions o = { .standalone = true };
+    TargetCOptions o = { 0 };
     diag_init(&d, t->a);
     Program   *p = program_plan(t->a, m, "prog", &d);
     Signature *s = signature_of(t->a, m, &d);

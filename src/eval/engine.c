@@ -181,7 +181,6 @@ typedef struct Slot {
 typedef struct Step {
     const Inst *inst;
     const Slot *slots;
-    bool        unused; /* only a parameter that the root does not need */
 } Step;
 
 typedef struct Plan {

@@ -7,7 +7,6 @@
 
 typedef struct TargetCOptions {
     const char *weights;   /* path for .incbin of constants above 64 KiB; NULL: all in the text */
-    bool        standalone;
 } TargetCOptions;
 
 void target_c_source(Buf *b, const Program *p, const TargetCOptions *o); /* --emit=source */
