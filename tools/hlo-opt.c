@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/driver.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
 #include "proto/proto.h"
@@ -26,7 +27,7 @@ typedef struct PrintToggles {
 } PrintToggles;
 
 typedef struct Args {
-    const char *passes, *target, *emit, *print, *output, *color;
+    const char *extract_constants, *constants, *passes, *target, *emit, *print, *output, *color;
     const char *print_after, *print_before, *print_dir, *filter, *stats;
     int         level;
     int64_t     max_errors, bisect_limit, rewrite_limit;
@@ -55,6 +56,8 @@ static const Option options[] = {
     {"print-large-constants", 0, OPT_TOGGLE, ARG(parts.large_constants), NULL, "constants of more than 10 elements", "Printing"},
     {"print-index-comments", 0, OPT_TOGGLE, ARG(parts.index_comments), NULL, "numbers of operands 5, 10, ...", "Printing"},
     {"print-async-sugar", 0, OPT_TOGGLE, ARG(parts.async_sugar), NULL, "add-start for async-start", "Printing"},
+    {"extract-constants", 0, OPT_STRING, ARG(extract_constants), "FILE", "put constants above 10 elements into an .npz", "Data"},
+    {"constants", 0, OPT_STRING, ARG(constants), "FILE", "take values of constants printed as {...} from it", "Data"},
     {"passes", 0, OPT_STRING, ARG(passes), "LIST", "run these: a,b{key=value},fix(c,d); empty: none", "Passes"},
     {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "run the passes of a level (default: 2)", "Passes"},
     {"target", 0, OPT_CHOICE, ARG(target), "cpu|cuda", "what the levels optimize for", "Passes"},
@@ -197,13 +200,19 @@ static bool run_passes(const Args *args, Module *m, Diag *d)
     return pipeline_run(m, choose_passes(args, m, d), &o, d);
 }
 
+static bool extract_constants(const Args *args, Module *m, Diag *d)
+{
+    return !args->extract_constants || elided_extract(m, args->extract_constants, d);
+}
+
 /* One module, to text. False when an error was reported. */
 static bool process_module(const Args *args, const char *text, size_t len, Buf *out, Diag *d)
 {
     Module *m = module_read(&(Buf){.p = (char *)(uintptr_t)text, .n = len}, NULL, d);
     if (!m)
         return false;
-    bool good = (!args->verify || verify_module(m, d)) && (args->verify_only || run_passes(args, m, d)) && d->errors == 0;
+    bool good = (!args->verify || verify_module(m, d)) && elided_fill(m, NULL, args->constants, d) &&
+                (args->verify_only || (run_passes(args, m, d) && extract_constants(args, m, d))) && d->errors == 0;
     if (good && !args->verify_only)
         put_module(args, out, m);
     module_free(m);

@@ -20,13 +20,15 @@ static void give(Inst *i, Literal *l)
     i->literal = literal_keep(i->comp->module->arena, l);
 }
 
-static Inst *find_elided(const Module *m, const char *name)
+/* By name; names of instructions are unique in the module. */
+static Map elided_constants(Arena *a, const Module *m)
 {
+    Map named = map_new(a);
     for (const Comp *c = m->first; c; c = c->next)
         for (Inst *i = c->first; i; i = i->next)
-            if (is_elided(i) && !strcmp(i->name, name))
-                return i;
-    return NULL;
+            if (is_elided(i))
+                map_put(&named, i->name, i);
+    return named;
 }
 
 /* The file's arrays may be used where they are, so they live as long as the module. */
@@ -39,8 +41,9 @@ static bool fill_from_file(Module *m, const char *path, Diag *d)
         diag_error(d, LOC_NONE, "%s: constants come from an .npz file, whose members are named like them", path);
         return false;
     }
+    Map named = elided_constants(d->arena, m);
     for (int32_t k = 0; k < f->n; k++) {
-        Inst *i = find_elided(m, f->v[k].name);
+        Inst *i = map_get(&named, intern_str(m->strings, f->v[k].name));
         if (!i) {
             diag_error(d, LOC_NONE, "%s: member '%s' is no constant without values", f->path, f->v[k].name);
             return false;
@@ -83,6 +86,32 @@ static bool fill_by_seed(Module *m, const char *fill, Diag *d)
 bool elided_fill(Module *m, const char *fill, const char *constants, Diag *d)
 {
     return (!constants || fill_from_file(m, constants, d)) && (!fill || fill_by_seed(m, fill, d));
+}
+
+/* XLA's own limit for what it prints as {...}. */
+static bool is_large(const Inst *i)
+{
+    enum { SMALL = 10 };
+    return i->op == OP_CONSTANT && shape_is_array(i->shape) && !i->literal->elided && i->literal->count > SMALL;
+}
+
+bool elided_extract(Module *m, const char *path, Diag *d)
+{
+    VEC(const char *) names = {0};
+    VEC(Literal *) values = {0};
+    VEC(Inst *) constants = {0};
+    for (const Comp *c = m->first; c; c = c->next)
+        for (Inst *i = c->first; i; i = i->next)
+            if (is_large(i)) {
+                vec_push(d->arena, &names, i->name);
+                vec_push(d->arena, &values, (Literal *)(uintptr_t)i->literal);
+                vec_push(d->arena, &constants, i);
+            }
+    if (!array_file_write(d->arena, path, names.n, names.v, values.v, d))
+        return false;
+    for (int32_t k = 0; k < constants.n; k++)
+        give(constants.v[k], literal_elided(constants.v[k]->shape));
+    return true;
 }
 
 bool elided_check(const Module *m, Diag *d)
