@@ -6,6 +6,7 @@
  *
  * noinline: every kernel is called once or from several places, and clang takes ten times as long over one giant entry function. */
 #include "emit/kernel_ir.h"
+#include "target-c/kernel_parts.h"
 #include "target-c/target_c.h"
 #include "target-c/text.h"
 #include "text/print.h"
@@ -510,54 +511,86 @@ void target_c_origin(Buf *b, const Inst *i)
 
 static void print_param(Buf *b, const KArray *x, bool result, bool *first)
 {
-    if (!x->read && !x->written)
-        return;
     buf_printf(b, "%s%s%s *%s%s", *first ? "" : ", ", result || x->written ? "" : "const ", element_type(x), x->restricted ? "restrict " : "", x->name);
     *first = false;
 }
 
-static void print_signature(Buf *b, const Kernel *k, const char *name)
+static void print_signature(Buf *b, const Kernel *k, const char *name, const KernelPart *part)
 {
     bool first = true;
     buf_printf(b, "static __attribute__((noinline)) void %s(", name);
-    for (int32_t r = 0; r < k->n_results; r++)
-        print_param(b, k->params[k->n_operands + r], true, &first);
+    for (int32_t r = k->n_operands; r < k->n_operands + k->n_results; r++)
+        if (part->uses[r])
+            print_param(b, k->params[r], true, &first);
     for (int32_t o = 0; o < k->n_operands; o++)
-        print_param(b, k->params[o], false, &first);
-    if (k->temp_bytes > 0) {
+        if (part->uses[o])
+            print_param(b, k->params[o], false, &first);
+    if (part->uses[k->n_operands + k->n_results]) {
         buf_printf(b, "%schar *restrict memory", first ? "" : ", ");
         first = false;
     }
     buf_puts(b, first ? "void)\n{\n" : ")\n{\n");
 }
 
-void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i)
+static void print_arrays(Printer *p, const KernelPart *part)
 {
-    Printer p = { b, k };
-    target_c_origin(b, i);
-    print_signature(b, k, name);
-    for (int32_t j = 0; j < k->n_arrays; j++) {
-        const KArray *x = k->arrays[j];
+    for (int32_t j = 0; j < part->n_arrays; j++) {
+        const KArray *x = part->arrays[j];
         if (x->kind == KARRAY_CONST)
-            print_table(&p, x);
+            print_table(p, x);
         else if (x->kind == KARRAY_TEMP)
-            buf_printf(b, "    %s *restrict %s = (%s *)(memory + %lld);\n", element_type(x), x->name, element_type(x), (long long)x->offset);
+            buf_printf(p->b, "    %s *restrict %s = (%s *)(memory + %lld);\n", element_type(x), x->name, element_type(x),
+                       (long long)x->offset);
     }
-    print_block(&p, k->body, 1);
-    buf_puts(b, "}\n");
 }
 
-void target_c_kernel_call(Buf *b, const Kernel *k, const char *name, const char *const *args)
+/* No identifier made of an HLO name is of this form: those that begin with "hlo_" end in "_k" and a number (emit/names.c). */
+static const char *part_name(Arena *a, const char *name, int32_t n_parts, int32_t part)
 {
-    bool first = true;
+    return n_parts == 1 ? name : arena_printf(a, "hlo_%s_part%d", name, part + 1);
+}
+
+void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i)
+{
+    Arena      *a = arena_new();
+    Printer     p = { b, k };
+    KernelPart *parts;
+    int32_t     n = kernel_parts(a, k, &parts);
+    target_c_origin(b, i);
+    for (int32_t j = 0; j < n; j++) {
+        buf_puts(b, j ? "\n" : "");
+        print_signature(b, k, part_name(a, name, n, j), &parts[j]);
+        print_arrays(&p, &parts[j]);
+        print_block(&p, parts[j].body, 1);
+        buf_puts(b, "}\n");
+    }
+    arena_free(a);
+}
+
+static void print_call_of(Buf *b, const Kernel *k, const char *name, const KernelPart *part, const char *const *args)
+{
+    int32_t n = k->n_operands + k->n_results;
+    bool    first = true;
     buf_printf(b, "%s(", name);
-    for (int32_t r = 0; r < k->n_results + k->n_operands + 1; r++) {
-        int32_t n = k->n_operands + k->n_results;
+    for (int32_t r = 0; r < n + 1; r++) {
         int32_t param = r < k->n_results ? k->n_operands + r : r < n ? r - k->n_results : n;
-        if (!kernel_uses_param(k, param))
+        if (!part->uses[param])
             continue;
         buf_printf(b, "%s%s", first ? "" : ", ", args[param]);
         first = false;
     }
-    buf_puts(b, ");");
+    buf_puts(b, ");\n");
+}
+
+void target_c_kernel_call(Buf *b, int depth, const Kernel *k, const char *name, const char *const *args)
+{
+    Arena      *a = arena_new();
+    Printer     p = { b, k };
+    KernelPart *parts;
+    int32_t     n = kernel_parts(a, k, &parts);
+    for (int32_t j = 0; j < n; j++) {
+        indent(&p, depth);
+        print_call_of(b, k, part_name(a, name, n, j), &parts[j], args);
+    }
+    arena_free(a);
 }

@@ -6,14 +6,23 @@
  *         dot_3(v_dot_3, args[0], args[1]);
  *         ...
  *
+ * A block of very many steps is several functions that are called one after the other: compilers do badly with long ones.
+ *
  * The text includes no header and depends on nothing but the Program: no date, no path, no address. */
+#include "support/map.h"
+#include "support/vec.h"
 #include "target-c/target_c.h"
 #include "target-c/text.h"
+
+enum { BLOCK_STEPS = 400, PART_STEPS = 200 }; /* how many stay one function, how many go into each else */
 
 typedef struct Out {
     Buf            *b;
     const Program  *p;
     const int64_t  *places; /* of constants in the weights file */
+    Arena          *arena;
+    Map             parts;   /* Block -> the number of its first part, for those that are functions */
+    int32_t         n_parts;
     int             indent;
 } Out;
 
@@ -60,12 +69,12 @@ static void put_kernel(Out *o, const Step *s)
             put_address(&text, o, s->buffers[k]);
         args[k] = arena_strndup(a, text.p ? text.p : "", text.n);
     }
-    line_start(o);
-    if (s->kind == STEP_CALL)
+    if (s->kind == STEP_CALL) {
+        line_start(o);
         target_c_library_call(o->b, s->call, args);
-    else
-        target_c_kernel_call(o->b, s->kernel, o->p->functions[s->function].name, args);
-    buf_putc(o->b, '\n');
+        buf_putc(o->b, '\n');
+    } else
+        target_c_kernel_call(o->b, o->indent, s->kernel, o->p->functions[s->function].name, args);
     buf_free(&text);
     arena_free(a);
 }
@@ -176,38 +185,142 @@ static void put_switch(Out *o, const Step *s)
     put_line(o, "}");
 }
 
+static void put_step(Out *o, const Step *s)
+{
+    switch (s->kind) {
+    case STEP_KERNEL:
+    case STEP_CALL:
+        put_kernel(o, s);
+        break;
+    case STEP_COPY:
+        put_copy(o, s);
+        break;
+    case STEP_RANDOM:
+        put_random(o, s);
+        break;
+    case STEP_SEED:
+        line_start(o);
+        buf_puts(o->b, "*(uint64_t *)");
+        put_address(o->b, o, s->buffers[0]);
+        buf_puts(o->b, " = env && env->size >= __builtin_offsetof(hlo_env, random) ? env->seed : 0;\n");
+        break;
+    case STEP_WHILE:
+        put_while(o, s);
+        break;
+    case STEP_IF:
+        put_origin(o, s);
+        if (s->buffers[0]->shape->type == TYPE_PRED)
+            put_if_pred(o, s);
+        else
+            put_switch(o, s);
+        break;
+    }
+}
+
+/* ---- blocks as functions ---- */
+
+static int32_t parts_of(const Block *x)
+{
+    return (x->n + PART_STEPS - 1) / PART_STEPS;
+}
+
+static const int32_t *first_part(const Out *o, const Block *x)
+{
+    return map_get(&o->parts, x);
+}
+
 static void put_block(Out *o, const Block *x)
 {
-    for (int32_t k = 0; k < x->n; k++) {
-        const Step *s = x->v[k];
-        switch (s->kind) {
-        case STEP_KERNEL:
-        case STEP_CALL:
-            put_kernel(o, s);
-            break;
-        case STEP_COPY:
-            put_copy(o, s);
-            break;
-        case STEP_RANDOM:
-            put_random(o, s);
-            break;
-        case STEP_SEED:
-            line_start(o);
-            buf_puts(o->b, "*(uint64_t *)");
-            put_address(o->b, o, s->buffers[0]);
-            buf_puts(o->b, " = env && env->size >= __builtin_offsetof(hlo_env, random) ? env->seed : 0;\n");
-            break;
-        case STEP_WHILE:
-            put_while(o, s);
-            break;
-        case STEP_IF:
-            put_origin(o, s);
-            if (s->buffers[0]->shape->type == TYPE_PRED)
-                put_if_pred(o, s);
-            else
-                put_switch(o, s);
-            break;
+    const int32_t *first = first_part(o, x);
+    for (int32_t k = 0; first && k < parts_of(x); k++)
+        put_line(o, "hlo_steps_part%d(env, args, results%s%s);", *first + k, o->p->scratch_bytes > 0 ? ", mem" : "", o->p->random ? ", random" : "");
+    for (int32_t k = 0; !first && k < x->n; k++)
+        put_step(o, x->v[k]);
+}
+
+typedef VEC(const Buffer *) BufferList;
+
+static void list_block(const Out *o, const Block *x, Map *seen, BufferList *list);
+
+/* The scratch buffers that a step names, those of steps inside it too, each once. */
+static void list_step(const Out *o, const Step *s, Map *seen, BufferList *list)
+{
+    for (int32_t k = 0; k < s->n_buffers; k++) {
+        const Buffer *x = s->buffers[k];
+        if (x && x->kind == BUFFER_SCRATCH && !map_has(seen, x)) {
+            map_put(seen, x, seen);
+            vec_push(o->arena, list, x);
         }
+    }
+    list_block(o, &s->condition, seen, list);
+    for (int32_t k = 0; k < s->n_blocks; k++)
+        list_block(o, &s->blocks[k], seen, list);
+}
+
+static void list_block(const Out *o, const Block *x, Map *seen, BufferList *list)
+{
+    for (int32_t k = 0; k < x->n && !first_part(o, x); k++)
+        list_step(o, x->v[k], seen, list);
+}
+
+static void put_buffers(Out *o, const BufferList *list)
+{
+    for (int32_t k = 0; k < list->n; k++) {
+        const Buffer *x = list->v[k];
+        buf_printf(o->b, "    void *const %s = mem + %lld; // ", x->name, (long long)x->offset);
+        shape_print(o->b, x->shape, !layout_is_row_major(x->shape));
+        buf_putc(o->b, '\n');
+    }
+}
+
+static void put_part(Out *o, const Block *x, int32_t part)
+{
+    Map        seen = map_new(o->arena);
+    BufferList used = { 0 };
+    int32_t    from = part * PART_STEPS, end = x->n - from > PART_STEPS ? from + PART_STEPS : x->n;
+    bool       scratch = o->p->scratch_bytes > 0, random = o->p->random;
+    for (int32_t k = from; k < end; k++)
+        list_step(o, x->v[k], &seen, &used);
+    buf_printf(o->b, "\nstatic HLO_STEPS void hlo_steps_part%d(const hlo_env *env, const void *const *args, void *const *results%s%s)\n{\n",
+               o->n_parts++, scratch ? ", char *mem" : "", random ? ", uint64_t *random" : "");
+    put_buffers(o, &used);
+    buf_printf(o->b, "    (void)env, (void)args, (void)results%s%s;\n\n", scratch ? ", (void)mem" : "",
+               random ? ", (void)random" : "");
+    o->indent = 1;
+    for (int32_t k = from; k < end; k++)
+        put_step(o, x->v[k]);
+    buf_puts(o->b, "}\n");
+}
+
+/* Calls and copies gain nothing from the optimizer, and there are enough of them to feel it. */
+static const char steps_attribute[] = "\n#ifdef __clang__\n"
+                                      "#define HLO_STEPS __attribute__((noinline))\n"
+                                      "#else\n"
+                                      "#define HLO_STEPS __attribute__((noinline, optimize(\"O1\")))\n"
+                                      "#endif\n";
+
+static void put_inner_parts(Out *o, const Block *x);
+
+/* x's own functions, after those of the blocks inside it. */
+static void put_parts(Out *o, const Block *x)
+{
+    put_inner_parts(o, x);
+    if (x->n <= BLOCK_STEPS)
+        return;
+    int32_t first = o->n_parts;
+    if (first == 0)
+        buf_puts(o->b, steps_attribute);
+    for (int32_t k = 0; k < parts_of(x); k++)
+        put_part(o, x, k);
+    map_put(&o->parts, x, arena_copy(o->arena, &first, sizeof first));
+}
+
+static void put_inner_parts(Out *o, const Block *x)
+{
+    for (int32_t k = 0; k < x->n; k++) {
+        put_parts(o, &x->v[k]->condition);
+        for (int32_t e = 0; e < x->v[k]->n_blocks; e++)
+            put_parts(o, &x->v[k]->blocks[e]);
     }
 }
 
@@ -300,18 +413,17 @@ static void put_random_state(Buf *b)
                 "}\n");
 }
 
-static void put_scratch(Buf *b, const Program *p)
+static void put_scratch(Out *o)
 {
-    buf_printf(b, "    if (!scratch || (__UINTPTR_TYPE__)scratch %% %d != 0)\n"
+    const Program *p = o->p;
+    Map            seen = map_new(o->arena);
+    BufferList     used = { 0 };
+    buf_printf(o->b, "    if (!scratch || (__UINTPTR_TYPE__)scratch %% %d != 0)\n"
                   "        return hlo_fail(env, \"%s_run: scratch must be %lld bytes, aligned to %d\");\n"
                   "    char *const mem = scratch;\n",
                PROGRAM_ALIGN, p->name, (long long)p->scratch_bytes, PROGRAM_ALIGN);
-    for (int32_t k = 0; k < p->n_buffers; k++) {
-        const Buffer *x = p->buffers[k];
-        buf_printf(b, "    void *const %s = mem + %lld; // ", x->name, (long long)x->offset);
-        shape_print(b, x->shape, !layout_is_row_major(x->shape));
-        buf_putc(b, '\n');
-    }
+    list_block(o, &p->body, &seen, &used);
+    put_buffers(o, &used);
 }
 
 static void put_entry(Out *o)
@@ -321,13 +433,14 @@ static void put_entry(Out *o)
         put_fail(o->b);
     if (p->random)
         put_random_state(o->b);
+    put_parts(o, &p->body);
     buf_printf(o->b, "\nextern const uint64_t %s_scratch_bytes;\n"
                      "const uint64_t %s_scratch_bytes = %lld;\n"
                      "\nint %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n"
                      "int %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n",
                p->name, p->name, (long long)p->scratch_bytes, p->name, p->name);
     if (p->scratch_bytes > 0)
-        put_scratch(o->b, p);
+        put_scratch(o);
     if (p->random)
         buf_printf(o->b, "    uint64_t own[2] = { 0x%x, 0 };\n"
                          "    uint64_t *const random = env && env->size >= sizeof *env && env->random ? env->random : own;\n", RANDOM_START);
@@ -340,7 +453,7 @@ static void put_entry(Out *o)
 static void put_source(Buf *b, const Program *p, const TargetCOptions *options, const char *includes)
 {
     Arena *a = arena_new();
-    Out    o = { b, p, weights_places(a, p, options->weights), 0 };
+    Out    o = { .b = b, .p = p, .places = weights_places(a, p, options->weights), .arena = a, .parts = map_new(a) };
     put_top(b, p);
     buf_puts(b, includes);
     put_types(b);
