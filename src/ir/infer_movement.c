@@ -267,26 +267,17 @@ const Shape *infer_concatenate(const Infer *x)
     return infer_array(x, t, s->rank, dims, dynamic);
 }
 
-/* What is left of budget after counting the nodes of s; negative when they are more. */
-static int64_t spend(const Shape *s, int64_t budget)
-{
-    budget--;
-    for (int32_t k = 0; k < s->n_elems && budget >= 0; k++)
-        budget = spend(s->elems[k], budget);
-    return budget;
-}
-
-/* tuple(t, t) again and again doubles a type that nobody has to write out. */
-enum { MAX_TUPLE_NODES = 1 << 18 };
+/* tuple(t, t) again and again doubles a type that nobody has to write out; tuple(t) again and again nests one that nobody can read. */
+enum { MAX_TUPLE_NODES = 1 << 18, MAX_TUPLE_DEPTH = 1 << 10 };
 
 const Shape *infer_tuple(const Infer *x)
 {
-    int64_t budget = MAX_TUPLE_NODES;
-    for (int32_t k = 0; k < x->i->n_operands && budget >= 0; k++)
-        budget = spend(operand_shape(x, k), budget);
-    if (budget < 0)
+    const Shape *s = shape_tuple(x->a, x->i->n_operands, infer_operand_shapes(x, 0, x->i->n_operands));
+    if (s->inside.nodes > MAX_TUPLE_NODES)
         return infer_fail(x, "its type would have more than %d parts", MAX_TUPLE_NODES);
-    return shape_tuple(x->a, x->i->n_operands, infer_operand_shapes(x, 0, x->i->n_operands));
+    if (s->inside.depth > MAX_TUPLE_DEPTH)
+        return infer_fail(x, "its type would be nested more than %d levels deep", MAX_TUPLE_DEPTH);
+    return s;
 }
 
 const Shape *infer_get_tuple_element(const Infer *x)

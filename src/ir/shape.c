@@ -61,12 +61,34 @@ const Shape *shape_scalar(Arena *a, Type t)
     return shape_array(a, t, 0, NULL);
 }
 
+static void add_up(int32_t *sum, int32_t n)
+{
+    *sum = n > INT32_MAX - *sum ? INT32_MAX : *sum + n;
+}
+
+static void note_inside(Shape *s)
+{
+    for (int32_t k = 0; k < s->n_elems; k++) {
+        const Shape *e = s->elems[k];
+        s->inside.depth = e->inside.depth > s->inside.depth ? e->inside.depth : s->inside.depth;
+        add_up(&s->inside.nodes, e->inside.nodes);
+        add_up(&s->inside.nodes, 1);
+        add_up(&s->inside.arrays, shape_leaf_count(e, false));
+        add_up(&s->inside.leaves, shape_leaf_count(e, true));
+        s->inside.dynamic |= shape_is_dynamic(e);
+        s->inside.unbounded |= shape_is_unbounded(e);
+        s->inside.buffer |= shape_has_buffer(e);
+    }
+    s->inside.depth++;
+}
+
 const Shape *shape_tuple(Arena *a, int32_t n, const Shape *const *elems)
 {
     Shape *s = ARENA_NEW(a, Shape);
     s->type = TYPE_TUPLE;
     s->n_elems = n;
     s->elems = arena_copy(a, elems, (size_t)n * sizeof *elems);
+    note_inside(s);
     return s;
 }
 
@@ -124,10 +146,7 @@ bool shape_is_dynamic(const Shape *s)
     for (int32_t k = 0; s->dynamic && k < s->rank; k++)
         if (s->dynamic[k])
             return true;
-    for (int32_t k = 0; k < s->n_elems; k++)
-        if (shape_is_dynamic(s->elems[k]))
-            return true;
-    return false;
+    return s->inside.dynamic;
 }
 
 bool shape_is_unbounded(const Shape *s)
@@ -135,10 +154,12 @@ bool shape_is_unbounded(const Shape *s)
     for (int32_t k = 0; k < s->rank; k++)
         if (s->dims[k] == DIM_UNBOUNDED)
             return true;
-    for (int32_t k = 0; k < s->n_elems; k++)
-        if (shape_is_unbounded(s->elems[k]))
-            return true;
-    return false;
+    return s->inside.unbounded;
+}
+
+bool shape_has_buffer(const Shape *s)
+{
+    return s->buffer || s->inside.buffer;
 }
 
 int64_t shape_count(const Shape *s)
@@ -170,10 +191,7 @@ int32_t shape_leaf_count(const Shape *s, bool tokens)
 {
     if (s->type != TYPE_TUPLE)
         return type_is_array(s->type) || tokens;
-    int32_t n = 0;
-    for (int32_t k = 0; k < s->n_elems; k++)
-        n += shape_leaf_count(s->elems[k], tokens);
-    return n;
+    return tokens ? s->inside.leaves : s->inside.arrays;
 }
 
 bool shape_same_dims(const Shape *a, const Shape *b)

@@ -52,6 +52,11 @@ struct Shape {
     const Layout  *layout;  /* NULL: the default one */
     int32_t        n_elems; /* of tuples */
     const Shape *const *elems;
+    struct {                /* of tuples: what is in them, so that nobody walks through a hundred thousand elements to know */
+        int32_t depth;      /* of nesting; a tuple of arrays has 1 */
+        int32_t nodes, arrays, leaves; /* below it; leaves: arrays and tokens. INT32_MAX: that many or more */
+        bool    dynamic, unbounded, buffer;
+    } inside;
 };
 
 /* Building. dims are copied; layout is kept as given. */
@@ -67,6 +72,8 @@ static inline bool shape_is_array(const Shape *s) { return type_is_array(s->type
 static inline bool shape_is_scalar(const Shape *s) { return shape_is_array(s) && s->rank == 0; }
 bool shape_is_dynamic(const Shape *s);   /* any dynamic dimension, also inside a tuple */
 bool shape_is_unbounded(const Shape *s); /* any '?' */
+
+bool shape_has_buffer(const Shape *s);   /* any b(...) */
 
 /* Product of the sizes (1 for scalars). -1 when it overflows int64 or a dimension is unbounded. Arrays only. */
 int64_t shape_count(const Shape *s);

@@ -81,14 +81,6 @@ static void check_aliasing(const Verify *v, const Inst *i)
 
 /* Buffers */
 
-static bool has_buffer(const Shape *s)
-{
-    bool found = s->buffer;
-    for (int32_t k = 0; shape_is_tuple(s) && k < s->n_elems && !found; k++)
-        found = has_buffer(s->elems[k]);
-    return found;
-}
-
 static bool takes_buffers(Op op)
 {
     switch (op) {
@@ -160,7 +152,7 @@ static bool writes(const Use *u)
 
 static void check_buffers(const Verify *v, const Inst *i)
 {
-    bool    any = has_buffer(i->shape);
+    bool    any = shape_has_buffer(i->shape);
     int32_t writers = 0;
     for (const Use *u = any ? i->uses : NULL; u; u = u->next)
         writers += writes(u);
@@ -168,7 +160,7 @@ static void check_buffers(const Verify *v, const Inst *i)
         verify_fail(v, i, "the buffer is written by %d users", writers);
     for (int32_t k = 0; k < i->n_operands; k++) {
         const Shape *s = inst_operand(i, k)->shape;
-        if (!has_buffer(s))
+        if (!shape_has_buffer(s))
             continue;
         any = true;
         if (!takes_buffers(i->op) || (i->op == OP_DYNAMIC_UPDATE_SLICE && k != 0)) {
