@@ -93,16 +93,21 @@ static bool keeps_everything(const Inst *i)
     return true;
 }
 
-/* Each result is op(c, one element): the initial value is not assumed to change nothing. */
+/* Each result is op(c, one element): the initial value is not assumed to change nothing. The order of operands is that of the reducer,
+ * whose first parameter is c: maximum(-0, 0) and maximum(0, -0) are not the same. */
 Inst *rule_reduce_unit(Simp *s, Inst *i)
 {
     if (i->n_operands != 2 || !keeps_everything(i))
         return NULL;
-    Op op = comp_binary_op(inst_callee(i, 0));
-    Inst *x = inst_operand(i, 0), *c = inst_operand(i, 1);
+    const Comp *reducer = inst_callee(i, 0);
+    Op          op = comp_binary_op(reducer);
+    Inst       *x = inst_operand(i, 0), *c = inst_operand(i, 1);
     if (op == OP_COUNT || !op_has(op, F_COMMUTES) || x->shape->type != i->shape->type)
         return NULL;
-    Inst *operands[] = {simp_reshape(s, i->shape, x), i->shape->rank ? simp_broadcast(s, i->shape, c, (Ints){NULL, 0}) : c};
+    int64_t initial = inst_operand(reducer->root, 0)->param;
+    Inst   *operands[2];
+    operands[initial] = i->shape->rank ? simp_broadcast(s, i->shape, c, (Ints){NULL, 0}) : c;
+    operands[1 - initial] = simp_reshape(s, i->shape, x);
     return simp_new(s, op, i->shape, 2, operands);
 }
 
