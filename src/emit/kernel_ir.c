@@ -107,10 +107,37 @@ static bool compares_with_itself(KOp op, const KExpr *p, const KExpr *q)
     return op >= KOP_LT && op <= KOP_NE && !type_is_float(p->type) && !type_is_complex(p->type) && reads_same(p, q);
 }
 
+static bool compare(KOp op, int64_t p, int64_t q)
+{
+    switch (op) {
+    case KOP_LT: return p < q;
+    case KOP_LE: return p <= q;
+    case KOP_GT: return p > q;
+    case KOP_GE: return p >= q;
+    case KOP_EQ: return p == q;
+    default: return p != q;
+    }
+}
+
+/* A comparison in which one side is the constant 0 or 1 of type pred: a constant, the other side or its opposite, since compilers warn
+ * of bool > 1. NULL: it is none. */
+static const KExpr *compare_pred(Arena *a, KOp op, const KExpr *p, const KExpr *q)
+{
+    bool left = p->kind == KX_INT;
+    if (op < KOP_LT || op > KOP_NE || p->type != TYPE_PRED || q->type != TYPE_PRED || (!left && q->kind != KX_INT))
+        return NULL;
+    bool if_no = left ? compare(op, p->i, 0) : compare(op, 0, q->i), if_yes = left ? compare(op, p->i, 1) : compare(op, 1, q->i);
+    const KExpr *x = left ? q : p;
+    return if_no == if_yes ? kx_int(a, TYPE_PRED, if_yes) : if_yes ? x : kx_unary(a, KOP_NOT, TYPE_PRED, x);
+}
+
 const KExpr *kx_binary(Arena *a, KOp op, Type t, const KExpr *p, const KExpr *q)
 {
     if (compares_with_itself(op, p, q))
         return kx_int(a, t, op == KOP_EQ || op == KOP_LE || op == KOP_GE);
+    const KExpr *simple = compare_pred(a, op, p, q);
+    if (simple)
+        return simple;
     KExpr *x = new_expr(a, KX_BINARY, t);
     x->op = op;
     take_arg(x, p);
