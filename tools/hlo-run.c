@@ -176,13 +176,9 @@ static CacheKey key_of(const Run *r)
 }
 
 /* Opens the cache and looks there. */
-static bool look_up(Run *r)
+static void look_up(Run *r)
 {
     r->cache = cache_open(r->arena, r->args->cache);
-    if (!r->cache) {
-        diag_error(&r->world, LOC_NONE, "no folder for compiled modules: %s", strerror(errno));
-        return false;
-    }
     if (has_key(r->args)) {
         CacheKey key = key_of(r);
         r->compiled = compiled_from_cache(r->arena, r->cache, &key, &r->signature);
@@ -190,7 +186,6 @@ static bool look_up(Run *r)
     }
     if (!r->compiled)
         r->signature = NULL;
-    return true;
 }
 
 static bool build(Run *r)
@@ -276,8 +271,8 @@ static bool prepare(Run *r)
     bool c = is_compiled(r->args);
     if (!open_feeds(r))
         return false;
-    if (c && !look_up(r))
-        return false;
+    if (c)
+        look_up(r);
     if (!r->compiled) {
         if (!need_module(r))
             return false;

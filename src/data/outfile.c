@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/interrupt.h"
+
 /* A link is followed, so that the file it names is replaced and not the link. */
 static const char *resolve(Arena *a, const char *path)
 {
@@ -22,13 +24,16 @@ static const char *resolve(Arena *a, const char *path)
     return kept;
 }
 
+/* Held until outfile_close: a temporary does not stay behind. */
 static void open_temporary(OutFile *f, Arena *a)
 {
+    interrupt_hold();
     f->temporary = arena_printf(a, "%s.XXXXXX", f->path);
     f->fd = mkostemp(f->temporary, O_CLOEXEC);
     if (f->fd < 0) {
         f->error = errno;
         f->temporary = NULL;
+        interrupt_release();
         return;
     }
     mode_t mask = umask(0);
@@ -55,6 +60,10 @@ bool outfile_put(OutFile *f, const void *p, size_t n)
 {
     const char *s = p;
     while (n && !f->error) {
+        if (interrupt_seen()) {
+            f->error = EINTR;
+            break;
+        }
         ssize_t done = write(f->fd, s, n);
         if (done < 0) {
             if (errno != EINTR)
@@ -75,5 +84,7 @@ bool outfile_close(OutFile *f)
         f->error = errno;
     if (f->temporary && f->error)
         unlink(f->temporary);
+    if (f->temporary)
+        interrupt_release();
     return !f->error;
 }

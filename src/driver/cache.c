@@ -24,7 +24,7 @@ enum {
 };
 
 struct Cache {
-    const char *dir;
+    const char *dir; /* NULL: there is none at the moment */
     bool        temporary;
 };
 
@@ -39,22 +39,6 @@ void cache_drop_folder(const char *folder)
         closedir(d);
     }
     rmdir(folder);
-}
-
-/* A temporary cache has folders and texts in it. */
-static void remove_temporary(void *p)
-{
-    const Cache *c = p;
-    DIR         *d = opendir(c->dir);
-    Arena       *a = arena_new();
-    if (d) {
-        for (const struct dirent *e; (e = readdir(d));)
-            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && unlinkat(dirfd(d), e->d_name, 0) < 0)
-                cache_drop_folder(arena_printf(a, "%s/%s", c->dir, e->d_name));
-        closedir(d);
-    }
-    rmdir(c->dir);
-    arena_free(a);
 }
 
 /* mkdir -p */
@@ -85,14 +69,37 @@ Cache *cache_open(Arena *a, bool persistent)
     c->dir = persistent ? wanted_folder(a) : NULL;
     if (c->dir && make_folders(a, c->dir))
         return c;
-    const char *tmp = getenv("TMPDIR");
-    char       *dir = arena_printf(a, "%s/hlo-tools.XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
-    if (!mkdtemp(dir))
-        return NULL;
-    c->dir = dir;
+    c->dir = NULL;
     c->temporary = true;
-    arena_defer(a, remove_temporary, c);
     return c;
+}
+
+bool cache_begin(Cache *c, Arena *a)
+{
+    const char *tmp = getenv("TMPDIR");
+    if (!c->temporary)
+        return true;
+    char *dir = arena_printf(a, "%s/hlo-tools.XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+    c->dir = mkdtemp(dir);
+    return c->dir != NULL;
+}
+
+/* A temporary cache has folders and texts in it. */
+void cache_end(Cache *c)
+{
+    if (!c->temporary || !c->dir)
+        return;
+    DIR   *d = opendir(c->dir);
+    Arena *a = arena_new();
+    if (d) {
+        for (const struct dirent *e; (e = readdir(d));)
+            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && unlinkat(dirfd(d), e->d_name, 0) < 0)
+                cache_drop_folder(arena_printf(a, "%s/%s", c->dir, e->d_name));
+        closedir(d);
+    }
+    rmdir(c->dir);
+    arena_free(a);
+    c->dir = NULL;
 }
 
 /* Keys. */
@@ -120,7 +127,7 @@ bool cache_get_text(Cache *c, Arena *a, const char *key, const char **text)
     Buf                b = { 0 };
     unsigned long long sum;
     int                start = 0;
-    bool ok = buf_read_file(&b, arena_printf(a, "%s/%s.txt", c->dir, key)) && b.n > 17 && sscanf(b.p, "%16llx%n", &sum, &start) == 1 &&
+    bool ok = c->dir && buf_read_file(&b, arena_printf(a, "%s/%s.txt", c->dir, key)) && b.n > 17 && sscanf(b.p, "%16llx%n", &sum, &start) == 1 &&
               start == 16 && host_hash(1, b.p + 17, b.n - 17) == sum;
     if (ok)
         *text = arena_strndup(a, b.p + 17, b.n - 17);
@@ -170,8 +177,8 @@ static bool fits_sum(Arena *a, const char *folder, const char *name)
 
 const char *cache_get_file(Cache *c, Arena *a, const char *key, const char *name)
 {
-    const char *folder = arena_printf(a, "%s/%s", c->dir, key);
-    if (!fits_sum(a, folder, name))
+    const char *folder = arena_printf(a, "%s/%s", c->dir ? c->dir : "", key);
+    if (!c->dir || !fits_sum(a, folder, name))
         return NULL;
     utimensat(AT_FDCWD, folder, NULL, 0); /* used now: the last to go */
     return arena_printf(a, "%s/%s", folder, name);

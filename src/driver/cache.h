@@ -5,7 +5,7 @@
  *
  * Any number of processes may use it at once, and one may be killed at any moment: what is in place is whole, what is not in place has a
  * name that starts with "tmp.". An entry that does not fit its hash counts as absent and is replaced. Nothing here fails for good:
- * without a folder to write to, a temporary one is used and removed at the end. */
+ * without a folder to write to, a temporary one is used while something is made. */
 #ifndef DRIVER_CACHE_H
 #define DRIVER_CACHE_H
 
@@ -16,8 +16,13 @@
 
 typedef struct Cache Cache;
 
-/* persistent false: a temporary folder. NULL with errno set when not even that can be made. The folder goes with the arena. */
+/* persistent false: nothing is found, and what is made is gone after cache_end. */
 Cache *cache_open(Arena *a, bool persistent);
+
+/* Around everything that puts something there: makes the temporary folder where it takes one, and removes it. False with errno set: it
+ * could not be made. Code that was loaded from it stays usable. */
+bool cache_begin(Cache *c, Arena *a);
+void cache_end(Cache *c);
 
 /* 128 bits as 32 hex digits. */
 typedef struct CacheKey {

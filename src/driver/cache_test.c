@@ -126,8 +126,12 @@ int main(void)
     setenv("TMPDIR", home, 1); /* a temporary cache leaves nothing behind */
     a = arena_new();
     c = cache_open(a, false);
+    CHECK(!has(c, a, "f", "x"));
+    CHECK(cache_begin(c, a));
     put_folder(c, a, "f", "x");
     CHECK(has(c, a, "f", "x"));
+    cache_end(c);
+    CHECK(!has(c, a, "f", "x"));
     arena_free(a);
     char command[160];
     snprintf(command, sizeof command, "rm -r %s/hlo-tools && rmdir %s", home, home);

@@ -21,6 +21,7 @@
 #include "driver/compiled.h"
 #include "driver/process.h"
 #include "emit/program.h"
+#include "support/interrupt.h"
 #include "target-c/target_c.h"
 
 static const char code_file[] = "module.so";
@@ -383,8 +384,13 @@ Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, 
     if (emit(a, m, s, &x, d)) {
         t->emit_s = seconds_now() - start;
         start = seconds_now();
-        if (open_compiler(&c, cc))
+        interrupt_hold();
+        if (!cache_begin(cache, a))
+            diag_error(d, LOC_NONE, "no folder for compiled modules: %s", strerror(errno));
+        else if (open_compiler(&c, cc))
             loaded = load_or_compile(&c, &x, s, key, t);
+        cache_end(cache);
+        interrupt_release();
         t->compile_s = seconds_now() - start;
     }
     buf_free(&x.text);

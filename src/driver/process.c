@@ -5,12 +5,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "support/interrupt.h"
 
 extern char **environ;
 
@@ -37,10 +41,15 @@ const char *program_find(Arena *a, const char *name)
 static int spawn(const char *const *argv, const char *dir, int out, pid_t *pid)
 {
     posix_spawn_file_actions_t f;
+    posix_spawnattr_t          own_group; /* so that whatever it starts in turn can be ended too */
     int                        error = posix_spawn_file_actions_init(&f);
     if (error)
         return error;
-    error = posix_spawn_file_actions_addopen(&f, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    error = posix_spawnattr_init(&own_group);
+    if (!error)
+        error = posix_spawnattr_setflags(&own_group, POSIX_SPAWN_SETPGROUP);
+    if (!error)
+        error = posix_spawn_file_actions_addopen(&f, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (!error)
         error = posix_spawn_file_actions_adddup2(&f, out, STDOUT_FILENO);
     if (!error)
@@ -48,24 +57,32 @@ static int spawn(const char *const *argv, const char *dir, int out, pid_t *pid)
     if (!error && dir)
         error = posix_spawn_file_actions_addchdir_np(&f, dir);
     if (!error)
-        error = posix_spawn(pid, argv[0], &f, NULL, (char *const *)(uintptr_t)argv, environ);
+        error = posix_spawn(pid, argv[0], &f, &own_group, (char *const *)(uintptr_t)argv, environ);
+    posix_spawnattr_destroy(&own_group);
     posix_spawn_file_actions_destroy(&f);
     return error;
 }
 
-static void read_all(int fd, Buf *to)
+/* Until the other ends are closed. A program that is told to end tells its child; it looks up now and then, since a signal may come just
+ * before it starts to wait. */
+static void read_all(int fd, pid_t child, Buf *to)
 {
-    char    part[4096];
-    ssize_t n;
-    while ((n = read(fd, part, sizeof part)) != 0) {
-        if (n < 0 && errno != EINTR)
+    enum { LOOK_UP_MS = 200 };
+    char          part[4096];
+    struct pollfd one = { .fd = fd, .events = POLLIN };
+    for (;;) {
+        if (interrupt_seen())
+            kill(-child, SIGKILL);
+        int     ready = poll(&one, 1, LOOK_UP_MS);
+        ssize_t n = ready > 0 ? read(fd, part, sizeof part) : ready;
+        if ((ready > 0 && n == 0) || (n < 0 && errno != EINTR))
             return;
         if (n > 0)
             buf_put(to, part, (size_t)n);
     }
 }
 
-int program_run(const char *const *argv, const char *dir, Buf *output)
+static int run_and_wait(const char *const *argv, const char *dir, Buf *output)
 {
     int   ends[2], status;
     pid_t pid;
@@ -78,10 +95,20 @@ int program_run(const char *const *argv, const char *dir, Buf *output)
         errno = error;
         return -1;
     }
-    read_all(ends[0], output);
+    read_all(ends[0], pid, output);
     close(ends[0]);
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int program_run(const char *const *argv, const char *dir, Buf *output)
+{
+    interrupt_hold();
+    int status = run_and_wait(argv, dir, output);
+    int error = errno;
+    interrupt_release();
+    errno = error;
+    return status;
 }

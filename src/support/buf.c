@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "support/arena.h"
+#include "support/interrupt.h"
 
 void buf_free(Buf *b)
 {
@@ -114,7 +115,7 @@ static bool write_all(int fd, const char *p, size_t n)
 {
     while (n) {
         ssize_t k = write(fd, p, n);
-        if (k < 0 && errno == EINTR)
+        if (k < 0 && errno == EINTR && !interrupt_seen())
             continue;
         if (k < 0)
             return false;
@@ -131,25 +132,9 @@ static bool is_plain_target(const char *path)
     return stat(path, &st) != 0 || S_ISREG(st.st_mode);
 }
 
-bool buf_write_file(const Buf *b, const char *path)
+/* Written beside its place and renamed. */
+static bool replace_file(const Buf *b, const char *path)
 {
-    if (!path || strcmp(path, "-") == 0) {
-        bool ok = write_all(STDOUT_FILENO, b->p, b->n);
-        /* close reports what a file system kept back; closing a copy leaves stdout itself open */
-        int copy = ok ? dup(STDOUT_FILENO) : -1;
-        return ok && copy >= 0 && close(copy) == 0;
-    }
-    if (!is_plain_target(path)) {
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd < 0)
-            return false;
-        bool ok = write_all(fd, b->p, b->n);
-        int  saved = errno;
-        ok = close(fd) == 0 && ok;
-        if (!ok && saved)
-            errno = saved;
-        return ok;
-    }
     size_t n = strlen(path);
     char  *temp = mem_alloc((int64_t)n + 8, 1);
     memcpy(temp, path, n);
@@ -175,5 +160,32 @@ bool buf_write_file(const Buf *b, const char *path)
         }
     }
     mem_free(temp);
+    return ok;
+}
+
+bool buf_write_file(const Buf *b, const char *path)
+{
+    if (!path || strcmp(path, "-") == 0) {
+        bool ok = write_all(STDOUT_FILENO, b->p, b->n);
+        /* close reports what a file system kept back; closing a copy leaves stdout itself open */
+        int copy = ok ? dup(STDOUT_FILENO) : -1;
+        return ok && copy >= 0 && close(copy) == 0;
+    }
+    if (!is_plain_target(path)) {
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+            return false;
+        bool ok = write_all(fd, b->p, b->n);
+        int  saved = errno;
+        ok = close(fd) == 0 && ok;
+        if (!ok && saved)
+            errno = saved;
+        return ok;
+    }
+    interrupt_hold();
+    bool ok = replace_file(b, path);
+    int  saved = errno;
+    interrupt_release();
+    errno = saved;
     return ok;
 }

@@ -281,7 +281,8 @@ static void put_part(Out *o, const Block *x, int32_t part)
     bool       scratch = o->p->scratch_bytes > 0, random = o->p->random;
     for (int32_t k = from; k < end; k++)
         list_step(o, x->v[k], &seen, &used);
-    buf_printf(o->b, "\nstatic HLO_STEPS void hlo_steps_part%d(const hlo_env *env, const void *const *args, void *const *results%s%s)\n{\n",
+    buf_printf(o->b,
+               "\nstatic HLO_STEPS void hlo_steps_part%d(const hlo_env *env, const void *const *args, void *const *results%s%s)\n{\n",
                o->n_parts++, scratch ? ", char *mem" : "", random ? ", uint64_t *random" : "");
     put_buffers(o, &used);
     buf_printf(o->b, "    (void)env, (void)args, (void)results%s%s;\n\n", scratch ? ", (void)mem" : "",
