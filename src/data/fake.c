@@ -41,6 +41,7 @@ typedef struct Flow {
 
 typedef struct Walk {
     Arena *arena;
+    Map   *starts; /* Shape -> where its elements begin, see element_starts */
     Map    seen;
     VEC(Flow) work;
     Wish   wish;
@@ -65,21 +66,17 @@ static void bound(Walk *w, int64_t max)
     w->wish.bounded = true;
 }
 
-/* The leaves in front of element n of a tuple. */
-static int32_t leaves_before(const Shape *s, int64_t n)
+/* Where the leaves of each element of a tuple shape begin, and behind the last one where they end. */
+static const int32_t *element_starts(Walk *w, const Shape *s)
 {
-    int32_t k = 0;
-    for (int64_t e = 0; e < n; e++)
-        k += shape_leaf_count(s->elems[e], true);
-    return k;
-}
-
-static int32_t operand_leaves_before(const Inst *i, int32_t n)
-{
-    int32_t k = 0;
-    for (int32_t o = 0; o < n; o++)
-        k += shape_leaf_count(inst_operand(i, o)->shape, true);
-    return k;
+    int32_t *starts = map_get(w->starts, s);
+    if (starts)
+        return starts;
+    starts = ARENA_ARRAY(w->arena, int32_t, s->n_elems + 1);
+    for (int32_t e = 0; e < s->n_elems; e++)
+        starts[e + 1] = starts[e] + shape_leaf_count(s->elems[e], true);
+    map_put(w->starts, s, starts);
+    return starts;
 }
 
 static void into_param(Walk *w, const Comp *c, int64_t k, int32_t leaf, bool moved)
@@ -144,12 +141,12 @@ static bool whole(const Flow *f)
 static void at_use(Walk *w, const Inst *i, int32_t operand, const Flow *f)
 {
     switch (i->op) {
-    case OP_TUPLE: push(w, i, operand_leaves_before(i, operand) + f->leaf, f->moved); return;
+    case OP_TUPLE: push(w, i, element_starts(w, i->shape)[operand] + f->leaf, f->moved); return;
     case OP_GET_TUPLE_ELEMENT: {
         int64_t index = inst_int(i, ATTR_INDEX, 0);
-        int32_t first = leaves_before(inst_operand(i, 0)->shape, index);
-        if (f->leaf >= first && f->leaf < first + shape_leaf_count(i->shape, true))
-            push(w, i, f->leaf - first, f->moved);
+        const int32_t *starts = element_starts(w, inst_operand(i, 0)->shape);
+        if (f->leaf >= starts[index] && f->leaf < starts[index + 1])
+            push(w, i, f->leaf - starts[index], f->moved);
         return;
     }
     case OP_CALL: case OP_FUSION: into_param(w, inst_callee(i, 0), operand, f->leaf, f->moved); return;
@@ -243,9 +240,9 @@ static void prepare(const Module *m)
         }
 }
 
-static Wish follow(Arena *a, const Inst *param, int32_t leaf)
+static Wish follow(Arena *a, Map *starts, const Inst *param, int32_t leaf)
 {
-    Walk w = { .arena = a, .seen = map_new(a) };
+    Walk w = { .arena = a, .starts = starts, .seen = map_new(a) };
     push(&w, param, leaf, false);
     while (w.work.n > 0) {
         Flow f = w.work.v[--w.work.n];
@@ -355,6 +352,7 @@ static Literal *fake_leaf(const Shape *s, uint64_t seed, const Wish *w)
 
 typedef struct Faker {
     Arena      *scratch;
+    Map         starts;
     const Inst *param;
     uint64_t    seed;
     int32_t     leaf;
@@ -373,7 +371,7 @@ static Literal *fake_value(Faker *f, const Shape *s)
             inst_error(f->diag, f->param, "no value can be made up for a parameter of this type");
             return NULL;
         }
-        Wish w = follow(f->scratch, f->param, f->leaf);
+        Wish w = follow(f->scratch, &f->starts, f->param, f->leaf);
         return fake_leaf(s, fill_hash(f->seed, (uint64_t)f->param->param << 32 | (uint32_t)f->leaf++), &w);
     }
     Literal *t = literal_tuple(s->n_elems, NULL);
@@ -392,7 +390,8 @@ bool fake_arguments(const Module *m, uint64_t seed, Literal **args, Diag *d)
     prepare(m);
     bool ok = true;
     for (int32_t k = 0; k < m->entry->n_params; k++) {
-        Faker f = { arena_new(), comp_param(m->entry, k), seed, 0, d };
+        Faker f = { .scratch = arena_new(), .param = comp_param(m->entry, k), .seed = seed, .diag = d };
+        f.starts = map_new(f.scratch);
         args[k] = fake_value(&f, f.param->shape);
         arena_free(f.scratch);
         ok &= args[k] != NULL;
