@@ -67,7 +67,11 @@ static void note_operands(const Verify *v, const Inst *i)
 {
     for (int32_t k = 0; k < i->n_operands && k < 3; k++) {
         const Inst *o = inst_operand(i, k);
-        diag_note(v->d, o->loc, "%%%s is declared here: %s", o->name, verify_text(v, o->shape));
+        bool        said = false;
+        for (int32_t j = 0; j < k; j++)
+            said |= inst_operand(i, j) == o;
+        if (!said)
+            diag_note(v->d, o->loc, "%%%s is declared here: %s", o->name, verify_text(v, o->shape));
     }
 }
 

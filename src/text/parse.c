@@ -26,12 +26,13 @@ void parse_note(Parser *p, Loc loc, const char *fmt, ...)
     va_end(ap);
 }
 
-void parse_suggest(Parser *p, Loc loc, const char *word, const char *const *names, int n)
+bool parse_suggest(Parser *p, Loc loc, const char *word, const char *const *names, int n)
 {
     enum { GUESSES = 100 }; /* a text with more errors than that is not about spelling */
     const char *near = p->d->errors <= GUESSES ? nearest_word(word, names, n) : NULL;
     if (near)
         parse_note(p, loc, "did you mean '%s'?", near);
+    return near != NULL;
 }
 
 Loc loc_span(Loc first, Loc last)
@@ -145,6 +146,8 @@ void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected)
     const char *wanted = first ? "a module, a computation or an instruction" : expectation(p, n, expected);
     if (loc.off >= (int64_t)p->len) {
         parse_error(p, loc, *wanted ? "the text ends here, expected %s" : "the text ends too early%s", wanted);
+        if (p->scope)
+            parse_note(p, p->scope->head, "this computation has no '}' yet");
         return;
     }
     size_t      len = loc.len > SHOWN ? SHOWN : (size_t)(loc.len > 0 ? loc.len : 1);

@@ -8,11 +8,16 @@
 
 static void unknown_opcode(Parser *p, const char *opcode, Loc loc)
 {
-    const char *names[OP_COUNT];
-    for (Op op = 0; op < OP_COUNT; op++)
-        names[op] = op_name(op);
-    parse_error(p, loc, "there is no opcode '%s'", opcode);
-    parse_suggest(p, loc, opcode, names, OP_COUNT);
+    int64_t     end = loc.off + loc.len;
+    bool        as_type = end < (int64_t)p->len && p->text[end] == '['; /* "f33[4]" */
+    const char *names[OP_COUNT + TYPE_COUNT];
+    int         n = 0;
+    for (Op op = 0; op < OP_COUNT && !as_type; op++)
+        names[n++] = op_name(op);
+    for (Type t = 0; t < TYPE_COUNT && as_type; t++)
+        names[n++] = type_name(t);
+    parse_error(p, loc, as_type ? "there is no element type '%s'" : "there is no opcode '%s'", opcode);
+    parse_suggest(p, loc, opcode, names, n);
     p->unknown_opcode = loc.off;
 }
 
@@ -94,13 +99,13 @@ static void suggest_inst(Parser *p, const char *name, Loc loc)
     parse_suggest(p, loc, name, names.v, names.n);
 }
 
-static bool defined_elsewhere(const Parser *p, const char *name)
+static const Inst *defined_elsewhere(const Parser *p, const char *name)
 {
     for (const Comp *c = p->m->first; c; c = c->next)
         for (const Inst *i = c->first; i && c != p->scope->comp; i = i->next)
             if (i->name == name)
-                return true;
-    return false;
+                return i;
+    return NULL;
 }
 
 Inst *inst_find(Parser *p, const char *name, Loc loc)
@@ -109,10 +114,11 @@ Inst *inst_find(Parser *p, const char *name, Loc loc)
     if (i)
         return i;
     parse_error(p, loc, "there is no instruction '%s' before this in the computation", name);
+    const Inst *other = defined_elsewhere(p, name);
     if (p->scope->pending.s == name)
         parse_note(p, loc, "an instruction cannot use itself");
-    else if (defined_elsewhere(p, name))
-        parse_note(p, loc, "another computation has an instruction of this name");
+    else if (other)
+        parse_note(p, other->loc, "'%s' of the computation '%s' is another one", name, other->comp->name);
     else
         suggest_inst(p, name, loc);
     return p->poison;

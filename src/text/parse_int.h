@@ -310,7 +310,7 @@ int  filter_attr_names(Parser *p, const char *const **names);
 /* Errors (parse.c). The instruction in which one is reported is not made. */
 void parse_error(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void parse_note(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void parse_suggest(Parser *p, Loc loc, const char *word, const char *const *names, int n); /* a note, when one is near */
+bool parse_suggest(Parser *p, Loc loc, const char *word, const char *const *names, int n); /* a note, and true, when one is near */
 void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected);
 Loc  loc_span(Loc first, Loc last);
 

@@ -54,6 +54,15 @@ static AttrId find_attr(const Parser *p, const Rhs *r, const char *name)
     return id != ATTR_COUNT && wrong_conditional_form(p, r, id) ? ATTR_COUNT : id;
 }
 
+/* "a, b, c" */
+static const char *listed(Parser *p, const NameVec *names, int from, int end)
+{
+    const char *text = "";
+    for (int k = from; k < end; k++)
+        text = arena_printf(p->tmp, "%s%s%s", text, k > from ? ", " : "", names->v[k]);
+    return text;
+}
+
 void attr_unknown(Parser *p, const Rhs *r, const char *name, Loc loc)
 {
     parse_error(p, loc, "%s has no attribute '%s'", r->opcode.s, name);
@@ -61,9 +70,14 @@ void attr_unknown(Parser *p, const Rhs *r, const char *name, Loc loc)
     Op      op = r->sugar == SUGAR_START ? r->wrapped : r->op;
     for (int k = 0; op != OP_COUNT && k < p->op_row_count[op]; k++)
         vec_push(p->tmp, &names, p->attr_names[p->op_rows[op][k].attr]);
+    int own = names.n;
     for (AttrId id = ATTR_PARAMETER_REPLICATION; id < ATTR_COUNT; id++)
         vec_push(p->tmp, &names, p->attr_names[id]);
-    parse_suggest(p, loc, name, names.v, names.n);
+    if (parse_suggest(p, loc, name, names.v, names.n))
+        return;
+    if (own)
+        parse_note(p, loc, "it has %s", listed(p, &names, 0, own));
+    parse_note(p, loc, "every instruction has %s", listed(p, &names, own, names.n));
 }
 
 static void bad_word(Parser *p, AttrId id, const char *word, Loc loc)
