@@ -245,7 +245,7 @@ static void put_number(Gen *g, Buf *b, Type t, Facts f)
     if (t == TYPE_PRED)
         buf_puts(b, chance(g, 2) ? "true" : "false");
     else if (type_is_int(t) && chance(g, 8))
-        buf_printf(b, "%lld", type_is_signed_int(t) ? -(1LL << (type_bits(t) - 1)) : (1LL << (type_bits(t) < 32 ? type_bits(t) : 32)) - 1);
+        buf_printf(b, "%lld", (long long)(type_is_signed_int(t) ? INT64_MIN >> (64 - type_bits(t)) : (1LL << (type_bits(t) < 32 ? type_bits(t) : 32)) - 1));
     else if (type_is_int(t))
         buf_printf(b, "%lld", (long long)between(g, type_is_signed_int(t) ? type_bits(t) < 8 ? -1 : -9 : 0,
                                                  type_bits(t) < 8 ? type_bits(t) > 1 || type_is_unsigned_int(t) : 20));
