@@ -266,16 +266,16 @@ static size_t find_header(const uint8_t *p, size_t n, Scanner *s)
     return 8 + wide + size;
 }
 
-bool npy_parse(Arena *a, const uint8_t *p, size_t n, const char *what, NpyArray *out, Diag *d)
+bool npy_parse(Arena *a, const uint8_t *p, size_t held, size_t n, const char *what, NpyArray *out, Diag *d)
 {
-    if (n < 8 || memcmp(p, "\x93NUMPY", 6) != 0)
+    if (held < 8 || memcmp(p, "\x93NUMPY", 6) != 0)
         return header_error(d, what, "not an array (a .npy file starts with \"\\x93NUMPY\")");
     if (p[6] < 1 || p[6] > 3) {
         diag_error(d, LOC_NONE, "%s: .npy version %d.%d; versions 1 to 3 are read", what, p[6], p[7]);
         return false;
     }
     Scanner s;
-    size_t  start = find_header(p, n, &s);
+    size_t  start = find_header(p, held, &s);
     if (!start)
         return header_error(d, what, "the .npy header is cut off");
     Header h = { .rank = 0 };
@@ -295,7 +295,9 @@ bool npy_parse(Arena *a, const uint8_t *p, size_t n, const char *what, NpyArray 
         diag_error(d, LOC_NONE, "%s: %s needs %zu bytes of data, the file has %zu", what, array_text(a, out), out->size, n - start);
         return false;
     }
-    return convert(a, &h, out);
+    if (held < n)
+        out->data = NULL;
+    return held < n || convert(a, &h, out);
 }
 
 char npy_kind(Type t)

@@ -96,13 +96,13 @@ static bool read_bytes(Arena *a, const char *path, Bytes *out, Diag *d)
     return true;
 }
 
-/* Unpacks gzip (all its parts). */
-static bool gunzip(Arena *a, const char *path, Bytes *x, Diag *d)
+/* Unpacks gzip (all its parts), up to `most` bytes. */
+static bool gunzip(Arena *a, const char *path, int64_t most, Bytes *x, Diag *d)
 {
     z_stream z = { .next_in = (Bytef *)(uintptr_t)x->p };
     if (inflateInit2(&z, MAX_WBITS + 16) != Z_OK)
         die_out_of_memory("zlib");
-    size_t   left = x->n, cap = 1 << 16, n = 0, limit = (size_t)host_memory();
+    size_t   left = x->n, cap = 1 << 16, n = 0, limit = (size_t)(most < host_memory() ? most : host_memory());
     uint8_t *out = mem_alloc((int64_t)cap, 1);
     int      rc = Z_OK;
     while (rc == Z_OK) {
@@ -133,7 +133,7 @@ static bool gunzip(Arena *a, const char *path, Bytes *x, Diag *d)
     arena_defer(a, free_bytes, kept);
     *x = (Bytes){ kept, n };
     if (rc != Z_STREAM_END)
-        diag_error(d, LOC_NONE, "%s: %s", path, rc == Z_MEM_ERROR ? "larger than this machine's memory" : "damaged gzip data");
+        diag_error(d, LOC_NONE, "%s: %s", path, rc == Z_MEM_ERROR ? "unpacks to more bytes than are wanted from it" : "damaged gzip data");
     return rc == Z_STREAM_END;
 }
 
@@ -148,15 +148,15 @@ static bool ends_in(const char *s, const char *tail)
     return n >= m && !strcmp(s + n - m, tail);
 }
 
-static bool read_zip(Arena *a, const Bytes *x, ArrayFile *f, Diag *d)
+static bool read_zip(Arena *a, const Bytes *x, int64_t most, ArrayFile *f, Diag *d)
 {
     Zip z = { 0, NULL };
-    if (!zip_read(a, x->p, x->n, f->path, &z, d))
+    if (!zip_read(a, x->p, x->n, (uint64_t)most, f->path, &z, d))
         return false;
     NpyArray *v = ARENA_ARRAY(a, NpyArray, z.n);
     for (int32_t k = 0; k < z.n; k++) {
         const ZipMember *m = &z.v[k];
-        if (!npy_parse(a, m->data, m->size, arena_printf(a, "%s: member '%s'", f->path, m->name), &v[k], d))
+        if (!npy_parse(a, m->data, m->held, m->size, arena_printf(a, "%s: member '%s'", f->path, m->name), &v[k], d))
             return false;
         v[k].name = ends_in(m->name, ".npy") ? arena_strndup(a, m->name, strlen(m->name) - 4) : m->name;
     }
@@ -185,17 +185,23 @@ static bool check_names(Arena *a, const ArrayFile *f, Diag *d)
     return true;
 }
 
-const ArrayFile *array_file_read(Arena *a, const char *path, Diag *d)
+static int64_t with_room(int64_t most, int64_t more)
 {
+    return most < 0 || most > INT64_MAX - more ? INT64_MAX : most + more;
+}
+
+const ArrayFile *array_file_read(Arena *a, const char *path, int64_t most, Diag *d)
+{
+    enum { HEADER = 1 << 16, HEADERS = 1 << 26 }; /* what a file has beside the data: of one array, of all in one file */
     ArrayFile *f = ARENA_NEW(a, ArrayFile);
     f->path = strcmp(path, "-") ? arena_strndup(a, path, strlen(path)) : "<stdin>";
     Bytes x;
     if (!read_bytes(a, path, &x, d))
         return NULL;
-    if (has_prefix(&x, "\x1f\x8b", 2) && !gunzip(a, f->path, &x, d))
+    if (has_prefix(&x, "\x1f\x8b", 2) && !gunzip(a, f->path, with_room(most, HEADERS), &x, d))
         return NULL;
     if (has_prefix(&x, "PK", 2))
-        return read_zip(a, &x, f, d) && check_names(a, f, d) ? f : NULL;
+        return read_zip(a, &x, with_room(most, HEADER), f, d) && check_names(a, f, d) ? f : NULL;
     if (!has_prefix(&x, "\x93NUMPY", 6)) {
         diag_error(d, LOC_NONE, "%s: %s", f->path, x.n ? "neither a .npy nor a .npz file" : "the file is empty");
         return NULL;
@@ -204,7 +210,7 @@ const ArrayFile *array_file_read(Arena *a, const char *path, Diag *d)
     f->npy = true;
     f->n = 1;
     f->v = v;
-    return npy_parse(a, x.p, x.n, f->path, v, d) ? f : NULL;
+    return npy_parse(a, x.p, x.n, x.n, f->path, v, d) ? f : NULL;
 }
 
 const NpyArray *array_file_find(const ArrayFile *f, const char *name)
@@ -271,7 +277,7 @@ static bool check_range(const Literal *l, const char *what, Diag *d)
 
 Literal *literal_from_array(const NpyArray *x, const Shape *s, const char *what, Diag *d)
 {
-    if (!shape_is_array(s) || !stands_for(x, s->type) || !dims_fit(x, s)) {
+    if (!x->data || !shape_is_array(s) || !stands_for(x, s->type) || !dims_fit(x, s)) {
         describe_mismatch(x, s, what, d);
         return NULL;
     }

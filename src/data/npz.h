@@ -21,7 +21,7 @@ typedef struct NpyArray {
     int32_t        rank;
     const int64_t *dims;
     int64_t        count;
-    const void    *data;   /* row-major, little endian (converted on reading when it was not); of any alignment */
+    const void    *data;   /* row-major, little endian (converted on reading when it was not); of any alignment. NULL: it was not unpacked */
     size_t         size;   /* count * bytes */
 } NpyArray;
 
@@ -32,8 +32,11 @@ typedef struct ArrayFile {
     const NpyArray *v;
 } ArrayFile;
 
-/* Reads path ("-": stdin), content decides the format. NULL after reporting to d. Everything lives in a; large files are mapped. */
-const ArrayFile *array_file_read(Arena *a, const char *path, Diag *d);
+/* Reads path ("-": stdin), content decides the format. NULL after reporting to d. Everything lives in a; large files are mapped.
+ * most: nobody can want more bytes than that in all, and no larger array is unpacked (a small file may hold terabytes of zeros);
+ * negative: no limit but the machine's memory. */
+enum { ARRAY_ANY = -1 };
+const ArrayFile *array_file_read(Arena *a, const char *path, int64_t most, Diag *d);
 const NpyArray  *array_file_find(const ArrayFile *f, const char *name); /* NULL when absent */
 
 /* The array as a literal of shape s. A dynamic dimension of s takes any size up to its bound. The literal may point into the file,
@@ -48,8 +51,8 @@ bool array_file_write(Arena *a, const char *path, int32_t n, const char *const *
 /* "float32 (2, 3)" */
 char *array_text(Arena *a, const NpyArray *x);
 
-/* The .npy form (data/npy.c): one array's header and data at p[0..n). */
-bool        npy_parse(Arena *a, const uint8_t *p, size_t n, const char *what, NpyArray *out, Diag *d);
+/* The .npy form (data/npy.c): one array's header and data, n bytes, of which the first `held` are at p; without data when those are fewer. */
+bool        npy_parse(Arena *a, const uint8_t *p, size_t held, size_t n, const char *what, NpyArray *out, Diag *d);
 void        npy_header(Buf *b, const Literal *l);
 const char *npy_type_text(char kind, int bytes); /* "float32", "uint8", "bool", "V2" */
 /* How a type is stored: NumPy's letter and size. */

@@ -39,6 +39,7 @@ typedef struct Reader {
     const char    *path;
     Arena         *arena;
     Diag          *diag;
+    uint64_t       most;   /* bytes of a member that somebody can want */
     uint64_t       budget; /* bytes that may still be inflated */
 } Reader;
 
@@ -162,6 +163,18 @@ static bool inflate_all(const uint8_t *in, uint64_t packed, uint8_t *out, uint64
     return rc == Z_STREAM_END && filled;
 }
 
+/* The first ZIP_HEAD bytes of what is larger. */
+static bool inflate_head(const uint8_t *in, uint64_t packed, uint8_t *out)
+{
+    z_stream z = { .next_in = (Bytef *)(uintptr_t)in, .next_out = out, .avail_in = packed > UINT_MAX ? UINT_MAX : (uInt)packed };
+    z.avail_out = ZIP_HEAD;
+    if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
+        die_out_of_memory("zlib");
+    inflate(&z, Z_NO_FLUSH);
+    inflateEnd(&z);
+    return z.avail_out == 0;
+}
+
 static uint32_t crc_of(uint32_t crc, const uint8_t *p, uint64_t n)
 {
     while (n) {
@@ -192,15 +205,16 @@ static bool unpack(Reader *r, const Entry *e, const uint8_t *packed, ZipMember *
                                                (int)e->method));
     if (e->size / DEFLATE_RATIO > e->packed)
         return member_error(r, m, "claims a size that its data cannot have");
-    if (e->size > r->budget)
+    m->held = e->size > r->most && e->size > ZIP_HEAD ? ZIP_HEAD : e->size;
+    if (m->held > r->budget)
         return member_error(r, m, "is larger than this machine's memory");
-    r->budget -= e->size;
-    uint8_t *out = aligned_alloc(64, (e->size + 64) / 64 * 64); /* not zeroed; at least one block */
+    r->budget -= m->held;
+    uint8_t *out = aligned_alloc(64, (m->held + 64) / 64 * 64); /* not zeroed; at least one block */
     if (!out)
         die_out_of_memory(m->name);
     arena_defer(r->arena, free, out);
     m->data = out;
-    if (!inflate_all(packed, e->packed, out, e->size))
+    if (m->held < e->size ? !inflate_head(packed, e->packed, out) : !inflate_all(packed, e->packed, out, e->size))
         return member_error(r, m, "has damaged deflate data");
     return true;
 }
@@ -208,7 +222,7 @@ static bool unpack(Reader *r, const Entry *e, const uint8_t *packed, ZipMember *
 static bool read_member(Reader *r, const Entry *e, ZipMember *m)
 {
     m->name = arena_strndup(r->arena, (const char *)e->name, e->name_size);
-    m->size = e->size;
+    m->size = m->held = e->size;
     if (strlen(m->name) != e->name_size)
         return bad(r, "a member's name holds a NUL byte");
     if (e->flags & FLAG_ENCRYPTED)
@@ -221,14 +235,14 @@ static bool read_member(Reader *r, const Entry *e, ZipMember *m)
         return member_error(r, m, "has a local header that does not fit its directory entry");
     if (!unpack(r, e, r->p + start, m))
         return false;
-    if (crc_of(0, m->data, m->size) != e->crc)
+    if (m->held == m->size && crc_of(0, m->data, m->size) != e->crc)
         return member_error(r, m, "has a wrong CRC");
     return true;
 }
 
-bool zip_read(Arena *a, const uint8_t *p, size_t n, const char *path, Zip *out, Diag *d)
+bool zip_read(Arena *a, const uint8_t *p, size_t n, uint64_t most, const char *path, Zip *out, Diag *d)
 {
-    Reader r = { .p = p, .n = n, .path = path, .arena = a, .diag = d, .budget = (uint64_t)host_memory() };
+    Reader r = { .p = p, .n = n, .path = path, .arena = a, .diag = d, .most = most, .budget = (uint64_t)host_memory() };
     Directory dir = { 0, 0, 0 };
     if (!find_directory(&r, &dir))
         return false;

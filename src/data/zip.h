@@ -10,6 +10,7 @@ typedef struct ZipMember {
     const char    *name; /* as in the directory */
     const uint8_t *data; /* the contents: a part of the archive when stored, else a block that the arena owns */
     size_t         size;
+    size_t         held; /* how much of it data has: all, or the beginning of what nobody can want */
 } ZipMember;
 
 typedef struct Zip {
@@ -18,8 +19,10 @@ typedef struct Zip {
 } Zip;
 
 /* Reads every member of the archive p[0..n) and checks its CRC. False after reporting to d; path names it in messages. Nothing
- * is believed that the archive says of itself: offsets, sizes and counts are checked against its length. */
-bool zip_read(Arena *a, const uint8_t *p, size_t n, const char *path, Zip *out, Diag *d);
+ * is believed that the archive says of itself: offsets, sizes and counts are checked against its length. Of a deflated member of more
+ * than most bytes only the first ZIP_HEAD are unpacked. */
+enum { ZIP_HEAD = 4096 };
+bool zip_read(Arena *a, const uint8_t *p, size_t n, uint64_t most, const char *path, Zip *out, Diag *d);
 
 /* Where bytes go, front to back. False: the write failed. */
 typedef bool ZipSink(void *to, const void *p, size_t n);

@@ -31,10 +31,23 @@ static Map elided_constants(Arena *a, const Module *m)
     return named;
 }
 
+/* What they need in all; -1 when that overflows. */
+static int64_t elided_bytes(const Module *m)
+{
+    int64_t total = 0;
+    for (const Comp *c = m->first; c; c = c->next)
+        for (const Inst *i = c->first; i; i = i->next) {
+            int64_t bytes = is_elided(i) ? shape_bytes(i->shape) : 0;
+            if (bytes < 0 || !size_add(total, bytes, &total))
+                return -1;
+        }
+    return total;
+}
+
 /* The file's arrays may be used where they are, so they live as long as the module. */
 static bool fill_from_file(Module *m, const char *path, Diag *d)
 {
-    const ArrayFile *f = array_file_read(m->arena, path, d);
+    const ArrayFile *f = array_file_read(m->arena, path, elided_bytes(m), d);
     if (!f)
         return false;
     if (f->npy) {

@@ -64,7 +64,7 @@ static void bind_member(Binder *b, const NpyArray *x, const char *path)
 
 static void bind_file(Binder *b, const char *path)
 {
-    const ArrayFile *f = array_file_read(b->arena, path, b->d);
+    const ArrayFile *f = array_file_read(b->arena, path, signature_bytes(b->s), b->d);
     if (!f)
         return;
     if (!f->npy) {

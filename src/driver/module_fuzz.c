@@ -238,7 +238,7 @@ static int check_outputs(const Trial *t, const char *what, const Signature *s)
     int  bad = 0;
     diag_init(&d, t->a);
     Leaves           expected = { 0 };
-    const ArrayFile *file = array_file_read(t->a, arena_printf(t->a, "%s/out.npz", t->folder), &d);
+    const ArrayFile *file = array_file_read(t->a, arena_printf(t->a, "%s/out.npz", t->folder), ARRAY_ANY, &d);
     add_leaves(t->a, &expected, t->expected);
     for (int32_t k = 0; file && k < s->n_results && !bad; k++) {
         const NpyArray *x = array_file_find(file, arena_printf(t->a, "out%d", k));

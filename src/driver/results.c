@@ -203,7 +203,7 @@ static Verdict expect_one(Buf *b, Expected *e, const Signature *s, int32_t k, co
 
 Verdict results_expect(Buf *b, Arena *a, const char *path, const Signature *s, Literal *const *results, const Tolerances *t, Diag *d)
 {
-    Expected e = { .arena = a, .file = array_file_read(a, path, d), .d = d };
+    Expected e = { .arena = a, .file = array_file_read(a, path, signature_bytes(s), d), .d = d };
     Verdict  v = RESULTS_AGREE;
     if (!e.file)
         return RESULTS_TROUBLE;
