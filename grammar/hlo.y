@@ -313,10 +313,13 @@ parameter_head:
 operands: operand | operands ',' operand ;
 operand:
       %empty
+    | T_TYPE                                    /* without brackets: dropped, as in XLA */
     | type                                      { operand_type_only(p, $1, @1); }
-    | name                                      { operand_name(p, NULL, $1, @1, NULL); }
+    | T_NAME                                    { operand_name(p, NULL, $1, @1, NULL); }
+    | word                                      { operand_word(p, NULL, $1, @1); }
     | name indices                              { operand_name(p, NULL, $1, @$, &p->indices); }
-    | type name                                 { operand_name(p, $1, $2, @$, NULL); }
+    | type T_NAME                               { operand_name(p, $1, $2, @$, NULL); }
+    | type word                                 { operand_word(p, $1, $2, @$); }
     | type name indices                         { operand_name(p, $1, $2, @$, &p->indices); }
     | rhs                                       { operand_nested(p, $1, @1); }
     ;
@@ -582,10 +585,10 @@ shard_item:
     | S_INT T_INT                               { shard_device(p, $1, @1, $2); }
     | S_DEVICES '[' int_list ']' device_list    { shard_devices(p, $3, $5); }
     | S_DEVICES '[' int_list ']' T_LEQ iota     { shard_iota(p, $3, $6); }
-    | S_LAST_TILE_DIMS '{' subgroup_list '}'    { p->shard->subgroups = $3; p->shard->has_subgroups = true; }
+    | S_LAST_TILE_DIMS '{' subgroup_list '}'    { shard_subgroups(p, $3); }
     | K_SHARD_AS T_INT                          { shard_group(p, GROUP_SHARD_AS, $2); }
     | K_SHARD_LIKE T_INT                        { shard_group(p, GROUP_SHARD_LIKE, $2); }
-    | A_METADATA metas                          { p->shard->metas = $2; }
+    | A_METADATA metas                          { shard_metas(p, $2); }
     ;
 device_list: int_list ;
 subgroup_list:
@@ -612,10 +615,10 @@ named:
       mesh_single '[' S_INT T_INT ']' metas_opt { $$ = named_single(p, $3, @3, $4, $6); }
     | mesh comma_opt K_REPLICATED metas_opt     { $$ = named_all(p, $1, NAMED_REPLICATED, $4); }
     | mesh comma_opt K_MANUAL metas_opt         { $$ = named_all(p, $1, NAMED_MANUAL, $4); }
-    | mesh comma_opt K_UNREDUCED metas_opt      { $$ = named_unreduced(p, $1, NULL, LOC_NONE, NULL, $4); }
-    | mesh comma_opt K_UNREDUCED axes metas_opt { $$ = named_unreduced(p, $1, NULL, LOC_NONE, $4, $5); }
-    | mesh comma_opt S_UNREDUCED word metas_opt { $$ = named_unreduced(p, $1, $4, @4, NULL, $5); }
-    | mesh comma_opt S_UNREDUCED word axes metas_opt { $$ = named_unreduced(p, $1, $4, @4, $5, $6); }
+    | mesh comma_opt K_UNREDUCED metas_opt      { $$ = named_unreduced(p, $1, NULL, LOC_NONE, $4); }
+    | mesh comma_opt K_UNREDUCED axes metas_opt { $$ = named_partly_unreduced(p, $1, NULL, LOC_NONE, $4, $5); }
+    | mesh comma_opt S_UNREDUCED word metas_opt { $$ = named_unreduced(p, $1, $4, @4, $5); }
+    | mesh comma_opt S_UNREDUCED word axes metas_opt { $$ = named_partly_unreduced(p, $1, $4, @4, $5, $6); }
     | mesh comma_opt named_dims_open named_attrs { $$ = p->shard; }
     ;
 comma_opt: %empty | ',' ;
@@ -634,10 +637,10 @@ named_dim:
     ;
 named_attrs: %empty { $$ = NULL; } | named_attrs ',' named_attr ;
 named_attr:
-      S_AXES axes                               { named_axes(p, $1, @1, $2); }
-    | S_UNREDUCED axes                          { named_unreduced_axes(p, @1, NULL, LOC_NONE, $2); }
-    | S_UNREDUCED word axes                     { named_unreduced_axes(p, @1, $2, @2, $3); }
-    | A_METADATA metas                          { named_metas(p, @1, $2); }
+      S_AXES axes                               { named_axes(p, $1, $2); }
+    | S_UNREDUCED axes                          { named_unreduced_axes(p, NULL, LOC_NONE, $2); }
+    | S_UNREDUCED word axes                     { named_unreduced_axes(p, $2, @2, $3); }
+    | A_METADATA metas                          { named_metas(p, $2); }
     ;
 
 mesh_single: W_SINGLE_DEVICE | W_MAXIMAL_MESH ;
@@ -688,7 +691,7 @@ literal_items: %empty | literal_items ',' | literal_items T_DOTS { lit_mark(p, L
 literal_list: %empty | literal_list ',' { lit_mark(p, LIT_COMMA, @2); } | literal_list literal ;
 
 typed_literal:
-      array_type { $<i>$ = p->lits.n; } literal { $$ = literal_leaf(p, $1, (int32_t)$<i>2); }
+      array_type { $<i>$ = p->lits.n; } literal { $$ = literal_leaf(p, $1, (int32_t)$<i>2, @1); }
     | '(' ')'                                   { $$ = literal_typed_tuple(p, NULL); }
     | '(' typed_list ')'                        { $$ = literal_typed_tuple(p, $2); }
     | '(' typed_list ',' ')'                    { $$ = literal_typed_tuple(p, $2); }

@@ -40,9 +40,12 @@ static bool split_number(const char *name, size_t n, size_t *root, int64_t *id)
     if (!*digits || strspn(digits, "0123456789") != n - (size_t)(digits - name))
         return false;
     errno = 0;
-    *id = strtoll(s, NULL, 10);
+    long long number = strtoll(s, NULL, 10);
+    if (errno)
+        return false;
+    *id = number;
     *root = (size_t)(dot - name);
-    return errno == 0;
+    return true;
 }
 
 const char *uniquer_name(Uniquer *u, const char *name)

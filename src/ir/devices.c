@@ -22,10 +22,66 @@ static int64_t perm_at(Iota x, int32_t k)
     return x.perm.n > 0 ? x.perm.v[k] : k;
 }
 
+bool iota_is_order(Iota x)
+{
+    for (int32_t k = 0; k < x.perm.n; k++)
+        for (int32_t j = 0; j < k; j++)
+            if (x.perm.v[j] == x.perm.v[k])
+                return false;
+    return true;
+}
+
+/* The dimensions of size 1 go, out of perm too. perm keeps its old tail where it has fewer entries left than there are dimensions. */
+static void drop_ones(Ints *dims, Ints *perm)
+{
+    int32_t to[MAX_IOTA_RANK], n = 0, m = 0;
+    for (int32_t k = 0; k < dims->n; k++) {
+        to[k] = dims->v[k] == 1 ? -1 : n;
+        if (dims->v[k] != 1)
+            *ints_at(*dims, n++) = dims->v[k];
+    }
+    for (int32_t k = 0; k < perm->n; k++)
+        if (perm->v[k] >= dims->n || to[perm->v[k]] >= 0) {
+            *ints_at(*perm, m) = perm->v[k] >= dims->n ? perm->v[k] : to[perm->v[k]];
+            m++;
+        }
+    dims->n = perm->n = n;
+}
+
+/* The same where perm names a dimension twice: step by step what XLA does, since no order is there to keep. An entry of perm may be
+ * out of range then. */
+static Iota canonical_anyway(Arena *a, Ints dims, Ints perm)
+{
+    Iota x = {ints_copy(a, dims), ints_copy(a, perm)};
+    for (bool changed = true; changed;) {
+        changed = false;
+        drop_ones(&x.dims, &x.perm);
+        for (int32_t base = 0, k = 1; k < x.perm.n; k++) {
+            int64_t from = x.perm.v[base], d = x.perm.v[k];
+            if (from >= x.dims.n || d >= x.dims.n)
+                return x;
+            if (from + (k - base) != d) {
+                base = k;
+                continue;
+            }
+            *ints_at(x.dims, (int32_t)from) *= x.dims.v[d];
+            *ints_at(x.dims, (int32_t)d) = 1;
+            changed = true;
+        }
+    }
+    if (x.dims.n == 0)
+        x.dims = ints_copy(a, (Ints){(const int64_t[]){1}, 1});
+    if (x.dims.n == 1)
+        x.perm.n = 0;
+    return x;
+}
+
 /* Neighbours in the transposed order that are neighbours before it, too, become one dimension. */
 Iota iota_canonical(Arena *a, Ints dims, Ints perm)
 {
     Iota    from = {dims, perm};
+    if (!iota_is_order(from))
+        return canonical_anyway(a, dims, perm);
     Ints    first = ints_make(a, dims.n), size = ints_make(a, dims.n); /* of the merged dimensions, transposed order */
     int32_t n = 0;
     int64_t last = -2; /* the source dimension at the end of the current group, size-1 dimensions skipped */
@@ -84,7 +140,7 @@ static Ints transpose(Arena *a, Ints devices, Ints dims, Ints perm)
 Ints iota_expand(Arena *a, Iota x)
 {
     int64_t n = ints_product(x.dims);
-    if (n < 0 || n > MAX_DEVICES)
+    if (n < 0 || n > MAX_DEVICES || !iota_is_order(x))
         return (Ints){NULL, 0};
     Ints devices = ints_iota(a, (int32_t)n);
     return x.perm.n > 0 ? transpose(a, devices, x.dims, x.perm) : devices;

@@ -171,7 +171,11 @@ const Shape *infer_select(const Infer *x)
         return infer_fail(x, "operand 0 must be a scalar or have the dimensions of operand 1, got %s and %s", infer_text(x, p),
                           infer_text(x, t));
     const Shape *s = infer_merge_dynamic(x, infer_merge_dynamic(x, t, f), p);
-    return shape_with_type(x->a, s, type_higher_precision(t->type, f->type));
+    Shape       *result = arena_copy(x->a, s, sizeof *s);
+    result->type = type_higher_precision(t->type, f->type);
+    if (p->rank != 0)
+        result->layout = p->layout;
+    return result;
 }
 
 const Shape *infer_clamp(const Infer *x)

@@ -321,6 +321,11 @@ static void print_tiles(Buf *b, const Layout *l)
     }
 }
 
+static const char *index_type_name(Type t)
+{
+    return t == LAYOUT_NO_TYPE ? "invalid" : type_name(t);
+}
+
 static void print_layout_fields(Buf *b, const Layout *l)
 {
     Buf f = {0};
@@ -329,9 +334,9 @@ static void print_layout_fields(Buf *b, const Layout *l)
     if (l->tail_padding != 1)
         buf_printf(&f, "L(%lld)", (long long)l->tail_padding);
     if (l->index_type != TYPE_COUNT)
-        buf_printf(&f, "#(%s)", type_name(l->index_type));
+        buf_printf(&f, "#(%s)", index_type_name(l->index_type));
     if (l->pointer_type != TYPE_COUNT)
-        buf_printf(&f, "*(%s)", type_name(l->pointer_type));
+        buf_printf(&f, "*(%s)", index_type_name(l->pointer_type));
     if (l->element_bits)
         buf_printf(&f, "E(%lld)", (long long)l->element_bits);
     if (l->memory_space)

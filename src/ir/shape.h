@@ -27,13 +27,15 @@ typedef struct SplitConfig {
     Ints    indices;
 } SplitConfig;
 
+#define LAYOUT_NO_TYPE TYPE_TUPLE
+
 /* Everything between the braces of a layout. A shape whose layout is the default one (n-1,...,0 and no field) has NULL. */
 typedef struct Layout {
     Ints         minor_to_major;
     const Tile  *tiles;
     int32_t      n_tiles;
     int64_t      tail_padding;  /* L, 1 by default */
-    Type         index_type;    /* '#', TYPE_COUNT when not given */
+    Type         index_type;    /* '#', TYPE_COUNT when not given, LAYOUT_NO_TYPE when it was not valid */
     Type         pointer_type;  /* '*', likewise */
     int64_t      element_bits;  /* E, 0 by default */
     int64_t      memory_space;  /* S, 0 by default */

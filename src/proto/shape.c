@@ -137,9 +137,9 @@ static Pb__LayoutProto *layout_encode(Arena *a, const Shape *s)
     p->element_size_in_bits = l->element_bits;
     p->memory_space = l->memory_space;
     p->dynamic_shape_metadata_prefix_bytes = l->metadata_prefix;
-    if (l->index_type != TYPE_COUNT)
+    if (l->index_type != TYPE_COUNT && l->index_type != LAYOUT_NO_TYPE)
         p->index_primitive_type = primitive_types[l->index_type];
-    if (l->pointer_type != TYPE_COUNT)
+    if (l->pointer_type != TYPE_COUNT && l->pointer_type != LAYOUT_NO_TYPE)
         p->pointer_primitive_type = primitive_types[l->pointer_type];
     p->n_tiles = (size_t)l->n_tiles;
     p->tiles = ARENA_ARRAY(a, Pb__TileProto *, l->n_tiles);

@@ -47,9 +47,9 @@ static bool check_operands(Parser *p, const Rhs *r)
 {
     if (r->op == OP_ASYNC_START)
         return true;
-    if (r->n < 1 || (r->op == OP_ASYNC_DONE && r->n != 1)) {
-        parse_error(p, r->open, "%s takes the step before it%s, found %d operands", r->opcode.s,
-                    r->op == OP_ASYNC_DONE ? "" : " and more arguments", r->n);
+    if (r->n < 1) {
+        parse_error(p, r->open, "%s takes the step before it%s, found no operand", r->opcode.s,
+                    r->op == OP_ASYNC_DONE ? "" : " and more arguments");
         return false;
     }
     if (p->operands.v[r->base]->op != OP_ASYNC_DONE)
@@ -164,7 +164,7 @@ static Comp *wrap(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
     x.wrapped = OP_COUNT;
     x.shape = callee ? callee->root->shape : r->shape->elems[1];
     x.base = p->operands.n;
-    x.n = types->n;
+    x.n = op_info[x.op].operands == MANY ? types->n : op_info[x.op].operands; /* more parameters than the operation takes are not used */
     c->n_params = types->n;
     c->params = ARENA_ARRAY(p->a, Inst *, types->n);
     for (int32_t k = 0; k < types->n; k++) {
@@ -176,7 +176,7 @@ static Comp *wrap(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
     }
     int32_t  m;
     RawAttr *inside = select_attrs(p, r, attrs, n, goes_inside, &m);
-    if (op_check_arity(p, &x) && op_check(p, &x, inside, m))
+    if (op_check(p, &x, inside, m))
         c->root = inst_make(p, &x, op_name(x.op), inside, m);
     p->operands.n = p->operand_locs.n = x.base;
     comp_place(p, c);
@@ -252,12 +252,29 @@ static void share_provenance(const Inst *i, Inst *root)
     }
 }
 
+/* XLA gives these to the wrapped instruction, too, and aborts where there is none. */
+static bool check_wrapped(Parser *p, const Rhs *r, const Inst *start, const RawAttr *attrs, int32_t n)
+{
+    static const AttrId shared[] = {ATTR_METADATA, ATTR_STATISTICS, ATTR_ORIGIN, ATTR_BACKEND_CONFIG};
+    for (size_t k = 0; r->op != OP_ASYNC_START && !start && k < sizeof shared / sizeof *shared; k++) {
+        const RawAttr *x = raw_attr(attrs, n, shared[k]);
+        if (!x)
+            continue;
+        parse_error(p, x->loc, "%s describes a wrapped instruction, but '%s' belongs to no async-start", attr_info[x->id].text,
+                    p->operands.v[r->base]->name);
+        return false;
+    }
+    return true;
+}
+
 Inst *async_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n)
 {
     if (!check_shape(p, r) || !check_operands(p, r))
         return NULL;
     Inst *start = r->op == OP_ASYNC_START ? NULL : start_of(p, p->operands.v[r->base]);
     if (start && !check_against_start(p, r, start, attrs, n))
+        return NULL;
+    if (!check_wrapped(p, r, start, attrs, n) || !op_check_replication(p, r, attrs, n))
         return NULL;
     Comp *callee = NULL;
     if (r->op == OP_ASYNC_START) {
@@ -266,7 +283,8 @@ Inst *async_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n
             return NULL;
     } else if (start && r->sugar)
         adapt(r, start);
-    Inst    *i = inst_add(p, r->op, r->shape, r->n, p->operands.v + r->base, name, r->opcode.loc);
+    int32_t  n_operands = r->op == OP_ASYNC_DONE ? 1 : r->n;
+    Inst    *i = inst_add(p, r->op, r->shape, n_operands, p->operands.v + r->base, name, r->opcode.loc);
     int32_t  m;
     RawAttr *outside = select_attrs(p, r, attrs, n, goes_outside, &m);
     if (!attrs_store(p, i, outside, m))

@@ -96,11 +96,11 @@ static int64_t token_int(Parser *p, const char **s, Loc loc)
     bool     over = false;
     for (*s += negative; **s >= '0' && **s <= '9'; ++*s)
         over |= __builtin_mul_overflow(x, 10, &x) || __builtin_add_overflow(x, (uint64_t)(**s - '0'), &x);
-    if (over || x > INT64_MAX) {
+    if (over || x > (uint64_t)INT64_MAX + negative) {
         parse_error(p, loc, "a number here does not fit 64 bits");
         return 0;
     }
-    return negative ? -(int64_t)x : (int64_t)x;
+    return (int64_t)(negative ? 0 - x : x);
 }
 
 IntVec *dxd_list(Parser *p, Loc text)
@@ -372,10 +372,13 @@ void meta_int(Parser *p, const char *key, Loc loc, int64_t v, Loc at)
 void meta_ints(Parser *p, const char *key, Loc loc, Ints v, Loc at)
 {
     sub_key(p, key, loc);
-    for (int32_t k = 0; k < v.n; k++)
-        if (v.v[k] < 0 || v.v[k] > 3)
+    Ints kept = ints_make(p->a, v.n);
+    for (int32_t k = 0; k < v.n; k++) {
+        *ints_at(kept, k) = (int32_t)v.v[k];
+        if (kept.v[k] < 0 || kept.v[k] > 3)
             parse_error(p, at, "a profile type is 0 to 3, found %lld", (long long)v.v[k]);
-    p->meta.profile_type = v;
+    }
+    p->meta.profile_type = kept;
 }
 
 /* Only keys of this list may have been given; all of them when `all`. */

@@ -23,8 +23,8 @@ bool op_check_arity(Parser *p, const Rhs *r)
         return false;
     }
     int fixed = op_info[r->op].operands;
-    if (wanted != ARGS_OPERANDS || fixed == MANY || fixed == r->n || r->sugar)
-        return true;
+    if (wanted != ARGS_OPERANDS || fixed == MANY || fixed == r->n || r->sugar || (r->op == OP_ASYNC_DONE && r->n > 0))
+        return true; /* what follows the first operand of an async-done is dropped */
     parse_error(p, r->open, "%s takes %s, found %s", r->opcode.s, operand_count(p, fixed), operand_count(p, r->n));
     return false;
 }
@@ -58,7 +58,7 @@ static bool check_one_dimension(Parser *p, const Rhs *r, const RawAttr *attrs, i
     return false;
 }
 
-static bool check_replication(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
+bool op_check_replication(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
 {
     const RawAttr *x = raw_attr(attrs, n, ATTR_PARAMETER_REPLICATION);
     if (!x)
@@ -95,7 +95,7 @@ static bool check_start_indices(Parser *p, const Rhs *r, int32_t before)
 static bool check_reshape(Parser *p, const Rhs *r)
 {
     const Shape *from = operand(p, r, 0)->shape, *to = r->shape;
-    if (shape_is_array(from) && shape_is_array(to)
+    if (type_is_array(from->type) && type_is_array(to->type)
         && (shape_is_unbounded(from) || shape_is_unbounded(to) || shape_count(from) == shape_count(to)))
         return true;
     parse_error(p, r->open, "%s of %s to %s: the numbers of elements differ", r->opcode.s, shape_text(p->tmp, from),
@@ -201,11 +201,12 @@ static bool check_constraints(Parser *p, const Rhs *r, const RawAttr *attrs, int
     return true;
 }
 
+/* With a written type the index is the verifier's, unless the tuple itself is the operand: there XLA looks the element up. */
 static bool check_element(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
 {
     const Shape   *s = operand(p, r, 0)->shape;
     const RawAttr *x = raw_attr(attrs, n, ATTR_INDEX);
-    if (r->shape || (shape_is_tuple(s) && x->value.i >= 0 && x->value.i < s->n_elems))
+    if ((r->shape && operand(p, r, 0)->op != OP_TUPLE) || (shape_is_tuple(s) && x->value.i >= 0 && x->value.i < s->n_elems))
         return true;
     parse_error(p, x->value_loc, "there is no element %lld in %s", (long long)x->value.i, shape_text(p->tmp, s));
     return false;
@@ -224,13 +225,35 @@ static bool check_constant(Parser *p, const Rhs *r)
         parse_error(p, r->opcode.loc, "there are no literals of type %s", shape_text(p->tmp, s));
         return false;
     }
-    return true;
+    const char *fault = layout_fault(p, s);
+    if (fault)
+        parse_error(p, r->opcode.loc, "the type of this constant has a layout with %s", fault);
+    return !fault;
+}
+
+static bool check_copy(Parser *p, const Rhs *r)
+{
+    if (!r->shape || r->shape->type != TYPE_OPAQUE)
+        return true;
+    parse_error(p, r->opcode.loc, "there are no copies of type %s", shape_text(p->tmp, r->shape));
+    return false;
+}
+
+static bool check_device_number(Parser *p, const Rhs *r)
+{
+    if (!r->shape || (shape_is_scalar(r->shape) && r->shape->type == TYPE_U32))
+        return true;
+    parse_error(p, r->opcode.loc, "%s has the type u32[], found %s", r->opcode.s, shape_text(p->tmp, r->shape));
+    return false;
 }
 
 static bool check_own(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
 {
     switch (r->op) {
     case OP_TUPLE: return check_tuple(p, r);
+    case OP_REPLICA_ID:
+    case OP_PARTITION_ID: return check_device_number(p, r);
+    case OP_COPY: return check_copy(p, r);
     case OP_CONSTANT: return check_constant(p, r);
     case OP_GET_TUPLE_ELEMENT: return check_element(p, r, attrs, n);
     case OP_RESHAPE: return check_reshape(p, r);
@@ -268,7 +291,7 @@ static bool check_own(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
 
 bool op_check(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
 {
-    return check_one_dimension(p, r, attrs, n) && check_replication(p, r, attrs, n) && check_own(p, r, attrs, n);
+    return check_one_dimension(p, r, attrs, n) && op_check_replication(p, r, attrs, n) && check_own(p, r, attrs, n);
 }
 
 /* ---- stored types ---- */
@@ -282,7 +305,7 @@ static const Shape *with_token(Parser *p, const Shape *first, bool context)
 }
 
 /* Static sizes, no b(), a layout without element sizes. */
-static const Shape *constant_type(Parser *p, const Shape *s)
+const Shape *literal_type(Parser *p, const Shape *s)
 {
     Shape *t = arena_copy(p->a, s, sizeof *s);
     t->buffer = false;
@@ -290,13 +313,11 @@ static const Shape *constant_type(Parser *p, const Shape *s)
     if (s->layout && s->layout->element_bits) {
         Layout *l = arena_copy(p->a, s->layout, sizeof *l);
         l->element_bits = 0;
-        bool plain = !l->n_tiles && !l->n_splits && l->tail_padding == 1 && l->index_type == TYPE_COUNT &&
-                     l->pointer_type == TYPE_COUNT && !l->memory_space && !l->metadata_prefix;
-        t->layout = plain ? layout_from_order(p->a, l->minor_to_major) : l;
+        t->layout = layout_settled(p, l);
     }
     const Shape **elems = ARENA_ARRAY(p->a, const Shape *, s->n_elems);
     for (int32_t k = 0; k < s->n_elems; k++)
-        elems[k] = constant_type(p, s->elems[k]);
+        elems[k] = literal_type(p, s->elems[k]);
     t->elems = elems;
     return t;
 }
@@ -312,7 +333,7 @@ const Shape *op_stored_type(Parser *p, const Rhs *r)
     case OP_OUTFEED:
     case OP_AFTER_ALL: return shape_scalar(p->a, TYPE_TOKEN);
     case OP_ADD_DEPENDENCY: return operand(p, r, 0)->shape;
-    case OP_CONSTANT: return constant_type(p, r->shape);
+    case OP_CONSTANT: return literal_type(p, r->shape);
     default: return r->shape;
     }
 }

@@ -199,6 +199,17 @@ void operand_name(Parser *p, const Shape *type, const char *name, Loc loc, const
     push_operand(p, i, loc);
 }
 
+/* An opcode that names nothing is dropped, as in XLA, which reads it as an instruction without operands and then forgets the error. */
+void operand_word(Parser *p, const Shape *type, const char *word, Loc loc)
+{
+    AsyncSugar sugar;
+    Op         wrapped;
+    bool       opcode = map_has(&p->ops, word) || async_split(p, word, &sugar, &wrapped);
+    if (opcode && !map_has(&p->scope->names, word) && !(type && outermost_single(p)))
+        return;
+    operand_name(p, type, word, loc, NULL);
+}
+
 void operand_nested(Parser *p, Rhs *r, Loc loc)
 {
     const char *base = r->op == OP_COUNT ? r->opcode.s : r->sugar ? r->opcode.s : op_name(r->op);

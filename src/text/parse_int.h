@@ -190,6 +190,7 @@ typedef VEC(NamedDimDraft) NamedDimVec;
 typedef struct MeshDraft {
     VEC(MeshAxis) axes;
     const Mesh *mesh; /* set when it is complete; NULL after an error */
+    Loc         loc;
 } MeshDraft;
 typedef struct ReplicaGroups GroupsDraft;
 typedef struct ShardDraft {
@@ -205,7 +206,6 @@ typedef struct ShardDraft {
     /* named style: the result */
     Sharding   named;
     MeshDraft *mesh;
-    bool       seen_metas, seen_unreduced, seen_replicated, seen_manual;
 } ShardDraft;
 typedef enum { NAMED_REPLICATED, NAMED_MANUAL } NamedWhole;
 
@@ -348,6 +348,8 @@ void         layout_split(Parser *p, int64_t dim, const IntVec *indices);
 const Shape *type_array(Parser *p, Type t, const DimVec *dims, LayoutDraft *l, Loc loc, Loc layout_loc);
 const Shape *type_tuple(Parser *p, const ShapeVec *elems, Loc loc);
 const Shape *type_buffer(Parser *p, const Shape *inner, Loc loc);
+const Layout *layout_settled(Parser *p, const Layout *l); /* NULL when it says nothing but the default */
+const char  *layout_fault(Parser *p, const Shape *s); /* why XLA has no use for the layout of an array, NULL when it has */
 
 /* Header and computations (parse_module.c). */
 void  module_begin(Parser *p, const char *name);
@@ -391,6 +393,7 @@ Rhs  *rhs_literal(Parser *p, Rhs *r, Loc open, Loc loc);
 Rhs  *rhs_number(Parser *p, Rhs *r, int64_t v, Loc loc);
 void  operand_type_only(Parser *p, const Shape *type, Loc loc);
 void  operand_name(Parser *p, const Shape *type, const char *name, Loc loc, const IntVec *indices);
+void  operand_word(Parser *p, const Shape *type, const char *word, Loc loc); /* a name without % */
 void  operand_nested(Parser *p, Rhs *r, Loc loc);
 void  inst_pending(Parser *p, const char *name, Loc loc);
 void  inst_end(Parser *p, int64_t root, Loc root_loc, const char *name, Loc loc, Rhs *r);
@@ -414,6 +417,8 @@ bool  op_check_arity(Parser *p, const Rhs *r);
 bool  op_check(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n);
 /* The type that is stored, from the one written; NULL: to be inferred. Call after op_check. */
 const Shape *op_stored_type(Parser *p, const Rhs *r);
+const Shape *literal_type(Parser *p, const Shape *s); /* what is stored of the type of a literal */
+bool         op_check_replication(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n);
 
 /* Attribute values (parse_attr.c, parse_attr_rare.c). */
 RawAttr *attr_add(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc);
@@ -458,16 +463,19 @@ void            shard_device(Parser *p, const char *key, Loc loc, int64_t device
 void            shard_devices(Parser *p, IntVec *dims, IntVec *list);
 void            shard_iota(Parser *p, IntVec *dims, Iota x);
 void            shard_group(Parser *p, ShardGroup group, int64_t id);
+void            shard_subgroups(Parser *p, const IntVec *kinds);
+void            shard_metas(Parser *p, const MetaVec *metas);
 const Sharding *shard_old(Parser *p, const ShardDraft *s, Loc loc);
 const Sharding *shard_tuple(Parser *p, const ShardVec *v);
 ShardDraft     *named_single(Parser *p, const char *key, Loc loc, int64_t device, const MetaVec *metas);
 ShardDraft     *named_all(Parser *p, MeshDraft *m, NamedWhole what, const MetaVec *metas);
-ShardDraft     *named_unreduced(Parser *p, MeshDraft *m, const char *op, Loc op_loc, const AxisVec *axes, const MetaVec *metas);
+ShardDraft     *named_partly_unreduced(Parser *p, MeshDraft *m, const char *op, Loc op_loc, const AxisVec *axes, const MetaVec *metas);
+ShardDraft     *named_unreduced(Parser *p, MeshDraft *m, const char *op, Loc op_loc, const MetaVec *metas); /* the whole mesh */
 void            named_begin(Parser *p, MeshDraft *m, const NamedDimVec *dims);
 void            named_dim(Parser *p, const AxisVec *axes, bool open);
-void            named_axes(Parser *p, const char *key, Loc loc, const AxisVec *axes);
-void            named_unreduced_axes(Parser *p, Loc loc, const char *op, Loc op_loc, const AxisVec *axes);
-void            named_metas(Parser *p, Loc loc, const MetaVec *metas);
+void            named_axes(Parser *p, const char *key, const AxisVec *axes);
+void            named_unreduced_axes(Parser *p, const char *op, Loc op_loc, const AxisVec *axes);
+void            named_metas(Parser *p, const MetaVec *metas);
 const Sharding *shard_named(Parser *p, const ShardDraft *s, Loc loc);
 
 MeshDraft   *mesh_new(Parser *p);
@@ -482,6 +490,7 @@ const Mesh  *mesh_single(Parser *p, const char *key, Loc loc, int64_t device);
 bool         iota_check(Parser *p, Iota x, int64_t count, const char *what, Loc loc);
 bool         axes_resolve(Parser *p, const Mesh *m, const AxisVec *v, AxisRefs *out); /* in the module's arena */
 bool         axes_disjoint(Parser *p, const Mesh *m, int32_t n, const AxisRefs *const *lists, Loc loc);
+bool         axes_sorted(Parser *p, AxisRefs x, Loc loc);
 
 /* Literals (parse_literal.c). */
 void           lit_value(Parser *p, Number x, Loc loc);
@@ -495,7 +504,7 @@ void    lit_put_bits(void *data, int64_t i, int bytes, uint64_t bits); /* elemen
 /* The literal in p->lits from base on, of type *s; the tokens are taken off. *s changes where () stood for a tuple. NULL after
  * reporting. */
 const Literal *literal_parse(Parser *p, const Shape **s, int32_t base);
-AttrLiteral    literal_leaf(Parser *p, const Shape *s, int32_t base);
+AttrLiteral    literal_leaf(Parser *p, const Shape *s, int32_t base, Loc loc);
 AttrLiteral    literal_typed_tuple(Parser *p, const TypedVec *v);
 
 /* Asynchronous steps (parse_async.c). */

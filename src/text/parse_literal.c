@@ -140,7 +140,7 @@ static bool float_bits(const Reader *r, Type t, uint64_t *bits)
     return false;
 }
 
-/* (re, im). A NaN in the real part fills both; one in the imaginary part loses its payload. */
+/* (re, im). A NaN in the real part fills both; one in the imaginary part of a c64 loses its payload, whatever it is. */
 static bool complex_bits(Reader *r, Type t, uint64_t bits[2])
 {
     Type part = type_component(t);
@@ -154,12 +154,12 @@ static bool complex_bits(Reader *r, Type t, uint64_t bits[2])
     if (r->at->kind != LIT_COMMA)
         return fail(r, "expected ',' between the parts of a complex value");
     r->at++;
-    if (!float_bits(r, part, &bits[1]))
+    if (r->at->kind == LIT_NAN && t == TYPE_C64)
+        bits[1] = nan_make(part, r->at->negative, 0);
+    else if (!float_bits(r, part, &bits[1]))
         return false;
     if (real_nan)
         bits[1] = bits[0];
-    else if (r->at->kind == LIT_NAN)
-        bits[1] = nan_make(part, r->at->negative, 0);
     r->at++;
     if (r->at->kind != LIT_RPAR)
         return fail(r, "a complex value has two parts");
@@ -394,8 +394,12 @@ const Literal *literal_parse(Parser *p, const Shape **s, int32_t base)
 
 /* ---- literal= of custom-call ---- */
 
-AttrLiteral literal_leaf(Parser *p, const Shape *s, int32_t base)
+AttrLiteral literal_leaf(Parser *p, const Shape *s, int32_t base, Loc loc)
 {
+    const char *fault = layout_fault(p, s);
+    if (fault)
+        parse_error(p, loc, "the type of this literal has a layout with %s", fault);
+    s = literal_type(p, s);
     const Literal *l = literal_parse(p, &s, base);
     return (AttrLiteral){s, l};
 }

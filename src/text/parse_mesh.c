@@ -7,13 +7,12 @@
 bool iota_check(Parser *p, Iota x, int64_t count, const char *what, Loc loc)
 {
     int64_t n = ints_product(x.dims);
-    bool    seen[64] = {false};
     if (n < 0 || ints_has(x.dims, 0)) {
         parse_error(p, loc, "the sizes of %s are positive and their product fits 64 bits", what);
         return false;
     }
-    if (x.dims.n > 64) {
-        parse_error(p, loc, "%s has %d dimensions, more than 64", what, x.dims.n);
+    if (x.dims.n > MAX_IOTA_RANK) {
+        parse_error(p, loc, "%s has %d dimensions, more than %d", what, x.dims.n, MAX_IOTA_RANK);
         return false;
     }
     if (x.perm.n != (x.dims.n == 1 ? x.perm.n > 0 ? -1 : 0 : x.dims.n)) {
@@ -22,12 +21,17 @@ bool iota_check(Parser *p, Iota x, int64_t count, const char *what, Loc loc)
         return false;
     }
     for (int32_t k = 0; k < x.perm.n; k++) {
-        if (x.perm.v[k] < 0 || x.perm.v[k] >= x.dims.n || seen[x.perm.v[k]]) {
+        if (x.perm.v[k] < 0 || x.perm.v[k] >= x.dims.n) {
             parse_error(p, loc, "T(...) of %s is a permutation of 0 to %d", what, x.dims.n - 1);
             return false;
         }
-        seen[x.perm.v[k]] = true;
     }
+    Iota canonical = iota_canonical(p->tmp, x.dims, x.perm); /* a number twice in T(...) is the verifier's, unless XLA gives up */
+    for (int32_t k = 0; k < canonical.perm.n; k++)
+        if (canonical.perm.v[k] >= canonical.dims.n) {
+            parse_error(p, loc, "T(...) of %s is a permutation of 0 to %d", what, x.dims.n - 1);
+            return false;
+        }
     if (count >= 0 && n != count) {
         parse_error(p, loc, "%s has %lld devices, %lld are needed", what, (long long)n, (long long)count);
         return false;
@@ -50,21 +54,23 @@ MeshDraft *mesh_axis(Parser *p, MeshDraft *m, const char *name, Loc loc, int64_t
     for (int32_t k = 0; k < m->axes.n; k++)
         if (m->axes.v[k].name == name)
             parse_error(p, loc, "the mesh has two axes called '%s'", name);
-    if (size < 1)
-        parse_error(p, loc, "an axis has a size of 1 or more, found %lld", (long long)size);
     vec_push(p->tmp, &m->axes, ((MeshAxis){name, size}));
     return m;
 }
 
-static Mesh *mesh_make(Parser *p, MeshDraft *m, Loc loc)
+/* ids: whether device_ids follow. */
+static Mesh *mesh_make(Parser *p, MeshDraft *m, bool ids, Loc loc)
 {
     Mesh *x = ARENA_NEW(p->a, Mesh);
     x->kind = MESH_AXES;
     x->n_axes = m->axes.n;
     x->axes = arena_copy(p->a, m->axes.v, (size_t)m->axes.n * sizeof *m->axes.v);
     m->mesh = x;
-    if (mesh_size(x) < 0)
-        parse_error(p, loc, "the mesh has more devices than 64 bits can count");
+    m->loc = loc;
+    if (ids && mesh_size(x) < 1)
+        parse_error(p, loc, "a mesh with device_ids has a size that is a positive 64-bit number");
+    if (ids && x->n_axes == 0)
+        parse_error(p, loc, "a mesh without axes takes no device_ids");
     return x;
 }
 
@@ -92,7 +98,7 @@ static void check_devices(Parser *p, const Mesh *x, Ints ids, Loc loc)
 
 MeshDraft *mesh_end(Parser *p, MeshDraft *m, const IntVec *devices, Loc loc)
 {
-    Mesh *x = mesh_make(p, m, loc);
+    Mesh *x = mesh_make(p, m, devices != NULL, loc);
     if (devices) {
         x->devices = list_ints(p, devices);
         check_devices(p, x, x->devices, loc);
@@ -103,7 +109,7 @@ MeshDraft *mesh_end(Parser *p, MeshDraft *m, const IntVec *devices, Loc loc)
 /* An iota that leaves the devices in order says nothing. */
 MeshDraft *mesh_iota(Parser *p, MeshDraft *m, Iota iota, Loc loc)
 {
-    Mesh *x = mesh_make(p, m, loc);
+    Mesh *x = mesh_make(p, m, true, loc);
     if (!iota_check(p, iota, mesh_size(x), "device_ids", loc))
         return m;
     x->iota = iota_canonical(p->a, iota.dims, iota.perm);
@@ -157,16 +163,28 @@ bool axes_resolve(Parser *p, const Mesh *m, const AxisVec *v, AxisRefs *out)
 {
     int32_t  n = v ? v->n : 0;
     AxisRef *refs = ARENA_ARRAY(p->a, AxisRef, n);
-    *out = (AxisRefs){n, refs};
+    *out = (AxisRefs){0, refs};
     for (int32_t k = 0; k < n; k++) {
         if (!axis_resolve(p, m, &v->v[k], &refs[k]))
             return false;
+        out->n = k + 1;
         const AxisRef *a = k ? &refs[k - 1] : NULL, *b = &refs[k];
         if (a && a->size && b->size && a->axis == b->axis && a->pre * a->size == b->pre) {
             parse_error(p, v->v[k].loc, "two neighbouring parts of one axis are written as one");
             return false;
         }
     }
+    return true;
+}
+
+/* By axis, within one by the size before it. */
+bool axes_sorted(Parser *p, AxisRefs x, Loc loc)
+{
+    for (int32_t k = 1; k < x.n; k++)
+        if (x.v[k - 1].axis > x.v[k].axis || (x.v[k - 1].axis == x.v[k].axis && x.v[k - 1].pre > x.v[k].pre)) {
+            parse_error(p, loc, "the axes of replicated, unreduced and manual stand in the order of the mesh");
+            return false;
+        }
     return true;
 }
 

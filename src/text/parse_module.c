@@ -96,9 +96,33 @@ void header_config(Parser *p, const char *name, Loc loc, const char *v)
     p->m->backend_config = v;
 }
 
+static int compare_ints(Ints x, Ints y)
+{
+    for (int32_t k = 0; k < x.n && k < y.n; k++)
+        if (x.v[k] != y.v[k])
+            return x.v[k] < y.v[k] ? -1 : 1;
+    return x.n - y.n;
+}
+
+static int compare_arrays(const OriginArray *x, const OriginArray *y)
+{
+    const char *s = x->name ? x->name : "", *t = y->name ? y->name : "";
+    size_t      m = x->name ? intern_len(s) : 0, n = y->name ? intern_len(t) : 0;
+    int         order = memcmp(s, t, m < n ? m : n);
+    return order ? order : m != n ? (m < n ? -1 : 1) : compare_ints(x->index, y->index);
+}
+
+/* {} is the array without a name. */
+static OriginArray named_array(Parser *p, OriginArray x)
+{
+    if (!x.known)
+        x = (OriginArray){.known = true, .name = intern_str(p->strings, "")};
+    return x;
+}
+
 void header_recovery(Parser *p, OriginArray old, OriginArray replacement, const char *text, Loc loc)
 {
-    OriginRecovery r = {old, replacement, NULL};
+    OriginRecovery r = {named_array(p, old), named_array(p, replacement), NULL};
     if (text) {
         Diag d;
         diag_init(&d, p->tmp);
@@ -109,6 +133,9 @@ void header_recovery(Parser *p, OriginArray old, OriginArray replacement, const 
         else
             parse_error(p, loc, "in the module of this entry: %s", d.first ? d.first->text : "an error");
     }
+    for (int32_t k = 0; k < p->recoveries.n; k++) /* of two entries for one array the first counts */
+        if (compare_arrays(&p->recoveries.v[k].old, &r.old) == 0)
+            return;
     vec_push(p->tmp, &p->recoveries, r);
 }
 
@@ -135,22 +162,6 @@ void debug_int(Parser *p, const char *key, Loc loc, int64_t v)
         p->debug->op_id = v;
     else
         parse_error(p, loc, "expected log_mode, callback_id, partitioned or op_id, found '%s'", key);
-}
-
-static int compare_ints(Ints x, Ints y)
-{
-    for (int32_t k = 0; k < x.n && k < y.n; k++)
-        if (x.v[k] != y.v[k])
-            return x.v[k] < y.v[k] ? -1 : 1;
-    return x.n - y.n;
-}
-
-static int compare_arrays(const OriginArray *x, const OriginArray *y)
-{
-    const char *s = x->name ? x->name : "", *t = y->name ? y->name : "";
-    size_t      m = x->name ? intern_len(s) : 0, n = y->name ? intern_len(t) : 0;
-    int         order = memcmp(s, t, m < n ? m : n);
-    return order ? order : m != n ? (m < n ? -1 : 1) : compare_ints(x->index, y->index);
 }
 
 void header_debug_row(Parser *p, OriginArray key, const DebugVec *v)
@@ -441,18 +452,45 @@ static bool finish_aliases(Parser *p)
     return ok;
 }
 
+/* Whether the header sets something that XLA keeps in the module's configuration. It then makes the configuration anew, and the types
+ * of the entry computation come into it with default layouts. */
+static bool sets_configuration(const Module *m)
+{
+    return m->replica_count != 1 || m->num_partitions != 1 || m->alias_passthrough_params || m->spmd_to_parameters.n > 0
+           || m->spmd_to_output.n > 0;
+}
+
+static const Shape *default_layout(Parser *p, const Shape *s)
+{
+    Shape *t = arena_copy(p->a, s, sizeof *s);
+    if (s->layout) {
+        Layout *l = arena_copy(p->a, s->layout, sizeof *l);
+        Ints    order = ints_make(p->a, s->rank);
+        for (int32_t k = 0; k < s->rank; k++)
+            *ints_at(order, k) = s->rank - 1 - k;
+        l->minor_to_major = order;
+        t->layout = layout_settled(p, l);
+    }
+    const Shape **elems = ARENA_ARRAY(p->a, const Shape *, s->n_elems);
+    for (int32_t k = 0; k < s->n_elems; k++)
+        elems[k] = default_layout(p, s->elems[k]);
+    t->elems = elems;
+    return t;
+}
+
 static void finish_layout(Parser *p)
 {
     Module *m = p->m;
     if (m->has_entry_layout)
         return;
+    bool          plain = sets_configuration(m);
     const Shape **params = ARENA_ARRAY(p->a, const Shape *, m->entry->n_params);
     for (int32_t k = 0; k < m->entry->n_params; k++)
-        params[k] = m->entry->params[k]->shape;
+        params[k] = plain ? default_layout(p, m->entry->params[k]->shape) : m->entry->params[k]->shape;
     ShapeList *l = ARENA_NEW(p->a, ShapeList);
     *l = (ShapeList){m->entry->n_params, params};
     m->entry_params = l;
-    m->entry_result = m->entry->root->shape;
+    m->entry_result = plain ? default_layout(p, m->entry->root->shape) : m->entry->root->shape;
 }
 
 static void finish_stack(Parser *p)

@@ -2,6 +2,8 @@
  * Source: reference text 5.4, 6.3, 6.4. */
 #include "config.h"
 
+#include <math.h>
+
 #include "text/parse_int.h"
 
 /* ---- sparsity_config, block_scaling_config ---- */
@@ -154,9 +156,7 @@ void attr_statistics(Parser *p, const char *name, Loc loc, Loc value_loc, const 
     Statistic  *out = ARENA_ARRAY(p->a, Statistic, n);
     for (int32_t k = 0; k < n; k++) {
         const Stat *s = &v->v[k + 1];
-        if (s->number.kind == NUM_NAN)
-            parse_error(p, s->loc, "a statistic is a finite number");
-        out[k] = (Statistic){s->key, number_value(s->number)};
+        out[k] = (Statistic){s->key, s->number.kind == NUM_NAN ? NAN : number_value(s->number)};
     }
     *x = (Statistics){v && v->n ? v->v[0].number.i : 0, n, out};
     attr_add(p, name, ATTR_CLASS_STATISTICS, loc, value_loc)->value.statistics = x;
@@ -192,7 +192,9 @@ Accuracy *accuracy_mode(Parser *p, const char *key, Loc loc, const char *word, L
 Accuracy *accuracy_number(Parser *p, Accuracy *x, const char *key, Number v, Loc at)
 {
     double f = number_value(v);
-    if (!(f >= 0))
+    if (v.kind == NUM_DECIMAL && isinf(f))
+        parse_error(p, at, "this number is out of range for f64");
+    else if (!(f >= 0))
         parse_error(p, at, "a tolerance is 0 or more");
     if (strcmp(key, "atol") == 0)
         x->atol = f;
@@ -209,35 +211,30 @@ Accuracy *accuracy_number(Parser *p, Accuracy *x, const char *key, Number v, Loc
 
 /* ---- origin ---- */
 
-/* A tree under construction. */
+/* A tree under construction: a node is there once a leaf is in it or behind it. */
 typedef struct Draft Draft;
 struct Draft {
-    bool        open; /* a parenthesis was seen here, so it is a tuple even without elements */
+    bool        leaf;
     OriginArray array;
     VEC(Draft *) elems;
 };
 
-/* Where the stream of brackets stands: element `index` of each tuple that is open. */
-typedef struct Level {
-    Draft  *tuple;
-    int32_t index;
-} Level;
-typedef VEC(Level) Levels;
-
-static Draft *draft_here(Parser *p, Draft *root, const Levels *at)
+/* The node where the stream of brackets stands: at holds the element's number in each tuple that is open. */
+static Draft *draft_here(Parser *p, Draft *d, const IntVec *at)
 {
-    if (at->n == 0)
-        return root;
-    Level l = at->v[at->n - 1];
-    while (l.tuple->elems.n <= l.index)
-        vec_push(p->tmp, &l.tuple->elems, ARENA_NEW(p->tmp, Draft));
-    return l.tuple->elems.v[l.index];
+    for (int32_t k = 0; k < at->n; k++) {
+        d->leaf = false;
+        while (d->elems.n <= at->v[k])
+            vec_push(p->tmp, &d->elems, ARENA_NEW(p->tmp, Draft));
+        d = d->elems.v[at->v[k]];
+    }
+    return d;
 }
 
 static OriginNode draft_node(Parser *p, const Draft *d)
 {
-    if (d->elems.n == 0)
-        return (OriginNode){.leaf = !d->open, .array = d->array};
+    if (d->leaf || d->elems.n == 0)
+        return (OriginNode){.leaf = d->leaf, .array = d->array};
     OriginNode *v = ARENA_ARRAY(p->a, OriginNode, d->elems.n);
     for (int32_t k = 0; k < d->elems.n; k++)
         v[k] = draft_node(p, d->elems.v[k]);
@@ -245,20 +242,14 @@ static OriginNode draft_node(Parser *p, const Draft *d)
 }
 
 /* XLA reads a stream of brackets: '(' goes down to element 0, ',' to the next element, ')' up again; a leaf is put where the stream
- * stands. False after reporting. */
+ * stands, and what was there before is lost. An empty name is none. False after reporting. */
 static bool read_origin(Parser *p, const OriginVec *v, Draft *root, const char **call)
 {
-    Levels at = {0};
-    bool   any = false;
+    IntVec at = {0};
     for (int32_t k = 0; v && k < v->n; k++) {
         const OriginItem *x = &v->v[k];
-        Draft            *d;
         switch (x->kind) {
-        case ORIGIN_OPEN:
-            d = draft_here(p, root, &at);
-            d->open = any = true;
-            vec_push(p->tmp, &at, ((Level){d, 0}));
-            break;
+        case ORIGIN_OPEN: vec_push(p->tmp, &at, 0); break;
         case ORIGIN_CLOSE:
             if (at.n == 0) {
                 parse_error(p, x->loc, "')' without '(' in an origin");
@@ -268,13 +259,13 @@ static bool read_origin(Parser *p, const OriginVec *v, Draft *root, const char *
             break;
         case ORIGIN_COMMA:
             if (at.n)
-                at.v[at.n - 1].index++;
+                at.v[at.n - 1]++;
             break;
-        case ORIGIN_LEAF:
-            d = draft_here(p, root, &at);
-            d->array = x->array;
-            any = true;
+        case ORIGIN_LEAF: {
+            bool named = x->array.known && x->array.name[0];
+            *draft_here(p, root, &at) = (Draft){.leaf = true, .array = named ? x->array : (OriginArray){0}};
             break;
+        }
         case ORIGIN_CALL:
         case ORIGIN_SYNTHETIC:
             if (*call) {
@@ -285,7 +276,6 @@ static bool read_origin(Parser *p, const OriginVec *v, Draft *root, const char *
             break;
         }
     }
-    root->open |= !any; /* {} is {()} */
     return true;
 }
 

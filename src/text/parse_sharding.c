@@ -15,26 +15,45 @@ void shard_device(Parser *p, const char *key, Loc loc, int64_t device)
 {
     if (strcmp(key, "device") != 0)
         parse_error(p, loc, "a sharding has no item '%s'", key);
-    p->shard->list = int_list(p, p->shard->list, device);
+    p->shard->list = int_list(p, NULL, device);
 }
 
+static void append_ints(Parser *p, IntVec **to, const IntVec *more)
+{
+    for (int32_t k = 0; more && k < more->n; k++)
+        *to = int_list(p, *to, more->v[k]);
+}
+
+/* An item that is given twice adds to what the first one said. */
 void shard_devices(Parser *p, IntVec *dims, IntVec *list)
 {
-    p->shard->dims = dims;
-    for (int32_t k = 0; k < list->n; k++)
-        p->shard->list = int_list(p, p->shard->list, list->v[k]);
+    append_ints(p, &p->shard->dims, dims);
+    append_ints(p, &p->shard->list, list);
 }
 
 void shard_iota(Parser *p, IntVec *dims, Iota x)
 {
-    p->shard->dims = dims;
+    append_ints(p, &p->shard->dims, dims);
     p->shard->has_iota = true;
     p->shard->iota = x;
 }
 
+void shard_subgroups(Parser *p, const IntVec *kinds)
+{
+    p->shard->has_subgroups = true;
+    append_ints(p, &p->shard->subgroups, kinds);
+}
+
+void shard_metas(Parser *p, const MetaVec *metas)
+{
+    for (int32_t k = 0; k < metas->n; k++)
+        p->shard->metas = meta_list(p, p->shard->metas, metas->v[k]);
+}
+
 void shard_group(Parser *p, ShardGroup group, int64_t id)
 {
-    p->shard->group = group;
+    if (p->shard->group != GROUP_SHARD_AS) /* shard_as stays, with the last number */
+        p->shard->group = group;
     p->shard->group_id = id;
 }
 
@@ -181,7 +200,7 @@ static bool sort_iota(Parser *p, Tiling *t)
 /* The devices of each run of the last dimension in ascending order. */
 static void sort_groups(Parser *p, Tiling *t)
 {
-    if (t->has_iota && sort_iota(p, t))
+    if (t->has_iota && (!iota_is_order(t->iota) || sort_iota(p, t)))
         return;
     if (t->has_iota) {
         t->devices = iota_expand(p->a, t->iota);
@@ -235,7 +254,7 @@ static ShardingKind plain_kind(Subgroup g)
 }
 
 /* The last dimensions are subgroups: those of size 1 go, equal kinds become one, kinds in the order of the enumeration. */
-static void set_subgroups(Parser *p, Sharding *s, const Tiling *t, const IntVec *groups)
+static void set_subgroups(Parser *p, Sharding *s, const Tiling *t, const IntVec *groups, Loc loc)
 {
     int32_t data = t->dims.n - groups->n;
     bool    alike = true;
@@ -265,10 +284,18 @@ static void set_subgroups(Parser *p, Sharding *s, const Tiling *t, const IntVec 
     for (int32_t k = 0; k < groups->n; k++)
         if (t->dims.v[data + k] == 1)
             vec_push(p->tmp, &perm, data + k);
+    if (t->has_iota && !iota_is_order(t->iota)) {
+        parse_error(p, loc, "subgroups are of devices in an order, but T(...) is no permutation");
+        return;
+    }
     Tiling moved = tiling_transpose(p, t, (Ints){perm.v, perm.n});
     moved.dims = list_ints(p, &dims);
     if (kinds.n == 1 && kinds.v[0] == SUBGROUP_REPLICATED) {
         set_partial(p, s, &moved);
+        return;
+    }
+    if (kinds.n == 1 && kinds.v[0] == SUBGROUP_MANUAL && leading_product(moved.dims, data) == 1) {
+        s->kind = SHARDING_MANUAL;
         return;
     }
     s->subgroups = list_ints(p, &kinds);
@@ -283,6 +310,8 @@ static bool read_tiling(Parser *p, const ShardDraft *d, Tiling *t, Loc loc)
     int64_t count = ints_product(t->dims);
     if (count < 0)
         parse_error(p, loc, "the number of tiles is no positive 64-bit number");
+    else if (d->has_iota && d->list)
+        parse_error(p, loc, "a sharding lists its devices in one way");
     else if (d->has_iota) {
         if (!iota_check(p, d->iota, count, "the device list", loc))
             return false;
@@ -349,7 +378,7 @@ static void fill_old(Parser *p, Sharding *s, const ShardDraft *d, Loc loc)
         else if (d->replicate_last)
             set_partial(p, s, &t);
         else if (d->subgroups)
-            set_subgroups(p, s, &t, d->subgroups);
+            set_subgroups(p, s, &t, d->subgroups, loc);
         else
             set_tiling(s, &t);
     }
@@ -409,21 +438,28 @@ ShardDraft *named_single(Parser *p, const char *key, Loc loc, int64_t device, co
 ShardDraft *named_all(Parser *p, MeshDraft *m, NamedWhole what, const MetaVec *metas)
 {
     ShardDraft *d = named_new(p, m);
-    if (what == NAMED_MANUAL)
+    if (what == NAMED_MANUAL) {
         d->named.manual = all_axes(p, m->mesh);
+        if (m->mesh->n_axes == 0)
+            parse_error(p, m->loc, "a mesh without axes has nothing manual");
+    }
     set_metas(p, &d->named, metas);
     return d;
 }
 
-ShardDraft *named_unreduced(Parser *p, MeshDraft *m, const char *op, Loc op_loc, const AxisVec *axes, const MetaVec *metas)
+ShardDraft *named_partly_unreduced(Parser *p, MeshDraft *m, const char *op, Loc op_loc, const AxisVec *axes, const MetaVec *metas)
 {
     ShardDraft *d = named_new(p, m);
     d->named.reduction = reduction_word(p, op, op_loc);
-    if (axes)
-        axes_resolve(p, m->mesh, axes, &d->named.unreduced);
-    else
-        d->named.unreduced = all_axes(p, m->mesh);
+    axes_resolve(p, m->mesh, axes, &d->named.unreduced);
     set_metas(p, &d->named, metas);
+    return d;
+}
+
+ShardDraft *named_unreduced(Parser *p, MeshDraft *m, const char *op, Loc op_loc, const MetaVec *metas)
+{
+    ShardDraft *d = named_partly_unreduced(p, m, op, op_loc, NULL, metas);
+    d->named.unreduced = all_axes(p, m->mesh);
     return d;
 }
 
@@ -445,33 +481,38 @@ void named_dim(Parser *p, const AxisVec *axes, bool open)
     p->named_dim = (NamedDimDraft){axes, open};
 }
 
-static void twice(Parser *p, bool *seen, const char *what, Loc loc)
+/* An attribute that is given twice adds to what the first one said. */
+static void more_axes(Parser *p, const Mesh *m, const AxisVec *axes, AxisRefs *to)
 {
-    if (*seen)
-        parse_error(p, loc, "'%s' is given twice", what);
-    *seen = true;
+    AxisRefs more;
+    if (!axes_resolve(p, m, axes, &more))
+        return;
+    AxisRef *v = ARENA_ARRAY(p->a, AxisRef, to->n + more.n);
+    for (int32_t k = 0; k < to->n; k++)
+        v[k] = to->v[k];
+    for (int32_t k = 0; k < more.n; k++)
+        v[to->n + k] = more.v[k];
+    *to = (AxisRefs){to->n + more.n, v};
 }
 
-void named_axes(Parser *p, const char *key, Loc loc, const AxisVec *axes)
+void named_axes(Parser *p, const char *key, const AxisVec *axes)
 {
     ShardDraft *d = p->shard;
-    bool        manual = strcmp(key, "manual") == 0;
-    twice(p, manual ? &d->seen_manual : &d->seen_replicated, key, loc);
-    axes_resolve(p, d->mesh->mesh, axes, manual ? &d->named.manual : &d->named.replicated);
+    more_axes(p, d->mesh->mesh, axes, strcmp(key, "manual") == 0 ? &d->named.manual : &d->named.replicated);
 }
 
-void named_unreduced_axes(Parser *p, Loc loc, const char *op, Loc op_loc, const AxisVec *axes)
+void named_unreduced_axes(Parser *p, const char *op, Loc op_loc, const AxisVec *axes)
 {
     ShardDraft *d = p->shard;
-    twice(p, &d->seen_unreduced, "unreduced", loc);
-    d->named.reduction = reduction_word(p, op, op_loc);
-    axes_resolve(p, d->mesh->mesh, axes, &d->named.unreduced);
+    if (op || d->named.unreduced.n == 0)
+        d->named.reduction = reduction_word(p, op, op_loc);
+    more_axes(p, d->mesh->mesh, axes, &d->named.unreduced);
 }
 
-void named_metas(Parser *p, Loc loc, const MetaVec *metas)
+void named_metas(Parser *p, const MetaVec *metas)
 {
-    twice(p, &p->shard->seen_metas, "metadata", loc);
-    set_metas(p, &p->shard->named, metas);
+    shard_metas(p, metas);
+    set_metas(p, &p->shard->named, p->shard->metas);
 }
 
 const Sharding *shard_named(Parser *p, const ShardDraft *d, Loc loc)
@@ -484,7 +525,8 @@ const Sharding *shard_named(Parser *p, const ShardDraft *d, Loc loc)
     lists[n++] = &s->replicated;
     lists[n++] = &s->unreduced;
     lists[n++] = &s->manual;
-    axes_disjoint(p, s->mesh, n, lists, loc);
+    if (axes_disjoint(p, s->mesh, n, lists, loc) && axes_sorted(p, s->replicated, loc) && axes_sorted(p, s->unreduced, loc))
+        axes_sorted(p, s->manual, loc);
     if (s->unreduced.n == 0)
         s->reduction = REDUCTION_NONE;
     return s;

@@ -10,10 +10,8 @@ void dims_begin(Parser *p)
 
 void dim_add(Parser *p, int64_t size, bool dynamic, Loc loc)
 {
-    if (size < 0 && size != DIM_UNBOUNDED)
+    if (size < 0 && !(dynamic && size == DIM_UNBOUNDED)) /* the smallest number as a bound is '?' */
         parse_error(p, loc, "a dimension has a size of 0 or more, found %lld", (long long)size);
-    else if (size == DIM_UNBOUNDED && p->text[loc.off] != '?')
-        parse_error(p, loc, "a dimension has a size of 0 or more");
     vec_push(p->tmp, p->dims, ((Dim){size, dynamic}));
 }
 
@@ -51,10 +49,12 @@ void layout_int(Parser *p, LayoutField f, Loc loc, int64_t v, Loc at)
     }
 }
 
-/* Another type than an unsigned one is accepted, as in XLA. */
+/* Another type than an integer is noted as an error and then taken for none that is valid, as in XLA. */
 void layout_type(Parser *p, LayoutField f, Loc loc, Type t)
 {
     layout_field(p, f, loc);
+    if (!type_is_int(t))
+        t = LAYOUT_NO_TYPE;
     if (f == FIELD_INDEX)
         p->layout->l.index_type = t;
     else
@@ -80,18 +80,15 @@ void layout_split(Parser *p, int64_t dim, const IntVec *indices)
     vec_push(p->tmp, &p->layout->splits, ((SplitConfig){dim, list_ints(p, indices)}));
 }
 
-static bool has_fields(const LayoutDraft *d)
+const Layout *layout_settled(Parser *p, const Layout *l)
 {
-    const Layout *l = &d->l;
-    return d->tiles.n || d->splits.n || l->tail_padding != 1 || l->index_type != TYPE_COUNT || l->pointer_type != TYPE_COUNT
-           || l->element_bits || l->memory_space || l->metadata_prefix > 0;
+    bool fields = l->n_tiles || l->n_splits || l->tail_padding != 1 || l->index_type != TYPE_COUNT || l->pointer_type != TYPE_COUNT
+                  || l->element_bits || l->memory_space || l->metadata_prefix > 0;
+    return fields ? l : layout_from_order(p->a, l->minor_to_major);
 }
 
-/* NULL when it says nothing but the default. */
 static const Layout *layout_end(Parser *p, const LayoutDraft *d)
 {
-    if (!has_fields(d))
-        return layout_from_order(p->a, d->l.minor_to_major);
     Layout *l = arena_copy(p->a, &d->l, sizeof d->l);
     l->tiles = arena_copy(p->a, d->tiles.v, (size_t)d->tiles.n * sizeof *d->tiles.v);
     l->n_tiles = d->tiles.n;
@@ -99,14 +96,14 @@ static const Layout *layout_end(Parser *p, const LayoutDraft *d)
     l->n_splits = d->splits.n;
     if (l->metadata_prefix < 0)
         l->metadata_prefix = 0;
-    return l;
+    return layout_settled(p, l);
 }
 
 const Shape *type_array(Parser *p, Type t, const DimVec *dims, LayoutDraft *l, Loc loc, Loc layout_loc)
 {
     int32_t rank = dims ? dims->n : 0;
-    if (!type_is_array(t) && rank)
-        parse_error(p, loc, "%s takes empty brackets", type_name(t));
+    if (!type_is_array(t) && (rank || l))
+        parse_error(p, loc, "%s takes empty brackets%s", type_name(t), rank ? "" : " and no layout");
     Shape *s = ARENA_NEW(p->a, Shape);
     s->type = t;
     s->rank = rank;
@@ -132,18 +129,48 @@ const Shape *type_array(Parser *p, Type t, const DimVec *dims, LayoutDraft *l, L
     return s;
 }
 
-/* Why the layout of an element of a tuple is none, NULL when it is one. */
-static const char *layout_fault(Parser *p, const Shape *s)
+/* Each dimension is split once, at ascending indices inside it. */
+static bool splits_are_good(const Shape *s)
+{
+    const Layout *l = s->layout;
+    for (int32_t k = 0; k < l->n_splits; k++) {
+        const SplitConfig *x = &l->splits[k];
+        if (x->dim < 0 || x->dim >= s->rank)
+            return false;
+        for (int32_t j = 0; j < k; j++)
+            if (l->splits[j].dim == x->dim)
+                return false;
+        for (int32_t j = 0; j < x->indices.n; j++)
+            if (x->indices.v[j] <= (j ? x->indices.v[j - 1] : 0) || x->indices.v[j] >= s->dims[x->dim])
+                return false;
+    }
+    return true;
+}
+
+/* Elements, then bytes, stay within 64 bits while the dimensions are multiplied from the first on. */
+static bool size_is_countable(const Shape *s)
+{
+    int64_t n = type_is_array(s->type) ? type_bytes(s->type) : 0, count = 1;
+    for (int32_t k = 0; k < s->rank; k++)
+        if (s->dims[k] != DIM_UNBOUNDED && !size_mul(count, s->dims[k], &count))
+            return false;
+    return size_mul(n, count, &n);
+}
+
+const char *layout_fault(Parser *p, const Shape *s)
 {
     const Layout *l = s->layout;
     if (!l)
         return NULL;
     if (l->index_type != TYPE_COUNT || l->pointer_type != TYPE_COUNT)
         return "an index or pointer type";
+    if (l->element_bits < 0)
+        return "a negative element size";
     for (int32_t k = 0; k < l->n_tiles; k++)
-        for (int32_t j = 0; j < l->tiles[k].dims.n; j++)
-            if (l->tiles[k].dims.v[j] == 0)
-                return "a tile of size 0";
+        if (l->tiles[k].dims.n == 0 || ints_has(l->tiles[k].dims, 0))
+            return "a tile without elements";
+    if (!splits_are_good(s))
+        return "splits that are not ascending indices inside a dimension";
     bool *seen = ARENA_ARRAY(p->tmp, bool, s->rank);
     for (int32_t k = 0; k < s->rank; k++) {
         int64_t d = l->minor_to_major.v[k];
@@ -161,6 +188,8 @@ const Shape *type_tuple(Parser *p, const ShapeVec *elems, Loc loc)
         const char *fault = layout_fault(p, elems->v[k]);
         if (fault)
             parse_error(p, loc, "element %d of this tuple type has a layout with %s", k, fault);
+        else if (!size_is_countable(elems->v[k]))
+            parse_error(p, loc, "element %d of this tuple type has more bytes than 64 bits can count", k);
     }
     return shape_tuple(p->a, n, elems ? elems->v : NULL);
 }
