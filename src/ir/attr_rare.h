@@ -18,7 +18,7 @@ typedef struct Iota {
 enum { MAX_IOTA_RANK = 64 };
 
 Iota    iota_canonical(Arena *a, Ints dims, Ints perm);
-bool    iota_is_order(Iota x);         /* perm names no dimension twice; text may say otherwise */
+bool    iota_is_order(Iota x);         /* perm is short and names no dimension twice; text may say otherwise */
 Ints    iota_expand(Arena *a, Iota x); /* the devices in order; at most 2^24 of them and an order, else an empty list */
 int64_t ints_product(Ints x);          /* -1 when it overflows or an entry is negative */
 

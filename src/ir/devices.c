@@ -24,6 +24,8 @@ static int64_t perm_at(Iota x, int32_t k)
 
 bool iota_is_order(Iota x)
 {
+    if (x.perm.n > MAX_IOTA_RANK)
+        return false;
     for (int32_t k = 0; k < x.perm.n; k++)
         for (int32_t j = 0; j < k; j++)
             if (x.perm.v[j] == x.perm.v[k])
