@@ -15,7 +15,8 @@ static double _Complex atan2_of(double _Complex y, double _Complex x)
 }
 
 /* sign z = z / |z|, 0 for 0.
- * exp(z) - 1 = (expm1(a) cos b + (cos b - 1), e^a sin b), where cos b - 1 = -2 sin(b/2)^2.
+ * exp(z) - 1 = (expm1(a) cos b + (cos b - 1), e^a sin b), where cos b - 1 = -2 sin(b/2)^2; a zero b stays even when e^a is
+ *              infinite or NaN, as in exp(z).
  * log(1 + z) = (log1p(t) + log1p((n/m)^2) / 2, atan2(b, a + 1)), m and n the larger and smaller of |a+1| and |b|,
  *              t = a if m is a+1 itself, else m - 1.
  * A power of 0, of 1 and by 0 is settled first; an infinite base under a real exponent is infinite or 0. */
@@ -28,7 +29,7 @@ static double _Complex atan2_of(double _Complex y, double _Complex x)
     static T S##_expm1_of(T p)                                                                                                 \
     {                                                                                                                          \
         R a = RE(p), b = IM(p), s = F(sin)(b / 2);                                                                             \
-        return MAKE(F(expm1)(a) * F(cos)(b) - 2 * s * s, F(exp)(a) * F(sin)(b));                                               \
+        return MAKE(F(expm1)(a) * F(cos)(b) - 2 * s * s, b == 0 ? b : F(exp)(a) * F(sin)(b));                                  \
     }                                                                                                                          \
     static T S##_log1p_of(T p)                                                                                                 \
     {                                                                                                                          \

@@ -141,7 +141,7 @@ static const Helper helpers[] = {
     { H_COMPLEX, "log2", "clog#", "static inline $T log2_$X($T z)\n{\n    return clog$f(z) * ($R)1.4426950408889634074;\n}\n" },
     { H_COMPLEX, "expm1", "expm1# exp# cos# sin#",
       "static inline $T expm1_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, s = sin$f(b / 2);\n"
-      "    return __builtin_complex(expm1$f(a) * cos$f(b) - 2 * s * s, exp$f(a) * sin$f(b));\n}\n" },
+      "    return __builtin_complex(expm1$f(a) * cos$f(b) - 2 * s * s, b == 0 ? b : exp$f(a) * sin$f(b));\n}\n" },
     { H_COMPLEX, "log1p", "log1p# atan2#",
       "static inline $T log1p_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, x = a + 1 < 0 ? -(a + 1) : a + 1, y = b < 0 ? -b : b;\n"
       "    $R m = x >= y ? x : y, n = x >= y ? y : x, t = x >= y && a + 1 > 0 ? a : m - 1, q = m == 0 ? 0 : n / m;\n"
