@@ -308,7 +308,7 @@ Value *constant_scalar(Body *b, Type t, double v)
     bool        is_whole = v == floor(v) && (!is_arith_float(t) || size <= whole_limit(t));
     Facts       f = { .acc = is_whole ? WHOLE : EXACT, .bound = size };
     const Ty   *ty = ty_array(b->g, t, 0, NULL, f);
-    const char *text = t == TYPE_PRED ? v ? "true" : "false" : arena_printf(b->g->a, "%g", v);
+    const char *text = t == TYPE_PRED ? v != 0 ? "true" : "false" : arena_printf(b->g->a, "%g", v);
     return body_emit(b, ty, type_is_complex(t) ? "constant((%s, 0))" : "constant(%s)", text);
 }
 

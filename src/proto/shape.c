@@ -3,13 +3,13 @@
 
 #include "proto/proto_int.h"
 
-static const int primitive_types[TYPE_COUNT] = {
+static const Pb__PrimitiveType primitive_types[TYPE_COUNT] = {
 #define TYPE(id, ...) [TYPE_##id] = PB__PRIMITIVE_TYPE__##id,
 #include "ir/types.def"
 #undef TYPE
 };
 
-static Type type_decode(int32_t primitive)
+static Type type_decode(Pb__PrimitiveType primitive)
 {
     for (Type t = 0; t < TYPE_COUNT; t++)
         if (primitive_types[t] == primitive)
@@ -33,7 +33,7 @@ static bool is_descending(Ints x)
 }
 
 /* Types of sparse layouts: none is written as no type, XLA's old writers as an invalid one. */
-static Type index_type(int32_t primitive)
+static Type index_type(Pb__PrimitiveType primitive)
 {
     return primitive == PB__PRIMITIVE_TYPE__PRIMITIVE_TYPE_INVALID ? TYPE_COUNT : type_decode(primitive);
 }

@@ -107,6 +107,8 @@ bool buf_read_file(Buf *b, const char *path)
     int saved = errno;
     if (!std)
         close(fd);
+    if (!ok)
+        buf_free(b);
     errno = saved;
     return ok;
 }

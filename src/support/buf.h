@@ -19,7 +19,7 @@ void buf_putc(Buf *b, char c);
 void buf_printf(Buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(Buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
-/* The whole of a file, or of stdin for "-" or NULL. False with errno set when it cannot be read (EISDIR for a folder). */
+/* The whole of a file, or of stdin for "-" or NULL. False with errno set when it cannot be read (EISDIR for a folder); b is empty then. */
 bool buf_read_file(Buf *b, const char *path);
 
 /* Writes to stdout ("-" or NULL) or to a temporary beside path that is then renamed: never half a file. False with errno. */
