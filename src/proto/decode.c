@@ -103,20 +103,12 @@ static const char *text_name(ModuleDecoder *m, Uniquer *u, Bytes name, const cha
 /* Packed or one by one. */
 static void take_ids(Arena *a, const WireField *f, Ids *ids)
 {
-    uint64_t id = 0;
-    int      shift = 0;
+    Bytes    packed = f->bytes;
+    uint64_t id;
     if (f->type == WIRE_VARINT)
         vec_push(a, ids, (int64_t)f->value);
-    for (size_t k = 0; f->type == WIRE_BYTES && k < f->bytes.n; k++) {
-        uint8_t c = f->bytes.p[k];
-        id |= shift < 64 ? (uint64_t)(c & 0x7f) << shift : 0;
-        shift += 7;
-        if (c >= 0x80)
-            continue;
+    while (f->type == WIRE_BYTES && wire_varint(&packed, &id))
         vec_push(a, ids, (int64_t)id);
-        id = 0;
-        shift = 0;
-    }
 }
 
 static bool inst_head(ModuleDecoder *m, Bytes message, InstHead *h)

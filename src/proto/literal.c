@@ -154,14 +154,8 @@ static bool read_values(Reader *r, const WireField *f)
     }
     Bytes rest = f->bytes;
     while (rest.n > 0) {
-        uint64_t v = 0;
-        int      shift = 0;
-        uint8_t  x = 0x80;
-        for (; rest.n > 0 && x >= 0x80 && shift < 70; shift += 7, rest.p++, rest.n--) {
-            x = *rest.p;
-            v |= shift < 64 ? (uint64_t)(x & 0x7f) << shift : 0;
-        }
-        if (x >= 0x80) {
+        uint64_t v;
+        if (!wire_varint(&rest, &v)) {
             r->error = "a part of a value is missing";
             return false;
         }

@@ -7,7 +7,7 @@
 
 #include "support/host.h"
 
-static bool take_varint(Bytes *r, uint64_t *v)
+bool wire_varint(Bytes *r, uint64_t *v)
 {
     *v = 0;
     for (int shift = 0; shift < 70 && r->n > 0; shift += 7) {
@@ -43,8 +43,8 @@ static bool take_value(Bytes *r, WireField *f)
 {
     uint64_t n;
     switch (f->type) {
-    case WIRE_VARINT: return take_varint(r, &f->value);
-    case WIRE_BYTES: return take_varint(r, &n) && take_bytes(r, n, &f->bytes);
+    case WIRE_VARINT: return wire_varint(r, &f->value);
+    case WIRE_BYTES: return wire_varint(r, &n) && take_bytes(r, n, &f->bytes);
     case WIRE_FIXED64:
     case WIRE_FIXED32:
         if (!take_bytes(r, f->type == WIRE_FIXED64 ? 8 : 4, &f->bytes))
@@ -59,7 +59,7 @@ bool wire_next(Bytes *rest, WireField *f)
 {
     Bytes    r = *rest;
     uint64_t tag;
-    if (r.n == 0 || !take_varint(&r, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
+    if (r.n == 0 || !wire_varint(&r, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
         return false;
     *f = (WireField){.number = (uint32_t)(tag >> 3), .type = (int)(tag & 7)};
     if (!take_value(&r, f))

@@ -26,6 +26,9 @@ typedef struct WireField {
     Bytes    whole; /* tag and all */
 } WireField;
 
+/* The number at the beginning of *r, which moves behind it. False when it is cut off. */
+bool wire_varint(Bytes *r, uint64_t *v);
+
 /* The field at the beginning of *rest, which moves behind it. False at the end and when the bytes are no field (then rest->n > 0). */
 bool wire_next(Bytes *rest, WireField *f);
 
