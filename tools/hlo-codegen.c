@@ -32,7 +32,7 @@ static const Option options[] = {
     {"weights", 0, OPT_STRING, ARG(weights), "FILE", "put constants above 64 KiB there, with .incbin", "Output"},
     {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
     {"fill-elided", 0, OPT_STRING, ARG(fill_elided), "SEED|zeros", "values for constants printed as {...}", "Data"},
-    {"constants", 0, OPT_STRING, ARG(constants), "FILE", "such values from an .npz, by name", "Data"},
+    {"constants", 0, OPT_STRING, ARG(constants), "FILE", "such values from .npz or .safetensors, by name", "Data"},
     {"verify", 0, OPT_SWITCH, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
     {"stats", 0, OPT_FLAG, ARG(stats), NULL, "show how many kernels and bytes, on stderr", "Messages"},
     {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},

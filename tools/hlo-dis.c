@@ -24,8 +24,8 @@ typedef struct Args {
 #define ARG(member) offsetof(Args, member)
 static const Option options[] = {
     {"output", 'o', OPT_STRING, ARG(output), "FILE", "write the text there instead of stdout", "Output"},
-    {"args", 0, OPT_STRING, ARG(arguments), "FILE", "a snapshot's arguments, as .npz", "Output"},
-    {"results", 0, OPT_STRING, ARG(results), "FILE", "a snapshot's results, as .npz", "Output"},
+    {"args", 0, OPT_STRING, ARG(arguments), "FILE", "a snapshot's arguments, as .npz or .safetensors", "Output"},
+    {"results", 0, OPT_STRING, ARG(results), "FILE", "a snapshot's results, as .npz or .safetensors", "Output"},
     {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
     {"Werror", 0, OPT_FLAG, ARG(werror), NULL, "treat warnings as errors", "Messages"},
     {"color", 0, OPT_CHOICE, ARG(color), "auto|always|never", "colour in messages", "Messages"},

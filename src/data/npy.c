@@ -355,7 +355,7 @@ const char *npy_type_text(char kind, int bytes)
 char *array_text(Arena *a, const NpyArray *x)
 {
     Buf b = { 0 };
-    buf_printf(&b, "%s (", npy_type_text(x->kind, x->bytes));
+    buf_printf(&b, "%s (", x->is ? x->is->text : npy_type_text(x->kind, x->bytes));
     for (int32_t k = 0; k < x->rank; k++)
         buf_printf(&b, k ? ", %lld" : "%lld", (long long)x->dims[k]);
     buf_puts(&b, x->rank == 1 ? ",)" : ")");

@@ -198,12 +198,18 @@ const ArrayFile *array_file_read(Arena *a, const char *path, int64_t most, Diag 
     Bytes x;
     if (!read_bytes(a, path, &x, d))
         return NULL;
-    if (has_prefix(&x, "\x1f\x8b", 2) && !gunzip(a, f->path, with_room(most, HEADERS), &x, d))
-        return NULL;
+    bool tensors = safetensors_looks(x.p, x.n); /* first: a length may begin with the bytes of another format's magic number */
+    if (!tensors && has_prefix(&x, "\x1f\x8b", 2)) {
+        if (!gunzip(a, f->path, with_room(most, HEADERS), &x, d))
+            return NULL;
+        tensors = safetensors_looks(x.p, x.n);
+    }
+    if (tensors || (x.n && ends_in(path, ".safetensors")))
+        return safetensors_parse(a, x.p, x.n, f, d) && check_names(a, f, d) ? f : NULL;
     if (has_prefix(&x, "PK", 2))
         return read_zip(a, &x, with_room(most, HEADER), f, d) && check_names(a, f, d) ? f : NULL;
     if (!has_prefix(&x, "\x93NUMPY", 6)) {
-        diag_error(d, LOC_NONE, "%s: %s", f->path, x.n ? "neither a .npy nor a .npz file" : "the file is empty");
+        diag_error(d, LOC_NONE, "%s: %s", f->path, x.n ? "neither a .npy, .npz nor .safetensors file" : "the file is empty");
         return NULL;
     }
     NpyArray *v = ARENA_NEW(a, NpyArray);
@@ -226,6 +232,8 @@ const NpyArray *array_file_find(const ArrayFile *f, const char *name)
 /* The types that may stand in a file for t: the one we write, or raw bytes of its width where NumPy has no name for t. */
 static bool stands_for(const NpyArray *x, Type t)
 {
+    if (x->is)
+        return x->is == &type_info[t];
     if (x->bytes != type_bytes(t))
         return false;
     bool nameless = type_bits(t) < 8 || (type_is_float(t) && npy_kind(t) == 'u');
@@ -318,6 +326,29 @@ static void write_npz(Arena *a, OutFile *f, int32_t n, const char *const *names,
     buf_free(&head);
 }
 
+/* Larger elements first, so that each array lies at a multiple of its element's size. */
+static void sort_by_width(Arena *a, int32_t n, const char *const **names, Literal *const **values)
+{
+    const char **name = ARENA_ARRAY(a, const char *, n);
+    Literal    **value = ARENA_ARRAY(a, Literal *, n);
+    int32_t      at = 0;
+    for (int bytes = 16; bytes; bytes /= 2)
+        for (int32_t k = 0; k < n; k++)
+            if (type_bytes((*values)[k]->type) == bytes) {
+                name[at] = (*names)[k];
+                value[at++] = (*values)[k];
+            }
+    *names = name;
+    *values = value;
+}
+
+static void write_safetensors(OutFile *f, const Buf *head, int32_t n, Literal *const *values)
+{
+    outfile_put(f, head->p, head->n);
+    for (int32_t k = 0; k < n; k++)
+        outfile_put(f, values[k]->data, (size_t)literal_bytes(values[k]));
+}
+
 static void write_npy(OutFile *f, const Literal *l)
 {
     Buf head = { 0 };
@@ -333,12 +364,24 @@ bool array_file_write(Arena *a, const char *path, int32_t n, const char *const *
         diag_error(d, LOC_NONE, "%s: a .npy file holds one array, there are %d (name an .npz file)", path, n);
         return false;
     }
+    Buf  head = { 0 };
+    bool tensors = ends_in(path, ".safetensors");
+    if (tensors) {
+        sort_by_width(a, n, &names, &values);
+        if (!safetensors_header(&head, n, names, values, d)) {
+            buf_free(&head);
+            return false;
+        }
+    }
     OutFile f;
     outfile_open(&f, a, path);
-    if (ends_in(path, ".npy"))
+    if (tensors)
+        write_safetensors(&f, &head, n, values);
+    else if (ends_in(path, ".npy"))
         write_npy(&f, values[0]);
     else
         write_npz(a, &f, n, names, values);
+    buf_free(&head);
     if (outfile_close(&f))
         return true;
     return file_error(d, strcmp(path, "-") ? path : "<stdout>", f.error);

@@ -1,5 +1,5 @@
-/* Arrays from and to files: .npy, .npz (stored and deflated, zip64), either one gzipped. Names of members are without ".npy".
- * Types follow NumPy where it has them. What the bytes mean for bf16, f8, s4 is decided by the module:
+/* Arrays from and to files: .npy, .npz (stored and deflated, zip64), .safetensors, each of them gzipped, too. Names of members are
+ * without ".npy". Types follow NumPy where it has them. What the bytes mean for bf16, f8, s4 is decided by the module:
  *
  *   pred                          bool
  *   s8 ... s64, u8 ... u64        int8 ... uint64
@@ -7,6 +7,9 @@
  *   bf16                          uint16, the bits (read also: V2)
  *   f8, f6, f4                    uint8, the bits in the low end (read also: V1)
  *   s4 s2 s1, u4 u2 u1            int8, uint8: one value each (read also: V1)
+ *
+ * A .safetensors file has names of its own for bf16 (BF16), f8e4m3fn (F8_E4M3), f8e5m2, f8e8m0fnu, their FNUZ forms and f4e2m1fn (F4, two
+ * values a byte, read only); of the module they are that type and no other. The rest is as above; it has no c128.
  */
 #ifndef DATA_NPZ_H
 #define DATA_NPZ_H
@@ -18,6 +21,7 @@ typedef struct NpyArray {
     const char    *name;   /* "arg0"; NULL for a lone .npy */
     char           kind;   /* NumPy's letter: b i u f c V */
     int            bytes;  /* per element */
+    const TypeInfo *is;    /* the type itself, where the file names one that NumPy does not have (BF16); else NULL */
     int32_t        rank;
     const int64_t *dims;
     int64_t        count;
@@ -44,8 +48,8 @@ const NpyArray  *array_file_find(const ArrayFile *f, const char *name); /* NULL 
  * messages. */
 Literal *literal_from_array(const NpyArray *x, const Shape *s, const char *what, Diag *d);
 
-/* Writes .npz (stored) or, for a path ending in .npy and one value, .npy; "-" is stdout. names[k] are the member names. A file is
- * written to a temporary and renamed. False after reporting. */
+/* Writes .npz (stored) or, for a path ending so, .safetensors or (one value) .npy; "-" is stdout. names[k] are the member names. A file
+ * is written to a temporary and renamed. False after reporting. */
 bool array_file_write(Arena *a, const char *path, int32_t n, const char *const *names, Literal *const *values, Diag *d);
 
 /* "float32 (2, 3)" */
@@ -57,5 +61,12 @@ void        npy_header(Buf *b, const Literal *l);
 const char *npy_type_text(char kind, int bytes); /* "float32", "uint8", "bool", "V2" */
 /* How a type is stored: NumPy's letter and size. */
 char        npy_kind(Type t);
+
+/* The .safetensors form (data/safetensors.c). It has no magic number; these look like one: a length and the brace of the header. */
+bool safetensors_looks(const uint8_t *p, size_t n);
+/* f gets the arrays; they point into p[0..n). f->path names the file in messages. */
+bool safetensors_parse(Arena *a, const uint8_t *p, size_t n, ArrayFile *f, Diag *d);
+/* Into the empty b: all that stands before the data, which are the values' bytes one after the other. False after reporting. */
+bool safetensors_header(Buf *b, int32_t n, const char *const *names, Literal *const *values, Diag *d);
 
 #endif

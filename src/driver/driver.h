@@ -55,10 +55,10 @@ bool execution_run(const Execution *e, Literal *const *args, Literal **results, 
 
 /* ---- constants without values (elided.c) ---- */
 
-/* Gives values to constants that the text elides: from arrays of an .npz named like the instructions (constants), then by fill ("zeros" or a
+/* Gives values to constants that the text elides: from arrays of a file named like the instructions (constants), then by fill ("zeros" or a
  * seed). Either may be NULL. False after reporting: a member that fits no such constant, a bad fill. What has no value stays as it is. */
 bool elided_fill(Module *m, const char *fill, const char *constants, Diag *d);
-/* The other way: writes the values of constants with more than 10 elements to an .npz, by name, and elides them. False after reporting. */
+/* The other way: writes the values of constants with more than 10 elements to a file, by name, and elides them. False after reporting. */
 bool elided_extract(Module *m, const char *path, Diag *d);
 /* Reports the first constant that still has none. */
 bool elided_check(const Module *m, Diag *d);

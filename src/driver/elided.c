@@ -51,7 +51,7 @@ static bool fill_from_file(Module *m, const char *path, Diag *d)
     if (!f)
         return false;
     if (f->npy) {
-        diag_error(d, LOC_NONE, "%s: constants come from an .npz file, whose members are named like them", path);
+        diag_error(d, LOC_NONE, "%s: constants come from an .npz or .safetensors file, whose members are named like them", path);
         return false;
     }
     Map named = elided_constants(d->arena, m);

@@ -1,4 +1,4 @@
-/* Binding arguments. A member of an .npz is argument K when it is called argK or arr_K, or when it has the argument's name. */
+/* Binding arguments. A member of an .npz or .safetensors file is argument K when it is called argK or arr_K, or when it has the argument's name. */
 #include "config.h"
 
 #include "driver/inputs.h"

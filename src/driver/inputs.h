@@ -5,7 +5,7 @@
 #include "driver/signature.h"
 
 typedef struct InputSources {
-    int               n_files; /* .npz and .npy files, in the order given */
+    int               n_files; /* .npz, .safetensors and .npy files, in the order given */
     const char *const *files;
     const struct Manifest *manifest; /* NULL: none */
     Literal *const   *fakes;  /* one per argument, made up; NULL: none */
