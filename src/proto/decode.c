@@ -612,15 +612,16 @@ static bool put_recovery(ModuleDecoder *m)
     return true;
 }
 
-/* A module may be called what an instruction may not, f32 for example. */
+/* Text may call a module what it may not call an instruction, f32 for example; whoever made the message of it kept that name. */
 static const char *module_name(ModuleDecoder *m)
 {
-    const char *better, *name = m->rest->name, *p = name;
+    const char *better, *name = m->rest->extra && *m->rest->extra->name ? m->rest->extra->name : NULL, *p = name ? name : "";
     while (isalnum((unsigned char)*p) || *p == '_' || *p == '.' || *p == '-')
         p++;
-    if (*name && !*p && (isalpha((unsigned char)*name) || *name == '_'))
+    if (name && !*p && (isalpha((unsigned char)*name) || *name == '_'))
         return name;
-    return name_is_sanitary(m->x.strings, intern_str(m->x.strings, *name ? name : "_"), &better) ? name : better;
+    name = intern_str(m->x.strings, *m->rest->name ? m->rest->name : "_");
+    return name_is_sanitary(m->x.strings, name, &better) ? name : better;
 }
 
 static bool put_header(ModuleDecoder *m)

@@ -613,14 +613,17 @@ static void put_replication(Decoder *x, const Pb__ParameterReplication *r)
     buf_putc(x->b, '}');
 }
 
-static void put_config(Decoder *x, const Pb *p)
+/* Newer writers have it in a payload. */
+static bool put_config(Decoder *x, const Pb *p)
 {
-    if (p->backend_config_payload)
-        decode_lost(x, "backend_config_payload");
-    if (p->backend_config.len == 0)
-        return;
+    const ProtobufCBinaryData *config = &p->backend_config;
+    if (p->backend_config_payload && !decode_payload(x, p->backend_config_payload, &config))
+        return false;
+    if (!config || config->len == 0)
+        return true;
     buf_puts(x->b, ", backend_config=");
-    decode_bytes(x, p->backend_config);
+    decode_bytes(x, *config);
+    return true;
 }
 
 bool decode_attrs(Decoder *x, Op op, const Pb *p, const char *const *callees, const Literal *literal)
@@ -646,8 +649,8 @@ bool decode_attrs(Decoder *x, Op op, const Pb *p, const char *const *callees, co
     }
     if (!metadata_is_empty(p->metadata)) {
         buf_puts(x->b, ", metadata=");
-        decode_metadata(x, p->metadata);
+        if (!decode_metadata(x, p->metadata))
+            return false;
     }
-    put_config(x, p);
-    return true;
+    return put_config(x, p);
 }

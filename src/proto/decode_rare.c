@@ -29,15 +29,20 @@ static const char *interned(Decoder *x, const char *s)
 
 /* ---- metadata ---- */
 
-/* Written here, or by its number in the module's list. */
-static const ProtobufCBinaryData *payload_of(const Decoder *x, const Pb__Payload *p)
+bool decode_payload(Decoder *x, const Pb__Payload *p, const ProtobufCBinaryData **bytes)
 {
+    *bytes = NULL;
     if (p && p->payload_source_case == PB__PAYLOAD__PAYLOAD_SOURCE_VALUE)
-        return &p->value;
-    bool known = p && p->payload_source_case == PB__PAYLOAD__PAYLOAD_SOURCE_ID && p->id >= 0 && (uint64_t)p->id < x->n_payloads;
-    return known ? &x->payloads[p->id] : NULL;
+        *bytes = &p->value;
+    if (!p || p->payload_source_case != PB__PAYLOAD__PAYLOAD_SOURCE_ID)
+        return true;
+    if (p->id < 0 || (uint64_t)p->id >= x->n_payloads)
+        return bad(x, "it names a payload that the module does not have");
+    *bytes = &x->payloads[p->id];
+    return true;
 }
 
+/* NULL after reporting. */
 static const Metadata *metadata_decode(Decoder *x, const Pb__OpMetadata *p)
 {
     Metadata *m = ARENA_NEW(x->arena, Metadata);
@@ -51,11 +56,11 @@ static const Metadata *metadata_decode(Decoder *x, const Pb__OpMetadata *p)
                     .source_column = p->source_column,
                     .source_end_column = p->source_end_column,
                     .stack_frame_id = p->stack_frame_id};
-    const ProtobufCBinaryData *payload = payload_of(x, p->metadata_payload);
+    const ProtobufCBinaryData *payload;
+    if (!decode_payload(x, p->metadata_payload, &payload))
+        return NULL;
     if (payload)
         m->payload = intern(x->strings, (const char *)payload->data, payload->len);
-    else if (p->metadata_payload)
-        decode_lost(x, "metadata.metadata_payload");
     m->profile_type = ints_make(x->arena, (int32_t)p->n_profile_type);
     for (size_t k = 0; k < p->n_profile_type; k++)
         *ints_at(m->profile_type, (int32_t)k) = p->profile_type[k];
@@ -66,9 +71,12 @@ static const Metadata *metadata_decode(Decoder *x, const Pb__OpMetadata *p)
     return m;
 }
 
-void decode_metadata(Decoder *x, const Pb__OpMetadata *p)
+bool decode_metadata(Decoder *x, const Pb__OpMetadata *p)
 {
-    print_metadata(x->b, metadata_decode(x, p));
+    const Metadata *m = metadata_decode(x, p);
+    if (m)
+        print_metadata(x->b, m);
+    return m != NULL;
 }
 
 bool metadata_is_empty(const Pb__OpMetadata *p)
@@ -172,24 +180,26 @@ static bool adds_reduction(const Sharding *s)
     return s->kind == SHARDING_UNREDUCED || (s->kind == SHARDING_TILED && ints_has(s->subgroups, SUBGROUP_UNREDUCED));
 }
 
-static void sharding_metadata(Decoder *x, size_t n, Pb__OpMetadata *const *p, Sharding *s)
+static bool sharding_metadata(Decoder *x, size_t n, Pb__OpMetadata *const *p, Sharding *s)
 {
     if (adds_reduction(s) && n && strcmp(p[n - 1]->op_type, "sdy::reduction_op") == 0)
         n--;
     const Metadata **v = ARENA_ARRAY(x->arena, const Metadata *, (int64_t)n);
     for (size_t k = 0; k < n; k++)
-        v[k] = metadata_decode(x, p[k]);
+        if (!(v[k] = metadata_decode(x, p[k])))
+            return false;
     s->n_meta = (int32_t)n;
     s->meta = v;
+    return true;
 }
 
 static const Sharding *sharding_decode(Decoder *x, const Pb__OpSharding *p)
 {
     Sharding *s = ARENA_NEW(x->arena, Sharding);
     if (p->named_sharding) {
-        if (!named_decode(x, p->named_sharding, s))
+        if (!named_decode(x, p->named_sharding, s) ||
+            !sharding_metadata(x, p->named_sharding->n_metadata, p->named_sharding->metadata, s))
             return NULL;
-        sharding_metadata(x, p->named_sharding->n_metadata, p->named_sharding->metadata, s);
     } else {
         switch ((int)p->type) {
         case PB__OP_SHARDING__TYPE__REPLICATED: s->kind = SHARDING_REPLICATED; break;
@@ -215,7 +225,8 @@ static const Sharding *sharding_decode(Decoder *x, const Pb__OpSharding *p)
         }
         default: return bad(x, "there is no such type of sharding"), NULL;
         }
-        sharding_metadata(x, p->n_metadata, p->metadata, s);
+        if (!sharding_metadata(x, p->n_metadata, p->metadata, s))
+            return NULL;
     }
     if (p->is_shard_group) {
         s->group = p->shard_group_type == PB__OP_SHARDING__SHARD_GROUP_TYPE__LIKE ? GROUP_SHARD_LIKE : GROUP_SHARD_AS;
@@ -340,8 +351,9 @@ static bool origin_tree(Decoder *x, Pb__OriginalValueElementProto *const *e, siz
 
 bool decode_origin(Decoder *x, const Pb__OriginalValueProto *o)
 {
+    size_t n = o->is_synthetic_call ? 0 : o->n_elements; /* such a call has no tree */
     buf_putc(x->b, '{');
-    if (!leaves_are_orderly(x, o->n_elements, o->elements) || !origin_tree(x, o->elements, 0, o->n_elements, 0))
+    if (!leaves_are_orderly(x, n, o->elements) || !origin_tree(x, o->elements, 0, n, 0))
         return false;
     if (o->has_call_hierarchy_case == PB__ORIGINAL_VALUE_PROTO__HAS_CALL_HIERARCHY_CALL_HIERARCHY) {
         buf_puts(x->b, ",[");

@@ -2,10 +2,28 @@
  * before the computations (or instructions, or the literal) of a message is packed, then those, then what comes after.
  *
  * Ids as XLA makes them: a computation's is its number in the module, an instruction's is that times 2^32 plus its own number, both in stored order.
- * Computations and instructions stand in the order in which they are printed; whoever reads them goes by the ids. */
+ * Computations stand in that order, too (in a module that was read, callees come first), instructions in the order in which they are printed;
+ * whoever reads them goes by the ids. Payloads of metadata are numbers into a list of the module, in order of first use. */
 #include "config.h"
 
+#include "ir/canon.h"
 #include "proto/proto_int.h"
+
+/* The payloads so far. */
+typedef struct Payloads {
+    Arena *a;
+    Map    ids; /* payload -> its place in values */
+    VEC(const char *) values;
+} Payloads;
+
+static int64_t payload_id(Payloads *t, const char *payload)
+{
+    if (!map_has(&t->ids, payload)) {
+        vec_push(t->a, &t->values, payload);
+        map_put(&t->ids, payload, (void *)(intptr_t)(t->values.n - 1));
+    }
+    return (intptr_t)map_get(&t->ids, payload);
+}
 
 static int64_t inst_id(const Inst *i)
 {
@@ -31,7 +49,15 @@ static void set_ids(Arena *a, Pb__HloInstructionProto *p, const Inst *i)
         p->called_computation_ids[k] = i->callees[k]->mark;
 }
 
-static bool encode_inst(Buf *b, Arena *a, const Inst *i, Diag *d)
+static void set_payload(Payloads *t, Pb__Payload *p, const Inst *i)
+{
+    if (!p)
+        return;
+    p->payload_source_case = PB__PAYLOAD__PAYLOAD_SOURCE_ID;
+    p->id = payload_id(t, i->meta->payload);
+}
+
+static bool encode_inst(Buf *b, Arena *a, const Inst *i, Payloads *t, Diag *d)
 {
     Pb__HloInstructionProto head = PB__HLO_INSTRUCTION_PROTO__INIT, tail = PB__HLO_INSTRUCTION_PROTO__INIT;
     const Attr             *attr = inst_attr(i, ATTR_LITERAL);
@@ -46,6 +72,7 @@ static bool encode_inst(Buf *b, Arena *a, const Inst *i, Diag *d)
     head.opcode = arena_printf(a, "%s", op_name(i->op));
     head.shape = shape_encode(a, i->shape);
     head.metadata = encode_metadata(a, i->meta);
+    set_payload(t, head.metadata->metadata_payload, i);
     wire_put_message(b, 0, &head.base);
     if (l)
         literal_encode(b, FIELD_INSTRUCTION_LITERAL, a, l, s);
@@ -69,7 +96,7 @@ static void put_signature(Arena *a, Pb__HloComputationProto *p, const Comp *c)
     p->program_shape = program_shape_encode(a, c->n_params, shapes, names, c->root->shape);
 }
 
-static bool encode_comp(Buf *b, const Comp *c, Diag *d)
+static bool encode_comp(Buf *b, const Comp *c, Payloads *t, Diag *d)
 {
     Pb__HloComputationProto head = PB__HLO_COMPUTATION_PROTO__INIT, tail = PB__HLO_COMPUTATION_PROTO__INIT;
     Arena                  *a = arena_new();
@@ -81,7 +108,7 @@ static bool encode_comp(Buf *b, const Comp *c, Diag *d)
     for (int32_t k = 0; ok && k < c->n_insts; k++) {
         Arena *inner = arena_new();
         buf_clear(&one);
-        ok = encode_inst(&one, inner, order[k], d);
+        ok = encode_inst(&one, inner, order[k], t, d);
         wire_put_bytes(b, FIELD_COMPUTATION_INSTRUCTIONS, one.p, one.n);
         arena_free(inner);
     }
@@ -214,6 +241,7 @@ static protobuf_c_boolean *encode_bools(Arena *a, Ints x, size_t *n)
 /* Absent when the text says nothing of it. */
 static void put_extra(Arena *a, Pb__HloModuleProto *p, const Module *m)
 {
+    const char *better;
     Pb__HloModuleExtra *e = message_new(a, &pb__hlo_module_extra__descriptor);
     e->alias_passthrough_params = m->alias_passthrough_params;
     e->propagate_to_parameters = encode_bools(a, m->spmd_to_parameters, &e->n_propagate_to_parameters);
@@ -226,6 +254,8 @@ static void put_extra(Arena *a, Pb__HloModuleProto *p, const Module *m)
         e->has_num_partitions_case = PB__HLO_MODULE_EXTRA__HAS_NUM_PARTITIONS_NUM_PARTITIONS;
         e->num_partitions = m->num_partitions;
     }
+    if (!name_is_sanitary(m->strings, m->name, &better))
+        e->name = encode_string(a, m->name);
     if (pb__hlo_module_extra__get_packed_size(e) > 0)
         p->extra = e;
 }
@@ -261,6 +291,14 @@ static bool put_recovery(Arena *a, Pb__HloModuleProto *p, const Module *m, Diag 
         buf_free(&b);
     }
     return true;
+}
+
+static void put_payloads(Arena *a, Pb__HloModuleProto *p, const Payloads *t)
+{
+    p->n_payloads = (size_t)t->values.n;
+    p->payloads = ARENA_ARRAY(a, ProtobufCBinaryData, t->values.n);
+    for (int32_t k = 0; k < t->values.n; k++)
+        p->payloads[k] = encode_bytes(a, t->values.v[k]);
 }
 
 static void put_debug(Arena *a, Pb__HloModuleProto *p, const DebugTable *t)
@@ -305,17 +343,16 @@ static bool encode_module(Buf *b, const Module *m, Diag *d)
 {
     Pb__HloModuleProto head = PB__HLO_MODULE_PROTO__INIT, tail = PB__HLO_MODULE_PROTO__INIT;
     Arena             *a = arena_new();
-    int32_t            n;
-    Comp             **order = module_comp_order(a, m, &n);
+    Payloads           payloads = {.a = a, .ids = map_new(a)};
     Buf                one = {0};
     bool               ok = true;
     number_everything(m);
     head.name = encode_string(a, m->name);
     head.entry_computation_name = encode_string(a, m->entry->name);
     wire_put_message(b, 0, &head.base);
-    for (int32_t k = 0; ok && k < n; k++) {
+    for (const Comp *c = m->first; ok && c; c = c->next) {
         buf_clear(&one);
-        ok = encode_comp(&one, order[k], d);
+        ok = encode_comp(&one, c, &payloads, d);
         wire_put_bytes(b, FIELD_MODULE_COMPUTATIONS, one.p, one.n);
     }
     buf_free(&one);
@@ -326,6 +363,7 @@ static bool encode_module(Buf *b, const Module *m, Diag *d)
     put_stack(a, &tail, &m->stack);
     tail.frontend_attributes = encode_frontend(a, m->frontend_attributes);
     tail.backend_config = encode_bytes(a, m->backend_config);
+    put_payloads(a, &tail, &payloads);
     put_debug(a, &tail, m->debug_attributes);
     put_extra(a, &tail, m);
     ok = ok && put_recovery(a, &tail, m, d);

@@ -323,6 +323,7 @@ Pb__OriginalValueProto *encode_origin(Arena *a, const Origin *o)
     if (o->call) {
         p->has_call_hierarchy_case = PB__ORIGINAL_VALUE_PROTO__HAS_CALL_HIERARCHY_CALL_HIERARCHY;
         p->call_hierarchy = encode_string(a, o->call);
+        p->is_synthetic_call = !*o->call;
     }
     return p;
 }

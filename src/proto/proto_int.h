@@ -50,7 +50,9 @@ void decode_string(Decoder *x, const char *s);            /* quoted */
 void decode_bytes(Decoder *x, ProtobufCBinaryData s);     /* quoted */
 void decode_list(Decoder *x, size_t n, const int64_t *v); /* {1,2} */
 bool decode_shape(Decoder *x, const Pb__ShapeProto *p);
-void decode_metadata(Decoder *x, const Pb__OpMetadata *m); /* {...} */
+bool decode_metadata(Decoder *x, const Pb__OpMetadata *m); /* {...} */
+/* Bytes that are written in p, or those that it names by their number in the module's list; NULL: none. False after reporting. */
+bool decode_payload(Decoder *x, const Pb__Payload *p, const ProtobufCBinaryData **bytes);
 bool metadata_is_empty(const Pb__OpMetadata *m);
 void decode_frontend(Decoder *x, const Pb__FrontendAttributes *f); /* ", frontend_attributes={...}" */
 

@@ -7,6 +7,7 @@
 #include "proto/proto_int.h"
 #include "proto/wire.h"
 #include "support/check.h"
+#include "text/parse.h"
 #include "text/print.h"
 
 static Diag start(Arena *a)
@@ -37,24 +38,31 @@ static Buf scalar(void)
     return b;
 }
 
-/* ENTRY e { ROOT x = f32[] parameter(0) }, with operand ids and a shape to make it wrong. */
-static Buf module_message(uint64_t operand, bool has_operand, Buf *shape)
+/* ENTRY e with that instruction, whose id is 7. */
+static Buf module_of(Buf *inst)
 {
-    Buf inst = {0}, comp = {0}, m = {0};
-    wire_put_bytes(&inst, 1, "x", 1);
-    wire_put_bytes(&inst, 2, has_operand ? "negate" : "parameter", has_operand ? 6 : 9);
-    put_buf(&inst, 3, shape);
-    put_int(&inst, 35, 7);
-    if (has_operand)
-        put_int(&inst, 36, operand);
+    Buf comp = {0}, m = {0};
     wire_put_bytes(&comp, 1, "e", 1);
-    put_buf(&comp, 2, &inst);
+    put_buf(&comp, 2, inst);
     put_int(&comp, 5, 3);
     put_int(&comp, 6, 7);
     wire_put_bytes(&m, 1, "m", 1);
     put_buf(&m, 3, &comp);
     put_int(&m, 6, 3);
     return m;
+}
+
+/* ENTRY e { ROOT x = f32[] parameter(0) }, with operand ids and a shape to make it wrong. */
+static Buf module_message(uint64_t operand, bool has_operand, Buf *shape)
+{
+    Buf inst = {0};
+    wire_put_bytes(&inst, 1, "x", 1);
+    wire_put_bytes(&inst, 2, has_operand ? "negate" : "parameter", has_operand ? 6 : 9);
+    put_buf(&inst, 3, shape);
+    put_int(&inst, 35, 7);
+    if (has_operand)
+        put_int(&inst, 36, operand);
+    return module_of(&inst);
 }
 
 static Module *read_message(Buf *b, Snapshot *s, Diag *d)
@@ -204,10 +212,99 @@ static void test_unknown_field(Arena *a)
     module_free(m);
 }
 
+/* What the writer makes of a text, taken apart by protobuf-c; freed with a. */
+static void free_message(void *p)
+{
+    protobuf_c_message_free_unpacked(p, NULL);
+}
+
+static Pb__HloModuleProto *written(Arena *a, const char *text)
+{
+    Diag    d = start(a);
+    Buf     b = {0};
+    Module *m = parse_module(text, strlen(text), &d);
+    CHECK(m && proto_write(&b, m, PROTO_MODULE, &d));
+    Pb__HloModuleProto *p = pb__hlo_module_proto__unpack(NULL, b.n, (uint8_t *)b.p);
+    CHECK(p != NULL);
+    arena_defer(a, free_message, p);
+    buf_free(&b);
+    module_free(m);
+    return p;
+}
+
+static const Pb__Payload *payload_at(const Pb__HloModuleProto *p, size_t comp, size_t inst)
+{
+    return p->computations[comp]->instructions[inst]->metadata->metadata_payload;
+}
+
+/* Instructions name payloads by number, in order of first use; shardings hold theirs. Computations stand in the order of their ids. */
+static void test_writer(Arena *a)
+{
+    static const char text[] = "HloModule %f32\n"
+                               "%leaf {\n"
+                               "  %p = f32[] parameter(0)\n"
+                               "  ROOT %n = f32[] negate(%p), metadata={metadata_payload=\"one\"}\n"
+                               "}\n"
+                               "%loose {\n"
+                               "  ROOT %q = f32[] parameter(0), metadata={metadata_payload=\"two\"}\n"
+                               "}\n"
+                               "ENTRY %main {\n"
+                               "  %r = f32[] parameter(0), metadata={metadata_payload=\"one\"}, origin={[synthetic_call]},\n"
+                               "    sharding={replicated metadata={op_name=\"s\" metadata_payload=\"three\"}}\n"
+                               "  ROOT %c = f32[] call(%r), to_apply=%leaf\n"
+                               "}\n";
+    const Pb__HloModuleProto *p = written(a, text);
+    CHECK(p->n_computations == 3 && p->n_payloads == 2);
+    CHECK(strcmp(p->computations[0]->name, "leaf") == 0 && strcmp(p->computations[1]->name, "loose") == 0);
+    CHECK(p->payloads[0].len == 3 && memcmp(p->payloads[0].data, "one", 3) == 0 && memcmp(p->payloads[1].data, "two", 3) == 0);
+    CHECK(payload_at(p, 0, 1)->payload_source_case == PB__PAYLOAD__PAYLOAD_SOURCE_ID && payload_at(p, 0, 1)->id == 0);
+    CHECK(payload_at(p, 1, 0)->id == 1 && payload_at(p, 2, 0)->id == 0);
+    const Pb__HloInstructionProto *r = p->computations[2]->instructions[0];
+    CHECK(r->sharding->metadata[0]->metadata_payload->payload_source_case == PB__PAYLOAD__PAYLOAD_SOURCE_VALUE);
+    CHECK(r->original_value->is_synthetic_call && *r->original_value->call_hierarchy == 0);
+    CHECK(strcmp(p->name, "f32") == 0 && p->extra && strcmp(p->extra->name, "f32") == 0);
+}
+
+/* A module of one parameter with something in a payload: metadata (field 7) or the configuration (field 99), by number. */
+static Module *payload_message(Arena *a, uint32_t field, uint64_t id, Diag *d)
+{
+    Buf payload = {0}, inst = {0}, shape = scalar();
+    put_int(&payload, 2, id);
+    if (field == 7) {
+        Buf metadata = {0};
+        put_buf(&metadata, 20, &payload);
+        payload = metadata;
+    }
+    wire_put_bytes(&inst, 1, "x", 1);
+    wire_put_bytes(&inst, 2, "parameter", 9);
+    put_buf(&inst, 3, &shape);
+    put_int(&inst, 35, 7);
+    wire_put_bytes(&inst, 43, "old", 3);
+    put_buf(&inst, field, &payload);
+    Buf b = module_of(&inst);
+    wire_put_bytes(&b, 22, "zero", 4);
+    wire_put_bytes(&b, 22, "one", 3);
+    *d = start(a);
+    return read_message(&b, NULL, d);
+}
+
+static void test_payloads(Arena *a)
+{
+    Diag    d;
+    Module *m = payload_message(a, 7, 1, &d);
+    CHECK(m && strcmp(m->entry->root->meta->payload, "one") == 0 && d.warnings == 0);
+    module_free(m);
+    m = payload_message(a, 99, 0, &d);
+    CHECK(m && strcmp(inst_attr(m->entry->root, ATTR_BACKEND_CONFIG)->value.s, "zero") == 0 && d.warnings == 0);
+    module_free(m);
+    CHECK(!payload_message(a, 7, 2, &d) && says(&d, "it names a payload that the module does not have"));
+    CHECK(!payload_message(a, 99, UINT64_MAX, &d) && says(&d, "it names a payload that the module does not have"));
+}
+
 int main(void)
 {
     static void (*const tests[])(Arena *) = {test_module, test_references, test_depth, test_unknown_type, test_literals, test_lying_literal,
-                                             test_snapshot, test_before_optimization, test_unknown_field};
+                                             test_snapshot, test_before_optimization, test_unknown_field, test_writer, test_payloads};
     for (size_t k = 0; k < sizeof tests / sizeof *tests; k++) {
         Arena *a = arena_new();
         tests[k](a);
