@@ -22,15 +22,16 @@
 
 /* What --[no-]print-X says of a form's parts: 1, 0, or -1 for nothing. */
 typedef struct PrintToggles {
-    int percent, signatures, operand_shapes, result_shapes, layouts, metadata, backend_config, index_comments, large_constants;
-    int control_deps, origin, async_sugar;
+#define PART(field, name, l, s, c, f, help) int field;
+#include "text/print_parts.def"
+#undef PART
 } PrintToggles;
 
 typedef struct Args {
-    const char *extract_constants, *constants, *passes, *target, *emit, *print, *output, *color;
+    const char *extract_constants, *constants, *passes, *target, *emit, *print, *print_comp, *callees, *output, *color;
     const char *print_after, *print_before, *print_dir, *filter, *stats;
     int         level;
-    int64_t     max_errors, bisect_limit, rewrite_limit;
+    int64_t     print_indent, max_errors, bisect_limit, rewrite_limit;
     bool        verify, verify_each, verify_only, verify_diagnostics, split, werror;
     bool        list_passes, print_pipeline, print_after_all, print_changed, print_unchanged, time_passes;
     regex_t    *only_comps; /* filter, compiled */
@@ -43,19 +44,13 @@ typedef struct Args {
 static const Option options[] = {
     {"output", 'o', OPT_STRING, ARG(output), "FILE", "write there instead of stdout", "Output"},
     {"emit", 0, OPT_CHOICE, ARG(emit), "hlo|checks|none", "the module, FileCheck lines, nothing", "Output"},
-    {"print", 0, OPT_CHOICE, ARG(print), "long|short|types", "XLA's long or short form, or with types", "Output"},
-    {"print-percent", 0, OPT_TOGGLE, ARG(parts.percent), NULL, "% before names", "Printing"},
-    {"print-program-shape", 0, OPT_TOGGLE, ARG(parts.signatures), NULL, "signatures of computations", "Printing"},
-    {"print-operand-shape", 0, OPT_TOGGLE, ARG(parts.operand_shapes), NULL, "types of operands", "Printing"},
-    {"print-result-shape", 0, OPT_TOGGLE, ARG(parts.result_shapes), NULL, "types of results", "Printing"},
-    {"print-layouts", 0, OPT_TOGGLE, ARG(parts.layouts), NULL, "layouts in types", "Printing"},
-    {"print-metadata", 0, OPT_TOGGLE, ARG(parts.metadata), NULL, "metadata and stack frames", "Printing"},
-    {"print-backend-config", 0, OPT_TOGGLE, ARG(parts.backend_config), NULL, "backend_config", "Printing"},
-    {"print-control-dependencies", 0, OPT_TOGGLE, ARG(parts.control_deps), NULL, "control-predecessors", "Printing"},
-    {"print-original-value", 0, OPT_TOGGLE, ARG(parts.origin), NULL, "origin", "Printing"},
-    {"print-large-constants", 0, OPT_TOGGLE, ARG(parts.large_constants), NULL, "constants of more than 10 elements", "Printing"},
-    {"print-index-comments", 0, OPT_TOGGLE, ARG(parts.index_comments), NULL, "numbers of operands 5, 10, ...", "Printing"},
-    {"print-async-sugar", 0, OPT_TOGGLE, ARG(parts.async_sugar), NULL, "add-start for async-start", "Printing"},
+    {"print", 0, OPT_CHOICE, ARG(print), "long|short|types|canonical|fingerprint|module-fingerprint", "XLA's forms", "Output"},
+#define PART(field, name, l, s, c, f, help) {"print-" name, 0, OPT_TOGGLE, ARG(parts.field), NULL, help, "Printing"},
+#include "text/print_parts.def"
+#undef PART
+    {"print-subcomputations", 0, OPT_CHOICE, ARG(callees), "off|names|bodies|parallel", "how called computations are shown", "Printing"},
+    {"print-computation", 0, OPT_STRING, ARG(print_comp), "NAME", "this computation alone", "Printing"},
+    {"print-indent", 0, OPT_INT, ARG(print_indent), "N", "levels of two blanks before every line", "Printing"},
     {"extract-constants", 0, OPT_STRING, ARG(extract_constants), "FILE", "put constants above 10 elements there (.npz)", "Data"},
     {"constants", 0, OPT_STRING, ARG(constants), "FILE", "values for constants printed as {...}, by name", "Data"},
     {"passes", 0, OPT_STRING, ARG(passes), "LIST", "run these: a,b{key=value},fix(c,d); empty: none", "Passes"},
@@ -93,28 +88,38 @@ static const ToolInfo tool = {
     .max_files = 1,
 };
 
-static bool toggled(int toggle, bool otherwise)
+static PrintOptions print_form_named(const char *name)
 {
-    return toggle < 0 ? otherwise : toggle;
+    PrintOptions o = strcmp(name, "short") == 0       ? print_options_short()
+                     : strcmp(name, "canonical") == 0 ? print_options_canonical()
+                     : strstr(name, "fingerprint")    ? print_options_fingerprint()
+                                                      : print_options_default();
+    if (strcmp(name, "types") == 0 || strcmp(name, "module-fingerprint") == 0)
+        o.operand_shapes = strcmp(name, "types") == 0;
+    return o;
+}
+
+static CalleeForm callee_form(const char *word)
+{
+    static const char *const words[] = {
+        [CALLEES_NAMED] = "names", [CALLEES_WHOLE] = "bodies", [CALLEES_PARALLEL] = "parallel", [CALLEES_LEFT_OUT] = "off"};
+    int form = CALLEES_NAMED;
+    while (strcmp(words[form], word) != 0)
+        form++;
+    return (CalleeForm)form;
 }
 
 static PrintOptions print_form(const Args *args)
 {
     const PrintToggles *t = &args->parts;
-    PrintOptions        o = strcmp(args->print, "short") == 0 ? print_options_short() : print_options_default();
-    o.operand_shapes = strcmp(args->print, "types") == 0;
-    return (PrintOptions){.percent = toggled(t->percent, o.percent),
-                          .signatures = toggled(t->signatures, o.signatures),
-                          .operand_shapes = toggled(t->operand_shapes, o.operand_shapes),
-                          .result_shapes = toggled(t->result_shapes, o.result_shapes),
-                          .layouts = toggled(t->layouts, o.layouts),
-                          .metadata = toggled(t->metadata, o.metadata),
-                          .backend_config = toggled(t->backend_config, o.backend_config),
-                          .index_comments = toggled(t->index_comments, o.index_comments),
-                          .large_constants = toggled(t->large_constants, o.large_constants),
-                          .control_deps = toggled(t->control_deps, o.control_deps),
-                          .origin = toggled(t->origin, o.origin),
-                          .async_sugar = toggled(t->async_sugar, o.async_sugar)};
+    PrintOptions        o = print_form_named(args->print);
+#define PART(field, name, l, s, c, f, help) o.field = t->field < 0 ? o.field : t->field;
+#include "text/print_parts.def"
+#undef PART
+    if (args->callees)
+        o.callees = callee_form(args->callees);
+    o.indent = (int32_t)args->print_indent;
+    return o;
 }
 
 /* One line as a FileCheck directive. "{{" and "[[" would start a pattern. */
@@ -150,16 +155,44 @@ static void put_checks(Buf *out, const Buf *text)
     }
 }
 
-static void put_module(const Args *args, Buf *out, const Module *m)
+static bool is_named(const Comp *c, const void *name)
+{
+    return strcmp(c->name, name) == 0;
+}
+
+/* --print-computation */
+static bool put_computation(Buf *out, const Module *m, const char *wanted, const PrintOptions *form, Diag *d)
+{
+    if (print_computations(out, m, form, is_named, wanted) > 0)
+        return true;
+    Arena       *a = arena_new();
+    const char **names = ARENA_ARRAY(a, const char *, m->n_comps);
+    int          n = 0;
+    for (const Comp *c = m->first; c != NULL; c = c->next)
+        names[n++] = c->name;
+    const char *near = nearest_word(wanted, names, n);
+    diag_error(d, LOC_NONE, "--print-computation: the module has no computation %s%s%s%s", wanted, near ? ", did you mean " : "",
+               near ? near : "", near ? "?" : "");
+    arena_free(a);
+    return false;
+}
+
+static bool put_module(const Args *args, Buf *out, const Module *m, Diag *d)
 {
     PrintOptions form = print_form(args);
     Buf          text = {0};
-    print_module(&text, m, &form);
+    if (!print_is_feasible(m, &form, d))
+        return false;
+    if (!args->print_comp)
+        print_module(&text, m, &form);
+    else if (!put_computation(&text, m, args->print_comp, &form, d))
+        return false;
     if (strcmp(args->emit, "checks") == 0)
         put_checks(out, &text);
     else if (strcmp(args->emit, "hlo") == 0)
         buf_put(out, text.p, text.n);
     buf_free(&text);
+    return true;
 }
 
 /* The passes to run. A scheduled module is already the product of a compiler: as in XLA's hlo-opt it passes through unless passes
@@ -214,7 +247,7 @@ static bool process_module(const Args *args, const char *text, size_t len, Buf *
     bool good = (!args->verify || verify_module(m, d)) && elided_fill(m, NULL, args->constants, d) &&
                 (args->verify_only || (run_passes(args, m, d) && extract_constants(args, m, d))) && d->errors == 0;
     if (good && !args->verify_only)
-        put_module(args, out, m);
+        good = put_module(args, out, m, d);
     module_free(m);
     return good;
 }
@@ -349,6 +382,8 @@ static bool check_limits(const Args *args)
         bad = "--bisect-limit expects a number from 0 up, or -1 to see the runs";
     else if (args->rewrite_limit < 0 && args->rewrite_limit != NO_LIMIT)
         bad = "--rewrite-limit expects a number from 0 up";
+    else if (args->print_indent < 0 || args->print_indent > 1000)
+        bad = "--print-indent expects a number from 0 to 1000";
     else if (args->passes && args->level >= 0)
         bad = "--passes and -O exclude each other";
     else if (args->print_dir && args->split)
@@ -376,9 +411,12 @@ static bool check_options(Args *args, Arena *a)
 
 int main(int argc, char **argv)
 {
-    Args args = {.target = "cpu", .emit = "hlo", .print = "long", .color = "auto", .level = -1, .max_errors = 20,
-                 .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true,
-                 .parts = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}};
+#define PART(field, name, l, s, c, f, help) .parts.field = -1,
+    Args args = {
+#include "text/print_parts.def"
+#undef PART
+                 .target = "cpu", .emit = "hlo", .print = "long", .color = "auto", .level = -1, .max_errors = 20,
+                 .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
     tool_guard_streams();

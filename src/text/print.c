@@ -10,36 +10,12 @@
  * Source: reference text 8. */
 #include "text/print.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "text/print_json.h"
 #include "text/print_rare.h"
 #include "text/print_value.h"
-
-PrintOptions print_options_default(void)
-{
-    return (PrintOptions){.percent = true,
-                          .signatures = true,
-                          .operand_shapes = false,
-                          .result_shapes = true,
-                          .layouts = true,
-                          .metadata = true,
-                          .backend_config = true,
-                          .index_comments = true,
-                          .large_constants = true,
-                          .control_deps = true,
-                          .origin = true,
-                          .async_sugar = true};
-}
-
-PrintOptions print_options_short(void)
-{
-    return (PrintOptions){.result_shapes = true,
-                          .layouts = true,
-                          .backend_config = true,
-                          .large_constants = true,
-                          .origin = true,
-                          .async_sugar = true};
-}
 
 static void printer_init(Printer *p, Buf *b, const PrintOptions *o)
 {
@@ -50,13 +26,49 @@ static void printer_init(Printer *p, Buf *b, const PrintOptions *o)
     p->single = map_new(p->arena);
     p->fusion_bodies = map_new(p->arena);
     p->async_bodies = map_new(p->arena);
+    p->numbers = NULL;
+    p->indent = o->indent;
+}
+
+/* Without ids, up to the first dot. */
+static void print_bare_name(Printer *p, const char *name)
+{
+    size_t      n = intern_len(name);
+    const char *dot = p->o->ids ? NULL : memchr(name, '.', n);
+    buf_put(p->b, name, dot != NULL ? (size_t)(dot - name) : n);
 }
 
 void print_name(Printer *p, const char *name)
 {
     if (p->o->percent)
         buf_putc(p->b, '%');
-    buf_put(p->b, name, intern_len(name));
+    print_bare_name(p, name);
+}
+
+/* tmp_0 is what a computation's text mentions first. */
+static void print_canonical_name(Printer *p, const Inst *i)
+{
+    Numbering *x = p->numbers;
+    int64_t   *number = map_get(&x->numbers, i);
+    if (number == NULL) {
+        number = ARENA_NEW(p->arena, int64_t);
+        *number = x->n++;
+        map_put(&x->numbers, i, number);
+    }
+    buf_printf(p->b, "tmp_%lld", (long long)*number);
+}
+
+static void print_inst_name(Printer *p, const Inst *i)
+{
+    if (p->o->canonical_names)
+        print_canonical_name(p, i);
+    else
+        print_name(p, i->name);
+}
+
+static void print_indent(Printer *p)
+{
+    print_levels(p->b, p->indent);
 }
 
 static void print_index_comment(Buf *b, int64_t k)
@@ -161,36 +173,104 @@ static const char *async_suffix(Op op)
 
 /* ---- instructions ---- */
 
+static bool all_leaves_are_integers(const Literal *l)
+{
+    bool all = l->type == TYPE_TUPLE || type_is_int(l->type);
+    for (int32_t k = 0; all && k < l->n_elems; k++)
+        all = all_leaves_are_integers(l->elems[k]);
+    return all;
+}
+
+/* v is 0 or 1; -0.0 is not 0. */
+static bool is_part(double x, double v)
+{
+    return x == v && !signbit(x);
+}
+
+static bool is_all(const Literal *l, double v)
+{
+    if (!type_is_array(l->type) || l->elided)
+        return false;
+    for (int64_t k = 0; k < l->count; k++)
+        if (!is_part(literal_get_f64(l, k), v) || (type_is_complex(l->type) && !is_part(literal_get_imag(l, k), 0)))
+            return false;
+    return true;
+}
+
+/* Random weights are not what a program is known by: XLA's fingerprint leaves them out. */
+static void print_essential(Buf *b, const Literal *l, bool signed_zero)
+{
+    enum { MAX_LISTED = 500000 };
+    if (is_all(l, 0) || is_all(l, 1))
+        buf_puts(b, is_all(l, 0) ? "0" : "1");
+    else if (all_leaves_are_integers(l) && (l->type == TYPE_TUPLE || l->count <= MAX_LISTED))
+        literal_print(b, l, signed_zero);
+    else
+        buf_puts(b, "{...}");
+}
+
 static void print_constant(Printer *p, const Inst *i)
 {
     const Literal *l = i->literal;
-    if (p->o->large_constants || (l->type != TYPE_TUPLE && l->count <= 10))
+    if (p->o->essential_constants)
+        print_essential(p->b, l, i->comp->module->changed);
+    else if (p->o->large_constants || (l->type != TYPE_TUPLE && l->count <= 10))
         literal_print(p->b, l, i->comp->module->changed);
     else
         buf_puts(p->b, "{...}");
 }
 
-static void print_operands(Printer *p, const Inst *i)
+/* With compact_elements, an element of a tuple is written as %tuple#1, one within another as %tuple#1#0. */
+static bool is_compacted(const Printer *p, const Inst *i)
 {
-    if (i->op == OP_CONSTANT) {
-        print_constant(p, i);
-        return;
+    return p->o->compact_elements && i->op == OP_GET_TUPLE_ELEMENT;
+}
+
+static void print_element_name(Printer *p, const Inst *i)
+{
+    TuplePath path = {0};
+    for (; is_compacted(p, i); i = inst_operand(i, 0))
+        vec_push(p->arena, &path, inst_int(i, ATTR_INDEX, 0));
+    print_inst_name(p, i);
+    while (path.n > 0)
+        buf_printf(p->b, "#%lld", (long long)path.v[--path.n]);
+}
+
+static void print_operand(Printer *p, const Inst *x)
+{
+    bool named = p->o->canonical_names ? p->numbers != NULL : p->o->operand_names;
+    if (p->o->operand_shapes) {
+        shape_print(p->b, x->shape, p->o->layouts);
+        buf_puts(p->b, named ? " " : "");
     }
-    if (i->op == OP_PARAMETER) {
-        buf_printf(p->b, "%lld", (long long)i->param);
-        return;
-    }
-    for (int32_t k = 0; k < i->n_operands; k++) {
-        const Inst *x = inst_operand(i, k);
+    if (named && is_compacted(p, x))
+        print_element_name(p, x);
+    else if (named)
+        print_inst_name(p, x);
+}
+
+static void print_operand_list(Printer *p, const Inst *i)
+{
+    enum { MAX_COMPACT = 4 };
+    int32_t shown = p->o->compact_operands && i->n_operands > MAX_COMPACT ? MAX_COMPACT : i->n_operands;
+    for (int32_t k = 0; k < shown; k++) {
         buf_puts(p->b, k > 0 ? ", " : "");
         if (p->o->index_comments)
             print_index_comment(p->b, k);
-        if (p->o->operand_shapes) {
-            shape_print(p->b, x->shape, p->o->layouts);
-            buf_putc(p->b, ' ');
-        }
-        print_name(p, x->name);
+        print_operand(p, inst_operand(i, k));
     }
+    if (shown < i->n_operands)
+        buf_printf(p->b, ", ...(+%d)", (int)(i->n_operands - shown));
+}
+
+static void print_operands(Printer *p, const Inst *i)
+{
+    if (i->op == OP_CONSTANT)
+        print_constant(p, i);
+    else if (i->op != OP_PARAMETER)
+        print_operand_list(p, i);
+    else if (p->o->parameter_numbers)
+        buf_printf(p->b, "%lld", (long long)i->param);
 }
 
 static void print_control_preds(Printer *p, const Inst *i)
@@ -205,28 +285,40 @@ static void print_control_preds(Printer *p, const Inst *i)
     buf_putc(p->b, '}');
 }
 
+static void print_attrs(Printer *p, const Inst *i, const Inst *outer);
+
+/* The wrapped instruction's attributes are the own ones of the start; its body, when bodies are printed, comes on top of them. */
+static void print_wrapped(Printer *p, const Inst *start, const Inst *wrapped)
+{
+    if (p->o->extra_attributes) {
+        print_own_attr(p, start, ATTR_ASYNC_EXECUTION_THREAD);
+        print_attrs(p, wrapped, start);
+        print_own_attr(p, start, ATTR_OUTPUT_TO_OPERAND_ALIASING);
+    }
+    if (p->o->callees != CALLEES_NAMED)
+        print_own_attr(p, start, ATTR_CALLS);
+}
+
 /* From the opcode's own attributes to result_accuracy. outer: the asynchronous instruction that i is printed in, or NULL. */
 static void print_attrs(Printer *p, const Inst *i, const Inst *outer)
 {
     Buf        *b = p->b;
     const Attr *x;
     const Inst *wrapped = i->op == OP_ASYNC_START ? async_sugar(p, i) : NULL;
-    if ((x = inst_attr(i, ATTR_PARAMETER_REPLICATION)) != NULL && i->op == OP_PARAMETER) {
+    x = p->o->extra_attributes && p->o->ids ? inst_attr(i, ATTR_PARAMETER_REPLICATION) : NULL;
+    if (x != NULL && i->op == OP_PARAMETER) {
         buf_puts(b, ", parameter_replication=");
         print_bools(b, x->value.ints);
     }
-    if (wrapped != NULL) {
-        print_own_attr(p, i, ATTR_ASYNC_EXECUTION_THREAD);
-        print_attrs(p, wrapped, i);
-        print_own_attr(p, i, ATTR_OUTPUT_TO_OPERAND_ALIASING);
-    } else {
+    if (wrapped != NULL)
+        print_wrapped(p, i, wrapped);
+    else
         print_own_attrs(p, i);
-    }
     if ((x = inst_attr(i, ATTR_SHARDING)) != NULL) {
         buf_puts(b, ", sharding=");
         print_sharding(b, x->value.sharding, p->o->metadata);
     }
-    x = inst_attr(i, ATTR_FRONTEND_ATTRIBUTES);
+    x = p->o->frontend_attributes ? inst_attr(i, ATTR_FRONTEND_ATTRIBUTES) : NULL;
     if (x != NULL && x->value.key_values->n > 0 && (outer == NULL || inst_attr(outer, ATTR_FRONTEND_ATTRIBUTES) == NULL)) {
         buf_puts(b, ", frontend_attributes=");
         print_key_values(b, x->value.key_values);
@@ -242,6 +334,12 @@ static void print_attrs(Printer *p, const Inst *i, const Inst *outer)
     }
 }
 
+static void print_config(Printer *p, const char *config)
+{
+    if (!p->o->sorted_config || !json_print_sorted(p->b, config, intern_len(config)))
+        print_raw_or_quoted(p->b, config);
+}
+
 static void print_provenance(Printer *p, const Inst *i)
 {
     Buf        *b = p->b;
@@ -252,19 +350,24 @@ static void print_provenance(Printer *p, const Inst *i)
     }
     if (p->o->metadata && i->meta != NULL && metadata_is_printed(i->meta)) {
         buf_puts(b, ", metadata=");
-        print_metadata(b, i->meta);
+        if (p->o->only_op_name)
+            print_op_name(b, i->meta);
+        else
+            print_metadata(b, i->meta);
     }
     if (p->o->backend_config && (x = inst_attr(i, ATTR_BACKEND_CONFIG)) != NULL && intern_len(x->value.s) > 0) {
         buf_puts(b, ", backend_config=");
-        print_raw_or_quoted(b, x->value.s);
+        print_config(p, x->value.s);
     }
 }
 
 static void print_instruction(Printer *p, const Inst *i)
 {
     const Inst *sugar = async_sugar(p, i);
-    print_name(p, i->name);
-    buf_puts(p->b, " = ");
+    if (!p->o->canonical_names || p->numbers != NULL) {
+        print_inst_name(p, i);
+        buf_puts(p->b, " = ");
+    }
     if (p->o->result_shapes) {
         shape_print(p->b, i->shape, p->o->layouts);
         buf_putc(p->b, ' ');
@@ -286,7 +389,7 @@ static void print_signature(Printer *p, const Comp *c)
     buf_putc(p->b, '(');
     for (int32_t k = 0; k < c->n_params; k++) {
         buf_puts(p->b, k > 0 ? ", " : "");
-        buf_puts(p->b, c->params[k]->name);
+        print_bare_name(p, c->params[k]->name);
         buf_puts(p->b, ": ");
         shape_print(p->b, c->params[k]->shape, false);
     }
@@ -297,22 +400,21 @@ static void print_signature(Printer *p, const Comp *c)
 
 static void print_line(Printer *p, const Comp *c, const Inst *i)
 {
-    buf_puts(p->b, i == c->root ? "  ROOT " : "  ");
+    if (is_compacted(p, i) && i != c->root)
+        return;
+    print_indent(p);
+    buf_puts(p->b, i == c->root ? "ROOT " : "");
     print_instruction(p, i);
     buf_putc(p->b, '\n');
 }
 
-static void print_computation(Printer *p, const Comp *c, bool fusion_body)
+static void print_lines(Printer *p, const Comp *c, bool in_stored_order)
 {
-    Buf *b = p->b;
-    if (c == c->module->entry)
-        buf_puts(b, "ENTRY ");
-    print_name(p, c->name);
-    buf_putc(b, ' ');
-    if (p->o->signatures)
-        print_signature(p, c);
-    buf_puts(b, "{\n");
-    if (c->module->is_scheduled && !fusion_body) {
+    Numbering  own = {.numbers = map_new(p->arena)};
+    Numbering *outer = p->numbers;
+    p->numbers = &own;
+    p->indent++;
+    if (in_stored_order) {
         for (const Inst *i = c->first; i != NULL; i = i->next)
             print_line(p, c, i);
     } else {
@@ -322,8 +424,22 @@ static void print_computation(Printer *p, const Comp *c, bool fusion_body)
             print_line(p, c, order[k]);
         arena_free(a);
     }
+    p->indent--;
+    p->numbers = outer;
+}
+
+/* From the signature to what follows the closing brace. */
+static void print_body(Printer *p, const Comp *c, bool in_stored_order)
+{
+    enum { FEW_INSTS = 5 };
+    Buf *b = p->b;
+    if (p->o->signatures)
+        print_signature(p, c);
+    buf_puts(b, "{\n");
+    print_lines(p, c, in_stored_order);
+    print_indent(p);
     buf_putc(b, '}');
-    if (!is_main_thread(c->execution_thread)) {
+    if (p->o->ids && !is_main_thread(c->execution_thread)) {
         buf_puts(b, ", execution_thread=");
         print_quoted(b, c->execution_thread);
     }
@@ -331,6 +447,28 @@ static void print_computation(Printer *p, const Comp *c, bool fusion_body)
         buf_puts(b, ", backend_config=");
         print_raw_or_quoted(b, c->backend_config);
     }
+    if (p->o->names_after_braces && c->n_insts > FEW_INSTS) {
+        buf_puts(b, " // ");
+        buf_puts(b, c->name);
+    }
+}
+
+void print_callee_body(Printer *p, const Comp *c)
+{
+    print_indent(p);
+    print_body(p, c, false);
+}
+
+static void print_computation(Printer *p, const Comp *c, bool fusion_body)
+{
+    print_indent(p);
+    buf_puts(p->b, c == c->module->entry ? "ENTRY " : "");
+    if (p->o->computation_names) {
+        buf_puts(p->b, p->o->percent ? "%" : "");
+        buf_puts(p->b, p->o->ids ? c->name : "");
+        buf_puts(p->b, p->o->ids ? " " : "");
+    }
+    print_body(p, c, c->module->is_scheduled && !fusion_body);
 }
 
 /* ---- module ---- */
@@ -381,7 +519,7 @@ static void print_allowed(Buf *b, const char *what, Ints x)
 static void print_header(Buf *b, const Module *m, const PrintOptions *o)
 {
     buf_puts(b, "HloModule ");
-    buf_puts(b, m->name);
+    buf_puts(b, o->ids ? m->name : "");
     buf_puts(b, m->is_scheduled ? ", is_scheduled=true" : "");
     print_aliases(b, m);
     buf_puts(b, m->alias_passthrough_params ? ", alias_passthrough_params=true" : "");
@@ -402,11 +540,11 @@ static void print_header(Buf *b, const Module *m, const PrintOptions *o)
     }
     if (m->origin_recovery != NULL && m->origin_recovery->n > 0) {
         buf_puts(b, ", origin_recovery_table=");
-        print_origin_table(b, m->origin_recovery);
+        print_origin_table(b, m->origin_recovery, o);
     }
     if (m->debug_attributes != NULL && m->debug_attributes->n > 0) {
         buf_puts(b, ",\ndebug_attributes=");
-        print_debug_table(b, m->debug_attributes);
+        print_debug_table(b, m->debug_attributes, o->indent);
     }
 }
 
@@ -444,6 +582,15 @@ static void note_callers(Printer *p, const Module *m)
                     map_put(i->op == OP_FUSION ? &p->fusion_bodies : &p->async_bodies, i->callees[k], i);
 }
 
+static Comp **stored_order(Arena *a, const Module *m, int32_t *n)
+{
+    Comp **order = ARENA_ARRAY(a, Comp *, m->n_comps);
+    *n = 0;
+    for (Comp *c = m->first; c != NULL; c = c->next)
+        order[(*n)++] = c;
+    return order;
+}
+
 int32_t print_computations(Buf *b, const Module *m, const PrintOptions *o, bool (*wanted)(const Comp *c, const void *cookie),
                            const void *cookie)
 {
@@ -451,7 +598,7 @@ int32_t print_computations(Buf *b, const Module *m, const PrintOptions *o, bool 
     int32_t n, printed = 0;
     printer_init(&p, b, o);
     note_callers(&p, m);
-    Comp **order = module_comp_order(p.arena, m, &n);
+    Comp **order = o->sorted_computations ? stored_order(p.arena, m, &n) : module_comp_order(p.arena, m, &n);
     for (int32_t k = 0; k < n; k++) {
         if (o->async_sugar && map_has(&p.async_bodies, order[k]) && single_inst(&p, order[k]) != NULL)
             continue;
@@ -467,6 +614,7 @@ int32_t print_computations(Buf *b, const Module *m, const PrintOptions *o, bool 
 
 void print_module(Buf *b, const Module *m, const PrintOptions *o)
 {
+    print_levels(b, o->indent);
     print_header(b, m, o);
     if (o->metadata && m->stack.n_frames > 0)
         print_stack_tables(b, &m->stack);

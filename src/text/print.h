@@ -4,24 +4,31 @@
 
 #include "ir/inst.h"
 
-/* As XLA's HloPrintOptions; false leaves it out. */
+/* How the computations that an instruction calls are shown. */
+typedef enum CalleeForm {
+    CALLEES_NAMED,      /* to_apply=%add */
+    CALLEES_WHOLE,      /* the body follows on the next line, without its name */
+    CALLEES_PARALLEL,   /* likewise, but nothing for call, conditional and while */
+    CALLEES_LEFT_OUT
+} CalleeForm;
+
+/* As XLA's HloPrintOptions: the parts of print_parts.def, and two that are no yes or no. */
 typedef struct PrintOptions {
-    bool percent;          /* %names */
-    bool signatures;       /* "(x: f32[]) -> f32[]" after a computation's name */
-    bool operand_shapes;   /* types in front of operands */
-    bool result_shapes;    /* types in front of opcodes */
-    bool layouts;          /* in both, {1,0} */
-    bool metadata;         /* and the stack tables */
-    bool backend_config;
-    bool index_comments;   /* the comments with index=5 between operands */
-    bool large_constants;  /* all values; false: more than 10 elements and tuples are {...} */
-    bool control_deps;
-    bool origin;
-    bool async_sugar;
+#define PART(field, name, l, s, c, f, help) bool field;
+#include "text/print_parts.def"
+#undef PART
+    CalleeForm callees;
+    int32_t    indent; /* levels of two blanks in front of every line */
 } PrintOptions;
 
-PrintOptions print_options_default(void); /* the long form, large constants */
-PrintOptions print_options_short(void);   /* what XLA calls ShortParsable: no %, signatures, metadata, control dependencies */
+PrintOptions print_options_default(void);     /* the long form, large constants */
+PrintOptions print_options_short(void);       /* what XLA calls ShortParsable */
+PrintOptions print_options_canonical(void);   /* equal for isomorphic computations: Canonical */
+PrintOptions print_options_fingerprint(void); /* what XLA hashes of an instruction: Fingerprint */
+
+/* With whole callees the text may be exponentially longer than the module. False after reporting that it would be too long or too
+ * deeply nested; the functions below count on it. */
+bool print_is_feasible(const Module *m, const PrintOptions *o, Diag *d);
 
 void print_module(Buf *b, const Module *m, const PrintOptions *o);
 /* Only the computations that `wanted` picks (NULL: all), as they stand in the module's text. Gives their number. */
@@ -32,6 +39,7 @@ void print_inst(Buf *b, const Inst *i, const PrintOptions *o);
 
 /* Values of attributes, without the attribute's name. Strings are interned ones. */
 void print_metadata(Buf *b, const Metadata *m);        /* {op_name="a" source_line=3} */
+void print_op_name(Buf *b, const Metadata *m);         /* {op_name="a"}, {} without one */
 void print_ints(Buf *b, Ints x);                       /* {1,2} */
 void print_window(Buf *b, const Window *w);            /* {size=3x3 pad=1_1x1_1} */
 void print_dim_labels(Buf *b, const DimLabels *d);     /* b01f_01io->b01f */

@@ -67,14 +67,26 @@ static void print_padding(Buf *b, const Padding *x)
     }
 }
 
-static void print_comps(Printer *p, const Inst *i)
+/* A name, or on the next line the body. */
+static void print_callee(Printer *p, const Comp *c)
 {
+    if (p->o->callees == CALLEES_NAMED) {
+        print_name(p, c->name);
+    } else {
+        buf_putc(p->b, '\n');
+        print_callee_body(p, c);
+    }
+}
+
+static void print_callees(Printer *p, const Inst *i)
+{
+    bool named = p->o->callees == CALLEES_NAMED;
     buf_putc(p->b, '{');
     for (int32_t k = 0; k < i->n_callees; k++) {
-        buf_puts(p->b, k > 0 ? ", " : "");
-        print_name(p, i->callees[k]->name);
+        buf_puts(p->b, k == 0 ? "" : named ? ", " : ",");
+        print_callee(p, i->callees[k]);
     }
-    buf_putc(p->b, '}');
+    buf_puts(p->b, named ? "}" : "\n}");
 }
 
 /* Which of the callees an attribute names; -1: none of them. */
@@ -175,6 +187,16 @@ static Attr stand_in(Arena *a, const Inst *i, AttrId id)
     return x;
 }
 
+/* As lists when that is asked for and they are not too many. */
+static void print_groups(Printer *p, const ReplicaGroups *g)
+{
+    bool          listed = p->o->listed_groups && g->version != GROUPS_LISTS;
+    ReplicaGroups lists = {.version = GROUPS_LISTS};
+    if (listed)
+        lists.lists = replica_groups_lists(p->arena, g, &listed);
+    print_replica_groups(p->b, listed ? &lists : g);
+}
+
 static void print_value(Printer *p, const Inst *i, const Attr *x)
 {
     static const IntsList none = {0};
@@ -207,15 +229,15 @@ static void print_value(Printer *p, const Inst *i, const Attr *x)
     case ATTR_CLASS_ALIASING: print_aliasing(b, v->aliasing); break;
     case ATTR_CLASS_GROUPS:
         if (v->groups != NULL)
-            print_replica_groups(b, v->groups);
+            print_groups(p, v->groups);
         else
             buf_puts(b, "{}");
         break;
     case ATTR_CLASS_SPARSITY: print_sparsity(b, v->sparsity); break;
     case ATTR_CLASS_SCALING: print_scaling(b, v->scaling); break;
     case ATTR_CLASS_DOMAIN: print_domain(b, v->domain, p->o->metadata); break;
-    case ATTR_CLASS_COMP: print_name(p, i->callees[callee_index(i, x->id)]->name); break;
-    case ATTR_CLASS_COMPS: print_comps(p, i); break;
+    case ATTR_CLASS_COMP: print_callee(p, i->callees[callee_index(i, x->id)]); break;
+    case ATTR_CLASS_COMPS: print_callees(p, i); break;
     case ATTR_CLASS_SHARDING:
     case ATTR_CLASS_KEY_VALUES:
     case ATTR_CLASS_STATISTICS:
@@ -226,13 +248,36 @@ static void print_value(Printer *p, const Inst *i, const Attr *x)
     }
 }
 
+static bool calls_in_turn(Op op)
+{
+    return op == OP_CALL || op == OP_CONDITIONAL || op == OP_WHILE;
+}
+
+/* Called computations and everything else have options of their own. */
+static bool is_wanted(const Printer *p, const Inst *i, AttrId id)
+{
+    AttrClass cls = attr_info[id].cls;
+    if (cls == ATTR_CLASS_COMP || cls == ATTR_CLASS_COMPS || id == ATTR_IS_COMPOSITE)
+        return p->o->callees != CALLEES_LEFT_OUT && (p->o->callees != CALLEES_PARALLEL || !calls_in_turn(i->op));
+    if (id == ATTR_INFEED_CONFIG || id == ATTR_OUTFEED_CONFIG)
+        return p->o->extra_attributes && p->o->feed_config;
+    return p->o->extra_attributes;
+}
+
+/* XLA's printer of bodies does not know that these two have to_apply. */
+static const char *key_of(const Printer *p, const Inst *i, AttrId id)
+{
+    bool forgotten = id == ATTR_TO_APPLY && (i->op == OP_REDUCE_SCATTER || i->op == OP_SCAN);
+    return attr_info[forgotten && p->o->callees != CALLEES_NAMED ? ATTR_CALLS : id].text;
+}
+
 static void print_row(Printer *p, const Inst *i, const OpAttr *row)
 {
     const Attr *x = inst_attr(i, row->attr);
-    if (!is_printed(i, row, x))
+    if (!is_wanted(p, i, row->attr) || !is_printed(i, row, x))
         return;
     buf_puts(p->b, ", ");
-    buf_puts(p->b, attr_info[row->attr].text);
+    buf_puts(p->b, key_of(p, i, row->attr));
     buf_putc(p->b, '=');
     bool follows = x == NULL || (i->op == OP_MAP && row->attr == ATTR_DIMENSIONS);
     Attr own = follows ? stand_in(p->arena, i, row->attr) : *x;

@@ -4,6 +4,7 @@
 
 #include "ir/numeric.h"
 #include "text/print.h"
+#include "text/print_value.h"
 
 /* ---- devices and meshes ---- */
 
@@ -359,15 +360,16 @@ void print_origin(Buf *b, const Origin *o)
 
 /* ---- tables of the header ---- */
 
-/* The text of a module inside a string: four blanks before every line that is not empty, quotes and backslashes escaped. */
-static void print_quoted_module(Buf *b, const Module *m)
+/* The text of a module inside a string: two levels of blanks before every line that is not empty, quotes and backslashes escaped. */
+static void print_quoted_module(Buf *b, const Module *m, const PrintOptions *outer)
 {
     PrintOptions o = print_options_default();
+    o.large_constants = outer->large_constants;
     Buf          text = {0};
     print_module(&text, m, &o);
     for (size_t k = 0; k < text.n; k++) {
         if ((k == 0 || text.p[k - 1] == '\n') && text.p[k] != '\n')
-            buf_puts(b, "    ");
+            print_levels(b, outer->indent + 2);
         if (text.p[k] == '"' || text.p[k] == '\\')
             buf_putc(b, '\\');
         buf_putc(b, text.p[k]);
@@ -375,18 +377,22 @@ static void print_quoted_module(Buf *b, const Module *m)
     buf_free(&text);
 }
 
-void print_origin_table(Buf *b, const OriginTable *t)
+void print_origin_table(Buf *b, const OriginTable *t, const PrintOptions *o)
 {
     buf_puts(b, "{\n");
     for (int32_t k = 0; k < t->n; k++) {
-        buf_puts(b, "  ");
+        print_levels(b, o->indent + 1);
         print_origin_array(b, &t->v[k].old);
         buf_puts(b, " : ");
         print_origin_array(b, &t->v[k].replacement);
         if (t->v[k].module != NULL) {
-            buf_puts(b, ",\n  \"\n");
-            print_quoted_module(b, t->v[k].module);
-            buf_puts(b, "\n  \"");
+            buf_puts(b, ",\n");
+            print_levels(b, o->indent + 1);
+            buf_puts(b, "\"\n");
+            print_quoted_module(b, t->v[k].module, o);
+            buf_putc(b, '\n');
+            print_levels(b, o->indent + 1);
+            buf_putc(b, '"');
         }
         buf_putc(b, '\n');
     }
@@ -419,11 +425,11 @@ static void print_debug_attr(Buf *b, const DebugAttr *x)
     buf_putc(b, '}');
 }
 
-void print_debug_table(Buf *b, const DebugTable *t)
+void print_debug_table(Buf *b, const DebugTable *t, int32_t indent)
 {
     buf_puts(b, "{\n");
     for (int32_t k = 0; k < t->n; k++) {
-        buf_puts(b, "  ");
+        print_levels(b, indent + 1);
         print_origin_array(b, &t->v[k].array);
         buf_puts(b, ":(");
         for (int32_t j = 0; j < t->v[k].n; j++) {

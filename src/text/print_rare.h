@@ -4,6 +4,7 @@
 
 #include "ir/attr_rare.h"
 #include "support/buf.h"
+#include "text/print.h"
 
 /* Every function writes the value alone, without the attribute's name. */
 void print_sharding(Buf *b, const Sharding *s, bool metadata);
@@ -15,7 +16,7 @@ void print_origin(Buf *b, const Origin *o);
 void print_sparsity(Buf *b, const Sparsity *x);
 void print_scaling(Buf *b, const Scaling *x);
 void print_domain(Buf *b, const Domain *x, bool metadata);
-void print_origin_table(Buf *b, const OriginTable *t);
-void print_debug_table(Buf *b, const DebugTable *t);
+void print_origin_table(Buf *b, const OriginTable *t, const PrintOptions *o);
+void print_debug_table(Buf *b, const DebugTable *t, int32_t indent);
 
 #endif

@@ -116,6 +116,12 @@ void print_key_values(Buf *b, const KeyValues *kv)
 
 /* ---- lists ---- */
 
+void print_levels(Buf *b, int32_t n)
+{
+    for (int32_t k = 0; k < n; k++)
+        buf_puts(b, "  ");
+}
+
 void print_ints(Buf *b, Ints x)
 {
     buf_putc(b, '{');
@@ -253,6 +259,14 @@ static void put_number(Buf *b, bool *more, const char *key, int32_t v)
         put_key(b, more, key);
         buf_printf(b, "%d", (int)v);
     }
+}
+
+void print_op_name(Buf *b, const Metadata *m)
+{
+    bool more = false;
+    buf_putc(b, '{');
+    put_string(b, &more, "op_name", m->op_name);
+    buf_putc(b, '}');
 }
 
 void print_metadata(Buf *b, const Metadata *m)
