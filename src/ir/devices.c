@@ -17,6 +17,12 @@ int64_t ints_product(Ints x)
     return n;
 }
 
+/* Text may give sizes of which the product does not fit; it wraps around, as in XLA, and the verifier refuses it. */
+static int64_t wrapped(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
 static int64_t perm_at(Iota x, int32_t k)
 {
     return x.perm.n > 0 ? x.perm.v[k] : k;
@@ -66,7 +72,7 @@ static Iota canonical_anyway(Arena *a, Ints dims, Ints perm)
                 base = k;
                 continue;
             }
-            *ints_at(x.dims, (int32_t)from) *= x.dims.v[d];
+            *ints_at(x.dims, (int32_t)from) = wrapped(x.dims.v[from], x.dims.v[d]);
             *ints_at(x.dims, (int32_t)d) = 1;
             changed = true;
         }
@@ -94,7 +100,7 @@ Iota iota_canonical(Arena *a, Ints dims, Ints perm)
         while (last >= 0 && next < d && dims.v[next] == 1)
             next++;
         if (last >= 0 && next == d) {
-            *ints_at(size, n - 1) *= dims.v[d];
+            *ints_at(size, n - 1) = wrapped(size.v[n - 1], dims.v[d]);
         } else {
             *ints_at(first, n) = d;
             *ints_at(size, n++) = dims.v[d];

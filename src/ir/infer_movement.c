@@ -132,7 +132,7 @@ static const Layout *transposed_layout(const Infer *x, const Shape *s, const int
 {
     Ints order = ints_make(x->a, s->rank);
     for (int32_t k = 0; k < s->rank; k++) {
-        int64_t d = s->layout ? s->layout->minor_to_major.v[k] : s->rank - 1 - k;
+        int64_t d = layout_dim(s, k);
         if (d < 0 || d >= s->rank)
             return NULL; /* a layout that is no permutation: the verifier reports it */
         ints_at(order, k)[0] = inverse[d];

@@ -23,7 +23,7 @@ static bool check_comparator(const Infer *x)
 const Shape *infer_sort(const Infer *x)
 {
     if (x->i->n_operands == 0)
-        return infer_fail(x, "expects an operand");
+        return x->i->shape ? infer_fail(x, "expects an operand") : shape_tuple(x->a, 0, NULL);
     if (!infer_are_arrays(x))
         return NULL;
     for (int32_t k = 1; k < x->i->n_operands; k++)
@@ -71,12 +71,24 @@ static const Shape *without_dim(const Infer *x, const Shape *s, int64_t d)
     return infer_array(x, s->type, n, dims, NULL);
 }
 
+/* The new dimension is the next more major one to the dimension that it pushes aside. */
 static const Shape *with_dim(const Infer *x, const Shape *s, int64_t d, int64_t size)
 {
     int64_t *dims = ARENA_ARRAY(x->a, int64_t, (int64_t)s->rank + 1);
     for (int32_t k = 0, n = 0; k <= s->rank; k++)
         dims[k] = k == d ? size : s->dims[n++];
-    return infer_array(x, s->type, s->rank + 1, dims, NULL);
+    Ints    order = ints_make(x->a, s->rank + 1);
+    int32_t n = 0;
+    if (d == s->rank)
+        *ints_at(order, n++) = d;
+    for (int32_t k = 0; k < s->rank; k++) {
+        int64_t old = layout_dim(s, k);
+        *ints_at(order, n++) = old < d ? old : old + 1;
+        if (old == d && n <= s->rank)
+            *ints_at(order, n++) = d;
+    }
+    const Shape *result = infer_array(x, s->type, s->rank + 1, dims, NULL);
+    return shape_with_layout(x->a, result, layout_from_order(x->a, order));
 }
 
 static bool scan_numbers(const Infer *x, Scan *v)
@@ -87,11 +99,11 @@ static bool scan_numbers(const Infer *x, Scan *v)
     if (dims.n != 1 || dims.v[0] < 0)
         return infer_bad(x, "dimensions must name one dimension");
     v->dim = dims.v[0];
-    if (v->carries < 0 || v->carries > x->i->n_operands || v->carries > parts(v->body))
+    if (v->carries < 0 || v->carries > x->i->n_operands || (x->i->shape && v->carries > parts(v->body)))
         return infer_bad(x, "num_carries is %lld, with %d operands and a body that returns %s", (long long)v->carries,
                          x->i->n_operands, infer_text(x, v->body));
     v->inputs = x->i->n_operands - v->carries;
-    v->outputs = parts(v->body) - v->carries;
+    v->outputs = parts(v->body) > v->carries ? parts(v->body) - v->carries : 0;
     if (v->inputs == 0 && v->outputs == 0)
         return infer_bad(x, "has neither inputs nor outputs");
     v->length = -1;
@@ -106,12 +118,13 @@ static bool scan_inputs(const Infer *x, Scan *v)
             return false;
         if (v->dim >= s->rank)
             return infer_bad(x, "dimension %lld is out of range for input %s", (long long)v->dim, infer_text(x, s));
-        if (v->length >= 0 && s->dims[v->dim] != v->length)
+        if (x->i->shape && v->length >= 0 && s->dims[v->dim] != v->length)
             return infer_bad(x, "inputs differ in size along dimension %lld: %lld and %lld", (long long)v->dim,
                              (long long)v->length, (long long)s->dims[v->dim]);
-        v->length = s->dims[v->dim];
+        if (v->length < 0)
+            v->length = s->dims[v->dim];
         const Shape *slice = without_dim(x, s, v->dim);
-        if (!shape_compatible_ignoring_precision(p, slice))
+        if (x->i->shape && !shape_compatible_ignoring_precision(p, slice))
             return infer_bad(x, "parameter %d of %%%s must be %s, is %s", k, inst_callee(x->i, 0)->name, infer_text(x, slice),
                              infer_text(x, p));
     }
@@ -120,7 +133,7 @@ static bool scan_inputs(const Infer *x, Scan *v)
 
 static bool scan_carries(const Infer *x, const Scan *v)
 {
-    for (int64_t k = 0; k < v->carries; k++) {
+    for (int64_t k = 0; x->i->shape && k < v->carries; k++) {
         const Shape *p = callee_param(x, 0, (int32_t)(v->inputs + k)), *r = part(v->body, v->outputs + k);
         const Shape *init = operand_shape(x, (int32_t)(v->inputs + k));
         if (!shape_compatible(p, r) || !shape_compatible_ignoring_precision(init, p))
@@ -143,12 +156,13 @@ static bool scan_length(const Infer *x, Scan *v)
     return true;
 }
 
+/* Where the type is left out, XLA's parser takes what the body returns without a look at its parameters. */
 const Shape *infer_scan(const Infer *x)
 {
     Scan v = {0};
     if (!scan_numbers(x, &v) || !scan_inputs(x, &v) || !scan_carries(x, &v) || !scan_length(x, &v))
         return NULL;
-    int32_t       n = (int32_t)(v.outputs + v.carries);
+    int32_t       n = (int32_t)parts(v.body);
     const Shape **elems = ARENA_ARRAY(x->a, const Shape *, n);
     for (int32_t k = 0; k < n; k++) {
         const Shape *r = part(v.body, k);
@@ -161,5 +175,5 @@ const Shape *infer_scan(const Infer *x)
                               infer_text(x, r), (long long)v.dim);
         elems[k] = with_dim(x, r, v.dim, v.length);
     }
-    return infer_one_or_tuple(x, n, elems);
+    return shape_is_tuple(v.body) ? shape_tuple(x->a, n, elems) : elems[0];
 }

@@ -236,7 +236,7 @@ bool shape_compatible_ignoring_precision(const Shape *a, const Shape *b)
 
 static int64_t order_at(const Layout *l, int32_t rank, int32_t k)
 {
-    return l ? l->minor_to_major.v[k] : rank - 1 - k;
+    return l && l->minor_to_major.n ? l->minor_to_major.v[k] : rank - 1 - k;
 }
 
 bool layout_equal(const Layout *a, const Layout *b, int32_t rank)
@@ -360,7 +360,7 @@ static void print_layout(Buf *b, const Shape *s)
 {
     size_t start = b->n;
     buf_putc(b, '{');
-    for (int32_t k = 0; k < s->rank; k++)
+    for (int32_t k = 0; k < s->rank && !layout_has_no_order(s); k++)
         buf_printf(b, k ? ",%lld" : "%lld", (long long)layout_dim(s, k));
     if (s->layout)
         print_layout_fields(b, s->layout);

@@ -31,7 +31,7 @@ typedef struct SplitConfig {
 
 /* Everything between the braces of a layout. A shape whose layout is the default one (n-1,...,0 and no field) has NULL. */
 typedef struct Layout {
-    Ints         minor_to_major;
+    Ints         minor_to_major; /* empty: the text gives none; taken as n-1,...,0, but printed and compared as none */
     const Tile  *tiles;
     int32_t      n_tiles;
     int64_t      tail_padding;  /* L, 1 by default */
@@ -92,6 +92,7 @@ bool shape_same_dims(const Shape *a, const Shape *b);                     /* arr
 
 /* Layouts. */
 bool          layout_equal(const Layout *a, const Layout *b, int32_t rank);
+static inline bool layout_has_no_order(const Shape *s) { return s->layout && s->layout->minor_to_major.n < s->rank; }
 bool          layout_is_row_major(const Shape *s); /* descending order, whatever the other fields say */
 const Layout *layout_from_order(Arena *a, Ints minor_to_major); /* NULL when that is the default */
 int64_t       layout_dim(const Shape *s, int32_t k); /* the k-th most minor dimension */

@@ -26,6 +26,8 @@ static bool check_leaf(const Verify *v, const Inst *i, const Sharding *s, const 
         dims = s->n_named;
     if (dims != leaf->rank)
         return verify_fail(v, i, "the sharding has %d dimensions, but is for %s", dims, verify_text(v, leaf));
+    if (s->kind == SHARDING_TILED && ints_product(s->dims) < 1)
+        return verify_fail(v, i, "the number of tiles of its sharding is no positive 64-bit number");
     if ((s->kind == SHARDING_TILED && !iota_is_order(s->iota)) || (s->kind == SHARDING_NAMED && !iota_is_order(s->mesh->iota)))
         return verify_fail(v, i, "the T(...) of its sharding is no permutation");
     if (s->kind == SHARDING_NAMED && s->mesh->kind == MESH_AXES && mesh_size(s->mesh) < 1)

@@ -30,6 +30,11 @@ bool async_split(Parser *p, const char *opcode, AsyncSugar *sugar, Op *wrapped)
     return false;
 }
 
+static bool is_async(Op op)
+{
+    return op == OP_ASYNC_START || op == OP_ASYNC_UPDATE || op == OP_ASYNC_DONE;
+}
+
 /* ((operand types), result type, context...) */
 static bool check_shape(Parser *p, const Rhs *r)
 {
@@ -162,6 +167,7 @@ static Comp *wrap(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
     x.op = r->wrapped;
     x.sugar = SUGAR_NONE;
     x.wrapped = OP_COUNT;
+    x.in_wrapper = true;
     x.shape = callee ? callee->root->shape : r->shape->elems[1];
     x.base = p->operands.n;
     x.n = op_info[x.op].operands == MANY ? types->n : op_info[x.op].operands; /* more parameters than the operation takes are not used */
@@ -256,7 +262,7 @@ static void share_provenance(const Inst *i, Inst *root)
 static bool check_wrapped(Parser *p, const Rhs *r, const Inst *start, const RawAttr *attrs, int32_t n)
 {
     static const AttrId shared[] = {ATTR_METADATA, ATTR_STATISTICS, ATTR_ORIGIN, ATTR_BACKEND_CONFIG};
-    for (size_t k = 0; r->op != OP_ASYNC_START && !start && k < sizeof shared / sizeof *shared; k++) {
+    for (size_t k = 0; r->op != OP_ASYNC_START && !start && !raw_attr(attrs, n, ATTR_CALLS) && k < sizeof shared / sizeof *shared; k++) {
         const RawAttr *x = raw_attr(attrs, n, shared[k]);
         if (!x)
             continue;
@@ -272,7 +278,7 @@ Inst *async_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n
     if (!check_shape(p, r) || !check_operands(p, r))
         return NULL;
     Inst *start = r->op == OP_ASYNC_START ? NULL : start_of(p, p->operands.v[r->base]);
-    if (start && !check_against_start(p, r, start, attrs, n))
+    if (start && start->op == OP_ASYNC_START && !check_against_start(p, r, start, attrs, n))
         return NULL;
     if (!check_wrapped(p, r, start, attrs, n) || !op_check_replication(p, r, attrs, n))
         return NULL;
@@ -281,7 +287,9 @@ Inst *async_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n
         callee = r->sugar ? wrap(p, r, attrs, n) : raw_attr(attrs, n, ATTR_CALLS)->comps->v[0];
         if (!callee)
             return NULL;
-    } else if (start && r->sugar)
+    } else if (!start && raw_attr(attrs, n, ATTR_CALLS)) /* a chain that begins here */
+        callee = raw_attr(attrs, n, ATTR_CALLS)->comps->v[0];
+    else if (start && r->sugar)
         adapt(r, start);
     int32_t  n_operands = r->op == OP_ASYNC_DONE ? 1 : r->n;
     Inst    *i = inst_add(p, r->op, r->shape, n_operands, p->operands.v + r->base, name, r->opcode.loc);
@@ -291,7 +299,8 @@ Inst *async_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n
         return NULL;
     if (callee) {
         inst_set_callees(i, 1, &callee);
-        set_thread(p, callee, inst_string(i, ATTR_ASYNC_EXECUTION_THREAD));
+        if (i->op == OP_ASYNC_START || inst_string(i, ATTR_ASYNC_EXECUTION_THREAD))
+            set_thread(p, callee, inst_string(i, ATTR_ASYNC_EXECUTION_THREAD));
         start = i;
     }
     if (start) {
@@ -307,11 +316,11 @@ bool async_finish(Parser *p)
     bool ok = true;
     for (const Comp *c = p->m->first; c; c = c->next)
         for (Inst *i = c->first; i; i = i->next)
-            if (i->op == OP_ASYNC_START)
+            if (is_async(i->op) && i->n_callees)
                 map_put(&wrapped, i->callees[0], i);
     for (const Comp *c = p->m->first; wrapped.n && c; c = c->next)
         for (const Inst *i = c->first; i; i = i->next)
-            for (int32_t k = 0; i->op != OP_ASYNC_START && k < i->n_callees; k++) {
+            for (int32_t k = 0; !is_async(i->op) && k < i->n_callees; k++) {
                 const Inst *start = map_get(&wrapped, i->callees[k]);
                 if (!start)
                     continue;

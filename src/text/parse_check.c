@@ -75,7 +75,7 @@ bool op_check_replication(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t
 
 static bool check_tuple(Parser *p, const Rhs *r)
 {
-    if (!r->shape || (shape_is_tuple(r->shape) && r->shape->n_elems == r->n))
+    if (!r->shape || r->in_wrapper || (shape_is_tuple(r->shape) && r->shape->n_elems == r->n))
         return true;
     parse_error(p, r->open, "tuple of %s with the type %s", operand_count(p, r->n), shape_text(p->tmp, r->shape));
     return false;
@@ -91,12 +91,11 @@ static bool check_start_indices(Parser *p, const Rhs *r, int32_t before)
     return fail_count(p, r, arena_printf(p->tmp, "%d and a start index for each dimension of the first", before));
 }
 
-/* The same number of elements; bounds count as sizes, operands with '?' are not compared. */
+/* The same number of elements; bounds count as sizes, operands with '?' are not compared, a result with '?' has no number. */
 static bool check_reshape(Parser *p, const Rhs *r)
 {
     const Shape *from = operand(p, r, 0)->shape, *to = r->shape;
-    if (type_is_array(from->type) && type_is_array(to->type)
-        && (shape_is_unbounded(from) || shape_is_unbounded(to) || shape_count(from) == shape_count(to)))
+    if (type_is_array(from->type) && type_is_array(to->type) && (shape_is_unbounded(from) || shape_count(from) == shape_count(to)))
         return true;
     parse_error(p, r->open, "%s of %s to %s: the numbers of elements differ", r->opcode.s, shape_text(p->tmp, from),
                 shape_text(p->tmp, to));
@@ -214,7 +213,12 @@ static bool check_element(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t
 
 static bool check_scan(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
 {
-    int32_t wanted = raw_attr(attrs, n, ATTR_TO_APPLY)->comps->v[0]->n_params;
+    int32_t        wanted = raw_attr(attrs, n, ATTR_TO_APPLY)->comps->v[0]->n_params;
+    const RawAttr *carries = raw_attr(attrs, n, ATTR_NUM_CARRIES);
+    if (carries->value.i < 0 || carries->value.i > r->n) {
+        parse_error(p, carries->value_loc, "num_carries is %lld, with %s", (long long)carries->value.i, operand_count(p, r->n));
+        return false;
+    }
     return r->n == wanted || fail_count(p, r, arena_printf(p->tmp, "as its computation, %d", wanted));
 }
 
@@ -225,10 +229,18 @@ static bool check_constant(Parser *p, const Rhs *r)
         parse_error(p, r->opcode.loc, "there are no literals of type %s", shape_text(p->tmp, s));
         return false;
     }
-    const char *fault = layout_fault(p, s);
+    const char *fault = literal_fault(p, s);
     if (fault)
         parse_error(p, r->opcode.loc, "the type of this constant has a layout with %s", fault);
     return !fault;
+}
+
+static bool check_map(Parser *p, const Rhs *r)
+{
+    if (!r->shape || type_is_array(r->shape->type))
+        return true;
+    parse_error(p, r->opcode.loc, "map has an array type, found %s", shape_text(p->tmp, r->shape));
+    return false;
 }
 
 static bool check_copy(Parser *p, const Rhs *r)
@@ -253,6 +265,7 @@ static bool check_own(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
     case OP_TUPLE: return check_tuple(p, r);
     case OP_REPLICA_ID:
     case OP_PARTITION_ID: return check_device_number(p, r);
+    case OP_MAP: return check_map(p, r);
     case OP_COPY: return check_copy(p, r);
     case OP_CONSTANT: return check_constant(p, r);
     case OP_GET_TUPLE_ELEMENT: return check_element(p, r, attrs, n);
@@ -266,7 +279,7 @@ static bool check_own(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
     case OP_REDUCE_WINDOW: return (r->n > 0 && r->n % 2 == 0) || fail_count(p, r, "an even number of");
     case OP_SCATTER: return r->n % 2 == 1 || fail_count(p, r, "an odd number of");
     case OP_DOT:
-    case OP_CONVOLUTION: return r->n >= 2 || fail_count(p, r, "at least 2");
+    case OP_CONVOLUTION: return r->n >= 2 || r->in_wrapper || fail_count(p, r, "at least 2");
     case OP_SCAN: return check_scan(p, r, attrs, n);
     case OP_CONDITIONAL: return check_conditional(p, r, attrs, n);
     case OP_ALL_REDUCE:

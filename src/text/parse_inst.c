@@ -21,8 +21,43 @@ static void unknown_opcode(Parser *p, const char *opcode, Loc loc)
     p->unknown_opcode = loc.off;
 }
 
+Inst *inst_add(Parser *p, Op op, const Shape *shape, int32_t n, Inst *const *operands, const char *name, Loc loc)
+{
+    Inst *i = inst_new(p->scope->comp, NULL, op, shape, n, operands, name);
+    i->loc = loc;
+    return i;
+}
+
+static bool outermost_single(const Parser *p)
+{
+    return p->single && p->scope && !p->scope->parent;
+}
+
+/* In single-instruction input an operand that is not known becomes a parameter. */
+static Inst *single_parameter(Parser *p, const Shape *type, const char *name, Loc loc)
+{
+    Scope *s = p->scope;
+    if (!name)
+        name = intern_printf(p->strings, "_%lld", (long long)s->n_single_params);
+    Inst *i = inst_add(p, OP_PARAMETER, type, 0, NULL, name, loc);
+    i->param = s->n_single_params++;
+    map_put(&s->names, i->name, i);
+    return i;
+}
+
+/* XLA reads "f32[2] negate(" among the operands of a single instruction as a parameter called negate first, and keeps that one. */
+static void single_opcode(Parser *p, const Shape *type, const char *opcode, Loc loc)
+{
+    if (!outermost_single(p))
+        return;
+    if (p->single_head && type && !map_has(&p->scope->names, opcode))
+        single_parameter(p, type, opcode, loc);
+    p->single_head = true;
+}
+
 Rhs *rhs_begin(Parser *p, const Shape *shape, const char *opcode, Loc loc)
 {
+    single_opcode(p, shape, opcode, loc);
     Rhs *r = ARENA_NEW(p->tmp, Rhs);
     *r = (Rhs){.shape = shape,
                .opcode = {opcode, loc},
@@ -82,13 +117,6 @@ static void push_operand(Parser *p, Inst *i, Loc loc)
     vec_push(p->tmp, &p->operand_locs, loc);
 }
 
-Inst *inst_add(Parser *p, Op op, const Shape *shape, int32_t n, Inst *const *operands, const char *name, Loc loc)
-{
-    Inst *i = inst_new(p->scope->comp, NULL, op, shape, n, operands, name);
-    i->loc = loc;
-    return i;
-}
-
 /* Names of the computation that could be meant: the nearest among the last few thousand. */
 static void suggest_inst(Parser *p, const char *name, Loc loc)
 {
@@ -122,23 +150,6 @@ Inst *inst_find(Parser *p, const char *name, Loc loc)
     else
         suggest_inst(p, name, loc);
     return p->poison;
-}
-
-static bool outermost_single(const Parser *p)
-{
-    return p->single && p->scope && !p->scope->parent;
-}
-
-/* In single-instruction input an operand that is not known becomes a parameter. */
-static Inst *single_parameter(Parser *p, const Shape *type, const char *name, Loc loc)
-{
-    Scope *s = p->scope;
-    if (!name)
-        name = intern_printf(p->strings, "_%lld", (long long)s->n_single_params);
-    Inst *i = inst_add(p, OP_PARAMETER, type, 0, NULL, name, loc);
-    i->param = s->n_single_params++;
-    map_put(&s->names, i->name, i);
-    return i;
 }
 
 void operand_type_only(Parser *p, const Shape *type, Loc loc)

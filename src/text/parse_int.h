@@ -94,6 +94,7 @@ typedef struct Rhs {
     Op           op;         /* OP_COUNT: unknown, reported */
     AsyncSugar   sugar;      /* X-start and so on: op is OP_ASYNC_START and so on, wrapped is X */
     Op           wrapped;
+    bool         in_wrapper; /* the X of an X-start, of which XLA does not count the operands */
     ArgsKind     args;
     int32_t      base, n;    /* operands in p->operands; n is known at the closing parenthesis */
     int32_t      lit_base;   /* first token in p->lits */
@@ -197,9 +198,7 @@ typedef struct ShardDraft {
     /* old style: what was seen */
     bool       replicated, manual, unknown, unreduced, maximal, replicate_last, has_subgroups;
     IntVec    *subgroups, *dims, *list;
-    bool       has_device, has_iota;
-    int64_t    device;
-    Iota       iota;
+    IntVec    *iota_dims, *iota_perm; /* iota_dims NULL: none */
     ShardGroup group;
     int64_t    group_id;
     MetaVec   *metas;
@@ -254,6 +253,7 @@ struct Parser {
     Scope      *heading;      /* a computation whose '{' was not yet read */
     Rhs        *current;      /* the instruction whose attributes are being read */
     bool        single;       /* single-instruction input */
+    bool        single_head;  /* and its opcode was read */
     bool        headed;       /* HloModule was read */
     LitVec      lits;
     Literal    *dense;        /* what dense_read read last */
@@ -487,6 +487,7 @@ GroupsDraft *groups_iota(Parser *p, Ints target, Iota x, Loc loc);
 GroupsDraft *groups_mesh(Parser *p, const MeshDraft *m, const AxisVec *axes, Loc loc);
 GroupsDraft *groups_single(Parser *p, const char *key, Loc loc, int64_t device, const AxisVec *axes, Loc whole);
 const Mesh  *mesh_single(Parser *p, const char *key, Loc loc, int64_t device);
+int64_t      wrapped_product(Ints x); /* as XLA multiplies: modulo 2^64 */
 bool         iota_check(Parser *p, Iota x, int64_t count, const char *what, Loc loc);
 bool         axes_resolve(Parser *p, const Mesh *m, const AxisVec *v, AxisRefs *out); /* in the module's arena */
 bool         axes_disjoint(Parser *p, const Mesh *m, int32_t n, const AxisRefs *const *lists, Loc loc);
@@ -500,6 +501,8 @@ void           lit_mark(Parser *p, LitKind kind, Loc loc);
 int64_t dense_read(Parser *p, const Shape *s, int64_t at);
 void    lit_dense(Parser *p, Loc loc);
 void    lit_put_bits(void *data, int64_t i, int bytes, uint64_t bits); /* element i of an array */
+
+const char *literal_fault(Parser *p, const Shape *s); /* why a literal cannot have the layout of s, NULL when it can */
 
 /* The literal in p->lits from base on, of type *s; the tokens are taken off. *s changes where () stood for a tuple. NULL after
  * reporting. */

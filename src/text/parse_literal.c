@@ -286,7 +286,7 @@ static Literal *read_array(Reader *r, const Shape *s)
     }
     if (r->at->kind == LIT_DENSE)
         return literal_ref(r->at++->dense);
-    if (is_value(r->at, s->type))
+    if (is_value(r->at, s->type) && (s->rank == 0 || r->at->kind != LIT_LPAR))
         return scalar_for_array(r, s);
     if (r->at->kind != LIT_OPEN || s->rank == 0) {
         parse_error(r->p, token_loc(r, r->at), "expected a value of type %s", shape_text(r->p->tmp, s));
@@ -392,11 +392,22 @@ const Literal *literal_parse(Parser *p, const Shape **s, int32_t base)
     return l ? literal_keep(p->a, l) : NULL;
 }
 
+/* XLA takes layouts without an order, too, but then puts every element into the same place. */
+const char *literal_fault(Parser *p, const Shape *s)
+{
+    for (int32_t k = 0; k < s->n_elems; k++) {
+        const char *fault = literal_fault(p, s->elems[k]);
+        if (fault)
+            return fault;
+    }
+    return layout_has_no_order(s) ? "no order of the dimensions" : shape_is_tuple(s) ? NULL : layout_fault(p, s);
+}
+
 /* ---- literal= of custom-call ---- */
 
 AttrLiteral literal_leaf(Parser *p, const Shape *s, int32_t base, Loc loc)
 {
-    const char *fault = layout_fault(p, s);
+    const char *fault = literal_fault(p, s);
     if (fault)
         parse_error(p, loc, "the type of this literal has a layout with %s", fault);
     s = literal_type(p, s);

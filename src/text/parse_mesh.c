@@ -3,14 +3,18 @@
 
 #include "text/parse_int.h"
 
-/* dims and perm fit each other and cover count devices (-1: any number). */
+int64_t wrapped_product(Ints x)
+{
+    uint64_t n = 1;
+    for (int32_t k = 0; k < x.n; k++)
+        n *= (uint64_t)x.v[k];
+    return (int64_t)n;
+}
+
+/* dims and perm fit each other and cover count devices. That the sizes are positive is the verifier's. */
 bool iota_check(Parser *p, Iota x, int64_t count, const char *what, Loc loc)
 {
-    int64_t n = ints_product(x.dims);
-    if (n < 0 || ints_has(x.dims, 0)) {
-        parse_error(p, loc, "the sizes of %s are positive and their product fits 64 bits", what);
-        return false;
-    }
+    int64_t n = wrapped_product(x.dims);
     if (x.dims.n > MAX_IOTA_RANK) {
         parse_error(p, loc, "%s has %d dimensions, more than %d", what, x.dims.n, MAX_IOTA_RANK);
         return false;
@@ -32,7 +36,7 @@ bool iota_check(Parser *p, Iota x, int64_t count, const char *what, Loc loc)
             parse_error(p, loc, "T(...) of %s is a permutation of 0 to %d", what, x.dims.n - 1);
             return false;
         }
-    if (count >= 0 && n != count) {
+    if (n != count) {
         parse_error(p, loc, "%s has %lld devices, %lld are needed", what, (long long)n, (long long)count);
         return false;
     }
@@ -67,8 +71,6 @@ static Mesh *mesh_make(Parser *p, MeshDraft *m, bool ids, Loc loc)
     x->axes = arena_copy(p->a, m->axes.v, (size_t)m->axes.n * sizeof *m->axes.v);
     m->mesh = x;
     m->loc = loc;
-    if (ids && mesh_size(x) < 1)
-        parse_error(p, loc, "a mesh with device_ids has a size that is a positive 64-bit number");
     if (ids && x->n_axes == 0)
         parse_error(p, loc, "a mesh without axes takes no device_ids");
     return x;
@@ -78,7 +80,7 @@ static Mesh *mesh_make(Parser *p, MeshDraft *m, bool ids, Loc loc)
 static void check_devices(Parser *p, const Mesh *x, Ints ids, Loc loc)
 {
     int64_t n = mesh_size(x);
-    if (ids.n != n) {
+    if (n < 1 || ids.n != n) {
         parse_error(p, loc, "device_ids has %d entries, the mesh has %lld devices", ids.n, (long long)n);
         return;
     }
@@ -110,10 +112,13 @@ MeshDraft *mesh_end(Parser *p, MeshDraft *m, const IntVec *devices, Loc loc)
 MeshDraft *mesh_iota(Parser *p, MeshDraft *m, Iota iota, Loc loc)
 {
     Mesh *x = mesh_make(p, m, true, loc);
-    if (!iota_check(p, iota, mesh_size(x), "device_ids", loc))
+    Ints  sizes = ints_make(p->tmp, x->n_axes);
+    for (int32_t k = 0; k < x->n_axes; k++)
+        *ints_at(sizes, k) = x->axes[k].size;
+    if (!iota_check(p, iota, wrapped_product(sizes), "device_ids", loc))
         return m;
     x->iota = iota_canonical(p->a, iota.dims, iota.perm);
-    x->has_iota = x->iota.dims.n > 1;
+    x->has_iota = x->iota.dims.n > 1 && wrapped_product(sizes) != 0;
     return m;
 }
 
@@ -229,9 +234,7 @@ GroupsDraft *groups_iota(Parser *p, Ints target, Iota x, Loc loc)
     g->version = GROUPS_IOTA;
     if (target.n != 2)
         parse_error(p, loc, "replica groups are written [groups,size]<=[...], found %d numbers in front", target.n);
-    else if (ints_product(target) < 0)
-        parse_error(p, loc, "more devices than 64 bits can count");
-    else if (iota_check(p, x, ints_product(target), "the device list", loc)) {
+    else if (iota_check(p, x, wrapped_product(target), "the device list", loc)) {
         g->count = target.v[0];
         g->size = target.v[1];
         g->iota = iota_canonical(p->a, x.dims, x.perm);

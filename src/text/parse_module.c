@@ -452,11 +452,12 @@ static bool finish_aliases(Parser *p)
     return ok;
 }
 
-/* Whether the header sets something that XLA keeps in the module's configuration. It then makes the configuration anew, and the types
- * of the entry computation come into it with default layouts. */
-static bool sets_configuration(const Module *m)
+/* Whether XLA makes the module's configuration anew: for a single instruction, and when the header sets something that it keeps there.
+ * The types of the entry computation then come into it with default layouts. */
+static bool sets_configuration(const Parser *p)
 {
-    return m->replica_count != 1 || m->num_partitions != 1 || m->alias_passthrough_params || m->spmd_to_parameters.n > 0
+    const Module *m = p->m;
+    return p->single || m->replica_count != 1 || m->num_partitions != 1 || m->alias_passthrough_params || m->spmd_to_parameters.n > 0
            || m->spmd_to_output.n > 0;
 }
 
@@ -483,7 +484,7 @@ static void finish_layout(Parser *p)
     Module *m = p->m;
     if (m->has_entry_layout)
         return;
-    bool          plain = sets_configuration(m);
+    bool          plain = sets_configuration(p);
     const Shape **params = ARENA_ARRAY(p->a, const Shape *, m->entry->n_params);
     for (int32_t k = 0; k < m->entry->n_params; k++)
         params[k] = plain ? default_layout(p, m->entry->params[k]->shape) : m->entry->params[k]->shape;
@@ -501,7 +502,8 @@ static void finish_stack(Parser *p)
                        arena_copy(p->a, p->functions.v, (size_t)p->functions.n * sizeof *p->functions.v),
                        arena_copy(p->a, p->locations.v, (size_t)p->locations.n * sizeof *p->locations.v),
                        arena_copy(p->a, p->frames.v, (size_t)p->frames.n * sizeof *p->frames.v)};
-    module_rebuild_stack_frames(p->m);
+    if (!p->single)
+        module_rebuild_stack_frames(p->m);
 }
 
 bool module_finish(Parser *p)

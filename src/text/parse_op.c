@@ -2,6 +2,8 @@
  * result type, called computations. Checks in the order of reference text 11.5. */
 #include "config.h"
 
+#include <math.h>
+
 #include "text/parse_int.h"
 
 #include "ir/infer.h"
@@ -117,7 +119,7 @@ static double float_attr(Parser *p, const RawAttr *x)
     double v = number_value(x->number);
     if (x->number.kind == NUM_INF || (v == v && (v > 3.4028234663852886e38 || v < -3.4028234663852886e38)))
         parse_error(p, x->value_loc, "this number does not fit a float");
-    return (float)v;
+    return v == v ? (float)v : NAN; /* XLA keeps no sign of a NaN here */
 }
 
 static void resolve_value(Parser *p, const Rhs *r, RawAttr *x)

@@ -194,18 +194,17 @@ Accuracy *accuracy_number(Parser *p, Accuracy *x, const char *key, Number v, Loc
     double f = number_value(v);
     if (v.kind == NUM_DECIMAL && isinf(f))
         parse_error(p, at, "this number is out of range for f64");
-    else if (!(f >= 0))
+    bool ulps = strcmp(key, "ulps") == 0; /* read as a float, too, and then truncated */
+    if (!(f >= 0 || (ulps && f > -1)))
         parse_error(p, at, "a tolerance is 0 or more");
-    if (strcmp(key, "atol") == 0)
-        x->atol = f;
-    else if (strcmp(key, "rtol") == 0)
-        x->rtol = f;
-    else if (v.kind == NUM_INT)
-        x->ulps = v.i;
-    else if (f >= -9.2e18 && f <= 9.2e18)
+    else if (ulps && f >= 0x1p63)
+        parse_error(p, at, "ulps is a 64-bit integer");
+    else if (ulps)
         x->ulps = (int64_t)f;
+    else if (strcmp(key, "atol") == 0)
+        x->atol = f;
     else
-        parse_error(p, at, "ulps is an integer");
+        x->rtol = f;
     return x;
 }
 
@@ -245,23 +244,27 @@ static OriginNode draft_node(Parser *p, const Draft *d)
  * stands, and what was there before is lost. An empty name is none. False after reporting. */
 static bool read_origin(Parser *p, const OriginVec *v, Draft *root, const char **call)
 {
-    IntVec at = {0};
+    IntVec            at = {0};
+    const OriginItem *below = NULL; /* a ')' without '(', after which there is no place for a leaf */
     for (int32_t k = 0; v && k < v->n; k++) {
         const OriginItem *x = &v->v[k];
         switch (x->kind) {
         case ORIGIN_OPEN: vec_push(p->tmp, &at, 0); break;
         case ORIGIN_CLOSE:
-            if (at.n == 0) {
-                parse_error(p, x->loc, "')' without '(' in an origin");
-                return false;
-            }
-            at.n--;
+            if (at.n == 0)
+                below = x;
+            else
+                at.n--;
             break;
         case ORIGIN_COMMA:
             if (at.n)
                 at.v[at.n - 1]++;
             break;
         case ORIGIN_LEAF: {
+            if (below) {
+                parse_error(p, below->loc, "')' without '(' in front of a leaf of an origin");
+                return false;
+            }
             bool named = x->array.known && x->array.name[0];
             *draft_here(p, root, &at) = (Draft){.leaf = true, .array = named ? x->array : (OriginArray){0}};
             break;

@@ -18,30 +18,36 @@ void shard_device(Parser *p, const char *key, Loc loc, int64_t device)
     p->shard->list = int_list(p, NULL, device);
 }
 
-static void append_ints(Parser *p, IntVec **to, const IntVec *more)
+static void append_ints(Parser *p, IntVec **to, Ints more)
 {
-    for (int32_t k = 0; more && k < more->n; k++)
-        *to = int_list(p, *to, more->v[k]);
+    for (int32_t k = 0; k < more.n; k++)
+        *to = int_list(p, *to, more.v[k]);
+}
+
+static void append_list(Parser *p, IntVec **to, const IntVec *more)
+{
+    if (more)
+        append_ints(p, to, (Ints){more->v, more->n});
 }
 
 /* An item that is given twice adds to what the first one said. */
 void shard_devices(Parser *p, IntVec *dims, IntVec *list)
 {
-    append_ints(p, &p->shard->dims, dims);
-    append_ints(p, &p->shard->list, list);
+    append_list(p, &p->shard->dims, dims);
+    append_list(p, &p->shard->list, list);
 }
 
 void shard_iota(Parser *p, IntVec *dims, Iota x)
 {
-    append_ints(p, &p->shard->dims, dims);
-    p->shard->has_iota = true;
-    p->shard->iota = x;
+    append_list(p, &p->shard->dims, dims);
+    append_ints(p, &p->shard->iota_dims, x.dims);
+    append_ints(p, &p->shard->iota_perm, x.perm);
 }
 
 void shard_subgroups(Parser *p, const IntVec *kinds)
 {
     p->shard->has_subgroups = true;
-    append_ints(p, &p->shard->subgroups, kinds);
+    append_list(p, &p->shard->subgroups, kinds);
 }
 
 void shard_metas(Parser *p, const MetaVec *metas)
@@ -131,6 +137,14 @@ static int32_t *piece_places(Parser *p, const Tiling *t, const IntVec *sizes, co
     return place;
 }
 
+static bool is_identity(IntVec perm)
+{
+    for (int32_t k = 0; k < perm.n; k++)
+        if (perm.v[k] != k)
+            return false;
+    return true;
+}
+
 /* t transposed by perm (over its dimensions). Iotas stay iotas when their factors allow. */
 static Tiling tiling_transpose(Parser *p, const Tiling *t, Ints perm)
 {
@@ -213,7 +227,7 @@ static void sort_groups(Parser *p, Tiling *t)
 
 static int64_t leading_product(Ints dims, int32_t n)
 {
-    return ints_product((Ints){dims.v, n});
+    return wrapped_product((Ints){dims.v, n});
 }
 
 static void set_tiling(Sharding *s, const Tiling *t)
@@ -225,14 +239,25 @@ static void set_tiling(Sharding *s, const Tiling *t)
     s->devices = t->devices;
 }
 
+/* XLA counts tiles of negative sizes, too, and gives up in some places where it orders the devices of groups. */
+static bool sizes_are_positive(Parser *p, const Tiling *t, Loc loc)
+{
+    if (ints_product(t->dims) > 0)
+        return true;
+    parse_error(p, loc, "the number of tiles of a sharding with subgroups is no positive 64-bit number");
+    return false;
+}
+
 /* The last dimension counts replicas. */
-static void set_partial(Parser *p, Sharding *s, Tiling *t)
+static void set_partial(Parser *p, Sharding *s, Tiling *t, Loc loc)
 {
     int32_t rank = t->dims.n;
-    if (rank == 1 || leading_product(t->dims, rank - 1) == 1) {
+    if (wrapped_product(t->dims) == t->dims.v[rank - 1]) {
         s->kind = SHARDING_REPLICATED;
         return;
     }
+    if (!sizes_are_positive(p, t, loc))
+        return;
     if (t->dims.v[rank - 1] == 1)
         t->dims.n--;
     else {
@@ -264,6 +289,8 @@ static void set_subgroups(Parser *p, Sharding *s, const Tiling *t, const IntVec 
         s->kind = plain_kind((Subgroup)groups->v[0]);
         return;
     }
+    if (!sizes_are_positive(p, t, loc))
+        return;
     IntVec perm = {0}, dims = {0}, kinds = {0};
     for (int32_t k = 0; k < data; k++) {
         vec_push(p->tmp, &perm, k);
@@ -284,14 +311,14 @@ static void set_subgroups(Parser *p, Sharding *s, const Tiling *t, const IntVec 
     for (int32_t k = 0; k < groups->n; k++)
         if (t->dims.v[data + k] == 1)
             vec_push(p->tmp, &perm, data + k);
-    if (t->has_iota && !iota_is_order(t->iota)) {
-        parse_error(p, loc, "subgroups are of devices in an order, but T(...) is no permutation");
+    if (t->has_iota && !iota_is_order(t->iota) && !is_identity(perm)) {
+        parse_error(p, loc, "subgroups are sorted by kind, but T(...) is no permutation that could be kept");
         return;
     }
     Tiling moved = tiling_transpose(p, t, (Ints){perm.v, perm.n});
     moved.dims = list_ints(p, &dims);
     if (kinds.n == 1 && kinds.v[0] == SUBGROUP_REPLICATED) {
-        set_partial(p, s, &moved);
+        set_partial(p, s, &moved, loc);
         return;
     }
     if (kinds.n == 1 && kinds.v[0] == SUBGROUP_MANUAL && leading_product(moved.dims, data) == 1) {
@@ -306,16 +333,15 @@ static void set_subgroups(Parser *p, Sharding *s, const Tiling *t, const IntVec 
 
 static bool read_tiling(Parser *p, const ShardDraft *d, Tiling *t, Loc loc)
 {
-    *t = (Tiling){.dims = list_ints(p, d->dims), .has_iota = d->has_iota};
-    int64_t count = ints_product(t->dims);
-    if (count < 0)
-        parse_error(p, loc, "the number of tiles is no positive 64-bit number");
-    else if (d->has_iota && d->list)
+    *t = (Tiling){.dims = list_ints(p, d->dims), .has_iota = d->iota_dims};
+    int64_t count = wrapped_product(t->dims);
+    if (d->iota_dims && d->list)
         parse_error(p, loc, "a sharding lists its devices in one way");
-    else if (d->has_iota) {
-        if (!iota_check(p, d->iota, count, "the device list", loc))
+    else if (d->iota_dims) {
+        Iota x = {list_ints(p, d->iota_dims), list_ints(p, d->iota_perm)};
+        if (!iota_check(p, x, count, "the device list", loc))
             return false;
-        t->iota = iota_canonical(p->a, d->iota.dims, d->iota.perm);
+        t->iota = iota_canonical(p->a, x.dims, x.perm);
         return true;
     } else if (!d->list || d->list->n < 2)
         parse_error(p, loc, "a tiled sharding has more than one device");
@@ -376,7 +402,7 @@ static void fill_old(Parser *p, Sharding *s, const ShardDraft *d, Loc loc)
         if (d->subgroups && d->subgroups->n > t.dims.n)
             parse_error(p, loc, "last_tile_dims has %d entries, the sharding has %d dimensions", d->subgroups->n, t.dims.n);
         else if (d->replicate_last)
-            set_partial(p, s, &t);
+            set_partial(p, s, &t, loc);
         else if (d->subgroups)
             set_subgroups(p, s, &t, d->subgroups, loc);
         else

@@ -122,7 +122,8 @@ const Shape *type_array(Parser *p, Type t, const DimVec *dims, LayoutDraft *l, L
     }
     if (!l)
         return s;
-    if (l->l.minor_to_major.n != rank)
+    bool no_order = l->l.minor_to_major.n == 0 && l->l.memory_space; /* {:S(1)} is the one layout that XLA takes without */
+    if (l->l.minor_to_major.n != rank && !no_order)
         parse_error(p, layout_loc, "the layout orders %d dimensions, the type has %d", l->l.minor_to_major.n, rank);
     else
         s->layout = layout_end(p, l);
@@ -172,7 +173,7 @@ const char *layout_fault(Parser *p, const Shape *s)
     if (!splits_are_good(s))
         return "splits that are not ascending indices inside a dimension";
     bool *seen = ARENA_ARRAY(p->tmp, bool, s->rank);
-    for (int32_t k = 0; k < s->rank; k++) {
+    for (int32_t k = 0; k < l->minor_to_major.n; k++) {
         int64_t d = l->minor_to_major.v[k];
         if (d < 0 || d >= s->rank || seen[d])
             return "an order that is no permutation of the dimensions";

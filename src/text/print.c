@@ -113,6 +113,12 @@ static const Inst *step_to_start(Arena *a, const Inst *i, TuplePath *path)
     }
 }
 
+/* A start, or a step without one that names the computation itself. */
+static bool begins_chain(const Inst *i)
+{
+    return i->op == OP_ASYNC_START || (is_async(i->op) && i->n_callees > 0);
+}
+
 /* The async-start of the chain, NULL when it cannot be found. Steps are printed after what they take, so that the walk ends at the
  * step before; the limit is for texts that put thousands of copies or tuples between two steps. */
 static const Inst *async_start_of(Printer *p, const Inst *i)
@@ -120,13 +126,13 @@ static const Inst *async_start_of(Printer *p, const Inst *i)
     enum { MAX_STEPS = 1000 };
     TuplePath   path = {0};
     const Inst *at = i, *known = NULL;
-    for (int steps = 0; at != NULL && at->op != OP_ASYNC_START && known == NULL; steps++) {
+    for (int steps = 0; at != NULL && !begins_chain(at) && known == NULL; steps++) {
         known = path.n == 0 ? map_get(&p->starts, at) : NULL;
         if (known == NULL)
             at = steps < MAX_STEPS ? step_to_start(p->arena, at, &path) : NULL;
     }
     if (known != NULL)
-        at = known->op == OP_ASYNC_START ? known : NULL;
+        at = begins_chain(known) ? known : NULL;
     if (path.n > 0)
         at = NULL;
     map_put(&p->starts, i, (void *)(uintptr_t)(at != NULL ? at : i));
