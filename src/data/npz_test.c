@@ -319,6 +319,17 @@ static void test_bomb(Arena *a)
     puts("ok bomb");
 }
 
+/* Two directory entries for one member's bytes. */
+static void test_overlap(Arena *a)
+{
+    unsigned char copy[sizeof numpy_savez];
+    memcpy(copy, numpy_savez, sizeof copy);
+    size_t second = sizeof copy - 22 - 54; /* arg1's entry becomes another one of arg0 */
+    memcpy(copy + second, copy + second - 54, 54);
+    CHECK(strstr(read_error(a, copy, sizeof copy), "two members overlap"));
+    puts("ok overlap");
+}
+
 static void test_ranges(Arena *a)
 {
     Diag d;
@@ -359,6 +370,7 @@ int main(void)
     test_damage(numpy_savez, sizeof numpy_savez);
     test_damage(numpy_compressed, sizeof numpy_compressed);
     puts("ok damage");
+    test_overlap(a);
     test_ranges(a);
     test_bomb(a);
     arena_free(a);
