@@ -30,6 +30,8 @@ static bool inflate_all(z_stream *z, Buf *out, Diag *d)
             return false;
         }
         buf_put(out, chunk, CHUNK - z->avail_out);
+        if (status == Z_STREAM_END && z->avail_in > 0) /* gzip files one after the other are a gzip file */
+            status = inflateReset(z);
         if ((int64_t)out->n > limit) {
             diag_error(d, LOC_NONE, "the gzip data becomes larger than %lld bytes, half of the memory there is", (long long)limit);
             return false;
