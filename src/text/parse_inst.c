@@ -258,7 +258,7 @@ static void define(Parser *p, const char *name, Loc loc, Inst *i)
 void inst_end(Parser *p, int64_t root, Loc root_loc, const char *name, Loc loc, Rhs *r)
 {
     Scope *s = p->scope;
-    Inst  *i = inst_build(p, r, name, p->raw.v + r->attrs_base, p->raw.n - r->attrs_base);
+    Inst  *i = inst_build(p, r, name, p->raw.n ? &p->raw.v[r->attrs_base] : NULL, p->raw.n - r->attrs_base);
     p->raw.n = r->attrs_base;
     s->failed |= !i;
     define(p, name, loc, i);

@@ -318,7 +318,7 @@ Inst *inst_make(Parser *p, const Rhs *r, const char *name, const RawAttr *attrs,
         if (!literal)
             return NULL;
     }
-    Inst *i = inst_add(p, r->op, shape, r->n, p->operands.v + r->base, name, r->opcode.loc);
+    Inst *i = inst_add(p, r->op, shape, r->n, r->n ? &p->operands.v[r->base] : NULL, name, r->opcode.loc);
     i->param = r->args == ARGS_NUMBER ? r->number : 0;
     i->literal = literal;
     attrs_callees(p, i, attrs, n);
