@@ -18,6 +18,7 @@
 #include "support/host.h"
 
 enum { MAX_HEADER = 100000000, MAX_RANK = 64, LENGTH = 8, ALIGN = 64 };
+#define MAX_SIZE (INT64_C(1) << 53) /* JSON's numbers are doubles here */
 
 /* The format's types by our names for them. It has F6_E2M3 and F6_E3M2, too, but does not say how they are packed. */
 static const struct {
@@ -116,11 +117,11 @@ static bool is_blank(const char *p)
     return !p[strspn(p, " \t\r\n")];
 }
 
-/* A number that is a size. JSON's are doubles here, exact below 2^53. */
+/* A number that is a size. */
 static bool read_size(const cJSON *x, int64_t *out)
 {
     double v = cJSON_IsNumber(x) ? x->valuedouble : -1;
-    if (!(v >= 0 && v < 0x1p53) || v != floor(v))
+    if (!(v >= 0 && v < (double)MAX_SIZE) || v != floor(v))
         return false;
     *out = (int64_t)v;
     return true;
@@ -334,13 +335,27 @@ static void put_tensor(Buf *b, const char *name, const Literal *l, int64_t begin
     buf_printf(b, "],\"data_offsets\":[%lld,%lld]}", (long long)begin, (long long)(begin + literal_bytes(l)));
 }
 
+/* Empty arrays may have dimensions that a double does not hold, and so no reader of JSON need. */
+static bool has_wide_dimension(const Literal *l)
+{
+    for (int32_t k = 0; k < l->rank; k++)
+        if (l->dims[k] >= MAX_SIZE)
+            return true;
+    return false;
+}
+
 static bool check_writable(int32_t n, const char *const *names, Literal *const *values, Diag *d)
 {
-    for (int32_t k = 0; k < n; k++)
+    for (int32_t k = 0; k < n; k++) {
         if (!dtype_name(values[k]->type)) {
             diag_error(d, LOC_NONE, "%s: a .safetensors file has no type for %s (an .npz file has)", names[k], type_name(values[k]->type));
             return false;
         }
+        if (has_wide_dimension(values[k]) || values[k]->rank > MAX_RANK) {
+            diag_error(d, LOC_NONE, "%s: a .safetensors file is written with up to 64 dimensions below 2^53", names[k]);
+            return false;
+        }
+    }
     return true;
 }
 

@@ -213,6 +213,9 @@ static void test_round_trip(Arena *a)
     unlink(path);
     CHECK(!array_file_write(a, path, 1, names, v, &d) && strstr(d.last->text, "no type for c128") && access(path, F_OK)); /* nothing is left */
     literal_unref(v[0]);
+    v[0] = literal_new_zero(TYPE_F32, 2, (const int64_t[]){ 0, INT64_C(1) << 53 });
+    CHECK(!array_file_write(a, path, 1, names, v, &d) && strstr(d.last->text, "dimensions below 2^53"));
+    literal_unref(v[0]);
     CHECK(array_file_write(a, path, 0, names, v, &d) && (f = array_file_read(a, path, ARRAY_ANY, &d)) && f->n == 0);
     puts("ok round trip");
 }
