@@ -7,7 +7,7 @@ import lit.formats
 config.name = "hlo-tools"
 config.test_format = lit.formats.ShTest(True)
 config.suffixes = [".hlo", ".test"]
-config.excludes = ["models", "Inputs"]
+config.excludes = ["models", "Inputs", "fuzz"]
 config.test_source_root = os.path.join(config.hlo_source, "testdata")
 config.test_exec_root = os.path.join(config.hlo_build, "test-output")
 

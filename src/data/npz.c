@@ -190,21 +190,19 @@ static int64_t with_room(int64_t most, int64_t more)
     return most < 0 || most > INT64_MAX - more ? INT64_MAX : most + more;
 }
 
-const ArrayFile *array_file_read(Arena *a, const char *path, int64_t most, Diag *d)
+const ArrayFile *array_file_parse(Arena *a, const char *name, const void *p, size_t n, int64_t most, Diag *d)
 {
     enum { HEADER = 1 << 16, HEADERS = 1 << 26 }; /* what a file has beside the data: of one array, of all in one file */
     ArrayFile *f = ARENA_NEW(a, ArrayFile);
-    f->path = strcmp(path, "-") ? arena_strndup(a, path, strlen(path)) : "<stdin>";
-    Bytes x;
-    if (!read_bytes(a, path, &x, d))
-        return NULL;
+    Bytes      x = { p, n };
+    f->path = name;
     bool tensors = safetensors_looks(x.p, x.n); /* first: a length may begin with the bytes of another format's magic number */
     if (!tensors && has_prefix(&x, "\x1f\x8b", 2)) {
         if (!gunzip(a, f->path, with_room(most, HEADERS), &x, d))
             return NULL;
         tensors = safetensors_looks(x.p, x.n);
     }
-    if (tensors || (x.n && ends_in(path, ".safetensors")))
+    if (tensors || (x.n && ends_in(f->path, ".safetensors")))
         return safetensors_parse(a, x.p, x.n, f, d) && check_names(a, f, d) ? f : NULL;
     if (has_prefix(&x, "PK", 2))
         return read_zip(a, &x, with_room(most, HEADER), f, d) && check_names(a, f, d) ? f : NULL;
@@ -217,6 +215,13 @@ const ArrayFile *array_file_read(Arena *a, const char *path, int64_t most, Diag 
     f->n = 1;
     f->v = v;
     return npy_parse(a, x.p, x.n, x.n, f->path, v, d) ? f : NULL;
+}
+
+const ArrayFile *array_file_read(Arena *a, const char *path, int64_t most, Diag *d)
+{
+    const char *name = strcmp(path, "-") ? arena_strndup(a, path, strlen(path)) : "<stdin>";
+    Bytes       x;
+    return read_bytes(a, path, &x, d) ? array_file_parse(a, name, x.p, x.n, most, d) : NULL;
 }
 
 const NpyArray *array_file_find(const ArrayFile *f, const char *name)

@@ -66,6 +66,15 @@ void fuzz_splice(Buf *b, size_t at, size_t cut, const char *add, size_t n_add)
     *b = out;
 }
 
+size_t fuzz_give(uint8_t *out, Buf *b, size_t most)
+{
+    size_t n = b->n < most ? b->n : most;
+    if (n)
+        memcpy(out, b->p, n);
+    buf_free(b);
+    return n;
+}
+
 void fuzz_keep(const char *path, const char *comment, const Buf *text)
 {
     FILE *f = fopen(path, "wb");
