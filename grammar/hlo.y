@@ -290,12 +290,12 @@ single_name: name '='                           { inst_pending(p, $1, @1); } ;
 
 rhs:
       op_head '(' operands ')'                  { $$ = rhs_operands(p, $1, @2); }
-    | constant_head '(' literal ')'             { $$ = rhs_literal(p, $1, @2, @3); }
+    | constant_head '(' literal_or_comma ')'    { $$ = rhs_literal(p, $1, @2, @3); }
     | parameter_head '(' T_INT ')'              { $$ = rhs_number(p, $1, $3, @3); }
     ;
 typed_rhs:
       typed_head '(' operands ')'               { $$ = rhs_operands(p, $1, @2); }
-    | type W_CONSTANT { $<rhs>$ = rhs_begin(p, $1, $2, @2); } '(' literal ')' { $$ = rhs_literal(p, $<rhs>3, @4, @5); }
+    | type W_CONSTANT { $<rhs>$ = rhs_begin(p, $1, $2, @2); } '(' literal_or_comma ')' { $$ = rhs_literal(p, $<rhs>3, @4, @5); }
     | type W_PARAMETER { $<rhs>$ = rhs_begin(p, $1, $2, @2); } '(' T_INT ')' { $$ = rhs_number(p, $<rhs>3, $5, @5); }
     ;
 op_head: typed_head | untyped_head ;
@@ -358,27 +358,28 @@ layout_draft:
       int_list_opt                              { $$ = layout_begin(p, $1); }
     | int_list_opt ':' { $<layout>$ = layout_begin(p, $1); } layout_fields { $$ = $<layout>3; }
     ;
+close: ')' | %empty ;                           /* XLA does not miss the parenthesis behind a field */
 layout_fields: %empty | layout_fields layout_field ;
 layout_field:
-      W_D '(' dlts ')'                          { layout_field(p, FIELD_D, @1); }
+      W_D '(' ')'                               { layout_field(p, FIELD_D, @1); }
+    | W_D '(' dlt_list close                    { layout_field(p, FIELD_D, @1); }
     | K_T { layout_field(p, FIELD_T, @1); } tiles
-    | W_L '(' T_INT ')'                         { layout_int(p, FIELD_L, @1, $3, @3); }
-    | '#' '(' T_TYPE ')'                        { layout_type(p, FIELD_INDEX, @1, $3); }
-    | '*' '(' T_TYPE ')'                        { layout_type(p, FIELD_POINTER, @1, $3); }
-    | W_E '(' T_INT ')'                         { layout_int(p, FIELD_E, @1, $3, @3); }
-    | W_S '(' T_INT ')'                         { layout_int(p, FIELD_S, @1, $3, @3); }
+    | W_L '(' T_INT close                       { layout_int(p, FIELD_L, @1, $3, @3); }
+    | '#' '(' T_TYPE close                      { layout_type(p, FIELD_INDEX, @1, $3); }
+    | '*' '(' T_TYPE close                      { layout_type(p, FIELD_POINTER, @1, $3); }
+    | W_E '(' T_INT close                       { layout_int(p, FIELD_E, @1, $3, @3); }
+    | W_S '(' T_INT close                       { layout_int(p, FIELD_S, @1, $3, @3); }
     | W_SC { layout_field(p, FIELD_SC, @1); } splits
-    | W_P '(' type ')'                          { layout_field(p, FIELD_P, @1); }
-    | W_M '(' T_INT ')'                         { layout_int(p, FIELD_M, @1, $3, @3); }
+    | W_P '(' type close                        { layout_field(p, FIELD_P, @1); }
+    | W_M '(' T_INT close                       { layout_int(p, FIELD_M, @1, $3, @3); }
     ;
-dlts: %empty | dlt_list ;
 dlt_list: dlt | dlt_list ',' dlt ;
 dlt: word dlt_marks                             { layout_level(p, $1, @1); $$ = 0; } ;
 dlt_marks: %empty | '+' | '~' | '+' '~' ;
 tiles: tile | tiles tile ;
 tile:
       '(' ')'                                   { layout_tile(p, NULL, @1); }
-    | '(' tile_item_list ')'                    { layout_tile(p, $2, @2); }
+    | '(' tile_item_list close                  { layout_tile(p, $2, @2); }
     ;
 tile_item_list:
       int_or_star                               { $$ = int_list(p, NULL, $1); }
@@ -386,7 +387,7 @@ tile_item_list:
     ;
 int_or_star: T_INT | '*' { $$ = TILE_COMBINE; } ;
 splits: split | splits split ;
-split: '(' T_INT ':' int_list_opt ')'           { layout_split(p, $2, $4); } ;
+split: '(' T_INT ':' int_list_opt close         { layout_split(p, $2, $4); } ;
 
 /* ---- attributes ---- */
 
@@ -678,6 +679,7 @@ groups:
 
 /* ---- literals ---- */
 
+literal_or_comma: literal | ',' { lit_mark(p, LIT_COMMA, @1); } ;
 literal:
       value                                     { lit_value(p, $1, @1); }
     | K_TRUE                                    { lit_mark(p, LIT_TRUE, @1); }

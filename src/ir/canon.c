@@ -189,50 +189,38 @@ static bool in_table(int32_t id, int32_t n)
     return id >= 1 && id <= n;
 }
 
-/* Everything that the frame refers to exists. */
-static bool frame_is_whole(const StackTables *t, int32_t id)
-{
-    if (!in_table(id, t->n_frames) || !in_table(t->frames[id - 1].location, t->n_locations))
-        return false;
-    const FileLocation *l = &t->locations[t->frames[id - 1].location - 1];
-    return in_table(l->file, t->n_files) && in_table(l->function, t->n_functions);
-}
-
 enum { FRAME_NEW = 0, FRAME_DANGLING = -1 };
 
-/* The new number of an old frame: its ancestors come first. 0 when it or an ancestor is dangling or the chain is a cycle. */
+/* The new number of a frame with this parent, FRAME_DANGLING when something that it refers to does not exist. */
+static int32_t move_one_frame(Tables *x, int32_t id, int32_t parent)
+{
+    const StackTables *old = x->old;
+    int32_t            at = old->frames[id - 1].location;
+    if (parent == FRAME_DANGLING || !in_table(at, old->n_locations))
+        return FRAME_DANGLING;
+    FileLocation l = old->locations[at - 1];
+    if (!in_table(l.file, old->n_files) || !in_table(l.function, old->n_functions))
+        return FRAME_DANGLING;
+    l.file = place_string(&x->files_seen, x->files, &x->t.n_files, old->files[l.file - 1]);
+    l.function = place_string(&x->functions_seen, x->functions, &x->t.n_functions, old->functions[l.function - 1]);
+    return place_frame(x, (StackFrame){place_location(x, l), parent});
+}
+
+/* The new number of an old frame: its ancestors come first. 0 when it or an ancestor is dangling or the chain is a cycle; what is whole
+ * among the ancestors of a dangling one stays in the tables. */
 static int32_t move_frame(Tables *x, int32_t id)
 {
     const StackTables *old = x->old;
-    if (!in_table(id, old->n_frames))
-        return 0;
-    int32_t n = 0, steps = 0;
-    int32_t  top = id;
-    bool     whole = true;
-    for (; top != 0 && whole; steps++) { /* find how far up frames are new */
-        whole = frame_is_whole(old, top) && steps <= old->n_frames;
-        if (!whole || x->frame_at[top - 1] != FRAME_NEW)
-            break;
-        top = old->frames[top - 1].parent;
-    }
-    whole = whole && (top == 0 || x->frame_at[top - 1] > 0);
-    int32_t *chain = ARENA_ARRAY(x->arena, int32_t, steps + 1);
-    for (int32_t at = id; n < steps && at != top; at = old->frames[at - 1].parent)
+    int32_t           *chain = ARENA_ARRAY(x->arena, int32_t, (int64_t)old->n_frames + 1), n = 0, at = id;
+    for (; in_table(at, old->n_frames) && x->frame_at[at - 1] == FRAME_NEW && n <= old->n_frames; at = old->frames[at - 1].parent)
         chain[n++] = at;
-    int32_t parent = whole && top ? x->frame_at[top - 1] : 0;
+    bool    ends = n <= old->n_frames && (at == 0 || in_table(at, old->n_frames));
+    int32_t moved = !ends ? FRAME_DANGLING : at ? x->frame_at[at - 1] : 0;
     while (n-- > 0) {
-        int32_t at = chain[n];
-        if (!whole) {
-            x->frame_at[at - 1] = FRAME_DANGLING;
-            continue;
-        }
-        FileLocation l = old->locations[old->frames[at - 1].location - 1];
-        l.file = place_string(&x->files_seen, x->files, &x->t.n_files, old->files[l.file - 1]);
-        l.function = place_string(&x->functions_seen, x->functions, &x->t.n_functions, old->functions[l.function - 1]);
-        parent = place_frame(x, (StackFrame){place_location(x, l), parent});
-        x->frame_at[at - 1] = parent;
+        moved = move_one_frame(x, chain[n], moved);
+        x->frame_at[chain[n] - 1] = moved;
     }
-    return whole ? parent : 0;
+    return moved > 0 ? moved : 0;
 }
 
 void module_rebuild_stack_frames(Module *m)

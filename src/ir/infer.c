@@ -42,7 +42,7 @@ bool infer_is_array(const Infer *x, int32_t k)
     const Shape *s = operand_shape(x, k);
     if (!shape_is_array(s))
         return infer_bad(x, "operand %d must be an array, got %s", k, infer_text(x, s));
-    if (shape_is_unbounded(s))
+    if (shape_is_unbounded(s) && (x->i->shape || !op_has(x->i->op, F_ELEMENTWISE)))
         return infer_bad(x, "operand %d has a dimension without bound: %s", k, infer_text(x, s));
     return true;
 }

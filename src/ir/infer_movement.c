@@ -176,6 +176,19 @@ const Shape *infer_reverse(const Infer *x)
     return infer_dim_list(x, "dimensions", inst_ints(x->i, ATTR_DIMENSIONS), s->rank) ? s : NULL;
 }
 
+const Shape *infer_shuffle(const Infer *x)
+{
+    if (!infer_is_array(x, 0))
+        return NULL;
+    const Shape *s = operand_shape(x, 0);
+    Ints         dims = inst_ints(x->i, ATTR_DIMENSIONS), shifts = inst_ints(x->i, ATTR_SHIFTS);
+    if (dims.n == 0)
+        return infer_fail(x, "expects a dimension");
+    if (dims.n != shifts.n)
+        return infer_fail(x, "%d dimensions and %d shifts are given", dims.n, shifts.n);
+    return infer_dim_list(x, "dimensions", dims, s->rank) ? s : NULL;
+}
+
 const Shape *infer_slice(const Infer *x)
 {
     if (!infer_is_array(x, 0))

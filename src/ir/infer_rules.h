@@ -26,7 +26,7 @@ static inline const Shape *operand_shape(const Infer *x, int32_t k) { return ins
 static inline bool         shape_is_token(const Shape *s) { return s->type == TYPE_TOKEN && !s->buffer; }
 const char                *infer_text(const Infer *x, const Shape *s);
 
-/* Operands: an array without '?'; a scalar; a scalar integer. */
+/* Operands: an array without '?', but for elementwise operations of which the type is left out; a scalar; a scalar integer. */
 bool infer_is_array(const Infer *x, int32_t k);
 bool infer_are_arrays(const Infer *x); /* all of them */
 bool infer_is_scalar(const Infer *x, int32_t k);

@@ -1,5 +1,6 @@
 #include "ir/type.h"
 
+#include <limits.h>
 #include <string.h>
 
 const TypeInfo type_info[TYPE_COUNT] = {
@@ -19,23 +20,31 @@ bool type_same_kind(Type a, Type b)
     return a == b || (type_is_float(a) && type_is_float(b));
 }
 
-/* The exponent from which a finite value no longer fits. */
+/* The exponent from which a finite value no longer fits; below every float's for other types. */
 static int overflow_exponent(const TypeInfo *t)
 {
     int top = (1 << t->exp) - 1 - t->bias;
-    return t->specials == SPECIALS_IEEE ? top : top + 1;
+    if (t->exp == 0)
+        return INT_MIN;
+    return t->specials == SPECIALS_IEEE || t->man == 0 ? top : top + 1;
 }
 
+/* What counts, the first difference decides: complex or not, range, precision, bits, sign. */
 Type type_higher_precision(Type a, Type b)
 {
-    const TypeInfo *x = &type_info[a], *y = &type_info[b];
-    if (!type_is_float(a) || !type_is_float(b))
-        return a;
-    if (overflow_exponent(x) != overflow_exponent(y))
-        return overflow_exponent(x) > overflow_exponent(y) ? a : b;
-    if (x->man != y->man)
-        return x->man > y->man ? a : b;
-    return y->bits > x->bits ? b : a;
+    Type            parts[2] = {type_component(a), type_component(b)};
+    const TypeInfo *x = &type_info[parts[0]], *y = &type_info[parts[1]];
+    const int       ranks[][2] = {
+        {type_is_complex(a), type_is_complex(b)},
+        {overflow_exponent(x), overflow_exponent(y)},
+        {x->man, y->man},
+        {parts[0] == TYPE_PRED ? 1 : x->bits, parts[1] == TYPE_PRED ? 1 : y->bits},
+        {type_is_signed_int(a), type_is_signed_int(b)},
+    };
+    for (size_t k = 0; k < sizeof ranks / sizeof *ranks; k++)
+        if (ranks[k][0] != ranks[k][1])
+            return ranks[k][0] > ranks[k][1] ? a : b;
+    return a;
 }
 
 Type type_lookup(const char *name, size_t n)

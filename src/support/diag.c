@@ -20,6 +20,18 @@ void diag_source(Diag *d, const char *file, const char *text, size_t len)
     d->len = len;
 }
 
+void diag_soften(Diag *d, DiagMessage *after)
+{
+    if (d->werror || diag_full(d))
+        return;
+    for (DiagMessage *m = after ? after->next : d->first; m; m = m->next)
+        if (m->kind == DIAG_ERROR) {
+            m->kind = DIAG_WARNING;
+            d->errors--;
+            d->warnings++;
+        }
+}
+
 bool diag_full(const Diag *d)
 {
     return d->max_errors > 0 && d->errors >= d->max_errors;

@@ -48,6 +48,9 @@ void diag_note(Diag *d, Loc loc, const char *fmt, ...) __attribute__((format(pri
 void diag_note_at(Diag *d, const char *where, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_vreport(Diag *d, DiagKind kind, Loc loc, const char *fmt, va_list ap) __attribute__((format(printf, 4, 0)));
 
+/* The errors after this message (NULL: all) become warnings; not with werror, and not once messages were dropped. */
+void diag_soften(Diag *d, DiagMessage *after);
+
 bool diag_full(const Diag *d);     /* max_errors reached: stop looking for more */
 void diag_position(const Diag *d, int64_t off, int *line, int *col);
 void diag_print(Diag *d, FILE *to, bool color); /* shows and forgets all messages; counts stay */

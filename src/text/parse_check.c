@@ -91,11 +91,23 @@ static bool check_start_indices(Parser *p, const Rhs *r, int32_t before)
     return fail_count(p, r, arena_printf(p->tmp, "%d and a start index for each dimension of the first", before));
 }
 
-/* The same number of elements; bounds count as sizes, operands with '?' are not compared, a result with '?' has no number. */
+/* Elements, where '?' counts as 1. */
+static int64_t count_known(Parser *p, const Shape *s)
+{
+    Shape    known = *s;
+    int64_t *dims = arena_copy(p->tmp, s->dims, (size_t)s->rank * sizeof *dims);
+    for (int32_t k = 0; k < s->rank; k++)
+        if (dims[k] == DIM_UNBOUNDED)
+            dims[k] = 1;
+    known.dims = dims;
+    return shape_count(&known);
+}
+
+/* The same number of elements; bounds count as sizes, operands with '?' are not compared. */
 static bool check_reshape(Parser *p, const Rhs *r)
 {
     const Shape *from = operand(p, r, 0)->shape, *to = r->shape;
-    if (type_is_array(from->type) && type_is_array(to->type) && (shape_is_unbounded(from) || shape_count(from) == shape_count(to)))
+    if (type_is_array(from->type) && type_is_array(to->type) && (shape_is_unbounded(from) || shape_count(from) == count_known(p, to)))
         return true;
     parse_error(p, r->open, "%s of %s to %s: the numbers of elements differ", r->opcode.s, shape_text(p->tmp, from),
                 shape_text(p->tmp, to));
@@ -323,7 +335,9 @@ const Shape *literal_type(Parser *p, const Shape *s)
     Shape *t = arena_copy(p->a, s, sizeof *s);
     t->buffer = false;
     t->dynamic = NULL;
-    if (s->layout && s->layout->element_bits) {
+    if (s->layout && s->rank == 0 && s->layout->n_tiles == 0 && s->layout->memory_space == 0)
+        t->layout = NULL; /* what is left of a scalar's is nothing to XLA */
+    else if (s->layout && s->layout->element_bits) {
         Layout *l = arena_copy(p->a, s->layout, sizeof *l);
         l->element_bits = 0;
         t->layout = layout_settled(p, l);

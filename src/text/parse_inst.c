@@ -221,12 +221,26 @@ void operand_word(Parser *p, const Shape *type, const char *word, Loc loc)
     operand_name(p, type, word, loc, NULL);
 }
 
+/* Where a nested instruction is complete but for what is checked last, XLA's parser goes on without it and forgets the error. */
 void operand_nested(Parser *p, Rhs *r, Loc loc)
 {
     const char *base = r->op == OP_COUNT ? r->opcode.s : r->sugar ? r->opcode.s : op_name(r->op);
-    const char *name = uniquer_name(p->uniquer, intern_printf(p->strings, "%s.anon", base));
-    Inst       *i = inst_build(p, r, name, NULL, 0);
+    const char *name = intern_printf(p->strings, "%s.anon", base);
+    DiagMessage *before = p->d->last;
+    int          errors = p->d->errors;
+    bool         forgotten = r->errors == errors && r->args == ARGS_OPERANDS && r->sugar != SUGAR_START && r->op != OP_CONSTANT
+                     && r->op != OP_PARAMETER && !(r->op == OP_TUPLE && r->shape && !shape_is_tuple(r->shape));
+    Inst *i = inst_build(p, r, name, NULL, 0);
+    if (!i && forgotten && p->d->errors > errors) {
+        diag_soften(p->d, before);
+        if (p->d->errors == errors) {
+            diag_note(p->d, loc, "an operand that is no instruction counts for nothing, as in XLA");
+            return;
+        }
+    }
     p->scope->failed |= !i;
+    if (i)
+        i->name = uniquer_name(p->uniquer, name);
     push_operand(p, i ? i : p->poison, loc);
 }
 

@@ -488,7 +488,8 @@ GroupsDraft *groups_mesh(Parser *p, const MeshDraft *m, const AxisVec *axes, Loc
 GroupsDraft *groups_single(Parser *p, const char *key, Loc loc, int64_t device, const AxisVec *axes, Loc whole);
 const Mesh  *mesh_single(Parser *p, const char *key, Loc loc, int64_t device);
 int64_t      wrapped_product(Ints x); /* as XLA multiplies: modulo 2^64 */
-bool         iota_check(Parser *p, Iota x, int64_t count, const char *what, Loc loc);
+bool         iota_check(Parser *p, Iota x, const char *what, Loc loc);
+bool         iota_covers(Parser *p, Iota x, int64_t count, const char *what, Loc loc); /* it has that many devices */
 bool         axes_resolve(Parser *p, const Mesh *m, const AxisVec *v, AxisRefs *out); /* in the module's arena */
 bool         axes_disjoint(Parser *p, const Mesh *m, int32_t n, const AxisRefs *const *lists, Loc loc);
 bool         axes_sorted(Parser *p, AxisRefs x, Loc loc);

@@ -11,7 +11,9 @@
 
 void lit_value(Parser *p, Number x, Loc loc)
 {
-    LitToken t = {.off = (uint32_t)loc.off, .negative = x.negative, .has_payload = x.has_payload};
+    const uint64_t quiet = (uint64_t)1 << 51; /* of a double: what nan alone says, in every type */
+    LitToken       t = {.off = (uint32_t)loc.off, .negative = x.negative};
+    t.has_payload = x.has_payload && !(x.kind == NUM_NAN && x.payload == quiet);
     switch (x.kind) {
     case NUM_INT:
         t.kind = LIT_INT;
@@ -191,11 +193,12 @@ static bool is_value(const LitToken *t, Type type)
     return t->kind <= LIT_FALSE || (t->kind == LIT_LPAR && type_is_complex(type));
 }
 
-/* One value for the whole array: element 0 gets it, the others are zero. */
+/* One value for the whole array: element 0 gets it, the others are zero. A comma stands for no value: XLA skips it and is done. */
 static Literal *scalar_for_array(Reader *r, const Shape *s)
 {
     int64_t bytes = shape_bytes(s);
-    if (bytes == 0) {
+    bool    comma = r->at->kind == LIT_COMMA;
+    if (bytes == 0 && !comma) {
         fail(r, "a value for an array without elements");
         return NULL;
     }
@@ -204,7 +207,7 @@ static Literal *scalar_for_array(Reader *r, const Shape *s)
         return NULL;
     }
     Literal *l = literal_new_zero(s->type, s->rank, s->dims);
-    if (put_value(r, l, 0)) {
+    if (comma || put_value(r, l, 0)) {
         r->at++;
         return l;
     }
@@ -286,7 +289,7 @@ static Literal *read_array(Reader *r, const Shape *s)
     }
     if (r->at->kind == LIT_DENSE)
         return literal_ref(r->at++->dense);
-    if (is_value(r->at, s->type) && (s->rank == 0 || r->at->kind != LIT_LPAR))
+    if (r->at->kind == LIT_COMMA || (is_value(r->at, s->type) && (s->rank == 0 || r->at->kind != LIT_LPAR)))
         return scalar_for_array(r, s);
     if (r->at->kind != LIT_OPEN || s->rank == 0) {
         parse_error(r->p, token_loc(r, r->at), "expected a value of type %s", shape_text(r->p->tmp, s));

@@ -11,10 +11,9 @@ int64_t wrapped_product(Ints x)
     return (int64_t)n;
 }
 
-/* dims and perm fit each other and cover count devices. That the sizes are positive is the verifier's. */
-bool iota_check(Parser *p, Iota x, int64_t count, const char *what, Loc loc)
+/* dims and perm fit each other. That the sizes are positive is the verifier's. */
+bool iota_check(Parser *p, Iota x, const char *what, Loc loc)
 {
-    int64_t n = wrapped_product(x.dims);
     if (x.dims.n > MAX_IOTA_RANK) {
         parse_error(p, loc, "%s has %d dimensions, more than %d", what, x.dims.n, MAX_IOTA_RANK);
         return false;
@@ -36,11 +35,15 @@ bool iota_check(Parser *p, Iota x, int64_t count, const char *what, Loc loc)
             parse_error(p, loc, "T(...) of %s is a permutation of 0 to %d", what, x.dims.n - 1);
             return false;
         }
-    if (n != count) {
-        parse_error(p, loc, "%s has %lld devices, %lld are needed", what, (long long)n, (long long)count);
-        return false;
-    }
     return true;
+}
+
+bool iota_covers(Parser *p, Iota x, int64_t count, const char *what, Loc loc)
+{
+    int64_t n = wrapped_product(x.dims);
+    if (n != count)
+        parse_error(p, loc, "%s has %lld devices, %lld are needed", what, (long long)n, (long long)count);
+    return n == count;
 }
 
 MeshDraft *mesh_new(Parser *p)
@@ -115,7 +118,7 @@ MeshDraft *mesh_iota(Parser *p, MeshDraft *m, Iota iota, Loc loc)
     Ints  sizes = ints_make(p->tmp, x->n_axes);
     for (int32_t k = 0; k < x->n_axes; k++)
         *ints_at(sizes, k) = x->axes[k].size;
-    if (!iota_check(p, iota, wrapped_product(sizes), "device_ids", loc))
+    if (!iota_check(p, iota, "device_ids", loc) || !iota_covers(p, iota, wrapped_product(sizes), "device_ids", loc))
         return m;
     x->iota = iota_canonical(p->a, iota.dims, iota.perm);
     x->has_iota = x->iota.dims.n > 1 && wrapped_product(sizes) != 0;
@@ -234,7 +237,7 @@ GroupsDraft *groups_iota(Parser *p, Ints target, Iota x, Loc loc)
     g->version = GROUPS_IOTA;
     if (target.n != 2)
         parse_error(p, loc, "replica groups are written [groups,size]<=[...], found %d numbers in front", target.n);
-    else if (iota_check(p, x, wrapped_product(target), "the device list", loc)) {
+    else if (iota_check(p, x, "the device list", loc) && iota_covers(p, x, wrapped_product(target), "the device list", loc)) {
         g->count = target.v[0];
         g->size = target.v[1];
         g->iota = iota_canonical(p->a, x.dims, x.perm);

@@ -510,14 +510,14 @@ bool module_finish(Parser *p)
 {
     Module *m = p->m;
     m->entry = p->entry ? p->entry : m->last;
-    if (!p->headed && !p->single)
-        m->name = intern_printf(p->strings, "module_%s", m->entry->name);
     finish_layout(p);
     if (!finish_aliases(p) || !async_finish(p))
         return false;
     if (p->single) /* XLA adds its computation before the inline ones */
         comp_move_before(m->entry, m->first);
     module_make_names_unique(m);
+    if (!p->headed && !p->single)
+        m->name = intern_printf(p->strings, "module_%s", m->entry->name);
     if (p->single)
         comp_move_before(m->entry, NULL);
     finish_stack(p);

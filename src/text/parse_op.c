@@ -323,8 +323,10 @@ Inst *inst_make(Parser *p, const Rhs *r, const char *name, const RawAttr *attrs,
     i->literal = literal;
     attrs_callees(p, i, attrs, n);
     if (!shape) {
-        if (!attrs_store(p, i, attrs, n) || !(i->shape = infer_shape(p->a, i, p->d)))
+        if (!attrs_store(p, i, attrs, n) || !(i->shape = infer_shape(p->a, i, p->d))) {
+            inst_delete(i);
             return NULL;
+        }
         i->n_attrs = i->n_control = 0; /* once more, now that the type is known */
     }
     return attrs_store(p, i, attrs, n) ? i : NULL;

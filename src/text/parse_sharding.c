@@ -137,27 +137,29 @@ static int32_t *piece_places(Parser *p, const Tiling *t, const IntVec *sizes, co
     return place;
 }
 
-static bool is_identity(IntVec perm)
+/* Whether perm leaves the dimensions in order, but for those of size 1. */
+static bool keeps_order(Ints dims, Ints perm)
 {
-    for (int32_t k = 0; k < perm.n; k++)
-        if (perm.v[k] != k)
+    int64_t last = -1;
+    for (int32_t k = 0; k < perm.n; k++) {
+        if (dims.v[perm.v[k]] == 1)
+            continue;
+        if (perm.v[k] < last)
             return false;
+        last = perm.v[k];
+    }
     return true;
 }
 
 /* t transposed by perm (over its dimensions). Iotas stay iotas when their factors allow. */
 static Tiling tiling_transpose(Parser *p, const Tiling *t, Ints perm)
 {
-    Tiling out = {.dims = ints_make(p->a, perm.n)};
-    bool   identity = true;
-    for (int32_t k = 0; k < perm.n; k++) {
+    Tiling out = *t;
+    out.dims = ints_make(p->a, perm.n);
+    for (int32_t k = 0; k < perm.n; k++)
         *ints_at(out.dims, k) = t->dims.v[perm.v[k]];
-        identity = identity && perm.v[k] == k;
-    }
-    if (identity) {
-        out = *t;
+    if (keeps_order(t->dims, perm))
         return out;
-    }
     IntVec sizes = {0}, order = {0};
     if (t->has_iota && iota_split(p, t, &sizes, &order)) {
         int32_t  n = sizes.n, count = 0;
@@ -171,6 +173,7 @@ static Tiling tiling_transpose(Parser *p, const Tiling *t, Ints perm)
         out.iota = iota_canonical(p->a, dims, moved);
         return out;
     }
+    out.has_iota = false;
     Ints    from = t->has_iota ? iota_expand(p->tmp, t->iota) : t->devices;
     int64_t count = ints_product(t->dims);
     out.devices = ints_make(p->a, from.n == count ? from.n : 0);
@@ -311,7 +314,7 @@ static void set_subgroups(Parser *p, Sharding *s, const Tiling *t, const IntVec 
     for (int32_t k = 0; k < groups->n; k++)
         if (t->dims.v[data + k] == 1)
             vec_push(p->tmp, &perm, data + k);
-    if (t->has_iota && !iota_is_order(t->iota) && !is_identity(perm)) {
+    if (t->has_iota && !iota_is_order(t->iota) && !keeps_order(t->dims, (Ints){perm.v, perm.n})) {
         parse_error(p, loc, "subgroups are sorted by kind, but T(...) is no permutation that could be kept");
         return;
     }
@@ -339,7 +342,7 @@ static bool read_tiling(Parser *p, const ShardDraft *d, Tiling *t, Loc loc)
         parse_error(p, loc, "a sharding lists its devices in one way");
     else if (d->iota_dims) {
         Iota x = {list_ints(p, d->iota_dims), list_ints(p, d->iota_perm)};
-        if (!iota_check(p, x, count, "the device list", loc))
+        if (!iota_covers(p, x, count, "the device list", loc))
             return false;
         t->iota = iota_canonical(p->a, x.dims, x.perm);
         return true;
@@ -381,6 +384,9 @@ static void fill_old(Parser *p, Sharding *s, const ShardDraft *d, Loc loc)
 {
     static const char many[] = "a sharding that is replicated, manual, unknown or unreduced lists no devices";
     bool              listed = d->list != NULL;
+    Iota              x = {list_ints(p, d->iota_dims), list_ints(p, d->iota_perm)};
+    if (d->iota_dims && !iota_check(p, x, "the device list", loc))
+        return;
     if (d->maximal && !d->replicated) {
         s->kind = SHARDING_MAXIMAL;
         if (!listed || d->list->n != 1)

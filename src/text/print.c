@@ -447,7 +447,7 @@ static void print_body(Printer *p, const Comp *c, bool in_stored_order)
     buf_putc(b, '}');
     if (p->o->ids && !is_main_thread(c->execution_thread)) {
         buf_puts(b, ", execution_thread=");
-        print_quoted(b, c->execution_thread);
+        print_thread(b, c->execution_thread);
     }
     if (p->o->backend_config && c->backend_config != NULL && intern_len(c->backend_config) > 0) {
         buf_puts(b, ", backend_config=");

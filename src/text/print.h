@@ -43,6 +43,7 @@ void print_op_name(Buf *b, const Metadata *m);         /* {op_name="a"}, {} with
 void print_ints(Buf *b, Ints x);                       /* {1,2} */
 void print_window(Buf *b, const Window *w);            /* {size=3x3 pad=1_1x1_1} */
 void print_dim_labels(Buf *b, const DimLabels *d);     /* b01f_01io->b01f */
+void print_thread(Buf *b, const char *s); /* the name of a thread, as it is: XLA does not escape it */
 void print_quoted(Buf *b, const char *s);              /* "a\"b", escaped as absl::CEscape does */
 void print_raw_or_quoted(Buf *b, const char *s);       /* a brace-delimited dictionary as it is, anything else quoted */
 bool metadata_is_printed(const Metadata *m);           /* line numbers alone are not enough */

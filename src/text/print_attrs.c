@@ -207,7 +207,12 @@ static void print_value(Printer *p, const Inst *i, const Attr *x)
     case ATTR_CLASS_NUMBER: number_print_g(b, 6, (double)(float)v->f); break;
     case ATTR_CLASS_BOOL: buf_puts(b, v->i != 0 ? "true" : "false"); break;
     case ATTR_CLASS_WORD: buf_puts(b, attr_words[v->i].text); break;
-    case ATTR_CLASS_STRING: print_quoted(b, v->s); break;
+    case ATTR_CLASS_STRING:
+        if (x->id == ATTR_ASYNC_EXECUTION_THREAD)
+            print_thread(b, v->s);
+        else
+            print_quoted(b, v->s);
+        break;
     case ATTR_CLASS_RAW: print_raw_or_quoted(b, v->s); break;
     case ATTR_CLASS_INTS: print_ints(b, v->ints); break;
     case ATTR_CLASS_LISTS: print_lists(b, v->lists != NULL ? v->lists : &none); break;

@@ -131,12 +131,15 @@ static void print_tiled(Buf *b, const Sharding *s)
     buf_puts(b, s->subgroups.n > 0 ? "}" : "");
 }
 
+/* The axes hold all devices; axes of size 1 need not be among them. */
 static bool is_whole_mesh(const Mesh *m, AxisRefs x)
 {
+    uint64_t all = 1, held = 1;
+    for (int32_t k = 0; k < m->n_axes; k++)
+        all *= (uint64_t)m->axes[k].size;
     for (int32_t k = 0; k < x.n; k++)
-        if (x.v[k].size != 0)
-            return false;
-    return x.n > 0 && x.n == m->n_axes;
+        held *= (uint64_t)(x.v[k].size != 0 ? x.v[k].size : m->axes[x.v[k].axis].size);
+    return x.n > 0 && held == all && (all != 0 || x.n == m->n_axes);
 }
 
 /* Lower-case word of a reduction that is written: sum is not. */
@@ -162,9 +165,14 @@ static bool print_named_word(Buf *b, const Sharding *s)
         return false;
     if (is_whole_mesh(s->mesh, s->manual))
         buf_puts(b, ", manual");
-    else if (is_whole_mesh(s->mesh, s->unreduced))
+    else if (is_whole_mesh(s->mesh, s->unreduced)) {
         buf_printf(b, ", unreduced%s%s", word[0] != '\0' ? "=" : "", word);
-    else if (s->replicated.n == 0 && s->unreduced.n == 0 && s->manual.n == 0)
+        if (s->unreduced.n < s->mesh->n_axes) {
+            buf_putc(b, '{');
+            print_axes(b, s->mesh, s->unreduced, ", ");
+            buf_putc(b, '}');
+        }
+    } else if (s->replicated.n == 0 && s->unreduced.n == 0 && s->manual.n == 0)
         buf_puts(b, ", replicated");
     else
         return false;

@@ -30,6 +30,13 @@ void print_quoted(Buf *b, const char *s)
     print_quoted_bytes(b, s, intern_len(s));
 }
 
+void print_thread(Buf *b, const char *s)
+{
+    buf_putc(b, '"');
+    buf_put(b, s, intern_len(s));
+    buf_putc(b, '"');
+}
+
 /* White space and comments from s[k] on; n + 1 when a comment does not end. */
 static size_t skip_space(const char *s, size_t n, size_t k)
 {
