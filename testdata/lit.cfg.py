@@ -37,7 +37,7 @@ config.substitutions.append(("%check-man", os.path.join(config.test_source_root,
 config.substitutions.append(("%check-proto", os.path.join(config.test_source_root, "check-proto")))
 config.substitutions.append(("%check-print", os.path.join(config.test_source_root, "check-print")))
 config.substitutions.append(("%check-lang", os.path.join(config.test_source_root, "check-lang")))
-for name in ("make-npy", "make-npz", "make-safetensors"):
+for name in ("make-npy", "make-npz", "make-safetensors", "make-snapshot"):
     config.substitutions.append(("%" + name, os.path.join(config.test_source_root, name)))
 config.substitutions.append(("%corpus-table", os.path.join(config.hlo_source, "bench", "corpus-table")))
 config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))

@@ -45,16 +45,55 @@ typedef struct Leaves {
     VEC(const char *) names;
 } Leaves;
 
-/* The arrays of a value under names prefix0, prefix1, ...; tokens are left out. */
-static void add_leaves(Arena *a, Leaves *v, const Literal *l, const char *prefix)
+/* One array of each partition, on an axis in front. NULL when they differ in type or size. */
+static Literal *stack(Arena *a, const Literal *const *parts, int32_t n)
 {
-    if (l->type == TYPE_TUPLE) {
-        for (int32_t k = 0; k < l->n_elems; k++)
-            add_leaves(a, v, l->elems[k], prefix);
-    } else if (l->type != TYPE_TOKEN) {
-        vec_push(a, &v->names, arena_printf(a, "%s%d", prefix, v->values.n));
-        vec_push(a, &v->values, (Literal *)(uintptr_t)l);
+    int64_t *dims = ARENA_ARRAY(a, int64_t, (int64_t)parts[0]->rank + 1);
+    size_t   size = (size_t)literal_bytes(parts[0]);
+    dims[0] = n;
+    for (int32_t k = 0; k < parts[0]->rank; k++)
+        dims[k + 1] = parts[0]->dims[k];
+    for (int32_t p = 1; p < n; p++)
+        if (parts[p]->type != parts[0]->type || parts[p]->rank != parts[0]->rank ||
+            memcmp(parts[p]->dims, parts[0]->dims, (size_t)parts[0]->rank * sizeof *dims) != 0)
+            return NULL;
+    Literal *all = literal_new(parts[0]->type, parts[0]->rank + 1, dims);
+    for (int32_t p = 0; p < n && size > 0; p++)
+        memcpy((char *)all->data + (size_t)p * size, parts[p]->data, size);
+    return (Literal *)(uintptr_t)literal_keep(a, all);
+}
+
+/* The arrays of a value under names prefix0, prefix1, ...; tokens are left out. l[0..n) is the value of each partition. */
+static bool add_leaves(Arena *a, Leaves *v, const Literal *const *l, int32_t n, const char *prefix)
+{
+    const Literal **elems = ARENA_ARRAY(a, const Literal *, n);
+    for (int32_t p = 1; p < n; p++)
+        if ((l[p]->type == TYPE_TUPLE) != (l[0]->type == TYPE_TUPLE) || l[p]->n_elems != l[0]->n_elems)
+            return false;
+    for (int32_t k = 0; k < l[0]->n_elems; k++) {
+        for (int32_t p = 0; p < n; p++)
+            elems[p] = l[p]->elems[k];
+        if (!add_leaves(a, v, elems, n, prefix))
+            return false;
     }
+    if (l[0]->type == TYPE_TUPLE || l[0]->type == TYPE_TOKEN)
+        return true;
+    Literal *value = n == 1 ? (Literal *)(uintptr_t)l[0] : stack(a, l, n);
+    vec_push(a, &v->names, arena_printf(a, "%s%d", prefix, v->values.n));
+    vec_push(a, &v->values, value);
+    return value != NULL;
+}
+
+static bool add_arguments(Arena *a, Leaves *v, const Snapshot *s)
+{
+    const Literal **parts = ARENA_ARRAY(a, const Literal *, s->n_partitions);
+    for (int32_t k = 0; k < s->n_args; k++) {
+        for (int32_t p = 0; p < s->n_partitions; p++)
+            parts[p] = s->args[p * s->n_args + k];
+        if (!add_leaves(a, v, parts, s->n_partitions, "arg"))
+            return false;
+    }
+    return true;
 }
 
 static bool write_leaves(Arena *a, const char *path, const Leaves *v, const char *what, Diag *d)
@@ -62,7 +101,7 @@ static bool write_leaves(Arena *a, const char *path, const Leaves *v, const char
     if (!path)
         return true;
     if (v->values.n == 0) {
-        diag_error(d, LOC_NONE, "%s has no %s", d->file, what);
+        diag_error(d, LOC_NONE, "there are no %s", what);
         return false;
     }
     return array_file_write(a, path, v->values.n, v->names.v, v->values.v, d);
@@ -71,10 +110,12 @@ static bool write_leaves(Arena *a, const char *path, const Leaves *v, const char
 static bool write_values(const Args *args, Arena *a, const Snapshot *s, Diag *d)
 {
     Leaves in = {0}, out = {0};
-    for (int32_t k = 0; k < s->n_args; k++)
-        add_leaves(a, &in, s->args[k], "arg");
+    if (args->arguments && !add_arguments(a, &in, s)) {
+        diag_error(d, LOC_NONE, "the partitions have arguments of different types or sizes");
+        return false;
+    }
     if (s->result)
-        add_leaves(a, &out, s->result, "out");
+        add_leaves(a, &out, &s->result, 1, "out");
     return write_leaves(a, args->arguments, &in, "arguments", d) && write_leaves(a, args->results, &out, "results", d);
 }
 

@@ -1,6 +1,5 @@
 /* From a message to a module, by way of text.
  *
- *   HloSnapshot > HloProto > HloModuleProto          the module's bytes are found
  *   HloModuleProto    computations apart             put into an order in which callees come first
  *   HloComputationProto   instructions apart         likewise, operands first: XLA's own order is that of the ids
  *   HloInstructionProto   literal apart              one line of text; the literal waits under the instruction's name
@@ -18,8 +17,6 @@
 #include "text/print_rare.h"
 #include "text/print_value.h"
 
-typedef VEC(int64_t) Ids;
-
 /* Steps of a walk that puts things behind what they need. */
 typedef enum { NEW, OPEN, DONE } State;
 
@@ -28,7 +25,7 @@ typedef struct InstHead {
     int64_t     id;
     const char *name; /* in the text */
     Bytes       message;
-    Ids         operands, control, callees;
+    WireNumbers operands, control, callees;
     State       state;
 } InstHead;
 
@@ -81,16 +78,6 @@ static void *unpack_rest(ModuleDecoder *m, const ProtobufCMessageDescriptor *des
     return p;
 }
 
-/* The first field of that number that has bytes; n 0: there is none. */
-static Bytes field_bytes(Bytes m, uint32_t number)
-{
-    WireField f;
-    while (wire_next(&m, &f))
-        if (f.number == number && f.type == WIRE_BYTES)
-            return f.bytes;
-    return (Bytes){0};
-}
-
 /* ---- heads ---- */
 
 /* A name that text can have; XLA's own stay as they are unless two are equal. */
@@ -98,17 +85,6 @@ static const char *text_name(ModuleDecoder *m, Uniquer *u, Bytes name, const cha
 {
     const char *better, *s = name.n ? intern(m->x.strings, (const char *)name.p, name.n) : intern_str(m->x.strings, otherwise);
     return uniquer_name(u, name_is_sanitary(m->x.strings, s, &better) ? s : better);
-}
-
-/* Packed or one by one. */
-static void take_ids(Arena *a, const WireField *f, Ids *ids)
-{
-    Bytes    packed = f->bytes;
-    uint64_t id;
-    if (f->type == WIRE_VARINT)
-        vec_push(a, ids, (int64_t)f->value);
-    while (f->type == WIRE_BYTES && wire_varint(&packed, &id))
-        vec_push(a, ids, (int64_t)id);
 }
 
 static bool inst_head(ModuleDecoder *m, Bytes message, InstHead *h)
@@ -121,9 +97,9 @@ static bool inst_head(ModuleDecoder *m, Bytes message, InstHead *h)
         switch (f.number) {
         case NAME: name = f.bytes; break;
         case ID: h->id = (int64_t)f.value; break;
-        case OPERANDS: take_ids(m->a, &f, &h->operands); break;
-        case CONTROL: take_ids(m->a, &f, &h->control); break;
-        case CALLEES: take_ids(m->a, &f, &h->callees); break;
+        case OPERANDS: wire_take_numbers(m->a, &f, &h->operands); break;
+        case CONTROL: wire_take_numbers(m->a, &f, &h->control); break;
+        case CALLEES: wire_take_numbers(m->a, &f, &h->callees); break;
         default: break;
         }
     }
@@ -153,7 +129,7 @@ static CompHead *find_comp(const ModuleDecoder *m, int64_t id)
     return bsearch(&(CompHead){.id = id}, m->comps, (size_t)m->n, sizeof *m->comps, by_comp_id);
 }
 
-static bool all_found(const CompHead *c, const Ids *ids)
+static bool all_found(const CompHead *c, const WireNumbers *ids)
 {
     for (int32_t k = 0; k < ids->n; k++)
         if (!find_inst(c, ids->v[k]))
@@ -224,7 +200,7 @@ static bool module_heads(ModuleDecoder *m, const BytesVec *comps)
 typedef VEC(InstHead *) InstStack;
 typedef VEC(CompHead *) CompStack;
 
-static bool push_needed(ModuleDecoder *m, const CompHead *c, const Ids *ids, InstStack *stack)
+static bool push_needed(ModuleDecoder *m, const CompHead *c, const WireNumbers *ids, InstStack *stack)
 {
     for (int32_t k = ids->n; k-- > 0;) {
         InstHead *i = find_inst(c, ids->v[k]);
@@ -324,13 +300,14 @@ static Pb__HloInstructionProto *inst_unpack(ModuleDecoder *m, Arena *a, const In
     Buf                      rest = {0};
     BytesVec                 literals = {0};
     Pb__HloInstructionProto *p = NULL;
+    Bytes                    l = wire_field(a, h->message, FIELD_INSTRUCTION_LITERAL);
     if (wire_split(a, h->message, FIELD_INSTRUCTION_LITERAL, &rest, &literals))
         p = pb__hlo_instruction_proto__unpack(NULL, rest.n, (uint8_t *)rest.p);
     buf_free(&rest);
     *literal = NULL;
     if (!p) {
         fail(m, h->name, "it is damaged");
-    } else if (literals.n && !(*literal = literal_decode(a, literals.v[literals.n - 1], h->name, m->d))) {
+    } else if (literals.n && !(*literal = literal_decode(a, l, h->name, m->d))) {
         free_message(p);
         p = NULL;
     }
@@ -370,15 +347,16 @@ static bool put_constant(ModuleDecoder *m, const InstHead *h, const Pb__HloInstr
 }
 
 /* Which of its two forms a conditional has depends on the type of its first operand. */
-static bool on_pred(const CompHead *c, const InstHead *h)
+static bool on_pred(Arena *a, const CompHead *c, const InstHead *h)
 {
     enum { SHAPE = 3, ELEMENT_TYPE = 2 };
     WireField f;
-    Bytes     shape = h->operands.n ? field_bytes(find_inst(c, h->operands.v[0])->message, SHAPE) : (Bytes){0};
+    Bytes     shape = h->operands.n ? wire_field(a, find_inst(c, h->operands.v[0])->message, SHAPE) : (Bytes){0};
+    uint64_t  type = 0;
     while (wire_next(&shape, &f))
         if (f.number == ELEMENT_TYPE)
-            return f.value == PB__PRIMITIVE_TYPE__PRED;
-    return false;
+            type = f.value;
+    return type == PB__PRIMITIVE_TYPE__PRED;
 }
 
 static bool put_inst(ModuleDecoder *m, const CompHead *c, const InstHead *h, const Pb__HloInstructionProto *p, Literal *literal)
@@ -386,7 +364,7 @@ static bool put_inst(ModuleDecoder *m, const CompHead *c, const InstHead *h, con
     Buf *b = m->x.b;
     Op   op = op_find(p->opcode);
     m->x.what = h->name;
-    m->x.on_pred = on_pred(c, h);
+    m->x.on_pred = on_pred(m->a, c, h);
     if (op == OP_COUNT) {
         diag_error(m->d, LOC_NONE, "%s: there is no opcode '%s'", h->name, p->opcode);
         return false;
@@ -736,7 +714,7 @@ static bool attach_literals(ModuleDecoder *m, Module *to)
     return true;
 }
 
-static Module *module_decode(Bytes message, Diag *d)
+Module *module_decode(Bytes message, Diag *d)
 {
     Buf           text = {0};
     Arena        *a = arena_new();
@@ -756,89 +734,4 @@ static Module *module_decode(Bytes message, Diag *d)
     buf_free(&text);
     arena_free(a);
     return result;
-}
-
-/* ---- what holds a module ---- */
-
-static bool is_message(Bytes m)
-{
-    WireField f;
-    while (wire_next(&m, &f))
-        continue;
-    return m.n == 0;
-}
-
-static bool is_module(Bytes m)
-{
-    Bytes comp = field_bytes(m, FIELD_MODULE_COMPUTATIONS);
-    return is_message(m) && comp.n && is_message(comp) && field_bytes(comp, FIELD_COMPUTATION_INSTRUCTIONS).n;
-}
-
-/* The module's bytes in the outermost message, n 0 when there are none. */
-static Bytes find_module(Bytes m, ProtoKind *kind)
-{
-    Bytes inner = field_bytes(m, 1), second = field_bytes(inner, 1);
-    if (is_module(second)) {
-        *kind = PROTO_SNAPSHOT;
-        return second;
-    }
-    if (is_module(inner)) {
-        *kind = field_bytes(m, 2).n ? PROTO_UNOPTIMIZED_SNAPSHOT : PROTO_HLO;
-        return inner;
-    }
-    *kind = PROTO_MODULE;
-    return is_module(m) ? m : (Bytes){0};
-}
-
-/* Arguments of a snapshot stand in its field 2, of one before optimization in field 1 of the first partition. */
-static bool read_values(Bytes m, Snapshot *s, Diag *d)
-{
-    bool           late = s->kind == PROTO_SNAPSHOT;
-    Bytes          args = late ? m : field_bytes(m, 2), result = late ? field_bytes(m, 3) : (Bytes){0}, platform = late ? field_bytes(m, 4) : (Bytes){0};
-    VEC(const Literal *) v = {0};
-    WireField      f;
-    while (wire_next(&args, &f)) {
-        if (f.number != (late ? 2 : 1) || f.type != WIRE_BYTES)
-            continue;
-        Literal *l = literal_decode(d->arena, f.bytes, arena_printf(d->arena, "argument %d", v.n), d);
-        if (!l)
-            return false;
-        vec_push(d->arena, &v, literal_keep(d->arena, l));
-    }
-    s->args = v.v;
-    s->n_args = v.n;
-    s->platform = platform.n ? arena_strndup(d->arena, (const char *)platform.p, platform.n) : NULL;
-    if (result.n) {
-        Literal *l = literal_decode(d->arena, result, "the result", d);
-        s->result = l ? literal_keep(d->arena, l) : NULL;
-        return l != NULL;
-    }
-    return true;
-}
-
-bool proto_is(const void *p, size_t n)
-{
-    enum { LOOK_AT = 256 };
-    const uint8_t *s = p;
-    if (n == 0 || s[0] != '\n')
-        return false;
-    for (size_t k = 0; k < n && k < LOOK_AT; k++)
-        if (s[k] < 0x20 && !isspace(s[k]))
-            return true;
-    return is_message((Bytes){p, n});
-}
-
-Module *proto_read(const void *p, size_t n, Snapshot *s, Diag *d)
-{
-    Snapshot own = {0};
-    Bytes    whole = {p, n}, module = find_module(whole, &own.kind);
-    if (!module.n) {
-        diag_error(d, LOC_NONE, is_message(whole) ? "this is no HloModuleProto, HloProto or snapshot of one" : "the message is cut off or damaged");
-        return NULL;
-    }
-    if (s && (own.kind == PROTO_SNAPSHOT || own.kind == PROTO_UNOPTIMIZED_SNAPSHOT) && !read_values(whole, &own, d))
-        return NULL;
-    if (s)
-        *s = own;
-    return module_decode(module, d);
 }

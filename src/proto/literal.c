@@ -1,4 +1,11 @@
-/* Literals in messages: the shape, and the values in one of many fields, in the order that the shape's layout gives. */
+/* Literals in messages: the shape, and the values in one of many fields, in the order that the shape's layout gives. And outside of messages, where
+ * XLA writes the length of the shape's message (8 bytes), that message, and for each array of a tuple, depth first,
+ *
+ *   the sizes of all dimensions, 4 bytes each, if one of them is dynamic
+ *   the values in the order that the layout gives, little endian; pred takes a bit, types below 8 bits as many as they have, low ones first, and the
+ *   last byte is filled up
+ *
+ * Source: LiteralBase::SerializeWithShapeProto in XLA's literal.h. */
 #include "config.h"
 
 #include <string.h>
@@ -24,7 +31,7 @@ static const struct {
     [TYPE_C128] = {18, BY_BYTES},
 };
 
-enum { FIELD_SHAPE = 1, FIELD_TUPLE = 10 };
+enum { FIELD_SHAPE = 1, FIELD_TUPLE = 10, FIELD_DYNAMIC_SIZES = 34 };
 
 /* Positions in the order of a layout: offset(next) is the row-major position of the next value in memory. */
 typedef struct Positions {
@@ -141,6 +148,18 @@ static void put_integer(Reader *r, uint64_t v)
     r->n++;
 }
 
+static void start_again(Reader *r, Arena *a, const Shape *s)
+{
+    r->n = 0;
+    r->at = positions(a, s);
+}
+
+/* Is the values' field one of bytes, of which the last one counts? Of numbers, all are put together. */
+static bool is_one_string(Type t)
+{
+    return values_of[t].encoding == BY_BYTES && t != TYPE_F32 && t != TYPE_F64 && t != TYPE_C64 && t != TYPE_C128;
+}
+
 /* Packed or, as old writers do, one by one. */
 static bool read_values(Reader *r, const WireField *f)
 {
@@ -166,24 +185,62 @@ static bool read_values(Reader *r, const WireField *f)
     return true;
 }
 
+/* Can the values be put in place? What it says of itself is not more than n bytes can hold, if each takes that many bits. */
+static bool is_plausible(Arena *a, const Shape *s, size_t n, int bits, const char *what, Diag *d)
+{
+    int64_t count = shape_count(s), per_byte = bits < 8 ? 8 / bits : 1;
+    if (shape_bytes(s) < 0 || (uint64_t)(count / per_byte) > n)
+        diag_error(d, LOC_NONE, "%s: the literal has fewer values than %s", what, shape_text(a, s));
+    else if (!layout_is_permutation(a, s))
+        diag_error(d, LOC_NONE, "%s: the layout of the literal does not name each dimension once", what);
+    else
+        return true;
+    return false;
+}
+
+/* The part of l that a dynamic shape has at the moment: as many elements of each dimension as sizes say. Takes over l. NULL when they are no sizes of
+ * that shape. */
+static Literal *cut_to_size(Literal *l, const Shape *s, int32_t n, const int64_t *sizes)
+{
+    bool fits = n == s->rank;
+    for (int32_t k = 0; fits && k < n; k++)
+        fits = sizes[k] >= 0 && sizes[k] <= s->dims[k] && (sizes[k] == s->dims[k] || (s->dynamic && s->dynamic[k]));
+    Literal *part = fits ? literal_new(s->type, n, sizes) : NULL;
+    size_t   size = (size_t)type_bytes(s->type);
+    for (int64_t k = 0; part && k < part->count; k++) {
+        int64_t from = 0, stride = 1, rest = k;
+        for (int32_t j = n - 1; j >= 0; j--) {
+            from += rest % sizes[j] * stride;
+            rest /= sizes[j];
+            stride *= s->dims[j];
+        }
+        memcpy((char *)part->data + (size_t)k * size, (const char *)l->data + (size_t)from * size, size);
+    }
+    literal_unref(l);
+    return part;
+}
+
 static Literal *decode_array(Arena *a, Bytes m, const Shape *s, const char *what, Diag *d)
 {
     /* A value takes a byte of the message at least: a shape that is larger than that is not allocated first. */
-    if (shape_bytes(s) < 0 || (uint64_t)shape_count(s) > m.n) {
-        diag_error(d, LOC_NONE, "%s: the literal has fewer values than %s", what, shape_text(a, s));
+    if (!is_plausible(a, s, m.n, 8, what, d))
         return NULL;
-    }
-    if (!layout_is_permutation(a, s)) {
-        diag_error(d, LOC_NONE, "%s: the layout of the literal does not name each dimension once", what);
-        return NULL;
-    }
     Reader    r = {.l = literal_for_shape(s, true), .at = positions(a, s)};
+    WireNumbers sizes = {0};
     WireField f;
-    while (!r.error && wire_next(&m, &f))
-        if (f.number == values_of[s->type].field)
-            read_values(&r, &f);
+    while (!r.error && wire_next(&m, &f)) {
+        if (f.number == FIELD_DYNAMIC_SIZES)
+            wire_take_numbers(a, &f, &sizes);
+        if (f.number != values_of[s->type].field)
+            continue;
+        if (is_one_string(s->type))
+            start_again(&r, a, s);
+        read_values(&r, &f);
+    }
     if (!r.error && r.n < r.l->count)
         r.error = "it has fewer values than its shape";
+    if (!r.error && shape_is_dynamic(s) && sizes.n > 0 && !(r.l = cut_to_size(r.l, s, sizes.n, sizes.v)))
+        r.error = "its sizes are none of its shape";
     if (!r.error)
         return r.l;
     diag_error(d, LOC_NONE, "%s: a literal of %s: %s", what, shape_text(a, s), r.error);
@@ -215,28 +272,20 @@ static Literal *decode_tuple(Arena *a, Bytes m, const Shape *s, const char *what
     return NULL;
 }
 
-/* The shape alone. */
-static const Shape *literal_shape_of(Arena *a, Bytes m, const char *what, Diag *d)
+static const Shape *literal_shape_of(Arena *a, Bytes shape, const char *what, Diag *d)
 {
-    WireField f;
-    while (wire_next(&m, &f)) {
-        if (f.number != FIELD_SHAPE)
-            continue;
-        Pb__ShapeProto *p = pb__shape_proto__unpack(NULL, f.bytes.n, f.bytes.p);
-        const Shape    *s = p ? shape_decode(a, p, what, d) : NULL;
-        if (!p)
-            diag_error(d, LOC_NONE, "%s: the shape of the literal is damaged", what);
-        else
-            pb__shape_proto__free_unpacked(p, NULL);
-        return s;
-    }
-    diag_error(d, LOC_NONE, "%s: the literal has no shape", what);
-    return NULL;
+    Pb__ShapeProto *p = shape.n ? pb__shape_proto__unpack(NULL, shape.n, shape.p) : NULL;
+    const Shape    *s = p ? shape_decode(a, p, what, d) : NULL;
+    if (p)
+        pb__shape_proto__free_unpacked(p, NULL);
+    else
+        diag_error(d, LOC_NONE, shape.n ? "%s: the shape of the literal is damaged" : "%s: the literal has no shape", what);
+    return s;
 }
 
 Literal *literal_decode(Arena *a, Bytes m, const char *what, Diag *d)
 {
-    const Shape *s = literal_shape_of(a, m, what, d);
+    const Shape *s = literal_shape_of(a, wire_field(a, m, FIELD_SHAPE), what, d);
     if (!s)
         return NULL;
     if (shape_is_tuple(s))
@@ -246,6 +295,100 @@ Literal *literal_decode(Arena *a, Bytes m, const char *what, Diag *d)
     if (shape_is_array(s))
         return decode_array(a, m, s, what, d);
     diag_error(d, LOC_NONE, "%s: a literal cannot have the type %s", what, shape_text(a, s));
+    return NULL;
+}
+
+/* ---- reading what is not in messages ---- */
+
+/* 0: the type has no such form. */
+static int raw_bits(Type t)
+{
+    int bits = t == TYPE_PRED ? 1 : type_bits(t);
+    return bits >= 8 || 8 % bits == 0 ? bits : 0;
+}
+
+static void read_bits(Reader *r, Bytes b, int bits)
+{
+    int per_byte = 8 / bits;
+    for (int64_t k = 0; k < r->l->count; k++) {
+        unsigned v = (unsigned)b.p[k / per_byte] >> (k % per_byte * bits) & ((1u << bits) - 1);
+        ((uint8_t *)r->l->data)[positions_next(&r->at)] = widen(r->l->type, (uint8_t)v);
+    }
+    r->n = r->l->count;
+}
+
+static bool take_sizes(Arena *a, Bytes *rest, const Shape *s, int64_t *sizes)
+{
+    enum { SIZE = 4 };
+    Bytes one;
+    for (int32_t k = 0; k < s->rank; k++) {
+        if (!wire_take(rest, SIZE, &one))
+            return false;
+        sizes[k] = (int32_t)wire_little_endian(one);
+    }
+    return true;
+}
+
+static Literal *raw_array(Arena *a, Bytes *rest, const Shape *s, const char *what, Diag *d)
+{
+    int      bits = raw_bits(s->type);
+    int64_t *sizes = shape_is_dynamic(s) ? ARENA_ARRAY(a, int64_t, s->rank) : NULL;
+    Bytes    values;
+    if (bits == 0) {
+        diag_error(d, LOC_NONE, "%s: a literal of %s has no form outside of messages", what, shape_text(a, s));
+        return NULL;
+    }
+    if (!is_plausible(a, s, rest->n, bits, what, d))
+        return NULL;
+    int64_t n = bits < 8 ? (shape_count(s) + 8 / bits - 1) / (8 / bits) : shape_bytes(s);
+    if ((sizes && !take_sizes(a, rest, s, sizes)) || !wire_take(rest, (uint64_t)n, &values)) {
+        diag_error(d, LOC_NONE, "%s: the literal has fewer values than %s", what, shape_text(a, s));
+        return NULL;
+    }
+    Reader r = {.l = literal_for_shape(s, false), .at = positions(a, s)};
+    if (bits < 8)
+        read_bits(&r, values, bits);
+    else
+        read_bytes(&r, values);
+    if (sizes && !(r.l = cut_to_size(r.l, s, s->rank, sizes)))
+        diag_error(d, LOC_NONE, "%s: the sizes of the literal are none of %s", what, shape_text(a, s));
+    return r.l;
+}
+
+static Literal *raw_literal(Arena *a, Bytes *rest, const Shape *s, const char *what, Diag *d)
+{
+    if (shape_is_array(s))
+        return raw_array(a, rest, s, what, d);
+    if (!shape_is_tuple(s)) {
+        diag_error(d, LOC_NONE, "%s: a literal of %s has no form outside of messages", what, shape_text(a, s));
+        return NULL;
+    }
+    Literal **elems = ARENA_ARRAY(a, Literal *, s->n_elems);
+    for (int32_t k = 0; k < s->n_elems; k++) {
+        if ((elems[k] = raw_literal(a, rest, s->elems[k], what, d)))
+            continue;
+        while (k-- > 0)
+            literal_unref(elems[k]);
+        return NULL;
+    }
+    return literal_tuple(s->n_elems, elems);
+}
+
+Literal *literal_decode_raw(Arena *a, Bytes bytes, const char *what, Diag *d)
+{
+    enum { LENGTH = 8 };
+    Bytes       length, shape;
+    WireUnknown unknown = {0};
+    if (!wire_take(&bytes, LENGTH, &length) || !wire_take(&bytes, wire_little_endian(length), &shape)) {
+        diag_error(d, LOC_NONE, "%s: the shape of the literal is cut off", what);
+        return NULL;
+    }
+    const Shape *s = wire_check(&pb__shape_proto__descriptor, shape, what, &unknown, d) ? literal_shape_of(a, shape, what, d) : NULL;
+    Literal     *l = s ? raw_literal(a, &bytes, s, what, d) : NULL;
+    if (!l || bytes.n == 0)
+        return l;
+    diag_error(d, LOC_NONE, "%s: %zu bytes stand behind the values of the literal", what, bytes.n);
+    literal_unref(l);
     return NULL;
 }
 

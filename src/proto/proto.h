@@ -3,7 +3,8 @@
  *   HloModuleProto                                 the module
  *   HloProto          { hlo_module, ... }          what --xla_dump_hlo_as_proto writes
  *   HloSnapshot       { hlo, arguments, result }   a module as it was run
- *   HloUnoptimizedSnapshot                         a module as it came, with the arguments of each partition
+ *   HloUnoptimizedSnapshot                         a module as it came, with the arguments of each partition: in the message, or
+ *                                                  behind it as XLA writes them
  *
  * hlo.proto has XLA's field numbers. The header's replica_count and its like belong to XLA's configuration and not to its module: they are
  * kept in a field of our own, which XLA passes over. */
@@ -17,8 +18,9 @@ typedef enum ProtoKind { PROTO_MODULE, PROTO_HLO, PROTO_SNAPSHOT, PROTO_UNOPTIMI
 /* The values that came with a snapshot; the arena they were read with holds them. */
 typedef struct Snapshot {
     ProtoKind             kind;
-    int32_t               n_args;   /* of the first partition; tuples as they are */
-    const Literal *const *args;
+    int32_t               n_partitions; /* with arguments; 1 unless it is an unoptimized one */
+    int32_t               n_args;       /* of each partition; tuples as they are */
+    const Literal *const *args;         /* those of the first partition first */
     const Literal        *result;   /* NULL: none */
     const char           *platform; /* NULL: none */
 } Snapshot;

@@ -19,6 +19,8 @@ void *message_new(Arena *a, const ProtobufCMessageDescriptor *desc);
 
 /* The LiteralProto m as a literal, one reference. NULL after reporting; what names it. */
 Literal *literal_decode(Arena *a, Bytes m, const char *what, Diag *d);
+/* The literal that the bytes are outside of a message, all of them. Likewise. */
+Literal *literal_decode_raw(Arena *a, Bytes bytes, const char *what, Diag *d);
 /* l as a LiteralProto in the layout of s, as field `number`. */
 void literal_encode(Buf *b, uint32_t number, Arena *a, const Literal *l, const Shape *s);
 
@@ -30,6 +32,9 @@ Pb__ShapeProto *shape_encode(Arena *a, const Shape *s);
 Pb__ProgramShapeProto *program_shape_encode(Arena *a, int32_t n, const Shape *const *params, const char *const *names, const Shape *result);
 
 /* ---- what a message becomes as text (decode*.c) ---- */
+
+/* decode.c: the module in a HloModuleProto, as proto_read has it. */
+Module *module_decode(Bytes message, Diag *d);
 
 typedef struct Decoder {
     Buf      *b;       /* the text so far */

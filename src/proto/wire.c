@@ -21,7 +21,7 @@ bool wire_varint(Bytes *r, uint64_t *v)
     return false;
 }
 
-static bool take_bytes(Bytes *r, uint64_t n, Bytes *out)
+bool wire_take(Bytes *r, uint64_t n, Bytes *out)
 {
     if (n > r->n)
         return false;
@@ -31,7 +31,7 @@ static bool take_bytes(Bytes *r, uint64_t n, Bytes *out)
     return true;
 }
 
-static uint64_t little_endian(Bytes b)
+uint64_t wire_little_endian(Bytes b)
 {
     uint64_t v = 0;
     for (size_t k = 0; k < b.n; k++)
@@ -44,12 +44,12 @@ static bool take_value(Bytes *r, WireField *f)
     uint64_t n;
     switch (f->type) {
     case WIRE_VARINT: return wire_varint(r, &f->value);
-    case WIRE_BYTES: return wire_varint(r, &n) && take_bytes(r, n, &f->bytes);
+    case WIRE_BYTES: return wire_varint(r, &n) && wire_take(r, n, &f->bytes);
     case WIRE_FIXED64:
     case WIRE_FIXED32:
-        if (!take_bytes(r, f->type == WIRE_FIXED64 ? 8 : 4, &f->bytes))
+        if (!wire_take(r, f->type == WIRE_FIXED64 ? 8 : 4, &f->bytes))
             return false;
-        f->value = little_endian(f->bytes);
+        f->value = wire_little_endian(f->bytes);
         return true;
     default: return false; /* groups ended with proto2 */
     }
@@ -67,6 +67,43 @@ bool wire_next(Bytes *rest, WireField *f)
     f->whole = (Bytes){rest->p, rest->n - r.n};
     *rest = r;
     return true;
+}
+
+void wire_take_numbers(Arena *a, const WireField *f, WireNumbers *v)
+{
+    Bytes    packed = f->bytes;
+    uint64_t x;
+    if (f->type == WIRE_VARINT)
+        vec_push(a, v, (int64_t)f->value);
+    while (f->type == WIRE_BYTES && wire_varint(&packed, &x))
+        vec_push(a, v, (int64_t)x);
+}
+
+static bool is_piece(const WireField *f, uint32_t number)
+{
+    return f->number == number && f->type == WIRE_BYTES && f->bytes.n > 0;
+}
+
+Bytes wire_field(Arena *a, Bytes message, uint32_t number)
+{
+    WireField f;
+    Bytes     r = message, one = {0};
+    size_t    n = 0, pieces = 0;
+    while (wire_next(&r, &f))
+        if (is_piece(&f, number)) {
+            one = f.bytes;
+            n += one.n;
+            pieces++;
+        }
+    if (pieces < 2)
+        return one;
+    uint8_t *all = arena_alloc(a, n), *to = all;
+    while (wire_next(&message, &f))
+        if (is_piece(&f, number)) {
+            memcpy(to, f.bytes.p, f.bytes.n);
+            to += f.bytes.n;
+        }
+    return (Bytes){all, n};
 }
 
 bool wire_split(Arena *a, Bytes message, uint32_t cut, Buf *others, BytesVec *v)
@@ -108,9 +145,21 @@ static bool fits_wire_type(const ProtobufCFieldDescriptor *f, const WireField *w
     }
 }
 
+/* What the bytes of a field become, besides the field itself: packed varints may be a byte each. */
+static int64_t bytes_unpacked(const ProtobufCFieldDescriptor *f, const WireField *w)
+{
+    switch (f->type) {
+    case PROTOBUF_C_TYPE_MESSAGE: return 0; /* its fields are counted */
+    case PROTOBUF_C_TYPE_STRING: case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_FLOAT: case PROTOBUF_C_TYPE_FIXED32: case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_DOUBLE: case PROTOBUF_C_TYPE_FIXED64: case PROTOBUF_C_TYPE_SFIXED64: return (int64_t)w->bytes.n;
+    default: return (int64_t)w->bytes.n * 8;
+    }
+}
+
 static bool check_message(Check *c, const ProtobufCMessageDescriptor *desc, Bytes m, int depth)
 {
-    enum { SLOT = 8 }; /* of a repeated field; a packed number takes at most 8 times its bytes */
+    enum { SLOT = 8 }; /* of a repeated field */
     WireField f;
     if (depth > WIRE_DEPTH) {
         c->error = "messages are nested too deeply";
@@ -119,7 +168,7 @@ static bool check_message(Check *c, const ProtobufCMessageDescriptor *desc, Byte
     c->memory += (int64_t)desc->sizeof_message + 2 * SLOT;
     while (wire_next(&m, &f)) {
         const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(desc, f.number);
-        c->memory += (int64_t)f.bytes.n * (field && f.type == WIRE_BYTES && field->type != PROTOBUF_C_TYPE_MESSAGE ? SLOT : 0) + 4 * SLOT;
+        c->memory += (field && f.type == WIRE_BYTES ? bytes_unpacked(field, &f) : 0) + 4 * SLOT;
         if (!field) {
             if (c->unknown->count++ == 0)
                 *c->unknown = (WireUnknown){1, f.number, desc->short_name};

@@ -29,8 +29,22 @@ typedef struct WireField {
 /* The number at the beginning of *r, which moves behind it. False when it is cut off. */
 bool wire_varint(Bytes *r, uint64_t *v);
 
+/* The first n bytes of *r, which moves behind them. False when there are fewer. */
+bool wire_take(Bytes *r, uint64_t n, Bytes *out);
+
+/* The number in at most 8 bytes. */
+uint64_t wire_little_endian(Bytes b);
+
 /* The field at the beginning of *rest, which moves behind it. False at the end and when the bytes are no field (then rest->n > 0). */
 bool wire_next(Bytes *rest, WireField *f);
+
+/* The bytes of the message that the fields of that number are: what several of them say is merged, which is to put them one behind the
+ * other. n 0: there is none. */
+Bytes wire_field(Arena *a, Bytes message, uint32_t number);
+
+/* The integers that a repeated field has, packed or one by one, appended to v. */
+typedef VEC(int64_t) WireNumbers;
+void wire_take_numbers(Arena *a, const WireField *f, WireNumbers *v);
 
 /* The fields of a message but for those numbered cut, which are appended to v. False when the bytes are no message. */
 typedef VEC(Bytes) BytesVec;
