@@ -98,9 +98,11 @@ bool name_is_sanitary(Interner *strings, const char *name, const char **better)
         return true;
     char *s = mem_alloc((int64_t)n + 2, 1);
     memcpy(s, name, n);
+    s[n] = 0;
     for (size_t k = 0; k < n; k++)
         if (!name_char(s[k]) || (k == 0 && (s[k] == '.' || s[k] == '-' || (s[k] >= '0' && s[k] <= '9'))))
             s[k] = '_';
+    reserved = n >= 2 && s[0] == '_' && s[1] == '_' && strncmp(s, "__xla_", 6) != 0;
     if (is_type)
         s[n++] = '_';
     if (reserved)

@@ -2,8 +2,9 @@
  *
  *   HloModuleProto    computations apart             put into an order in which callees come first
  *   HloComputationProto   instructions apart         likewise, operands first: XLA's own order is that of the ids
- *   HloInstructionProto   literal apart              one line of text; the literal waits under the instruction's name
+ *   HloInstructionProto   literal apart              one line of text; the literal waits for the instruction that the line becomes
  *
+ * Whatever is named by its id must stand before, as XLA wants it. Of an instruction's id the lower 32 bits count, the upper ones repeat the computation.
  * A message is unpacked for one instruction at a time, so that a module takes little more than its text. */
 #include "config.h"
 
@@ -22,7 +23,8 @@ typedef enum { NEW, OPEN, DONE } State;
 
 /* What is known of an instruction before it is unpacked. */
 typedef struct InstHead {
-    int64_t     id;
+    int64_t     id;      /* within the computation */
+    int32_t     place;   /* in the message, counted over the module */
     const char *name; /* in the text */
     Bytes       message;
     WireNumbers operands, control, callees;
@@ -31,6 +33,7 @@ typedef struct InstHead {
 
 typedef struct CompHead {
     int64_t     id, root;
+    int32_t     place; /* in the message */
     const char *name;
     InstHead   *insts; /* by id */
     int32_t     n;
@@ -39,14 +42,24 @@ typedef struct CompHead {
     State       state;
 } CompHead;
 
+/* What text has no room for, in the order of the text. */
+typedef struct InstExtra {
+    const char    *name;
+    const Literal *literal; /* of an array constant; NULL: none, or none such */
+} InstExtra;
+
 typedef struct ModuleDecoder {
     Decoder     x;
+    Bytes       file;    /* that the message came in, or the message */
+    Buf         subject; /* what a message is about, see about_inst */
     Diag       *d;
     Arena      *a;
-    Uniquer    *inst_names, *comp_names;
+    Map         inst_names, comp_names;
+    int32_t     n_insts;
     CompHead   *comps; /* by id */
     int32_t     n;
-    Map         literals; /* name of an instruction -> Literal */
+    VEC(InstExtra) insts;
+    VEC(const char *) comp_order; /* names */
     WireUnknown unknown;
     const Pb__HloModuleProto *rest; /* without computations */
 } ModuleDecoder;
@@ -55,6 +68,26 @@ static bool fail(ModuleDecoder *m, const char *what, const char *why)
 {
     diag_error(m->d, LOC_NONE, "%s: %s", what, why);
     return false;
+}
+
+/* "instruction %x of %main (byte 1234)": the byte where its message begins in the file. Until the next call. */
+static const char *about_inst(ModuleDecoder *m, const CompHead *c, const InstHead *h)
+{
+    uintptr_t at = (uintptr_t)h->message.p - (uintptr_t)m->file.p;
+    buf_clear(&m->subject);
+    buf_printf(&m->subject, "instruction %%%s of %%%s", h->name, c->name);
+    if (at < m->file.n)
+        buf_printf(&m->subject, " (byte %zu)", (size_t)at);
+    buf_putc(&m->subject, 0);
+    return m->subject.p;
+}
+
+static const char *about_comp(ModuleDecoder *m, const CompHead *c)
+{
+    buf_clear(&m->subject);
+    buf_printf(&m->subject, "computation %%%s", c->name);
+    buf_putc(&m->subject, 0);
+    return m->subject.p;
 }
 
 static void free_message(void *p)
@@ -80,19 +113,29 @@ static void *unpack_rest(ModuleDecoder *m, const ProtobufCMessageDescriptor *des
 
 /* ---- heads ---- */
 
-/* A name that text can have; XLA's own stay as they are unless two are equal. */
-static const char *text_name(ModuleDecoder *m, Uniquer *u, Bytes name, const char *otherwise)
+/* A name that text can have, taken from then on. NULL when it was taken before. */
+static const char *text_name(ModuleDecoder *m, Map *taken, Bytes name)
 {
-    const char *better, *s = name.n ? intern(m->x.strings, (const char *)name.p, name.n) : intern_str(m->x.strings, otherwise);
-    return uniquer_name(u, name_is_sanitary(m->x.strings, s, &better) ? s : better);
+    const char *better, *s = name.n ? intern(m->x.strings, (const char *)name.p, name.n) : intern_str(m->x.strings, "_");
+    if (!name_is_sanitary(m->x.strings, s, &better))
+        s = better;
+    if (map_has(taken, s))
+        return NULL;
+    map_put(taken, s, (void *)(uintptr_t)s);
+    return s;
 }
 
-static bool inst_head(ModuleDecoder *m, Bytes message, InstHead *h)
+static int64_t local_id(int64_t id)
+{
+    return id & UINT32_MAX;
+}
+
+static bool inst_head(ModuleDecoder *m, const CompHead *c, Bytes message, InstHead *h)
 {
     enum { NAME = 1, ID = 35, OPERANDS = 36, CONTROL = 37, CALLEES = 38 };
     Bytes     name = {0}, r = message;
     WireField f;
-    *h = (InstHead){.message = message};
+    *h = (InstHead){.message = message, .place = m->n_insts++, .name = "?"};
     while (wire_next(&r, &f)) {
         switch (f.number) {
         case NAME: name = f.bytes; break;
@@ -103,8 +146,15 @@ static bool inst_head(ModuleDecoder *m, Bytes message, InstHead *h)
         default: break;
         }
     }
-    h->name = text_name(m, m->inst_names, name, "_");
-    return wire_check(&pb__hlo_instruction_proto__descriptor, message, h->name, &m->unknown, m->d);
+    if (h->id < 0 || local_id(h->id) > INT32_MAX)
+        return fail(m, about_inst(m, c, h), "its id is negative or too large");
+    h->id = local_id(h->id);
+    h->name = name.n ? text_name(m, &m->inst_names, name) : NULL;
+    if (!h->name) {
+        h->name = arena_strndup(m->a, name.n ? (const char *)name.p : "?", name.n ? name.n : 1);
+        return fail(m, about_inst(m, c, h), name.n ? "another instruction has its name" : "it has no name");
+    }
+    return wire_check(&pb__hlo_instruction_proto__descriptor, message, about_inst(m, c, h), &m->unknown, m->d);
 }
 
 static int by_inst_id(const void *x, const void *y)
@@ -121,7 +171,7 @@ static int by_comp_id(const void *x, const void *y)
 
 static InstHead *find_inst(const CompHead *c, int64_t id)
 {
-    return bsearch(&(InstHead){.id = id}, c->insts, (size_t)c->n, sizeof *c->insts, by_inst_id);
+    return bsearch(&(InstHead){.id = local_id(id)}, c->insts, (size_t)c->n, sizeof *c->insts, by_inst_id);
 }
 
 static CompHead *find_comp(const ModuleDecoder *m, int64_t id)
@@ -129,49 +179,65 @@ static CompHead *find_comp(const ModuleDecoder *m, int64_t id)
     return bsearch(&(CompHead){.id = id}, m->comps, (size_t)m->n, sizeof *m->comps, by_comp_id);
 }
 
-static bool all_found(const CompHead *c, const WireNumbers *ids)
+/* Instructions of c that stand before user. */
+static bool all_before(const CompHead *c, const WireNumbers *ids, const InstHead *user)
 {
-    for (int32_t k = 0; k < ids->n; k++)
-        if (!find_inst(c, ids->v[k]))
+    for (int32_t k = 0; k < ids->n; k++) {
+        const InstHead *i = find_inst(c, ids->v[k]);
+        if (!i || i->place >= user->place)
             return false;
+    }
     return true;
 }
 
-/* References lead to instructions of the computation and to computations of the module. */
+static bool all_callees_before(const ModuleDecoder *m, const CompHead *c, const WireNumbers *ids)
+{
+    for (int32_t k = 0; k < ids->n; k++) {
+        const CompHead *callee = find_comp(m, ids->v[k]);
+        if (!callee || callee->place >= c->place)
+            return false;
+    }
+    return true;
+}
+
 static bool references_exist(ModuleDecoder *m, const CompHead *c)
 {
     for (int32_t k = 0; k < c->n; k++) {
         const InstHead *i = &c->insts[k];
         if (k && i->id == c->insts[k - 1].id)
-            return fail(m, i->name, "another instruction of the computation has its id");
-        if (!all_found(c, &i->operands))
-            return fail(m, i->name, "an operand is no instruction of the computation");
-        if (!all_found(c, &i->control))
-            return fail(m, i->name, "a control predecessor is no instruction of the computation");
-        for (int32_t j = 0; j < i->callees.n; j++)
-            if (!find_comp(m, i->callees.v[j]))
-                return fail(m, i->name, "it calls a computation that the module does not have");
+            return fail(m, about_inst(m, c, i), "another instruction of the computation has its id");
+        if (!all_before(c, &i->operands, i))
+            return fail(m, about_inst(m, c, i), "an operand is no instruction of the computation that stands before it");
+        if (!all_before(c, &i->control, i))
+            return fail(m, about_inst(m, c, i), "a control predecessor is no instruction of the computation that stands before it");
+        if (!all_callees_before(m, c, &i->callees))
+            return fail(m, about_inst(m, c, i), "it calls what is no computation of the module that stands before its own");
     }
-    return find_inst(c, c->root) || fail(m, c->name, "its root is none of its instructions");
+    return find_inst(c, c->root) || fail(m, about_comp(m, c), "its root is none of its instructions");
 }
 
-static bool comp_head(ModuleDecoder *m, Bytes message, CompHead *c)
+static bool comp_head(ModuleDecoder *m, Bytes message, int32_t place, CompHead *c)
 {
     BytesVec insts = {0};
     *c = (CompHead){.rest = unpack_rest(m, &pb__hlo_computation_proto__descriptor, message, FIELD_COMPUTATION_INSTRUCTIONS, &insts,
-                                        "a computation")};
+                                        arena_printf(m->a, "computation %d", place)),
+                    .place = place};
     if (!c->rest)
         return false;
     c->id = c->rest->id;
-    c->root = c->rest->root_id;
-    c->name = text_name(m, m->comp_names, (Bytes){(const uint8_t *)c->rest->name, strlen(c->rest->name)}, "_");
+    c->root = local_id(c->rest->root_id);
+    c->name = text_name(m, &m->comp_names, (Bytes){(const uint8_t *)c->rest->name, strlen(c->rest->name)});
+    if (!c->name) {
+        c->name = c->rest->name;
+        return fail(m, about_comp(m, c), "another computation has its name");
+    }
     c->insts = ARENA_ARRAY(m->a, InstHead, insts.n);
     c->n = insts.n;
     for (int32_t k = 0; k < insts.n; k++)
-        if (!inst_head(m, insts.v[k], &c->insts[k]))
+        if (!inst_head(m, c, insts.v[k], &c->insts[k]))
             return false;
     if (c->n == 0)
-        return fail(m, c->name, "a computation has at least one instruction");
+        return fail(m, about_comp(m, c), "a computation has at least one instruction");
     qsort(c->insts, (size_t)c->n, sizeof *c->insts, by_inst_id);
     return true;
 }
@@ -181,14 +247,14 @@ static bool module_heads(ModuleDecoder *m, const BytesVec *comps)
     m->n = comps->n;
     m->comps = ARENA_ARRAY(m->a, CompHead, comps->n);
     for (int32_t k = 0; k < m->n; k++)
-        if (!comp_head(m, comps->v[k], &m->comps[k]))
+        if (!comp_head(m, comps->v[k], k, &m->comps[k]))
             return false;
     if (m->n == 0)
         return fail(m, "the module", "it has no computations");
     qsort(m->comps, (size_t)m->n, sizeof *m->comps, by_comp_id);
     for (int32_t k = 0; k < m->n; k++) {
         if (k && m->comps[k].id == m->comps[k - 1].id)
-            return fail(m, m->comps[k].name, "another computation has its id");
+            return fail(m, about_comp(m, &m->comps[k]), "another computation has its id");
         if (!references_exist(m, &m->comps[k]))
             return false;
     }
@@ -200,19 +266,16 @@ static bool module_heads(ModuleDecoder *m, const BytesVec *comps)
 typedef VEC(InstHead *) InstStack;
 typedef VEC(CompHead *) CompStack;
 
-static bool push_needed(ModuleDecoder *m, const CompHead *c, const WireNumbers *ids, InstStack *stack)
+static void push_needed(ModuleDecoder *m, const CompHead *c, const WireNumbers *ids, InstStack *stack)
 {
     for (int32_t k = ids->n; k-- > 0;) {
         InstHead *i = find_inst(c, ids->v[k]);
-        if (i->state == OPEN)
-            return fail(m, i->name, "it needs its own result");
         if (i->state == NEW)
             vec_push(m->a, stack, i);
     }
-    return true;
 }
 
-static bool order_by_need(ModuleDecoder *m, CompHead *c, InstStack *order)
+static void order_by_need(ModuleDecoder *m, CompHead *c, InstStack *order)
 {
     InstStack stack = {0};
     for (int32_t k = 0; k < c->n; k++) {
@@ -222,8 +285,8 @@ static bool order_by_need(ModuleDecoder *m, CompHead *c, InstStack *order)
             InstHead *i = stack.v[stack.n - 1];
             if (i->state == NEW) {
                 i->state = OPEN;
-                if (!push_needed(m, c, &i->operands, &stack) || !push_needed(m, c, &i->control, &stack))
-                    return false;
+                push_needed(m, c, &i->operands, &stack);
+                push_needed(m, c, &i->control, &stack);
                 continue;
             }
             stack.n--;
@@ -232,37 +295,33 @@ static bool order_by_need(ModuleDecoder *m, CompHead *c, InstStack *order)
             i->state = DONE;
         }
     }
-    return true;
 }
 
 static bool order_by_schedule(ModuleDecoder *m, CompHead *c, InstStack *order)
 {
     if (c->schedule->n_instruction_ids != (size_t)c->n)
-        return fail(m, c->name, "its schedule does not name each instruction once");
+        return fail(m, about_comp(m, c), "its schedule does not name each instruction once");
     for (int32_t k = 0; k < c->n; k++) {
         InstHead *i = find_inst(c, c->schedule->instruction_ids[k]);
         if (!i || i->state == DONE)
-            return fail(m, c->name, "its schedule does not name each instruction once");
+            return fail(m, about_comp(m, c), "its schedule does not name each instruction once");
         i->state = DONE;
         vec_push(m->a, order, i);
     }
     return true;
 }
 
-static bool push_callees(ModuleDecoder *m, const CompHead *c, CompStack *stack)
+static void push_callees(ModuleDecoder *m, const CompHead *c, CompStack *stack)
 {
     for (int32_t k = 0; k < c->n; k++)
         for (int32_t j = 0; j < c->insts[k].callees.n; j++) {
             CompHead *callee = find_comp(m, c->insts[k].callees.v[j]);
-            if (callee->state == OPEN)
-                return fail(m, callee->name, "the computation calls itself");
             if (callee->state == NEW)
                 vec_push(m->a, stack, callee);
         }
-    return true;
 }
 
-static bool order_comps(ModuleDecoder *m, CompStack *order)
+static void order_comps(ModuleDecoder *m, CompStack *order)
 {
     CompStack stack = {0};
     for (int32_t k = 0; k < m->n; k++) {
@@ -271,8 +330,7 @@ static bool order_comps(ModuleDecoder *m, CompStack *order)
             CompHead *c = stack.v[stack.n - 1];
             if (c->state == NEW) {
                 c->state = OPEN;
-                if (!push_callees(m, c, &stack))
-                    return false;
+                push_callees(m, c, &stack);
                 continue;
             }
             stack.n--;
@@ -281,7 +339,6 @@ static bool order_comps(ModuleDecoder *m, CompStack *order)
             c->state = DONE;
         }
     }
-    return true;
 }
 
 /* ---- instructions ---- */
@@ -295,7 +352,7 @@ static Op op_find(const char *name)
 }
 
 /* The literal of an instruction is not unpacked with it. *literal: one reference, or NULL when it has none. */
-static Pb__HloInstructionProto *inst_unpack(ModuleDecoder *m, Arena *a, const InstHead *h, Literal **literal)
+static Pb__HloInstructionProto *inst_unpack(ModuleDecoder *m, Arena *a, const InstHead *h, Literal **literal, const Shape **shape)
 {
     Buf                      rest = {0};
     BytesVec                 literals = {0};
@@ -306,8 +363,8 @@ static Pb__HloInstructionProto *inst_unpack(ModuleDecoder *m, Arena *a, const In
     buf_free(&rest);
     *literal = NULL;
     if (!p) {
-        fail(m, h->name, "it is damaged");
-    } else if (literals.n && !(*literal = literal_decode(a, l, h->name, m->d))) {
+        fail(m, m->x.what, "it is damaged");
+    } else if (literals.n && !(*literal = literal_decode(a, l, shape, m->x.what, m->d))) {
         free_message(p);
         p = NULL;
     }
@@ -327,22 +384,24 @@ static void put_control(ModuleDecoder *m, const CompHead *c, const InstHead *h)
     buf_puts(m->x.b, h->control.n ? "}" : "");
 }
 
-/* The values of arrays do not go through the parser: the text says {...} and they are put in when it is read. */
-static bool put_constant(ModuleDecoder *m, const InstHead *h, const Pb__HloInstructionProto *p, Literal *l)
+/* The values of arrays do not go through the parser: the text says {...} and they are put in when it is read. So it does when there is no literal. */
+static bool put_constant(ModuleDecoder *m, const Pb__HloInstructionProto *p, const Literal *l, const Shape *literal_shape)
 {
-    if (!l || !p->shape)
-        return fail(m, h->name, "a constant has a shape and a literal");
-    const Shape *s = shape_decode(m->a, p->shape, h->name, m->d);
+    const Shape *s = p->shape ? shape_decode(m->a, p->shape, m->x.what, m->d) : NULL;
     if (!s)
-        return false;
-    if (!literal_matches(l, s))
-        return fail(m, h->name, "its literal has another shape than the constant");
-    if (shape_is_array(s) && s->rank > 0) {
+        return p->shape ? false : fail(m, m->x.what, "its shape is missing");
+    if (!l) {
         buf_puts(m->x.b, "{...}");
-        map_put(&m->literals, h->name, (void *)(uintptr_t)literal_keep(m->a, literal_ref(l)));
-    } else {
-        literal_print(m->x.b, l, true);
+        return true;
     }
+    if (!literal_matches(l, s) || !shape_same_order(literal_shape, s) || !shape_has_layouts(p->shape))
+        return fail(m, m->x.what, "its literal has another shape than the constant");
+    if (!shape_is_array(s) || s->rank == 0) {
+        literal_print(m->x.b, l, true);
+        return true;
+    }
+    buf_puts(m->x.b, "{...}");
+    m->insts.v[m->insts.n - 1].literal = literal_keep(m->a, literal_ref(l));
     return true;
 }
 
@@ -359,14 +418,14 @@ static bool on_pred(Arena *a, const CompHead *c, const InstHead *h)
     return type == PB__PRIMITIVE_TYPE__PRED;
 }
 
-static bool put_inst(ModuleDecoder *m, const CompHead *c, const InstHead *h, const Pb__HloInstructionProto *p, Literal *literal)
+static bool put_inst(ModuleDecoder *m, const CompHead *c, const InstHead *h, const Pb__HloInstructionProto *p, const Literal *literal,
+                     const Shape *literal_shape)
 {
     Buf *b = m->x.b;
     Op   op = op_find(p->opcode);
-    m->x.what = h->name;
     m->x.on_pred = on_pred(m->a, c, h);
     if (op == OP_COUNT) {
-        diag_error(m->d, LOC_NONE, "%s: there is no opcode '%s'", h->name, p->opcode);
+        diag_error(m->d, LOC_NONE, "%s: there is no opcode '%s'", m->x.what, p->opcode);
         return false;
     }
     const char **callees = ARENA_ARRAY(m->a, const char *, h->callees.n + 1);
@@ -378,7 +437,7 @@ static bool put_inst(ModuleDecoder *m, const CompHead *c, const InstHead *h, con
     buf_printf(b, " %s(", p->opcode);
     if (op == OP_PARAMETER)
         buf_printf(b, "%lld", (long long)p->parameter_number);
-    else if (op == OP_CONSTANT && !put_constant(m, h, p, literal))
+    else if (op == OP_CONSTANT && !put_constant(m, p, literal, literal_shape))
         return false;
     else
         put_operands(m, c, h);
@@ -392,8 +451,11 @@ static bool put_inst(ModuleDecoder *m, const CompHead *c, const InstHead *h, con
 static bool decode_inst(ModuleDecoder *m, const CompHead *c, const InstHead *h)
 {
     Literal                 *literal;
-    Pb__HloInstructionProto *p = inst_unpack(m, m->a, h, &literal);
-    bool                     ok = p && put_inst(m, c, h, p, literal);
+    const Shape             *shape;
+    m->x.what = about_inst(m, c, h);
+    vec_push(m->a, &m->insts, ((InstExtra){.name = h->name}));
+    Pb__HloInstructionProto *p = inst_unpack(m, m->a, h, &literal, &shape);
+    bool                     ok = p && put_inst(m, c, h, p, literal, shape);
     literal_unref(literal);
     if (p)
         free_message(p);
@@ -406,8 +468,11 @@ static bool decode_comp(ModuleDecoder *m, CompHead *c)
 {
     InstStack order = {0};
     Buf      *b = m->x.b;
-    if (!(c->schedule ? order_by_schedule(m, c, &order) : order_by_need(m, c, &order)))
+    if (!c->schedule)
+        order_by_need(m, c, &order);
+    else if (!order_by_schedule(m, c, &order))
         return false;
+    vec_push(m->a, &m->comp_order, c->name);
     buf_printf(b, "%s%%%s {\n", c->id == m->rest->entry_computation_id ? "ENTRY " : "", c->name);
     for (int32_t k = 0; k < order.n; k++)
         if (!decode_inst(m, c, order.v[k]))
@@ -425,16 +490,15 @@ static bool decode_comp(ModuleDecoder *m, CompHead *c)
     return true;
 }
 
-static bool take_schedule(ModuleDecoder *m)
+/* A sequence for a computation that the module does not have is nothing to it. */
+static void take_schedule(ModuleDecoder *m)
 {
     const Pb__HloScheduleProto *s = m->rest->schedule;
     for (size_t k = 0; s && k < s->n_sequences; k++) {
         CompHead *c = find_comp(m, s->sequences[k]->key);
-        if (!c)
-            return fail(m, "the schedule", "it has a sequence for a computation that the module does not have");
-        c->schedule = s->sequences[k]->value;
+        if (c)
+            c->schedule = s->sequences[k]->value;
     }
-    return true;
 }
 
 /* ---- the header ---- */
@@ -454,7 +518,7 @@ static void put_aliases(ModuleDecoder *m)
         put_index(m, p->entries[k]->n_output_shape_index, p->entries[k]->output_shape_index);
         buf_printf(b, ": (%lld, ", (long long)p->entries[k]->parameter_number);
         put_index(m, p->entries[k]->n_parameter_shape_index, p->entries[k]->parameter_shape_index);
-        buf_puts(b, p->entries[k]->kind == PB__KIND__MUST_ALIAS ? ", must-alias)" : ", may-alias)");
+        buf_puts(b, p->entries[k]->kind == PB__KIND__MAY_ALIAS ? ", may-alias)" : ", must-alias)");
     }
     buf_puts(b, p && p->n_entries ? " }" : "");
     for (size_t k = 0; q && k < q->n_entries; k++) {
@@ -468,9 +532,13 @@ static void put_aliases(ModuleDecoder *m)
 static bool put_layout(ModuleDecoder *m)
 {
     const Pb__ProgramShapeProto *p = m->rest->host_program_shape;
-    if (!p || !p->result)
-        return true;
     m->x.what = "the module's signature";
+    if (!p)
+        return fail(m, m->x.what, "it is missing");
+    if (p->n_parameters != p->n_parameter_names)
+        return fail(m, m->x.what, "it has another number of parameters than names of parameters");
+    if (!p->result)
+        return true;
     buf_puts(m->x.b, ", entry_computation_layout={(");
     for (size_t k = 0; k < p->n_parameters; k++) {
         buf_puts(m->x.b, k ? ", " : "");
@@ -683,8 +751,10 @@ static bool decode_module(ModuleDecoder *m, Bytes message)
     BytesVec  comps = {0};
     CompStack order = {0};
     m->rest = unpack_rest(m, &pb__hlo_module_proto__descriptor, message, FIELD_MODULE_COMPUTATIONS, &comps, "the module");
-    if (!m->rest || !module_heads(m, &comps) || !take_schedule(m) || !order_comps(m, &order))
+    if (!m->rest || !module_heads(m, &comps))
         return false;
+    take_schedule(m);
+    order_comps(m, &order);
     if (!find_comp(m, m->rest->entry_computation_id))
         return fail(m, "the module", "its entry is none of its computations");
     m->x.n_payloads = m->rest->n_payloads;
@@ -700,38 +770,38 @@ static bool decode_module(ModuleDecoder *m, Bytes message)
     return true;
 }
 
-static bool attach_literals(ModuleDecoder *m, Module *to)
+/* The values of constants, and the names as they were: the parser drops leading zeros of numbers in them. */
+static void attach_extras(const ModuleDecoder *m, Module *to)
 {
-    for (Comp *c = to->first; c; c = c->next)
+    int32_t n_comps = 0, n = 0;
+    for (Comp *c = to->first; c; c = c->next) {
+        c->name = intern_str(to->strings, m->comp_order.v[n_comps++]);
         for (Inst *i = c->first; i; i = i->next) {
-            if (i->op != OP_CONSTANT || !i->literal->elided)
-                continue;
-            const Literal *l = map_get(&m->literals, intern(m->x.strings, i->name, intern_len(i->name)));
-            if (!l)
-                return fail(m, i->name, "its values were lost");
-            i->literal = literal_keep(to->arena, literal_ref(l));
+            const InstExtra *x = &m->insts.v[n++];
+            i->name = intern_str(to->strings, x->name);
+            if (x->literal)
+                i->literal = literal_keep(to->arena, literal_ref(x->literal));
         }
-    return true;
+    }
+    if (n_comps != m->comp_order.n || n != m->insts.n)
+        die("the text of a message has other instructions than the message");
 }
 
-Module *module_decode(Bytes message, Diag *d)
+Module *module_decode(Bytes message, Bytes file, Diag *d)
 {
     Buf           text = {0};
     Arena        *a = arena_new();
     Module       *result = NULL;
-    ModuleDecoder m = {.d = d, .a = a, .literals = map_new(a)};
+    ModuleDecoder m = {.d = d, .a = a, .file = file, .inst_names = map_new(a), .comp_names = map_new(a)};
     m.x = (Decoder){.b = &text, .arena = a, .strings = interner_new(a), .d = d, .what = "the module"};
-    m.inst_names = uniquer_new(a, m.x.strings);
-    m.comp_names = uniquer_new(a, m.x.strings);
     if (decode_module(&m, message)) {
         diag_source(d, d->file ? arena_printf(d->arena, "%s(text)", d->file) : NULL, arena_copy(d->arena, text.p, text.n), text.n);
         result = parse_module(d->text, text.n, d);
     }
-    if (result && !attach_literals(&m, result)) {
-        module_free(result);
-        result = NULL;
-    }
+    if (result)
+        attach_extras(&m, result);
     buf_free(&text);
+    buf_free(&m.subject);
     arena_free(a);
     return result;
 }

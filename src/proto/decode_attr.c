@@ -626,10 +626,24 @@ static bool put_config(Decoder *x, const Pb *p)
     return true;
 }
 
+/* XLA wants none of these two fields in instructions that it makes of the opcode and the operands alone. */
+static bool has_strange_field(Op op, int n_attrs, const Pb *p)
+{
+    bool plain = n_attrs == 0 || op == OP_WHILE || op == OP_CALL;
+    if (op == OP_PARAMETER || op == OP_CONSTANT || op == OP_DYNAMIC_RESHAPE || op == OP_DYNAMIC_UPDATE_SLICE || op == OP_REPLICA_ID ||
+        op == OP_PARTITION_ID)
+        plain = false;
+    return plain && (p->precision_config || p->dot_dimension_numbers);
+}
+
 bool decode_attrs(Decoder *x, Op op, const Pb *p, const char *const *callees, const Literal *literal)
 {
     int           n;
     const OpAttr *rows = op_attrs(op, &n);
+    if (has_strange_field(op, n, p)) {
+        diag_error(x->d, LOC_NONE, "%s: '%s' has neither a precision_config nor dot_dimension_numbers", x->what, p->opcode);
+        return false;
+    }
     put_replication(x, op == OP_PARAMETER ? p->parameter_replication : NULL);
     for (int k = 0; k < n; k++)
         if (!put_attr(x, op, rows[k].attr, p, callees, literal))

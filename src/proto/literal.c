@@ -72,20 +72,6 @@ static int64_t positions_next(Positions *p)
     return now;
 }
 
-/* Can the values be walked in the order of this layout? */
-static bool layout_is_permutation(Arena *a, const Shape *s)
-{
-    Ints  x = s->layout ? s->layout->minor_to_major : ints_iota(a, s->rank);
-    int32_t rank = s->rank;
-    bool   *seen = ARENA_ARRAY(a, bool, rank);
-    for (int32_t k = 0; k < x.n; k++) {
-        if (x.v[k] < 0 || x.v[k] >= rank || seen[x.v[k]])
-            return false;
-        seen[x.v[k]] = true;
-    }
-    return x.n == rank;
-}
-
 /* ---- reading ---- */
 
 typedef struct Reader {
@@ -185,16 +171,13 @@ static bool read_values(Reader *r, const WireField *f)
     return true;
 }
 
-/* Can the values be put in place? What it says of itself is not more than n bytes can hold, if each takes that many bits. */
+/* Are there, at first sight, enough values? Not more than n bytes can hold, if each takes that many bits. */
 static bool is_plausible(Arena *a, const Shape *s, size_t n, int bits, const char *what, Diag *d)
 {
     int64_t count = shape_count(s), per_byte = bits < 8 ? 8 / bits : 1;
-    if (shape_bytes(s) < 0 || (uint64_t)(count / per_byte) > n)
-        diag_error(d, LOC_NONE, "%s: the literal has fewer values than %s", what, shape_text(a, s));
-    else if (!layout_is_permutation(a, s))
-        diag_error(d, LOC_NONE, "%s: the layout of the literal does not name each dimension once", what);
-    else
+    if (shape_bytes(s) >= 0 && (uint64_t)(count / per_byte) <= n)
         return true;
+    diag_error(d, LOC_NONE, "%s: the literal has fewer values than %s", what, shape_text(a, s));
     return false;
 }
 
@@ -256,10 +239,15 @@ static Literal *decode_tuple(Arena *a, Bytes m, const Shape *s, const char *what
     while (ok && wire_next(&m, &f)) {
         if (f.number != FIELD_TUPLE)
             continue;
-        Literal *l = literal_decode(a, f.bytes, what, d);
+        const Shape *own;
+        Literal     *l = literal_decode(a, f.bytes, &own, what, d);
         ok = l != NULL;
         if (l)
             vec_push(a, &v, l);
+        if (l && (v.n > s->n_elems || !shape_equal(own, s->elems[v.n - 1]))) {
+            diag_error(d, LOC_NONE, "%s: element %d of the literal of a tuple has another shape than the tuple says", what, v.n - 1);
+            ok = false;
+        }
     }
     if (ok && v.n != s->n_elems) {
         diag_error(d, LOC_NONE, "%s: the literal of a tuple has %d elements, its shape %d", what, v.n, s->n_elems);
@@ -272,20 +260,39 @@ static Literal *decode_tuple(Arena *a, Bytes m, const Shape *s, const char *what
     return NULL;
 }
 
-static const Shape *literal_shape_of(Arena *a, Bytes shape, const char *what, Diag *d)
+/* Are arrays in it as literals are: of whole values? */
+static bool is_whole(const Shape *s)
+{
+    for (int32_t k = 0; k < s->n_elems; k++)
+        if (!is_whole(s->elems[k]))
+            return false;
+    return !s->layout || s->layout->element_bits == 0;
+}
+
+static const Shape *literal_shape_of(Arena *a, Bytes shape, bool in_message, const char *what, Diag *d)
 {
     Pb__ShapeProto *p = shape.n ? pb__shape_proto__unpack(NULL, shape.n, shape.p) : NULL;
     const Shape    *s = p ? shape_decode(a, p, what, d) : NULL;
+    const char     *fault = NULL;
+    if (!p)
+        fault = shape.n ? "the shape of the literal is damaged" : "the literal has no shape";
+    else if (s && in_message && !shape_has_layouts(p))
+        fault = "the shape of the literal has no layout";
+    else if (s && in_message && !is_whole(s))
+        fault = "the layout of the literal gives a size of elements";
     if (p)
         pb__shape_proto__free_unpacked(p, NULL);
-    else
-        diag_error(d, LOC_NONE, shape.n ? "%s: the shape of the literal is damaged" : "%s: the literal has no shape", what);
-    return s;
+    if (!fault)
+        return s;
+    diag_error(d, LOC_NONE, "%s: %s", what, fault);
+    return NULL;
 }
 
-Literal *literal_decode(Arena *a, Bytes m, const char *what, Diag *d)
+Literal *literal_decode(Arena *a, Bytes m, const Shape **shape, const char *what, Diag *d)
 {
-    const Shape *s = literal_shape_of(a, wire_field(a, m, FIELD_SHAPE), what, d);
+    const Shape *s = literal_shape_of(a, wire_field(a, m, FIELD_SHAPE), true, what, d);
+    if (shape)
+        *shape = s;
     if (!s)
         return NULL;
     if (shape_is_tuple(s))
@@ -383,7 +390,7 @@ Literal *literal_decode_raw(Arena *a, Bytes bytes, const char *what, Diag *d)
         diag_error(d, LOC_NONE, "%s: the shape of the literal is cut off", what);
         return NULL;
     }
-    const Shape *s = wire_check(&pb__shape_proto__descriptor, shape, what, &unknown, d) ? literal_shape_of(a, shape, what, d) : NULL;
+    const Shape *s = wire_check(&pb__shape_proto__descriptor, shape, what, &unknown, d) ? literal_shape_of(a, shape, false, what, d) : NULL;
     Literal     *l = s ? raw_literal(a, &bytes, s, what, d) : NULL;
     if (!l || bytes.n == 0)
         return l;

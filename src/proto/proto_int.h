@@ -17,8 +17,8 @@ void *message_new(Arena *a, const ProtobufCMessageDescriptor *desc);
 
 /* ---- literals (literal.c) ---- */
 
-/* The LiteralProto m as a literal, one reference. NULL after reporting; what names it. */
-Literal *literal_decode(Arena *a, Bytes m, const char *what, Diag *d);
+/* The LiteralProto m as a literal, one reference, and the shape it has there (shape may be NULL). NULL after reporting; what names it. */
+Literal *literal_decode(Arena *a, Bytes m, const Shape **shape, const char *what, Diag *d);
 /* The literal that the bytes are outside of a message, all of them. Likewise. */
 Literal *literal_decode_raw(Arena *a, Bytes bytes, const char *what, Diag *d);
 /* l as a LiteralProto in the layout of s, as field `number`. */
@@ -28,13 +28,15 @@ void literal_encode(Buf *b, uint32_t number, Arena *a, const Literal *l, const S
 
 /* In a. NULL after reporting an element type or dimension that there is none of; what names the owner. */
 const Shape    *shape_decode(Arena *a, const Pb__ShapeProto *p, const char *what, Diag *d);
+bool            shape_has_layouts(const Pb__ShapeProto *p); /* every array in it */
+bool            shape_same_order(const Shape *x, const Shape *y); /* do arrays in the same places have the same order in memory and dynamic dimensions? */
 Pb__ShapeProto *shape_encode(Arena *a, const Shape *s);
 Pb__ProgramShapeProto *program_shape_encode(Arena *a, int32_t n, const Shape *const *params, const char *const *names, const Shape *result);
 
 /* ---- what a message becomes as text (decode*.c) ---- */
 
-/* decode.c: the module in a HloModuleProto, as proto_read has it. */
-Module *module_decode(Bytes message, Diag *d);
+/* decode.c: the module in a HloModuleProto, as proto_read has it. Messages give places in file. */
+Module *module_decode(Bytes message, Bytes file, Diag *d);
 
 typedef struct Decoder {
     Buf      *b;       /* the text so far */

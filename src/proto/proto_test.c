@@ -38,16 +38,18 @@ static Buf scalar(void)
     return b;
 }
 
-/* ENTRY e with that instruction, whose id is 7. */
+/* ENTRY e with that instruction, whose id is 7, and a signature that says nothing. */
 static Buf module_of(Buf *inst)
 {
-    Buf comp = {0}, m = {0};
+    Buf comp = {0}, m = {0}, signature = {0}, result = scalar();
+    put_buf(&signature, 2, &result);
     wire_put_bytes(&comp, 1, "e", 1);
     put_buf(&comp, 2, inst);
     put_int(&comp, 5, 3);
     put_int(&comp, 6, 7);
     wire_put_bytes(&m, 1, "m", 1);
     put_buf(&m, 3, &comp);
+    put_buf(&m, 4, &signature);
     put_int(&m, 6, 3);
     return m;
 }
@@ -94,11 +96,11 @@ static void test_references(Arena *a)
 {
     Diag d = start(a);
     Buf  shape = scalar(), b = module_message(99, true, &shape);
-    CHECK(!read_message(&b, NULL, &d) && says(&d, "an operand is no instruction of the computation"));
+    CHECK(!read_message(&b, NULL, &d) && says(&d, "an operand is no instruction of the computation that stands before it"));
     d = start(a);
     shape = scalar();
     b = module_message(7, true, &shape);
-    CHECK(!read_message(&b, NULL, &d) && says(&d, "it needs its own result"));
+    CHECK(!read_message(&b, NULL, &d) && says(&d, "instruction %x of %e (byte ") && says(&d, "an operand is no instruction"));
 }
 
 static void test_depth(Arena *a)
@@ -128,9 +130,11 @@ static void test_unknown_type(Arena *a)
 static Buf literal_message(bool packed, int n)
 {
     static const float v[] = {1.5f, -2.0f, 3.0f};
-    Buf                b = {0}, shape = {0};
+    Buf                b = {0}, shape = {0}, layout = {0};
+    put_int(&layout, 1, 0);
     put_int(&shape, 2, PB__PRIMITIVE_TYPE__F32);
     put_int(&shape, 3, 2);
+    put_buf(&shape, 5, &layout);
     put_buf(&b, 1, &shape);
     if (packed)
         wire_put_bytes(&b, 8, v, (size_t)n * sizeof *v);
@@ -147,7 +151,7 @@ static void test_literals(Arena *a)
         for (int n = 0; n <= 3; n++) {
             Diag     d = start(a);
             Buf      b = literal_message(packed, n);
-            Literal *l = literal_decode(a, (Bytes){(uint8_t *)b.p, b.n}, "x", &d);
+            Literal *l = literal_decode(a, (Bytes){(uint8_t *)b.p, b.n}, NULL, "x", &d);
             CHECK((l != NULL) == (n == 2));
             CHECK(n == 2 || says(&d, n < 2 ? "fewer values" : "more values"));
             CHECK(n != 2 || (literal_get_f64(l, 0) == 1.5 && literal_get_f64(l, 1) == -2));
@@ -160,11 +164,13 @@ static void test_literals(Arena *a)
 static void test_lying_literal(Arena *a)
 {
     Diag d = start(a);
-    Buf  b = {0}, shape = {0};
+    Buf  b = {0}, shape = {0}, layout = {0};
+    put_int(&layout, 1, 0);
     put_int(&shape, 2, PB__PRIMITIVE_TYPE__F32);
     put_int(&shape, 3, 1ull << 60);
+    put_buf(&shape, 5, &layout);
     put_buf(&b, 1, &shape);
-    CHECK(!literal_decode(a, (Bytes){(uint8_t *)b.p, b.n}, "x", &d) && says(&d, "fewer values"));
+    CHECK(!literal_decode(a, (Bytes){(uint8_t *)b.p, b.n}, NULL, "x", &d) && says(&d, "fewer values"));
     buf_free(&b);
 }
 
@@ -301,10 +307,112 @@ static void test_payloads(Arena *a)
     CHECK(!payload_message(a, 99, UINT64_MAX, &d) && says(&d, "it names a payload that the module does not have"));
 }
 
+/* Two parameters and their sum, with bytes added to one of the messages: a field that is there twice has its last value. */
+typedef enum { IN_SHAPE, IN_FIRST, IN_SUM, IN_COMPUTATION, IN_SIGNATURE, IN_MODULE } Where;
+
+static Buf instruction(const char *name, const char *opcode, uint64_t id, Where own, Where where, Bytes extra)
+{
+    Buf inst = {0}, shape = scalar();
+    if (where == IN_SHAPE && own == IN_FIRST)
+        buf_put(&shape, extra.p, extra.n);
+    wire_put_bytes(&inst, 1, name, strlen(name));
+    wire_put_bytes(&inst, 2, opcode, strlen(opcode));
+    put_buf(&inst, 3, &shape);
+    put_int(&inst, 9, id - 1);
+    put_int(&inst, 35, id);
+    for (uint64_t k = 1; own == IN_SUM && k <= 2; k++)
+        put_int(&inst, 36, k);
+    if (where == own)
+        buf_put(&inst, extra.p, extra.n);
+    return inst;
+}
+
+static Buf sum_message(Where where, Bytes extra)
+{
+    Buf comp = {0}, signature = {0}, result = scalar(), m = {0}, inst;
+    wire_put_bytes(&comp, 1, "e", 1);
+    inst = instruction("a", "parameter", 1, IN_FIRST, where, extra);
+    put_buf(&comp, 2, &inst);
+    inst = instruction("b", "parameter", 2, IN_MODULE, IN_SHAPE, extra);
+    put_buf(&comp, 2, &inst);
+    inst = instruction("s", "add", 3, IN_SUM, where, extra);
+    put_buf(&comp, 2, &inst);
+    put_int(&comp, 6, 3);
+    if (where == IN_COMPUTATION)
+        buf_put(&comp, extra.p, extra.n);
+    put_buf(&signature, 2, &result);
+    for (int k = 0; k < 2; k++) {
+        Buf shape = scalar();
+        put_buf(&signature, 1, &shape);
+        wire_put_bytes(&signature, 3, "p", 1);
+    }
+    if (where == IN_SIGNATURE)
+        buf_put(&signature, extra.p, extra.n);
+    wire_put_bytes(&m, 1, "m", 1);
+    put_buf(&m, 3, &comp);
+    put_buf(&m, 4, &signature);
+    if (where == IN_MODULE)
+        buf_put(&m, extra.p, extra.n);
+    return m;
+}
+
+#define BYTES(s) {(const uint8_t *)(s), sizeof(s) - 1}
+static const struct {
+    Where       where;
+    Bytes       extra;
+    const char *says; /* NULL: it is read */
+} rules[] = {
+    {IN_SHAPE, BYTES(""), NULL},
+    {IN_SHAPE, BYTES("\x18\3\x30\0\x30\0"), "it does not say of each dimension once whether it is dynamic"},
+    {IN_SHAPE, BYTES("\x18\3\x2a\2\x08\1"), "its layout does not name each dimension once"},
+    {IN_SHAPE, BYTES("\x18\3\x2a\4\x08\0\x32\0"), "a tile without dimensions"},
+    {IN_SHAPE, BYTES("\x18\3\x2a\6\x08\0\x32\2\x08\0"), "a tile without dimensions or with one below 1"},
+    {IN_SHAPE, BYTES("\x18\3\x2a\x09\x08\0\x8a\1\4\x08\0\x10\3"), "its layout splits a dimension"},
+    {IN_SHAPE, BYTES("\x18\3\x2a\4\x08\0\x58\x08"), "that of a sparse array"},
+    {IN_SHAPE, BYTES("\x18\3\x2a\x0d\x08\0\x38\xff\xff\xff\xff\xff\xff\xff\xff\xff\1"), "its layout has a negative size"},
+    {IN_SHAPE, BYTES("\x18\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), "its size does not fit 64 bits"},
+    {IN_SHAPE, BYTES("\x10\x0d\x2a\0"), "arrays alone have a layout"},
+    {IN_SHAPE, BYTES("\x10\0"), "there is no element type 0"},
+    {IN_SUM, BYTES("\x0a\0"), "it has no name"},
+    {IN_SUM, BYTES("\x0a\1a"), "another instruction has its name"},
+    {IN_SUM, BYTES("\x12\5bogus"), "there is no opcode 'bogus'"},
+    {IN_SUM, BYTES("\x98\2\2"), "another instruction of the computation has its id"},
+    {IN_SUM, BYTES("\x98\2\xff\xff\xff\xff\xff\xff\xff\xff\xff\1"), "its id is negative"},
+    {IN_SUM, BYTES("\x98\2\x83\x80\x80\x80\x10"), NULL}, /* 3 + 2^32: the computation's number is not looked at */
+    {IN_SUM, BYTES("\xa0\2\3"), "an operand is no instruction of the computation that stands before it"},
+    {IN_SUM, BYTES("\xa2\2\1\3"), "an operand is no instruction"},
+    {IN_FIRST, BYTES("\xa8\2\3"), "a control predecessor is no instruction of the computation that stands before it"},
+    {IN_SUM, BYTES("\xb0\2\0"), "it calls what is no computation of the module that stands before its own"},
+    {IN_SUM, BYTES("\x9a\3\0"), "'add' has neither a precision_config nor dot_dimension_numbers"},
+    {IN_FIRST, BYTES("\x9a\3\0"), NULL},
+    {IN_SUM, BYTES("\x0b\x0c"), "cut off or damaged"}, /* a group */
+    {IN_SUM, BYTES("\x0a\xff\xff\xff\xff\x0f"), "cut off or damaged"},
+    {IN_SUM, BYTES("\x18\1"), "a field has a value of the wrong kind"},
+    {IN_COMPUTATION, BYTES("\x30\7"), "its root is none of its instructions"},
+    {IN_SIGNATURE, BYTES("\x1a\1q"), "another number of parameters than names of parameters"},
+    {IN_MODULE, BYTES("\x30\7"), "its entry is none of its computations"},
+    {IN_MODULE, BYTES("\x3a\4\x0a\2\x12\0"), "its schedule does not name each instruction once"},
+};
+
+static void test_rules(Arena *a)
+{
+    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) {
+        Diag    d = start(a);
+        Buf     b = sum_message(rules[k].where, rules[k].extra);
+        Module *m = read_message(&b, NULL, &d);
+        bool    right = rules[k].says ? !m && says(&d, rules[k].says) : m && d.errors == 0;
+        if (!right)
+            printf("rule %zu: %s\n", k, d.first ? d.first->text : "no message");
+        CHECK(right);
+        if (m)
+            module_free(m);
+    }
+}
+
 int main(void)
 {
     static void (*const tests[])(Arena *) = {test_module, test_references, test_depth, test_unknown_type, test_literals, test_lying_literal,
-                                             test_snapshot, test_before_optimization, test_unknown_field, test_writer, test_payloads};
+                                             test_snapshot, test_before_optimization, test_unknown_field, test_writer, test_payloads, test_rules};
     for (size_t k = 0; k < sizeof tests / sizeof *tests; k++) {
         Arena *a = arena_new();
         tests[k](a);

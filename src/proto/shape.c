@@ -32,20 +32,14 @@ static bool is_descending(Ints x)
     return true;
 }
 
-/* Types of sparse layouts: none is written as no type, XLA's old writers as an invalid one. */
-static Type index_type(Pb__PrimitiveType primitive)
-{
-    return primitive == PB__PRIMITIVE_TYPE__PRIMITIVE_TYPE_INVALID ? TYPE_COUNT : type_decode(primitive);
-}
-
 static const Layout *layout_decode(Arena *a, const Pb__LayoutProto *p)
 {
     Layout *l = ARENA_NEW(a, Layout);
     *l = (Layout){.minor_to_major = decode_ints(a, p->n_minor_to_major, p->minor_to_major),
                   .n_tiles = (int32_t)p->n_tiles,
                   .tail_padding = p->tail_padding_alignment_in_elements ? p->tail_padding_alignment_in_elements : 1,
-                  .index_type = index_type(p->index_primitive_type),
-                  .pointer_type = index_type(p->pointer_primitive_type),
+                  .index_type = TYPE_COUNT,
+                  .pointer_type = TYPE_COUNT,
                   .element_bits = p->element_size_in_bits,
                   .memory_space = p->memory_space,
                   .n_splits = (int32_t)p->n_split_configs,
@@ -62,28 +56,87 @@ static const Layout *layout_decode(Arena *a, const Pb__LayoutProto *p)
     return l;
 }
 
+static bool is_permutation(Arena *a, Ints x, int32_t n)
+{
+    bool *seen = ARENA_ARRAY(a, bool, n);
+    for (int32_t k = 0; k < x.n; k++) {
+        if (x.v[k] < 0 || x.v[k] >= n || seen[x.v[k]])
+            return false;
+        seen[x.v[k]] = true;
+    }
+    return x.n == n;
+}
+
+static bool tile_is_valid(const Tile *t)
+{
+    for (int32_t k = 0; k < t->dims.n; k++)
+        if (t->dims.v[k] <= 0 && t->dims.v[k] != TILE_COMBINE)
+            return false;
+    return t->dims.n > 0;
+}
+
+static bool split_is_valid(const SplitConfig *c, const Shape *s)
+{
+    if (c->dim < 0 || c->dim >= s->rank)
+        return false;
+    for (int32_t k = 0; k < c->indices.n; k++)
+        if (c->indices.v[k] <= (k ? c->indices.v[k - 1] : 0) || c->indices.v[k] >= s->dims[c->dim])
+            return false;
+    return true;
+}
+
+/* What is wrong with a layout, NULL: nothing. */
+static const char *layout_fault(Arena *a, const Pb__LayoutProto *p, const Layout *l, const Shape *s)
+{
+    if (!is_permutation(a, l->minor_to_major, s->rank))
+        return "its layout does not name each dimension once";
+    for (int32_t k = 0; k < l->n_tiles; k++)
+        if (!tile_is_valid(&l->tiles[k]))
+            return "its layout has a tile without dimensions or with one below 1";
+    for (int32_t k = 0; k < l->n_splits; k++)
+        if (!split_is_valid(&l->splits[k], s))
+            return "its layout splits a dimension that there is none of, or not at rising places inside of it";
+    if (p->index_primitive_type || p->pointer_primitive_type || p->physical_shape)
+        return "its layout is that of a sparse array";
+    return l->element_bits < 0 || l->tail_padding < 0 ? "its layout has a negative size" : NULL;
+}
+
 static bool layout_is_plain(const Layout *l, int32_t rank)
 {
-    return l->minor_to_major.n == rank && is_descending(l->minor_to_major) && l->n_tiles == 0 && l->tail_padding == 1 && l->index_type == TYPE_COUNT &&
-           l->pointer_type == TYPE_COUNT && l->element_bits == 0 && l->memory_space == 0 && l->n_splits == 0 && l->metadata_prefix == 0;
+    return l->minor_to_major.n == rank && is_descending(l->minor_to_major) && l->n_tiles == 0 && l->tail_padding == 1 &&
+           l->element_bits == 0 && l->memory_space == 0 && l->n_splits == 0 && l->metadata_prefix == 0;
+}
+
+static const Shape *bad_shape(const char *what, const char *why, Diag *d)
+{
+    diag_error(d, LOC_NONE, "%s: a shape is wrong: %s", what, why);
+    return NULL;
 }
 
 static const Shape *array_decode(Arena *a, Type t, const Pb__ShapeProto *p, const char *what, Diag *d)
 {
     const Shape *s = shape_array(a, t, (int32_t)p->n_dimensions, p->dimensions);
     bool         any = false, *dynamic = ARENA_ARRAY(a, bool, s->rank);
+    int64_t      size = type_bytes(t);
+    if (p->n_is_dynamic_dimension && p->n_is_dynamic_dimension != p->n_dimensions)
+        return bad_shape(what, "it does not say of each dimension once whether it is dynamic", d);
     for (size_t k = 0; k < p->n_dimensions; k++) {
-        dynamic[k] = k < p->n_is_dynamic_dimension && p->is_dynamic_dimension[k];
+        dynamic[k] = p->n_is_dynamic_dimension && p->is_dynamic_dimension[k];
         any |= dynamic[k];
         if (p->dimensions[k] < 0 && !(dynamic[k] && p->dimensions[k] == DIM_UNBOUNDED)) {
             diag_error(d, LOC_NONE, "%s: a shape has a dimension of size %lld", what, (long long)p->dimensions[k]);
             return NULL;
         }
+        if (p->dimensions[k] > 0 && !size_mul(size, p->dimensions[k], &size))
+            return bad_shape(what, "its size does not fit 64 bits", d);
     }
     Shape *own = arena_copy(a, s, sizeof *s);
     own->dynamic = any ? dynamic : NULL;
     if (p->layout) {
         const Layout *l = layout_decode(a, p->layout);
+        const char   *fault = layout_fault(a, p->layout, l, s);
+        if (fault)
+            return bad_shape(what, fault, d);
         own->layout = layout_is_plain(l, s->rank) ? NULL : l;
     }
     return own;
@@ -108,11 +161,12 @@ const Shape *shape_decode(Arena *a, const Pb__ShapeProto *p, const char *what, D
     if (p->element_type == PB__PRIMITIVE_TYPE__BUFFER)
         return buffer_decode(a, p, what, d);
     Type t = type_decode(p->element_type);
-    if (t == TYPE_COUNT || p->n_dimensions > MOST_DIMENSIONS || (p->n_dimensions && !type_is_array(t))) {
-        diag_error(d, LOC_NONE, t == TYPE_COUNT ? "%s: there is no element type %d" : "%s: a shape of type %d cannot have these dimensions", what,
-                   (int)p->element_type);
+    if (t == TYPE_COUNT) {
+        diag_error(d, LOC_NONE, "%s: there is no element type %d", what, (int)p->element_type);
         return NULL;
     }
+    if (p->n_dimensions > MOST_DIMENSIONS || (p->layout && !type_is_array(t)))
+        return bad_shape(what, p->layout ? "arrays alone have a layout" : "it has too many dimensions", d);
     if (type_is_array(t))
         return array_decode(a, t, p, what, d);
     const Shape **elems = ARENA_ARRAY(a, const Shape *, (int64_t)p->n_tuple_shapes);
@@ -120,6 +174,27 @@ const Shape *shape_decode(Arena *a, const Pb__ShapeProto *p, const char *what, D
         if (!(elems[k] = shape_decode(a, p->tuple_shapes[k], what, d)))
             return NULL;
     return t == TYPE_TUPLE ? shape_tuple(a, (int32_t)p->n_tuple_shapes, elems) : shape_scalar(a, t);
+}
+
+bool shape_has_layouts(const Pb__ShapeProto *p)
+{
+    for (size_t k = 0; k < p->n_tuple_shapes; k++)
+        if (!shape_has_layouts(p->tuple_shapes[k]))
+            return false;
+    return p->layout || !type_is_array(type_decode(p->element_type));
+}
+
+bool shape_same_order(const Shape *x, const Shape *y)
+{
+    if (x->rank != y->rank || x->n_elems != y->n_elems)
+        return false;
+    for (int32_t k = 0; k < x->rank; k++)
+        if (layout_dim(x, k) != layout_dim(y, k) || (x->dynamic && x->dynamic[k]) != (y->dynamic && y->dynamic[k]))
+            return false;
+    for (int32_t k = 0; k < x->n_elems; k++)
+        if (!shape_same_order(x->elems[k], y->elems[k]))
+            return false;
+    return true;
 }
 
 /* ---- writing ---- */

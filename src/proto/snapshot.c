@@ -113,7 +113,7 @@ static Literal *read_message(Bytes m, const char *what, Diag *d)
     WireUnknown unknown = {0};
     if (!wire_check(&pb__literal_proto__descriptor, m, what, &unknown, d))
         return NULL;
-    return literal_decode(d->arena, m, what, d);
+    return literal_decode(d->arena, m, NULL, what, d);
 }
 
 /* The next raw literal, as long as its descriptor says. */
@@ -217,5 +217,5 @@ Module *proto_read(const void *p, size_t n, Snapshot *s, Diag *d)
                                                                      : "the message is cut off or damaged");
         return NULL;
     }
-    return s && !read_values(&o, s, d) ? NULL : module_decode(o.module, d);
+    return s && !read_values(&o, s, d) ? NULL : module_decode(o.module, (Bytes){p, n}, d);
 }
