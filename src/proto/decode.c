@@ -102,7 +102,7 @@ static void *unpack_rest(ModuleDecoder *m, const ProtobufCMessageDescriptor *des
     ProtobufCMessage *p = NULL;
     if (!wire_split(m->a, message, cut, &rest, v))
         fail(m, what, "it is cut off or damaged");
-    else if (wire_check(desc, (Bytes){(uint8_t *)rest.p, rest.n}, what, &m->unknown, m->d) &&
+    else if (wire_fits(desc, (Bytes){(uint8_t *)rest.p, rest.n}, what, m->d) &&
              !(p = protobuf_c_message_unpack(desc, NULL, rest.n, (uint8_t *)rest.p)))
         fail(m, what, "it is damaged");
     buf_free(&rest);
@@ -154,7 +154,7 @@ static bool inst_head(ModuleDecoder *m, const CompHead *c, Bytes message, InstHe
         h->name = arena_strndup(m->a, name.n ? (const char *)name.p : "?", name.n ? name.n : 1);
         return fail(m, about_inst(m, c, h), name.n ? "another instruction has its name" : "it has no name");
     }
-    return wire_check(&pb__hlo_instruction_proto__descriptor, message, about_inst(m, c, h), &m->unknown, m->d);
+    return true;
 }
 
 static int by_inst_id(const void *x, const void *y)
@@ -358,13 +358,13 @@ static Pb__HloInstructionProto *inst_unpack(ModuleDecoder *m, Arena *a, const In
     BytesVec                 literals = {0};
     Pb__HloInstructionProto *p = NULL;
     Bytes                    l = wire_field(a, h->message, FIELD_INSTRUCTION_LITERAL);
-    if (wire_split(a, h->message, FIELD_INSTRUCTION_LITERAL, &rest, &literals))
-        p = pb__hlo_instruction_proto__unpack(NULL, rest.n, (uint8_t *)rest.p);
+    wire_split(a, h->message, FIELD_INSTRUCTION_LITERAL, &rest, &literals);
+    if (wire_fits(&pb__hlo_instruction_proto__descriptor, (Bytes){(uint8_t *)rest.p, rest.n}, m->x.what, m->d) &&
+        !(p = pb__hlo_instruction_proto__unpack(NULL, rest.n, (uint8_t *)rest.p)))
+        fail(m, m->x.what, "it is damaged");
     buf_free(&rest);
     *literal = NULL;
-    if (!p) {
-        fail(m, m->x.what, "it is damaged");
-    } else if (literals.n && !(*literal = literal_decode(a, l, shape, m->x.what, m->d))) {
+    if (p && literals.n && !(*literal = literal_decode(a, l, shape, m->x.what, m->d))) {
         free_message(p);
         p = NULL;
     }
@@ -794,7 +794,7 @@ Module *module_decode(Bytes message, Bytes file, Diag *d)
     Module       *result = NULL;
     ModuleDecoder m = {.d = d, .a = a, .file = file, .inst_names = map_new(a), .comp_names = map_new(a)};
     m.x = (Decoder){.b = &text, .arena = a, .strings = interner_new(a), .d = d, .what = "the module"};
-    if (decode_module(&m, message)) {
+    if (wire_tidy(a, &pb__hlo_module_proto__descriptor, &message, file, "the module", &m.unknown, d) && decode_module(&m, message)) {
         diag_source(d, d->file ? arena_printf(d->arena, "%s(text)", d->file) : NULL, arena_copy(d->arena, text.p, text.n), text.n);
         result = parse_module(d->text, text.n, d);
     }

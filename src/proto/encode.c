@@ -372,13 +372,22 @@ static bool encode_module(Buf *b, const Module *m, Diag *d)
     return ok;
 }
 
+/* Strings of text are bytes, those of messages are UTF-8 and end before a zero. */
+static bool can_be_read(const Buf *b, Diag *d)
+{
+    Bytes       message = {(uint8_t *)b->p, b->n};
+    WireUnknown unknown = {0};
+    return wire_tidy(d->arena, &pb__hlo_module_proto__descriptor, &message, message, "no message can be made of it", &unknown, d);
+}
+
 bool proto_write(Buf *b, const Module *m, ProtoKind kind, Diag *d)
 {
-    if (kind == PROTO_MODULE)
-        return encode_module(b, m, d);
     Buf  one = {0};
-    bool ok = encode_module(&one, m, d);
-    wire_put_bytes(b, 1, one.p, one.n);
+    bool ok = encode_module(&one, m, d) && can_be_read(&one, d);
+    if (kind == PROTO_MODULE)
+        buf_put(b, one.p, one.n);
+    else
+        wire_put_bytes(b, 1, one.p, one.n);
     buf_free(&one);
     return ok;
 }

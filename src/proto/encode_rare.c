@@ -12,9 +12,14 @@ void *message_new(Arena *a, const ProtobufCMessageDescriptor *desc)
     return m;
 }
 
+/* A zero byte would end the string for protobuf-c: it becomes one that is no UTF-8, of which proto_write complains. */
 char *encode_string(Arena *a, const char *s)
 {
-    return s ? arena_strndup(a, s, intern_len(s)) : NULL;
+    char *copy = s ? arena_strndup(a, s, intern_len(s)) : NULL;
+    for (size_t k = 0; copy && k < intern_len(s); k++)
+        if (copy[k] == 0)
+            copy[k] = (char)0xff;
+    return copy;
 }
 
 ProtobufCBinaryData encode_bytes(Arena *a, const char *s)

@@ -271,6 +271,8 @@ static bool is_whole(const Shape *s)
 
 static const Shape *literal_shape_of(Arena *a, Bytes shape, bool in_message, const char *what, Diag *d)
 {
+    if (!wire_fits(&pb__shape_proto__descriptor, shape, what, d))
+        return NULL;
     Pb__ShapeProto *p = shape.n ? pb__shape_proto__unpack(NULL, shape.n, shape.p) : NULL;
     const Shape    *s = p ? shape_decode(a, p, what, d) : NULL;
     const char     *fault = NULL;
@@ -390,7 +392,8 @@ Literal *literal_decode_raw(Arena *a, Bytes bytes, const char *what, Diag *d)
         diag_error(d, LOC_NONE, "%s: the shape of the literal is cut off", what);
         return NULL;
     }
-    const Shape *s = wire_check(&pb__shape_proto__descriptor, shape, what, &unknown, d) ? literal_shape_of(a, shape, false, what, d) : NULL;
+    bool         tidy = wire_tidy(a, &pb__shape_proto__descriptor, &shape, shape, what, &unknown, d);
+    const Shape *s = tidy ? literal_shape_of(a, shape, false, what, d) : NULL;
     Literal     *l = s ? raw_literal(a, &bytes, s, what, d) : NULL;
     if (!l || bytes.n == 0)
         return l;

@@ -14,41 +14,77 @@ static bool is_gzip(const Buf *in)
     return in->n >= 2 && (uint8_t)in->p[0] == 0x1f && (uint8_t)in->p[1] == 0x8b;
 }
 
-/* Half of the machine's memory is the most that a file may become: a bomb ends there. */
-static bool inflate_all(z_stream *z, Buf *out, Diag *d)
+/* What a file may become: modules are packed to a tenth or so, a bomb to a thousandth. Half of the memory there is bounds all. */
+static int64_t most_unpacked(size_t packed)
+{
+    enum { USUAL_RATIO = 32 };
+    const int64_t always = (int64_t)1 << 29;
+    int64_t       half = host_memory() / 2, most = packed < (size_t)(INT64_MAX / USUAL_RATIO) ? (int64_t)packed * USUAL_RATIO : INT64_MAX;
+    most = most > always ? most : always;
+    return most < half ? most : half;
+}
+
+/* zlib counts in 32 bits. */
+static void feed(z_stream *z, size_t *left)
+{
+    enum { MOST = 1 << 30 };
+    if (z->avail_in > 0)
+        return;
+    z->avail_in = (uInt)(*left < MOST ? *left : MOST);
+    *left -= z->avail_in;
+}
+
+/* Is what stands behind a member another one? Padding is not. */
+static bool next_member(const z_stream *z)
+{
+    return z->avail_in >= 2 && z->next_in[0] == 0x1f && z->next_in[1] == 0x8b;
+}
+
+static bool is_padding(const uint8_t *p, size_t n)
+{
+    while (n > 0 && p[n - 1] == 0)
+        n--;
+    return n == 0;
+}
+
+/* All members, one after the other. */
+static bool inflate_all(z_stream *z, const Buf *in, Buf *out, Diag *d)
 {
     enum { CHUNK = 1 << 16 };
     char    chunk[CHUNK];
-    int64_t limit = host_memory() / 2;
+    int64_t most = most_unpacked(in->n);
+    size_t  left = in->n;
     int     status = Z_OK;
-    while (status != Z_STREAM_END) {
+    while (status == Z_OK) {
+        feed(z, &left);
         z->next_out = (Bytef *)chunk;
         z->avail_out = CHUNK;
         status = inflate(z, Z_NO_FLUSH);
-        if (status != Z_OK && status != Z_STREAM_END) {
-            diag_error(d, LOC_NONE, "the gzip data is cut off or damaged");
-            return false;
-        }
         buf_put(out, chunk, CHUNK - z->avail_out);
-        if (status == Z_STREAM_END && z->avail_in > 0) /* gzip files one after the other are a gzip file */
-            status = inflateReset(z);
-        if ((int64_t)out->n > limit) {
-            diag_error(d, LOC_NONE, "the gzip data becomes larger than %lld bytes, half of the memory there is", (long long)limit);
+        if ((int64_t)out->n > most) {
+            diag_error(d, LOC_NONE, "the gzip data becomes larger than %lld bytes; if it is meant to, unpack it first", (long long)most);
             return false;
         }
+        feed(z, &left);
+        if (status == Z_STREAM_END && next_member(z))
+            status = inflateReset(z);
     }
-    return true;
+    size_t behind = z->avail_in + left;
+    if (status == Z_STREAM_END && is_padding(z->next_in, behind))
+        return true;
+    diag_error(d, LOC_NONE, "the gzip data is cut off or damaged");
+    return false;
 }
 
 static bool gunzip(const Buf *in, Buf *out, Diag *d)
 {
     enum { GZIP_WINDOW = 15 + 16 };
-    z_stream z = {.next_in = (Bytef *)in->p, .avail_in = (uInt)in->n};
-    if (in->n > UINT32_MAX || inflateInit2(&z, GZIP_WINDOW) != Z_OK) {
-        diag_error(d, LOC_NONE, "the gzip data is too long");
+    z_stream z = {.next_in = (Bytef *)in->p};
+    if (inflateInit2(&z, GZIP_WINDOW) != Z_OK) {
+        diag_error(d, LOC_NONE, "there is no memory to unpack gzip data");
         return false;
     }
-    bool ok = inflate_all(&z, out, d);
+    bool ok = inflate_all(&z, in, out, d);
     inflateEnd(&z);
     return ok;
 }

@@ -111,7 +111,7 @@ typedef struct ValueReader {
 static Literal *read_message(Bytes m, const char *what, Diag *d)
 {
     WireUnknown unknown = {0};
-    if (!wire_check(&pb__literal_proto__descriptor, m, what, &unknown, d))
+    if (!wire_tidy(d->arena, &pb__literal_proto__descriptor, &m, m, what, &unknown, d))
         return NULL;
     return literal_decode(d->arena, m, NULL, what, d);
 }

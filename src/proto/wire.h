@@ -1,6 +1,5 @@
 /* The wire format of protocol buffers, as far as messages are taken apart here: protobuf-c unpacks a whole message into structures that are
- * many times its size and recurses without a limit, so modules are cut into instructions first, and every piece is checked before
- * it is unpacked. Source: the encoding chapter of the protocol buffers documentation. */
+ * many times its size and recurses without a limit, so a message is checked as a whole, cut into instructions, and these are unpacked one by one. Source: the encoding chapter of the protocol buffers documentation. */
 #ifndef PROTO_WIRE_H
 #define PROTO_WIRE_H
 
@@ -15,7 +14,7 @@ typedef struct Bytes {
     size_t         n;
 } Bytes;
 
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_GROUP = 3, WIRE_FIXED32 = 5 };
 
 /* One field of a message. */
 typedef struct WireField {
@@ -50,15 +49,19 @@ void wire_take_numbers(Arena *a, const WireField *f, WireNumbers *v);
 typedef VEC(Bytes) BytesVec;
 bool wire_split(Arena *a, Bytes message, uint32_t cut, Buf *others, BytesVec *v);
 
-/* Is this a message of that kind, nested at most WIRE_DEPTH deep, and does it fit into memory when it is unpacked? Else an error that
- * begins with what. Fields that desc does not know are counted in *unknown, with the number of the first in *first_unknown. */
+/* Makes of *message what protobuf-c can unpack: fields that have another type than desc says are unknown ones, here as in every reader of protocol
+ * buffers, and they and groups go (then *message is a copy in a). False after reporting, with the place in file: bytes that are no message, strings
+ * that are no UTF-8, messages nested deeper than WIRE_DEPTH. Unknown fields are counted in *unknown, with the number of the first. */
 enum { WIRE_DEPTH = 1000 };
 typedef struct WireUnknown {
     int64_t     count;
     uint32_t    first;
     const char *message; /* the name of its message */
 } WireUnknown;
-bool wire_check(const ProtobufCMessageDescriptor *desc, Bytes message, const char *what, WireUnknown *unknown, Diag *d);
+bool wire_tidy(Arena *a, const ProtobufCMessageDescriptor *desc, Bytes *message, Bytes file, const char *what, WireUnknown *unknown, Diag *d);
+
+/* Does a tidy message fit into memory when it is unpacked? */
+bool wire_fits(const ProtobufCMessageDescriptor *desc, Bytes message, const char *what, Diag *d);
 
 /* Writing. */
 void   wire_put_varint(Buf *b, uint64_t v);
