@@ -19,7 +19,7 @@ typedef Loc HLO_LTYPE;
     Loc           text;   /* a token whose text is looked at later */
     Number        num;
     int64_t       i;
-    Type          type;
+    Type          type; /* members have 16 bytes at most: the parser copies a value at every step */
     const Shape  *shape;
     ShapeVec     *shapes;
     DimVec       *dims;
@@ -36,17 +36,17 @@ typedef Loc HLO_LTYPE;
     AliasVec     *alias;
     SideVec      *sides;
     PairVec      *pairs;
-    Iota          iota;
+    const Iota   *iota;
     GroupsDraft  *groups;
     MeshDraft    *mesh;
     AxisVec      *axes;
-    AxisDraft     axis;
+    const AxisDraft *axis;
     NamedDimVec  *named_dims;
     ShardDraft   *shard;
     const Sharding *sharding;
     ShardVec     *shardings;
     OriginVec    *origin;
-    OriginArray   array;
+    const OriginArray *array;
     Accuracy     *accuracy;
     StatVec      *stats;
     DebugVec     *debug;
@@ -63,6 +63,9 @@ typedef Loc HLO_LTYPE;
 static int  hlo_lex(HLO_STYPE *v, HLO_LTYPE *loc, Parser *p);
 static void hlo_error(HLO_LTYPE *loc, Parser *p, const char *msg);
 
+/* A value too large for the stack of the parser. */
+#define KEPT(T, ...) ((const T *)arena_copy(p->tmp, &(T){__VA_ARGS__}, sizeof(T)))
+
 #define YYMAXDEPTH (24 * MAX_NESTING)
 #define YYLLOC_DEFAULT(to, rhs, n)                                                                                              \
     (to) = (n) ? loc_span(YYRHSLOC(rhs, 1), YYRHSLOC(rhs, n)) : ((Loc){YYRHSLOC(rhs, 0).off + YYRHSLOC(rhs, 0).len, 0})
@@ -78,6 +81,7 @@ static void hlo_error(HLO_LTYPE *loc, Parser *p, const char *msg);
 %token        T_NEG_INF "-inf"
 %token <text> T_DIM_LABELS "dimension labels" T_DXD "sizes" T_PAD "padding"
 %token <type> T_TYPE "element type"
+%token <shape> T_ARRAY "array type"
 %token        T_ARROW "->" T_LEQ "<=" T_DOTS "..." T_LAYOUT "{ of a layout" T_DEVICE_IDS ", device_ids="
 
 /* Words with a meaning of their own that are also names. */
@@ -207,12 +211,12 @@ donor_rows: donor_row | donor_rows ',' donor_row ;
 donor_row: '(' T_INT ',' shape_index ')'        { header_donor(p, @$, $2, $4); } ;
 
 recoveries: %empty | recoveries recovery ;
-recovery: origin_array ':' origin_array string_opt { header_recovery(p, $1, $3, $4, @4); } ;
+recovery: origin_array ':' origin_array string_opt { header_recovery(p, *$1, *$3, $4, @4); } ;
 string_opt: %empty { $$ = NULL; } | ',' T_STRING { $$ = $2; } ;
 
 debug_table: %empty | debug_rows ;
 debug_rows: debug_row | debug_rows ',' debug_row ;
-debug_row: origin_array ':' debug_list          { header_debug_row(p, $1, $3); } ;
+debug_row: origin_array ':' debug_list          { header_debug_row(p, *$1, $3); } ;
 debug_list:
       debug                                     { $$ = debug_add(p, NULL, $1); }
     | '(' ')'                                   { $$ = NULL; }
@@ -335,7 +339,10 @@ type:
     | '(' types ')'                             { $$ = type_tuple(p, $2, @$); }
     | W_B '(' type ')'                          { $$ = type_buffer(p, $3, @3); }
     ;
-array_type: T_TYPE '[' dims ']' layout_opt      { $$ = type_array(p, $1, $3, $5, @$, @5); } ;
+array_type:
+      T_ARRAY
+    | T_TYPE '[' dims ']' layout_opt            { $$ = type_array(p, $1, $3, $5, @$, @5); }
+    ;
 types: %empty { $$ = NULL; } | type_list ;
 type_list:
       type                                      { $$ = shape_list(p, NULL, $1); }
@@ -344,7 +351,7 @@ type_list:
 type_list_trailing: %empty { $$ = NULL; } | type_list | type_list ',' ;
 dims: %empty { $$ = NULL; } | dim_list ;
 dim_list:
-      dim_start dim                             { $$ = p->dims; }
+      dim_start dim                             { $$ = &p->dims; }
     | dim_list ',' dim
     ;
 dim_start: %empty                               { dims_begin(p); } ;
@@ -539,14 +546,14 @@ origin_item_at:
       '('                                       { p->origin_item = (OriginItem){.kind = ORIGIN_OPEN, .loc = @1}; }
     | ')'                                       { p->origin_item = (OriginItem){.kind = ORIGIN_CLOSE, .loc = @1}; }
     | ','                                       { p->origin_item = (OriginItem){.kind = ORIGIN_COMMA, .loc = @1}; }
-    | origin_array                              { p->origin_item = (OriginItem){.kind = ORIGIN_LEAF, .loc = @1, .array = $1}; }
+    | origin_array                              { p->origin_item = (OriginItem){.kind = ORIGIN_LEAF, .loc = @1, .array = *$1}; }
     | '[' T_STRING ']'                          { p->origin_item = (OriginItem){.kind = ORIGIN_CALL, .loc = @1, .call = $2}; }
     | '[' W_SYNTHETIC_CALL ']'                  { p->origin_item = (OriginItem){.kind = ORIGIN_SYNTHETIC, .loc = @1}; }
     ;
 origin_array:
-      '{' '}'                                   { $$ = (OriginArray){.known = false}; }
-    | '{' T_STRING '}'                          { $$ = (OriginArray){.known = true, .name = $2}; }
-    | '{' T_STRING shape_index '}'              { $$ = (OriginArray){.known = true, .name = $2, .index = $3}; }
+      '{' '}'                                   { $$ = KEPT(OriginArray, .known = false); }
+    | '{' T_STRING '}'                          { $$ = KEPT(OriginArray, .known = true, .name = $2); }
+    | '{' T_STRING shape_index '}'              { $$ = KEPT(OriginArray, .known = true, .name = $2, .index = $3); }
     ;
 
 metadata: subattrs                              { $$ = meta_end(p); } ;
@@ -585,7 +592,7 @@ shard_item:
     | K_LAST_TILE_DIM_REPLICATE                 { p->shard->replicate_last = true; }
     | S_INT T_INT                               { shard_device(p, $1, @1, $2); }
     | S_DEVICES '[' int_list ']' device_list    { shard_devices(p, $3, $5); }
-    | S_DEVICES '[' int_list ']' T_LEQ iota     { shard_iota(p, $3, $6); }
+    | S_DEVICES '[' int_list ']' T_LEQ iota     { shard_iota(p, $3, *$6); }
     | S_LAST_TILE_DIMS '{' subgroup_list '}'    { shard_subgroups(p, $3); }
     | K_SHARD_AS T_INT                          { shard_group(p, GROUP_SHARD_AS, $2); }
     | K_SHARD_LIKE T_INT                        { shard_group(p, GROUP_SHARD_LIKE, $2); }
@@ -647,7 +654,7 @@ named_attr:
 mesh_single: W_SINGLE_DEVICE | W_MAXIMAL_MESH ;
 mesh: W_MESH '[' mesh_axes ']'                  { $$ = mesh_end(p, $3, NULL, @$); }
     | W_MESH '[' mesh_axes ']' T_DEVICE_IDS '(' axis_ids ')' { $$ = mesh_end(p, $3, $7, @$); }
-    | W_MESH '[' mesh_axes ']' T_DEVICE_IDS '(' iota ')'     { $$ = mesh_iota(p, $3, $7, @$); }
+    | W_MESH '[' mesh_axes ']' T_DEVICE_IDS '(' iota ')'     { $$ = mesh_iota(p, $3, *$7, @$); }
     ;
 mesh_axes: %empty { $$ = mesh_new(p); } | mesh_axis_list ;
 mesh_axis_list:
@@ -657,22 +664,22 @@ mesh_axis_list:
 axis_ids: int_list_opt                          { $$ = $1 ? $1 : int_list_empty(p); } ;
 axes: '{' '}' { $$ = NULL; } | '{' axis_list '}' { $$ = $2; } ;
 axis_list:
-      axis                                      { $$ = axis_push(p, NULL, $1); }
-    | axis_list ',' axis                        { $$ = axis_push(p, $1, $3); }
+      axis                                      { $$ = axis_push(p, NULL, *$1); }
+    | axis_list ',' axis                        { $$ = axis_push(p, $1, *$3); }
     ;
 axis:
-      T_STRING                                  { $$ = (AxisDraft){$1, @1, 0, 0, false}; }
-    | T_STRING ':' '(' T_INT ')' T_INT          { $$ = (AxisDraft){$1, @$, $4, $6, true}; }
+      T_STRING                                  { $$ = KEPT(AxisDraft, $1, @1, 0, 0, false); }
+    | T_STRING ':' '(' T_INT ')' T_INT          { $$ = KEPT(AxisDraft, $1, @$, $4, $6, true); }
     ;
 
 iota_dims: '[' int_list ']'                     { $$ = list_ints(p, $2); } ;
 iota:
-      iota_dims                                 { $$ = (Iota){$1, {NULL, 0}}; }
-    | iota_dims K_T '(' int_list ')'            { $$ = (Iota){$1, list_ints(p, $4)}; }
+      iota_dims                                 { $$ = KEPT(Iota, $1, {NULL, 0}); }
+    | iota_dims K_T '(' int_list ')'            { $$ = KEPT(Iota, $1, list_ints(p, $4)); }
     ;
 groups:
       lists_opt                                 { $$ = groups_lists(p, $1); }
-    | '[' int_list ']' T_LEQ iota               { $$ = groups_iota(p, list_ints(p, $2), $5, @$); }
+    | '[' int_list ']' T_LEQ iota               { $$ = groups_iota(p, list_ints(p, $2), *$5, @$); }
     | mesh axes                                 { $$ = groups_mesh(p, $1, $2, @$); }
     | mesh_single '[' S_INT T_INT ']' axes      { $$ = groups_single(p, $3, @3, $4, $6, @$); }
     ;

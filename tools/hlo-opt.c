@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "data/outfile.h"
 #include "driver/driver.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
@@ -177,22 +178,27 @@ static bool put_computation(Buf *out, const Module *m, const char *wanted, const
     return false;
 }
 
+static bool put_text(const Args *args, Buf *out, const Module *m, const PrintOptions *form, Diag *d)
+{
+    if (args->print_comp)
+        return put_computation(out, m, args->print_comp, form, d);
+    print_module(out, m, form);
+    return true;
+}
+
 static bool put_module(const Args *args, Buf *out, const Module *m, Diag *d)
 {
     PrintOptions form = print_form(args);
-    Buf          text = {0};
     if (!print_is_feasible(m, &form, d))
         return false;
-    if (!args->print_comp)
-        print_module(&text, m, &form);
-    else if (!put_computation(&text, m, args->print_comp, &form, d))
-        return false;
-    if (strcmp(args->emit, "checks") == 0)
+    if (strcmp(args->emit, "hlo") == 0)
+        return put_text(args, out, m, &form, d);
+    Buf  text = {0};
+    bool good = put_text(args, &text, m, &form, d);
+    if (good && strcmp(args->emit, "checks") == 0)
         put_checks(out, &text);
-    else if (strcmp(args->emit, "hlo") == 0)
-        buf_put(out, text.p, text.n);
     buf_free(&text);
-    return true;
+    return good;
 }
 
 /* The passes to run. A scheduled module is already the product of a compiler: as in XLA's hlo-opt it passes through unless passes
@@ -238,10 +244,10 @@ static bool extract_constants(const Args *args, Module *m, Diag *d)
     return !args->extract_constants || elided_extract(m, args->extract_constants, d);
 }
 
-/* One module, to text. False when an error was reported. */
-static bool process_module(const Args *args, const char *text, size_t len, Buf *out, Diag *d)
+/* One module, to text. in has no capacity when it is a part of another buffer. False when an error was reported. */
+static bool process_module(const Args *args, Buf *in, Buf *out, Diag *d)
 {
-    Module *m = module_read(&(Buf){.p = (char *)(uintptr_t)text, .n = len}, NULL, d);
+    Module *m = in->cap ? module_read_in_place(in, NULL, d) : module_read(in, NULL, d);
     if (!m)
         return false;
     bool good = (!args->verify || verify_module(m, d)) && elided_fill(m, NULL, args->constants, d) &&
@@ -253,16 +259,16 @@ static bool process_module(const Args *args, const char *text, size_t len, Buf *
 }
 
 /* A piece of the file, which starts after `line` line ends. Gives the exit status. */
-static int process_piece(const Args *args, const char *file, const char *text, size_t len, int line, Buf *out)
+static int process_piece(const Args *args, const char *file, Buf *in, int line, Buf *out)
 {
     Diag d;
     Arena *a = arena_new();
     diag_init(&d, a);
-    diag_source(&d, file, text, len);
+    diag_source(&d, file, in->p ? in->p : "", in->n);
     d.first_line = line;
     d.max_errors = (int)args->max_errors;
     d.werror = args->werror;
-    int status = process_module(args, text, len, out, &d) ? EXIT_SUCCESS : EXIT_TROUBLE;
+    int status = process_module(args, in, out, &d) ? EXIT_SUCCESS : EXIT_TROUBLE;
     if (args->verify_diagnostics)
         status = expected_check(&d, stderr) ? EXIT_SUCCESS : EXIT_NO;
     diag_print(&d, stderr, tool_color(args->color));
@@ -302,7 +308,8 @@ static int process_split(const Args *args, const char *file, const Buf *in, Buf 
             if (!is_blank(piece, p)) {
                 if (any && strcmp(args->emit, "hlo") == 0 && !args->verify_only)
                     buf_puts(out, "// -----\n");
-                int s = process_piece(args, file, piece, (size_t)(p - piece), piece_line, out);
+                Buf part = {.p = (char *)(uintptr_t)piece, .n = (size_t)(p - piece)};
+                int s = process_piece(args, file, &part, piece_line, out);
                 status = s > status ? s : status;
                 any = true;
             }
@@ -334,6 +341,37 @@ static bool gunzip_input(const Args *args, const char *shown, Buf *in)
     return ok;
 }
 
+/* Where large output goes while it is printed: by then it is known to be good. */
+typedef struct Stream {
+    Arena      *arena;
+    const char *path;
+    OutFile     file;
+    bool        open;
+} Stream;
+
+static void stream_spill(Buf *b)
+{
+    Stream *s = b->spill_to;
+    if (!s->open)
+        outfile_open(&s->file, s->arena, s->path ? s->path : "-");
+    s->open = true;
+    outfile_put(&s->file, b->p, b->n);
+    buf_clear(b);
+}
+
+/* What is left in out, or all of it; false when it could not be written, reported. */
+static bool stream_end(Stream *s, Buf *out)
+{
+    if (!s->open)
+        return tool_write(tool.name, out, s->path);
+    stream_spill(out);
+    if (outfile_close(&s->file))
+        return true;
+    if (s->file.error != EPIPE)
+        tool_error(tool.name, "%s: %s", s->path && strcmp(s->path, "-") != 0 ? s->path : "<stdout>", strerror(s->file.error));
+    return false;
+}
+
 static int process_file(const Args *args, const char *path)
 {
     const char *shown = tool_shown(path);
@@ -342,14 +380,17 @@ static int process_file(const Args *args, const char *path)
         return tool_error(tool.name, "%s: %s", shown, strerror(errno));
     if (!gunzip_input(args, shown, &in))
         return EXIT_TROUBLE;
-    const char *text = in.p ? in.p : "";
-    bool        pieces = args->split && in.p && !proto_is(in.p, in.n);
-    int status = pieces ? process_split(args, shown, &in, &out) : process_piece(args, shown, text, in.n, 0, &out);
+    Stream stream = {.arena = arena_new(), .path = args->output};
+    bool   pieces = args->split && in.p && !proto_is(in.p, in.n);
+    if (!pieces && !args->verify_diagnostics)
+        out.spill = stream_spill, out.spill_to = &stream;
+    int status = pieces ? process_split(args, shown, &in, &out) : process_piece(args, shown, &in, 0, &out);
     bool product = !args->verify_only && strcmp(args->emit, "none") != 0;
-    if (status == EXIT_SUCCESS && product && !tool_write(tool.name, &out, args->output))
+    if (status == EXIT_SUCCESS && product && !stream_end(&stream, &out))
         status = EXIT_TROUBLE;
     buf_free(&in);
     buf_free(&out);
+    arena_free(stream.arena);
     return status;
 }
 

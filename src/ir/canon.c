@@ -3,15 +3,15 @@
 
 #include "ir/canon.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- names ---- */
 
-/* The numbers in use behind one root. */
+/* The numbers in use behind one root. Most roots have one, which needs no map. */
 typedef struct Root {
-    Map     used; /* number -> itself */
+    int64_t first;
+    Map    *more; /* number -> used_mark; NULL: only first is in use */
     int64_t next;
 } Root;
 
@@ -36,16 +36,33 @@ static bool split_number(const char *name, size_t n, size_t *root, int64_t *id)
     const char *dot = memrchr(name, '.', n);
     if (!dot || dot == name || dot == name + n - 1)
         return false;
-    const char *s = dot + 1, *digits = s + (*s == '-' || *s == '+');
-    if (!*digits || strspn(digits, "0123456789") != n - (size_t)(digits - name))
+    const char *s = dot + 1, *end = name + n;
+    bool        negative = *s == '-';
+    int64_t     x = 0;
+    s += *s == '-' || *s == '+';
+    if (s == end)
         return false;
-    errno = 0;
-    long long number = strtoll(s, NULL, 10);
-    if (errno)
-        return false;
-    *id = number;
+    for (; s < end; s++) /* towards the sign's side, so that -2^63 fits */
+        if (*s < '0' || *s > '9' || __builtin_mul_overflow(x, 10, &x)
+            || __builtin_add_overflow(x, negative ? '0' - *s : *s - '0', &x))
+            return false;
+    *id = x;
     *root = (size_t)(dot - name);
     return true;
+}
+
+static bool root_has(const Root *r, int64_t id)
+{
+    return id == r->first || (r->more && map_get_u64(r->more, (uint64_t)id));
+}
+
+static void root_add(Uniquer *u, Root *r, int64_t id)
+{
+    if (!r->more) {
+        r->more = ARENA_NEW(u->arena, Map);
+        *r->more = map_new(u->arena);
+    }
+    map_put_u64(r->more, (uint64_t)id, &used_mark);
 }
 
 const char *uniquer_name(Uniquer *u, const char *name)
@@ -55,18 +72,19 @@ const char *uniquer_name(Uniquer *u, const char *name)
     bool    had = split_number(name, n, &root_len, &id);
     const char *root = had ? intern(u->strings, name, root_len) : name;
     Root       *r = map_get(&u->roots, root);
+    int64_t     wanted = id;
     if (!r) {
         r = ARENA_NEW(u->arena, Root);
-        r->used = map_new(u->arena);
+        r->first = id;
         map_put(&u->roots, root, r);
+    } else {
+        if (root_has(r, id)) {
+            for (id = r->next; root_has(r, id);)
+                id++;
+            r->next = id + 1;
+        }
+        root_add(u, r, id);
     }
-    int64_t wanted = id;
-    if (map_get_u64(&r->used, (uint64_t)id)) {
-        for (id = r->next; map_get_u64(&r->used, (uint64_t)id);)
-            id++;
-        r->next = id + 1;
-    }
-    map_put_u64(&r->used, (uint64_t)id, &used_mark);
     if (id == 0 && !had)
         return root;
     if (id == wanted) { /* the same name, unless it has leading zeros or a sign */
@@ -90,8 +108,7 @@ bool name_is_sanitary(Interner *strings, const char *name, const char **better)
     bool   clean = n > 0 && ((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z') || name[0] == '_');
     for (size_t k = 1; k < n && clean; k++)
         clean = name_char(name[k]);
-    Type type = type_lookup(name, n);
-    bool is_type = type != TYPE_COUNT;
+    bool is_type = type_lookup(name, n) != TYPE_COUNT;
     bool reserved = n >= 2 && name[0] == '_' && name[1] == '_' && strncmp(name, "__xla_", 6) != 0;
     *better = name;
     if (clean && !is_type && !reserved)
@@ -112,13 +129,13 @@ bool name_is_sanitary(Interner *strings, const char *name, const char **better)
     return false;
 }
 
-void module_make_names_unique(Module *m)
+void module_make_names_unique(Module *m, bool with_insts)
 {
     Arena   *scratch = arena_new();
     Uniquer *insts = uniquer_new(scratch, m->strings), *comps = uniquer_new(scratch, m->strings);
     for (Comp *c = m->first; c; c = c->next) {
         c->name = uniquer_name(comps, c->name);
-        for (Inst *i = c->first; i; i = i->next)
+        for (Inst *i = c->first; i && with_insts; i = i->next)
             i->name = uniquer_name(insts, i->name);
     }
     arena_free(scratch);

@@ -12,8 +12,8 @@ const char *uniquer_name(Uniquer *u, const char *name); /* name is interned, and
 /* True when name is one that XLA keeps; else *better is what it becomes (interned). */
 bool name_is_sanitary(Interner *strings, const char *name, const char **better);
 
-/* Instructions over the whole module and computations by themselves, in module order. */
-void module_make_names_unique(Module *m);
+/* Computations, and with_insts instructions by themselves, over the whole module in its order. */
+void module_make_names_unique(Module *m, bool with_insts);
 
 /* Puts instructions and computations where they will be printed. XLA keeps the order of the text and orders only what it prints; its
  * print of its own print may then differ in stack-frame numbers and in the order of computations. Ours does not. */

@@ -65,27 +65,23 @@ struct Use {
 
 struct Inst {
     Op           op;
+    int32_t      n_operands, n_uses; /* uses are slots, so a user that takes this twice counts twice */
+    int32_t      n_callees, n_attrs, n_control, n_control_succs;
+    int32_t      visit;       /* comp_post_order's own */
     Comp        *comp;
     Inst        *prev, *next; /* in the computation, stored order */
     const char  *name;        /* interned, without '%' */
-    bool         auto_named;  /* the name was made up and may be given away by inst_replace */
     const Shape *shape;
-    int32_t      n_operands;
     Use         *operands;    /* slots; read through inst_operand */
     Use         *uses;        /* first of the list of uses */
-    int32_t      n_uses;      /* slots, so a user that takes this twice counts twice */
-    int32_t      n_callees;
     Comp       **callees;     /* in XLA's order: while: body, condition; select-and-scatter: select, scatter; conditional: branches */
-    int32_t      n_attrs;
     Attr        *attrs;
-    int32_t      n_control;
     Inst       **control_preds; /* control-predecessors, in the order written */
-    int32_t      n_control_succs;
     const Metadata *meta;     /* NULL: none */
     int64_t      param;       /* OP_PARAMETER: its number */
     const Literal *literal;   /* OP_CONSTANT */
     Loc          loc;         /* of the opcode in the text it came from */
-    int32_t      visit;       /* comp_post_order's own */
+    bool         auto_named;  /* the name was made up and may be given away by inst_replace */
     int64_t      mark;        /* scratch of whoever walks at the moment; of no meaning between passes */
     void        *aux;         /* likewise */
 };

@@ -91,6 +91,7 @@ static void print_level(Buf *b, const Literal *l, int32_t depth, int64_t index, 
     for (int64_t k = 0; k < l->dims[depth]; k++) {
         if (k > 0)
             buf_put(b, ", ", 2);
+        buf_rest(b);
         print_level(b, l, depth + 1, k, at, signed_zero);
     }
     close_brace(b, l, depth);

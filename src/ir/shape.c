@@ -301,7 +301,7 @@ void shape_strides(const Shape *s, int64_t *strides)
 static void print_ints(Buf *b, Ints x)
 {
     for (int32_t k = 0; k < x.n; k++)
-        buf_printf(b, k ? ",%lld" : "%lld", (long long)x.v[k]);
+        buf_puts(b, k ? "," : ""), buf_int(b, x.v[k]);
 }
 
 static void print_tiles(Buf *b, const Layout *l)
@@ -315,7 +315,7 @@ static void print_tiles(Buf *b, const Layout *l)
             if (v == TILE_COMBINE)
                 buf_putc(b, '*');
             else
-                buf_printf(b, "%lld", (long long)v);
+                buf_int(b, v);
         }
         buf_putc(b, ')');
     }
@@ -361,7 +361,7 @@ static void print_layout(Buf *b, const Shape *s)
     size_t start = b->n;
     buf_putc(b, '{');
     for (int32_t k = 0; k < s->rank && !layout_has_no_order(s); k++)
-        buf_printf(b, k ? ",%lld" : "%lld", (long long)layout_dim(s, k));
+        buf_puts(b, k ? "," : ""), buf_int(b, layout_dim(s, k));
     if (s->layout)
         print_layout_fields(b, s->layout);
     if (s->rank == 0 && b->n == start + 1) { /* scalars show a layout only when it says something */
@@ -385,13 +385,17 @@ void shape_print(Buf *b, const Shape *s, bool with_layout)
         buf_putc(b, ')');
         return;
     }
-    buf_printf(b, s->buffer ? "b(%s[" : "%s[", type_name(s->type));
+    buf_puts(b, s->buffer ? "b(" : "");
+    buf_puts(b, type_name(s->type));
+    buf_putc(b, '[');
     for (int32_t k = 0; k < s->rank; k++) {
         buf_puts(b, k ? "," : "");
-        if (s->dims[k] == DIM_UNBOUNDED)
+        if (s->dims[k] == DIM_UNBOUNDED) {
             buf_putc(b, '?');
-        else
-            buf_printf(b, s->dynamic && s->dynamic[k] ? "<=%lld" : "%lld", (long long)s->dims[k]);
+        } else {
+            buf_puts(b, s->dynamic && s->dynamic[k] ? "<=" : "");
+            buf_int(b, s->dims[k]);
+        }
     }
     buf_putc(b, ']');
     if (with_layout && type_is_array(s->type))

@@ -49,8 +49,10 @@ Type type_higher_precision(Type a, Type b)
 
 Type type_lookup(const char *name, size_t n)
 {
-    for (Type t = 0; t < TYPE_COUNT; t++)
-        if (t != TYPE_TUPLE && strlen(type_info[t].text) == n && memcmp(type_info[t].text, name, n) == 0)
+    for (Type t = 0; t < TYPE_COUNT; t++) {
+        const char *text = type_info[t].text;
+        if (t != TYPE_TUPLE && text[0] == name[0] && strncmp(text, name, n) == 0 && text[n] == '\0')
             return t;
+    }
     return TYPE_COUNT;
 }

@@ -27,7 +27,7 @@ void buf_clear(Buf *b)
         b->p[0] = 0;
 }
 
-static void reserve(Buf *b, size_t more)
+void buf_reserve(Buf *b, size_t more)
 {
     if (more > SIZE_MAX / 4 || b->n > SIZE_MAX / 4)
         die_out_of_memory("output too large");
@@ -41,37 +41,28 @@ static void reserve(Buf *b, size_t more)
     b->cap = cap;
 }
 
-void buf_put(Buf *b, const void *p, size_t n)
+void buf_int(Buf *b, int64_t x)
 {
-    reserve(b, n);
-    if (n)
-        memcpy(b->p + b->n, p, n);
-    b->n += n;
-    b->p[b->n] = 0;
-}
-
-void buf_puts(Buf *b, const char *s)
-{
-    buf_put(b, s, strlen(s));
-}
-
-void buf_putc(Buf *b, char c)
-{
-    reserve(b, 1);
-    b->p[b->n++] = c;
-    b->p[b->n] = 0;
+    char     digits[20], *end = digits + sizeof digits, *at = end;
+    uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (x < 0)
+        *--at = '-';
+    buf_put(b, at, (size_t)(end - at));
 }
 
 void buf_vprintf(Buf *b, const char *fmt, va_list ap)
 {
     va_list again;
     va_copy(again, ap);
-    reserve(b, 64);
+    buf_reserve(b, 64);
     int n = vsnprintf(b->p + b->n, b->cap - b->n, fmt, ap);
     if (n < 0)
         die("vsnprintf failed on \"%s\"", fmt);
     if ((size_t)n >= b->cap - b->n) {
-        reserve(b, (size_t)n);
+        buf_reserve(b, (size_t)n);
         vsnprintf(b->p + b->n, b->cap - b->n, fmt, again);
     }
     va_end(again);
@@ -92,9 +83,13 @@ bool buf_read_file(Buf *b, const char *path)
     int  fd = std ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool ok = true;
+    struct stat st;
+    bool        ok = true;
+    size_t      size = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size : 0;
+    buf_reserve(b, size < 1 << 16 ? 1 << 16 : size > INT32_MAX ? INT32_MAX : size + 2); /* +2: the end is found without another */
     for (;;) {
-        reserve(b, 1 << 16);
+        if (b->cap - b->n <= 1)
+            buf_reserve(b, 1 << 16);
         ssize_t n = read(fd, b->p + b->n, b->cap - b->n - 1);
         if (n < 0 && errno == EINTR)
             continue;

@@ -10,7 +10,7 @@
 
 typedef struct Entry {
     size_t   len;
-    uint64_t hash;
+    uint32_t hash, tag;
     char     text[];
 } Entry;
 
@@ -50,7 +50,7 @@ const char *intern(Interner *t, const char *s, size_t n)
 {
     if ((t->n + 1) * 3 > t->cap * 2)
         grow(t);
-    uint64_t h = hash_bytes(0, s, n);
+    uint32_t h = (uint32_t)hash_bytes(0, s, n);
     size_t   k = h & (t->cap - 1);
     for (; t->slots[k]; k = (k + 1) & (t->cap - 1))
         if (t->slots[k]->hash == h && t->slots[k]->len == n && memcmp(t->slots[k]->text, s, n) == 0)
@@ -85,7 +85,22 @@ const char *intern_printf(Interner *t, const char *fmt, ...)
     return intern_str(t, s);
 }
 
+static Entry *entry_of(const char *s)
+{
+    return (Entry *)(uintptr_t)(s - offsetof(Entry, text));
+}
+
 size_t intern_len(const char *s)
 {
-    return ((const Entry *)(const void *)(s - offsetof(Entry, text)))->len;
+    return entry_of(s)->len;
+}
+
+uint32_t intern_tag(const char *s)
+{
+    return entry_of(s)->tag;
+}
+
+void intern_set_tag(const char *s, uint32_t tag)
+{
+    entry_of(s)->tag = tag;
 }

@@ -1,4 +1,5 @@
-/* Open addressing with linear probing; at most two thirds full. An empty slot has used == false, so every key is legal. */
+/* Open addressing with linear probing; at most two thirds full. An empty slot has no value, so every key is legal; a NULL that was put
+ * is kept as the address of no_value. */
 #include "config.h"
 
 #include "support/map.h"
@@ -8,8 +9,9 @@
 typedef struct MapSlot {
     uint64_t key;
     void    *value;
-    bool     used;
 } MapSlot;
+
+static char no_value;
 
 #ifdef HLO_STRESS
 enum { FIRST_CAP = 2 };
@@ -27,16 +29,16 @@ uint64_t hash_u64(uint64_t h, uint64_t x)
 uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
 {
     const unsigned char *s = p;
-    h = hash_u64(h, n);
+    uint64_t             x = 0;
+    h += n;
     for (; n >= 8; n -= 8, s += 8) {
-        uint64_t x;
         memcpy(&x, s, 8);
-        h = hash_u64(h, x);
+        h = (h ^ x) * 0x9E3779B97F4A7C15u;
+        h ^= h >> 32;
     }
-    uint64_t rest = 0;
-    if (n)
-        memcpy(&rest, s, n);
-    return hash_u64(h, rest);
+    for (x = 0; n > 0; n--)
+        x = x << 8 | *s++;
+    return hash_u64(h, x);
 }
 
 Map map_new(Arena *a)
@@ -47,14 +49,15 @@ Map map_new(Arena *a)
 static MapSlot *find(MapSlot *slots, uint64_t cap, uint64_t key)
 {
     uint64_t k = hash_u64(0, key) & (cap - 1);
-    while (slots[k].used && slots[k].key != key)
+    while (slots[k].value && slots[k].key != key)
         k = (k + 1) & (cap - 1);
     return &slots[k];
 }
 
 void *map_get_u64(const Map *m, uint64_t key)
 {
-    return m->cap ? find(m->slots, m->cap, key)->value : NULL;
+    void *value = m->cap ? find(m->slots, m->cap, key)->value : NULL;
+    return value == &no_value ? NULL : value;
 }
 
 void map_put_u64(Map *m, uint64_t key, void *value)
@@ -63,14 +66,21 @@ void map_put_u64(Map *m, uint64_t key, void *value)
         uint64_t cap = m->cap ? m->cap * 2 : FIRST_CAP;
         MapSlot *slots = ARENA_ARRAY(m->arena, MapSlot, (int64_t)cap);
         for (uint64_t k = 0; k < m->cap; k++)
-            if (m->slots[k].used)
+            if (m->slots[k].value)
                 *find(slots, cap, m->slots[k].key) = m->slots[k];
         m->slots = slots;
         m->cap = cap;
     }
     MapSlot *s = find(m->slots, m->cap, key);
-    m->n += !s->used;
-    *s = (MapSlot){key, value, true};
+    m->n += !s->value;
+    *s = (MapSlot){key, value ? value : &no_value};
+}
+
+void map_clear(Map *m)
+{
+    if (m->cap)
+        memset(m->slots, 0, m->cap * sizeof *m->slots);
+    m->n = 0;
 }
 
 void *map_get(const Map *m, const void *key)
@@ -80,7 +90,7 @@ void *map_get(const Map *m, const void *key)
 
 bool map_has(const Map *m, const void *key)
 {
-    return m->cap && find(m->slots, m->cap, (uint64_t)(uintptr_t)key)->used;
+    return m->cap && find(m->slots, m->cap, (uint64_t)(uintptr_t)key)->value;
 }
 
 void map_put(Map *m, const void *key, void *value)

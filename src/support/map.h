@@ -19,6 +19,7 @@ bool  map_has(const Map *m, const void *key);
 void  map_put(Map *m, const void *key, void *value); /* replaces */
 void *map_get_u64(const Map *m, uint64_t key);
 void  map_put_u64(Map *m, uint64_t key, void *value);
+void  map_clear(Map *m); /* its storage stays */
 
 /* Mixing for callers that build their own keys. */
 uint64_t hash_u64(uint64_t h, uint64_t x);

@@ -3,11 +3,13 @@
  *
  *   1  { after backend_config= or a key of frontend_attributes={}: a raw dictionary, one string
  *   2  ] { followed by an integer or ':': the brace opens a layout
- *   3  , device_ids= : one token
+ *   3  , device_ids= with nothing but blanks between them: one token, of the scanner
  *   4  T after ] : ) and before ( : the word of layouts and iotas
  *   5  the first tokens say which of three kinds of input it is
  *   6  words that are keywords in some places and names in others
  *   7  attribute names, by the class of their value
+ *
+ * Array types of sizes and an order come as one token with their shape, which equal texts share.
  *
  * The braces of a long constant come as one token: parse_dense.c has read its values by then. */
 #include "config.h"
@@ -35,10 +37,10 @@ void  hlo_lex_release(void *scanner);
 void  hlo_lex_move(void *scanner, char *s);
 struct yy_buffer_state *hlo_lex__scan_buffer(char *base, size_t size, void *scanner);
 
-typedef struct WordRow {
+struct WordRow {
     const char *text;
     int         token;
-} WordRow;
+};
 
 static const WordRow keywords[] = {
     {"HloModule", K_MODULE}, {"ENTRY", K_ENTRY}, {"ROOT", K_ROOT}, {"FileNames", K_FILE_NAMES}, {"FunctionNames", K_FUNCTION_NAMES},
@@ -79,6 +81,16 @@ enum { N_KEYWORDS = sizeof keywords / sizeof *keywords, N_ATTRIBUTES = sizeof at
 
 enum { QUEUE = 4, KEYS_NO = 0, KEYS_AHEAD = 1, KEYS_INSIDE = 2 };
 
+static const Vocabulary *vocabulary_of(const Parser *p, const char *word)
+{
+    return &p->vocabulary[intern_tag(word)];
+}
+
+Op op_lookup(const Parser *p, const char *word)
+{
+    return vocabulary_of(p, word)->op;
+}
+
 /* ---- what the scanner's actions call ---- */
 
 const char *lex_name(Parser *p, const char *s, size_t n)
@@ -89,7 +101,7 @@ const char *lex_name(Parser *p, const char *s, size_t n)
 int lex_word(Parser *p, HLO_STYPE *v, const char *s, size_t n)
 {
     const char    *word = intern(p->strings, s, n);
-    const WordRow *row = map_get(&p->words, word);
+    const WordRow *row = vocabulary_of(p, word)->word;
     if (!row) {
         v->name = word;
         return T_IDENT;
@@ -108,7 +120,7 @@ int lex_attr(Parser *p, HLO_STYPE *v, const char *s, size_t n)
         p->raw_next = p->keys_raw;
         return T_KEY;
     }
-    const WordRow *row = map_get(&p->attrs, v->name);
+    const WordRow *row = vocabulary_of(p, v->name)->attr;
     if (!row)
         return A_OTHER;
     p->raw_next = row->token == A_RAW;
@@ -117,6 +129,77 @@ int lex_attr(Parser *p, HLO_STYPE *v, const char *s, size_t n)
         p->keys_raw = row->token == A_KEY_VALUES;
     }
     return row->token;
+}
+
+/* "2,3" behind s, which moves behind it; NULL when a number is too long to be sure that it fits. */
+static IntVec *short_ints(Parser *p, const char **s)
+{
+    enum { SURE = 18 };
+    IntVec *v = int_list_empty(p);
+    for (;; ++*s) {
+        const char *from = *s;
+        int64_t     x = 0;
+        for (; **s >= '0' && **s <= '9'; ++*s)
+            x = *s - from < SURE ? x * 10 + (**s - '0') : 0;
+        if (*s - from > SURE)
+            return NULL;
+        if (*s > from)
+            int_list(p, v, x);
+        if (**s != ',')
+            return v;
+    }
+}
+
+/* The shape of s, NULL when it is not one without errors. s ends with a NUL. */
+static const Shape *array_shape(Parser *p, const char *s, size_t n)
+{
+    size_t         word = strcspn(s, "[");
+    const WordRow *row = vocabulary_of(p, intern(p->strings, s, word))->word;
+    const char    *at = s + word + 1;
+    if (!row || row->token != T_TYPE)
+        return NULL;
+    Type    t = type_lookup(s, word);
+    IntVec *sizes = short_ints(p, &at), *order = NULL;
+    if (sizes && at + 1 < s + n && (at += 2))
+        order = short_ints(p, &at);
+    bool with_layout = s[n - 1] == '}';
+    if (!sizes || (with_layout && (!order || order->n != sizes->n)) || (!type_is_array(t) && n > word + 2))
+        return NULL;
+    dims_begin(p);
+    for (int32_t k = 0; k < sizes->n; k++)
+        dim_add(p, sizes->v[k], false, LOC_NONE);
+    return type_array(p, t, &p->dims, with_layout ? layout_begin(p, order) : NULL, LOC_NONE, LOC_NONE);
+}
+
+static const char *skip_space(const char *s)
+{
+    return s + strspn(s, " \t\r\n");
+}
+
+/* A layout could follow (row 2), or a comment before one. next is the first byte behind the type. */
+static bool type_goes_on(const char *behind, char next)
+{
+    if (next == ',' || next == ')')
+        return false;
+    if (next == ' ' && *skip_space(behind + 1) != '{')
+        return *skip_space(behind + 1) == '/';
+    if (next != ' ' && next != '{')
+        return next == '/' || next == '\t' || next == '\r' || next == '\n';
+    const char *inside = skip_space((next == '{' ? behind : skip_space(behind + 1)) + 1);
+    return *inside == ':' || *inside == '/' || *inside == '-' || (*inside >= '0' && *inside <= '9');
+}
+
+bool lex_array(Parser *p, HLO_STYPE *v, const char *s, size_t n, char next)
+{
+    if (type_goes_on(s + n, next))
+        return false;
+    const char *text = intern(p->array_texts, s, n);
+    v->shape = map_get(&p->arrays, text);
+    if (!v->shape) {
+        v->shape = array_shape(p, s, n);
+        map_put(&p->arrays, text, (void *)(uintptr_t)v->shape);
+    }
+    return v->shape != NULL;
 }
 
 /* Without '-', 0 to 2^64-1 by bit pattern; with '-', down to -2^63. */
@@ -252,43 +335,50 @@ int lex_error(Parser *p, Loc loc, const char *fmt, ...)
 
 /* ---- the filter ---- */
 
-static void fetch(Parser *p)
+/* A string without escapes right behind an attribute that takes one, found without the scanner: half of a module is such text. */
+static bool plain_string(Parser *p, HLO_STYPE *v, Loc *loc)
 {
-    Token *t = &p->queue[(p->head + p->queued++) % QUEUE];
-    bool   raw = p->raw_next;
-    int    keys = p->keys;
-    t->loc = (Loc){(int64_t)p->len, 0};
-    t->kind = hlo_lex_lex(&t->v, &t->loc, p->scanner);
-    if (t->kind == 0)
-        t->loc = (Loc){(int64_t)p->len, 0};
-    if (raw && t->kind != HLO_error)
+    int64_t at = p->string_at;
+    p->string_at = -1;
+    hlo_lex_release(p->scanner);
+    const char *s = p->buf + at + 1, *end = p->buf[at] == '"' ? memchr(s, '"', p->len - (size_t)at - 1) : NULL;
+    if (!end || memchr(s, '\\', (size_t)(end - s)) || memchr(s, '\0', (size_t)(end - s)) || end - s >= INT32_MAX - 2)
+        return false;
+    hlo_lex_move(p->scanner, p->buf + (end + 1 - p->buf));
+    *loc = (Loc){at, (int32_t)(end + 2 - s)};
+    v->name = intern(p->strings, s, (size_t)(end - s));
+    return true;
+}
+
+/* The scanner's next token: its kind. */
+static int fetch(Parser *p, HLO_STYPE *v, Loc *loc)
+{
+    bool raw = p->raw_next;
+    int  keys = p->keys;
+    if (p->string_at >= 0 && plain_string(p, v, loc))
+        return T_STRING;
+    *loc = (Loc){(int64_t)p->len, 0};
+    int kind = hlo_lex_lex(v, loc, p->scanner);
+    if (kind == S_STRING || kind == A_STRING)
+        p->string_at = loc->off + loc->len;
+    if (kind == 0)
+        *loc = (Loc){(int64_t)p->len, 0};
+    if (raw && kind != HLO_error)
         p->raw_next = false;
     if (keys == KEYS_AHEAD)
-        p->keys = t->kind == '{' ? KEYS_INSIDE : KEYS_NO;
-    else if (keys == KEYS_INSIDE && t->kind == '}')
+        p->keys = kind == '{' ? KEYS_INSIDE : KEYS_NO;
+    else if (keys == KEYS_INSIDE && kind == '}')
         p->keys = KEYS_NO;
+    return kind;
 }
 
 static Token *peek(Parser *p, int k)
 {
-    while (p->queued <= k)
-        fetch(p);
+    while (p->queued <= k) {
+        Token *t = &p->queue[(p->head + p->queued++) % QUEUE];
+        t->kind = fetch(p, &t->v, &t->loc);
+    }
     return &p->queue[(p->head + k) % QUEUE];
-}
-
-/* Row 3: nothing but blanks between the comma and device_ids. */
-static bool only_blanks(const Parser *p, int64_t from, int64_t to)
-{
-    for (; from < to; from++)
-        if (!strchr(" \t\r\n", p->text[from]))
-            return false;
-    return true;
-}
-
-static bool is_device_ids(Parser *p, const Token *comma)
-{
-    const Token *t = peek(p, 0);
-    return t->kind == A_OTHER && strcmp(t->v.name, "device_ids") == 0 && only_blanks(p, comma->loc.off + 1, t->loc.off);
 }
 
 /* Row 5. */
@@ -304,9 +394,9 @@ static int input_kind(Parser *p)
     return peek(p, 1)->kind == '{' ? START_COMPS : START_INST;
 }
 
-static bool count_brackets(Parser *p, const Token *t)
+static bool count_brackets(Parser *p, int kind, Loc loc)
 {
-    switch (t->kind) {
+    switch (kind) {
     case '(':
     case '[':
     case '{':
@@ -318,8 +408,8 @@ static bool count_brackets(Parser *p, const Token *t)
     }
     if (p->depth <= MAX_NESTING)
         return true;
-    p->error_loc = t->loc;
-    parse_error(p, t->loc, "nested more than %d levels deep", MAX_NESTING);
+    p->error_loc = loc;
+    parse_error(p, loc, "nested more than %d levels deep", MAX_NESTING);
     return false;
 }
 
@@ -348,52 +438,62 @@ int filter_next(Parser *p, HLO_STYPE *v, Loc *loc)
         *loc = (Loc){peek(p, 0)->loc.off, 0};
         return p->before = start;
     }
-    if (diag_full(p->d))
+    if (p->d->errors && diag_full(p->d))
         return HLO_error;
     if (next_is_dense(p, loc))
         return p->before = T_DENSE;
-    Token t = *peek(p, 0);
-    p->text_begins = p->before == START_INST;
-    p->head = (p->head + 1) % QUEUE;
-    p->queued--;
-    if (t.kind == ']' && peek(p, 0)->kind == '{' && (peek(p, 1)->kind == T_INT || peek(p, 1)->kind == ':'))
-        peek(p, 0)->kind = T_LAYOUT;
-    else if (t.kind == ',' && is_device_ids(p, &t)) {
-        t.kind = T_DEVICE_IDS;
-        t.loc = loc_span(t.loc, peek(p, 0)->loc);
+    int kind;
+    if (p->queued > 0) {
+        const Token *t = &p->queue[p->head];
+        kind = t->kind;
+        *v = t->v;
+        *loc = t->loc;
         p->head = (p->head + 1) % QUEUE;
         p->queued--;
-    } else if (t.kind == T_IDENT && t.v.name[0] == 'T' && !t.v.name[1]
-               && (p->before == ']' || p->before == ':' || p->before == ')') && peek(p, 0)->kind == '(')
-        t.kind = K_T;
-    if (!count_brackets(p, &t))
-        t.kind = HLO_error;
-    *v = t.v;
-    *loc = p->token_loc = t.loc;
-    return p->before = t.kind;
+    } else {
+        kind = fetch(p, v, loc);
+    }
+    p->text_begins = p->before == START_INST;
+    if (kind == ']' && peek(p, 0)->kind == '{' && (peek(p, 1)->kind == T_INT || peek(p, 1)->kind == ':'))
+        peek(p, 0)->kind = T_LAYOUT;
+    else if (kind == T_IDENT && v->name[0] == 'T' && !v->name[1] && (p->before == ']' || p->before == ':' || p->before == ')')
+             && peek(p, 0)->kind == '(')
+        kind = K_T;
+    if (!count_brackets(p, kind, *loc))
+        kind = HLO_error;
+    p->token_loc = *loc;
+    return p->before = kind;
 }
 
 /* ---- setting up ---- */
 
-static void put_rows(Parser *p, Map *map, const WordRow *rows, int n)
+/* The entry of a word that the language knows, made when it is not there yet. */
+static Vocabulary *vocabulary_entry(Parser *p, const char *text)
 {
-    for (int k = 0; k < n; k++)
-        map_put(map, intern_str(p->strings, rows[k].text), (void *)(uintptr_t)&rows[k]);
+    const char *word = intern_str(p->strings, text);
+    if (!intern_tag(word)) {
+        p->vocabulary[++p->n_vocabulary] = (Vocabulary){.op = OP_COUNT};
+        intern_set_tag(word, (uint32_t)p->n_vocabulary);
+    }
+    return &p->vocabulary[intern_tag(word)];
 }
 
 static void put_tables(Parser *p)
 {
     static const WordRow type_row = {"", T_TYPE};
-    p->words = map_new(p->tmp);
-    p->attrs = map_new(p->tmp);
-    p->ops = map_new(p->tmp);
-    put_rows(p, &p->words, keywords, N_KEYWORDS);
-    put_rows(p, &p->attrs, attributes, N_ATTRIBUTES);
+    p->vocabulary = ARENA_ARRAY(p->tmp, Vocabulary, 1 + N_KEYWORDS + N_ATTRIBUTES + TYPE_COUNT + OP_COUNT);
+    p->vocabulary[0].op = OP_COUNT;
+    p->arrays = map_new(p->tmp);
+    p->array_texts = interner_new(p->tmp);
+    for (int k = 0; k < N_KEYWORDS; k++)
+        vocabulary_entry(p, keywords[k].text)->word = &keywords[k];
+    for (int k = 0; k < N_ATTRIBUTES; k++)
+        vocabulary_entry(p, attributes[k].text)->attr = &attributes[k];
     for (Type t = 0; t < TYPE_COUNT; t++)
         if (t != TYPE_TUPLE)
-            map_put(&p->words, intern_str(p->strings, type_name(t)), (void *)(uintptr_t)&type_row);
+            vocabulary_entry(p, type_name(t))->word = &type_row;
     for (Op op = 0; op < OP_COUNT; op++) {
-        map_put(&p->ops, intern_str(p->strings, op_name(op)), (void *)(uintptr_t)&op_info[op]);
+        vocabulary_entry(p, op_name(op))->op = op;
         p->op_rows[op] = op_attrs(op, &p->op_row_count[op]);
     }
     for (AttrId id = 0; id < ATTR_COUNT; id++)
@@ -491,6 +591,7 @@ void filter_start(Parser *p, int64_t off, int start)
     p->raw_next = false;
     p->raw_depth = 0;
     p->keys = KEYS_NO;
+    p->string_at = -1;
     p->head = p->queued = 0;
     p->depth = 0;
     p->before = 0;

@@ -35,18 +35,12 @@ bool parse_suggest(Parser *p, Loc loc, const char *word, const char *const *name
     return near != NULL;
 }
 
-Loc loc_span(Loc first, Loc last)
-{
-    int64_t len = last.off + last.len - first.off;
-    return (Loc){first.off, len > INT32_MAX ? INT32_MAX : (int32_t)len};
-}
-
 /* How a symbol of the grammar is called in a message; NULL for those that are never worth naming. */
 static const char *phrase(Parser *p, const char *symbol)
 {
     static const char *const known[][2] = {
         {"name", "a name"}, {"string", "a string"}, {"integer", "an integer"}, {"number", "a number"}, {"-inf", "a number"},
-        {"inf", "a number"}, {"element type", "a type"}, {"dimension labels", "dimension labels"}, {"sizes", "sizes such as 2x3"},
+        {"inf", "a number"}, {"element type", "a type"}, {"array type", "a type"}, {"dimension labels", "dimension labels"}, {"sizes", "sizes such as 2x3"},
         {"padding", "padding such as 0_1x2_2"}, {"key=", "a key"}, {"{ of a layout", "a layout"},
         {"end of file", "the end of the text"}, {"literal", NULL},
         {", device_ids=", NULL}, {"unknown attribute", NULL}, {"b", NULL}, {"parameter", NULL}, {"mesh", NULL},

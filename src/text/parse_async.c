@@ -20,10 +20,10 @@ bool async_split(Parser *p, const char *opcode, AsyncSugar *sugar, Op *wrapped)
         size_t m = strlen(suffixes[k]);
         if (n <= m || memcmp(opcode + n - m, suffixes[k], m) != 0)
             continue;
-        const OpInfo *info = map_get(&p->ops, intern(p->strings, opcode, n - m));
-        if (!info || has_own_steps((Op)(info - op_info)) || info == &op_info[OP_PARAMETER] || info == &op_info[OP_CONSTANT])
+        Op op = op_lookup(p, intern(p->strings, opcode, n - m));
+        if (op == OP_COUNT || has_own_steps(op) || op == OP_PARAMETER || op == OP_CONSTANT)
             return false;
-        *wrapped = (Op)(info - op_info);
+        *wrapped = op;
         *sugar = k == 0 ? SUGAR_START : k == 1 ? SUGAR_UPDATE : SUGAR_DONE;
         return true;
     }
@@ -173,6 +173,7 @@ static Comp *wrap(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n)
     x.n = op_info[x.op].operands == MANY ? types->n : op_info[x.op].operands; /* more parameters than the operation takes are not used */
     c->n_params = types->n;
     c->params = ARENA_ARRAY(p->a, Inst *, types->n);
+    p->names_change = true;
     for (int32_t k = 0; k < types->n; k++) {
         Inst *param = inst_add(p, OP_PARAMETER, types->v[k], 0, NULL, "async_param", r->opcode.loc);
         param->param = k;

@@ -301,11 +301,11 @@ void attr_dim_labels(Parser *p, const char *name, Loc loc, Loc text)
 /* ---- sub-attribute lists: metadata and the rows of the stack tables ---- */
 
 typedef enum { CTX_META = 1, CTX_LOCATION = 2, CTX_FRAME = 4 } SubContext;
-typedef struct SubKey {
+struct SubKey {
     const char *text;
     SubContext  ctx;
     size_t      offset;
-} SubKey;
+};
 #define META(f)     CTX_META, offsetof(Metadata, f)
 #define LOCATION(f) CTX_LOCATION, offsetof(FileLocation, f)
 #define FRAME(f)    CTX_FRAME, offsetof(StackFrame, f)
@@ -329,21 +329,19 @@ void meta_begin(Parser *p)
     p->keys_seen.n = 0;
 }
 
-/* The row of key; NULL when no list has it, reported. Given twice is reported too. */
+/* The row of key; NULL when no list has it. Given twice is reported. */
 static const SubKey *sub_key(Parser *p, const char *key, Loc loc)
 {
+    const SubKey *row = NULL;
     for (int32_t k = 0; k < p->keys_seen.n; k++)
-        if (p->keys_seen.v[k].s == key) {
+        if (p->keys_seen.v[k].key.s == key) {
             parse_error(p, loc, "'%s' is given twice", key);
             return NULL;
         }
-    for (int k = 0; k < N_SUB_KEYS; k++)
-        if (strcmp(sub_keys[k].text, key) == 0) {
-            vec_push(p->tmp, &p->keys_seen, ((Name){key, loc}));
-            return &sub_keys[k];
-        }
-    vec_push(p->tmp, &p->keys_seen, ((Name){key, loc}));
-    return NULL;
+    for (int k = 0; k < N_SUB_KEYS && !row; k++)
+        row = *sub_keys[k].text == *key && strcmp(sub_keys[k].text, key) == 0 ? &sub_keys[k] : NULL;
+    vec_push(p->tmp, &p->keys_seen, ((SeenKey){{key, loc}, row}));
+    return row;
 }
 
 static void *sub_field(Parser *p, const SubKey *k)
@@ -384,23 +382,22 @@ void meta_ints(Parser *p, const char *key, Loc loc, Ints v, Loc at)
 /* Only keys of this list may have been given; all of them when `all`. */
 static void sub_end(Parser *p, SubContext ctx, bool all, const char *what, Loc loc)
 {
-    NameVec names = {0};
-    int32_t given = 0;
+    const char *names[N_SUB_KEYS];
+    int32_t     n = 0, given = 0;
     for (int k = 0; k < N_SUB_KEYS; k++)
         if (sub_keys[k].ctx == ctx)
-            vec_push(p->tmp, &names, sub_keys[k].text);
+            names[n++] = sub_keys[k].text;
     for (int32_t j = 0; j < p->keys_seen.n; j++) {
-        bool known = false;
-        for (int32_t k = 0; k < names.n && !known; k++)
-            known = strcmp(names.v[k], p->keys_seen.v[j].s) == 0;
+        const SeenKey *seen = &p->keys_seen.v[j];
+        bool           known = seen->row && seen->row->ctx == ctx;
         given += known;
         if (!known) {
-            parse_error(p, p->keys_seen.v[j].loc, "%s has no entry '%s'", what, p->keys_seen.v[j].s);
-            parse_suggest(p, p->keys_seen.v[j].loc, p->keys_seen.v[j].s, names.v, names.n);
+            parse_error(p, seen->key.loc, "%s has no entry '%s'", what, seen->key.s);
+            parse_suggest(p, seen->key.loc, seen->key.s, names, n);
         }
     }
-    if (all && given < names.n)
-        parse_error(p, loc, "%s needs all of its %d entries, found %d", what, names.n, given);
+    if (all && given < n)
+        parse_error(p, loc, "%s needs all of its %d entries, found %d", what, n, given);
 }
 
 const Metadata *meta_end(Parser *p)

@@ -41,6 +41,7 @@ static Inst *single_parameter(Parser *p, const Shape *type, const char *name, Lo
         name = intern_printf(p->strings, "_%lld", (long long)s->n_single_params);
     Inst *i = inst_add(p, OP_PARAMETER, type, 0, NULL, name, loc);
     i->param = s->n_single_params++;
+    p->names_change = true;
     map_put(&s->names, i->name, i);
     return i;
 }
@@ -58,7 +59,11 @@ static void single_opcode(Parser *p, const Shape *type, const char *opcode, Loc 
 Rhs *rhs_begin(Parser *p, const Shape *shape, const char *opcode, Loc loc)
 {
     single_opcode(p, shape, opcode, loc);
-    Rhs *r = ARENA_NEW(p->tmp, Rhs);
+    Rhs *r = p->spare;
+    if (r)
+        p->spare = r->spare;
+    else
+        r = ARENA_NEW(p->tmp, Rhs);
     *r = (Rhs){.shape = shape,
                .opcode = {opcode, loc},
                .op = OP_COUNT,
@@ -67,17 +72,21 @@ Rhs *rhs_begin(Parser *p, const Shape *shape, const char *opcode, Loc loc)
                .lit_base = p->lits.n,
                .attrs_base = p->raw.n,
                .errors = p->d->errors};
-    const OpInfo *info = map_get(&p->ops, opcode);
-    if (info)
-        r->op = (Op)(info - op_info);
-    else if (async_split(p, opcode, &r->sugar, &r->wrapped))
+    r->op = op_lookup(p, opcode);
+    if (r->op == OP_COUNT && async_split(p, opcode, &r->sugar, &r->wrapped))
         r->op = r->sugar == SUGAR_START ? OP_ASYNC_START : r->sugar == SUGAR_UPDATE ? OP_ASYNC_UPDATE : OP_ASYNC_DONE;
-    else
+    else if (r->op == OP_COUNT)
         unknown_opcode(p, opcode, loc);
     p->constant = r->op == OP_CONSTANT ? shape : NULL;
     if (!shape && r->op != OP_COUNT && !op_has(r->op, F_INFERS))
         parse_error(p, loc, "%s needs its result type: it cannot be inferred", opcode);
     return r;
+}
+
+static void rhs_end(Parser *p, Rhs *r)
+{
+    r->spare = p->spare;
+    p->spare = r;
 }
 
 Rhs *rhs_operands(Parser *p, Rhs *r, Loc open)
@@ -171,6 +180,7 @@ static Inst *element_of(Parser *p, Inst *i, int64_t index, Loc loc)
     const char *name = intern_printf(p->strings, "%s_%lld", i->name, (long long)index);
     Inst       *gte = inst_add(p, OP_GET_TUPLE_ELEMENT, i->shape->elems[index], 1, &i, name, loc);
     inst_set_int(gte, ATTR_INDEX, index);
+    p->names_change = true;
     map_put_u64(i->aux, (uint64_t)index, gte);
     return gte;
 }
@@ -215,7 +225,7 @@ void operand_word(Parser *p, const Shape *type, const char *word, Loc loc)
 {
     AsyncSugar sugar;
     Op         wrapped;
-    bool       opcode = map_has(&p->ops, word) || async_split(p, word, &sugar, &wrapped);
+    bool       opcode = op_lookup(p, word) != OP_COUNT || async_split(p, word, &sugar, &wrapped);
     if (opcode && !map_has(&p->scope->names, word) && !(type && outermost_single(p)))
         return;
     operand_name(p, type, word, loc, NULL);
@@ -231,6 +241,7 @@ void operand_nested(Parser *p, Rhs *r, Loc loc)
     bool         forgotten = r->errors == errors && r->args == ARGS_OPERANDS && r->sugar != SUGAR_START && r->op != OP_CONSTANT
                      && r->op != OP_PARAMETER && !(r->op == OP_TUPLE && r->shape && !shape_is_tuple(r->shape));
     Inst *i = inst_build(p, r, name, NULL, 0);
+    rhs_end(p, r);
     if (!i && forgotten && p->d->errors > errors) {
         diag_soften(p->d, before);
         if (p->d->errors == errors) {
@@ -274,9 +285,10 @@ void inst_end(Parser *p, int64_t root, Loc root_loc, const char *name, Loc loc, 
     Scope *s = p->scope;
     Inst  *i = inst_build(p, r, name, p->raw.n ? &p->raw.v[r->attrs_base] : NULL, p->raw.n - r->attrs_base);
     p->raw.n = r->attrs_base;
+    rhs_end(p, r);
     s->failed |= !i;
     define(p, name, loc, i);
-    uniquer_name(p->uniquer, name);
+    p->names_change |= uniquer_name(p->uniquer, name) != name;
     if (root && s->root_loc.off >= 0) {
         parse_error(p, root_loc, "a computation has one ROOT");
         parse_note(p, s->root_loc, "the first one is here");

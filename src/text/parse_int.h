@@ -103,6 +103,7 @@ typedef struct Rhs {
     Loc          number_loc, open;
     int          depth;      /* open brackets behind its ')' */
     int          errors;     /* d->errors when it began */
+    struct Rhs  *spare;      /* the next of p->spare */
 } Rhs;
 
 /* One attribute as read. Classes that Attr does not hold have members of their own. */
@@ -137,6 +138,7 @@ struct Scope {
     Name         pending; /* the instruction whose right-hand side is being read */
     int64_t      n_single_params;
     bool         has_thread, has_config;
+    Scope       *spare;  /* the next of p->spare_scope */
 };
 
 /* The values of attributes while they are read. */
@@ -210,6 +212,20 @@ typedef enum { NAMED_REPLICATED, NAMED_MANUAL } NamedWhole;
 
 typedef struct Token Token;
 
+/* A key of metadata or of the stack tables as it was read, with its row in parse_attr.c; NULL: no list has it. */
+typedef struct SubKey SubKey;
+typedef struct SeenKey {
+    Name          key;
+    const SubKey *row;
+} SeenKey;
+
+/* What a word of the language can mean. */
+typedef struct WordRow WordRow;
+typedef struct Vocabulary {
+    const WordRow *word, *attr; /* of filter.c; NULL: no keyword or element type, no attribute */
+    Op             op;          /* OP_COUNT: no opcode */
+} Vocabulary;
+
 struct Parser {
     Arena      *a, *tmp; /* the module's, the parser's */
     Interner   *strings;
@@ -222,9 +238,13 @@ struct Parser {
     void    *scanner;
     void    *scan_buffer;
     char    *buf;                   /* the text as the scanner works on it: a copy, or the caller's bytes */
-    Map      words, attrs, ops;     /* interned name -> row */
+    Vocabulary *vocabulary;         /* by tag of the interned word; 0: of all other words */
+    int      n_vocabulary;
+    Interner *array_texts;          /* array types that came in one token */
+    Map      arrays;                /* such a text -> its Shape */
     bool     raw_next;
     int      raw_depth;
+    int64_t  string_at;             /* behind the '=' that a string has to follow, -1: the token before is another */
     int      keys;                  /* inside frontend_attributes={} or statistics={} */
     bool     keys_raw;
     int      start;                 /* artificial first token, -1 once it was returned */
@@ -246,12 +266,15 @@ struct Parser {
     /* actions */
     Scope      *scope;
     Map         comps;        /* name -> Comp */
-    Uniquer    *uniquer;      /* for names of nested instructions */
+    Uniquer    *uniquer;      /* of the instructions' names, in the order of the text */
+    bool        names_change; /* some name is not unique as it was written, or the parser made it up */
     int64_t     unknown_opcode; /* offset of the last one, -1: none; what its parentheses hold cannot be judged */
     Inst       *poison;       /* what failed instructions define */
     Comp       *poison_comp;
+    Scope      *spare_scope;  /* scopes that are done with, to be used again */
     Scope      *heading;      /* a computation whose '{' was not yet read */
     Rhs        *current;      /* the instruction whose attributes are being read */
+    Rhs        *spare;        /* right-hand sides that are done with, to be used again */
     bool        single;       /* single-instruction input */
     bool        single_head;  /* and its opcode was read */
     bool        headed;       /* HloModule was read */
@@ -265,6 +288,7 @@ struct Parser {
     LocNames    header;       /* attributes seen */
     VEC(Inst *) operands;     /* of the instructions that are being read, innermost last */
     VEC(Loc) operand_locs;
+    CompVec     callees;      /* of the instruction that is being made */
     VEC(RawAttr) raw;         /* attributes likewise */
     VEC(InputAlias) aliases;
     VEC(Donor) donors;
@@ -275,12 +299,12 @@ struct Parser {
     VEC(StackFrame) frames;
 
     /* one value under construction each; these do not nest */
-    DimVec      *dims;
+    DimVec       dims;
     LayoutDraft *layout;
     Metadata     meta;
     FileLocation location;
     StackFrame   frame;
-    LocNames     keys_seen;   /* of metadata and the stack tables */
+    VEC(SeenKey) keys_seen;   /* of metadata and the stack tables */
     DomainDraft *domain;
     OriginItem   origin_item;
     DebugAttr   *debug;
@@ -293,6 +317,10 @@ struct Parser {
 const char *lex_name(Parser *p, const char *s, size_t n);
 int lex_word(Parser *p, union HLO_STYPE *v, const char *s, size_t n);
 int lex_attr(Parser *p, union HLO_STYPE *v, const char *s, size_t n);
+Op   op_lookup(const Parser *p, const char *word); /* OP_COUNT when an interned word is no opcode */
+/* An array type in one token, such as f32[2,3]{1,0}: false for one with an error, and where `next` or the text behind it could belong
+ * to it, so that the grammar reads it piece by piece. */
+bool lex_array(Parser *p, union HLO_STYPE *v, const char *s, size_t n, char next);
 int lex_int(Parser *p, union HLO_STYPE *v, Loc loc, const char *s);
 int lex_decimal(union HLO_STYPE *v, const char *s);
 int lex_nan(Parser *p, union HLO_STYPE *v, Loc loc, const char *s);
@@ -312,7 +340,11 @@ void parse_error(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format
 void parse_note(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool parse_suggest(Parser *p, Loc loc, const char *word, const char *const *names, int n); /* a note, and true, when one is near */
 void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected);
-Loc  loc_span(Loc first, Loc last);
+static inline Loc loc_span(Loc first, Loc last)
+{
+    int64_t len = last.off + last.len - first.off;
+    return (Loc){first.off, len > INT32_MAX ? INT32_MAX : (int32_t)len};
+}
 
 /* Lists in p->tmp (parse_list.c). v NULL makes a new one; the list is returned. list_ints copies into the module. */
 IntVec   *int_list(Parser *p, IntVec *v, int64_t x);

@@ -230,10 +230,31 @@ void header_debug(Parser *p, const char *name, Loc loc)
 
 /* ---- computations ---- */
 
+static void scope_done(Parser *p, Scope *s)
+{
+    s->spare = p->spare_scope;
+    p->spare_scope = s;
+}
+
+/* One without contents, with an empty map of names that has the storage of an earlier one unless that was large. */
+static Scope *scope_new(Parser *p)
+{
+    enum { SMALL = 64 };
+    Scope *s = p->spare_scope;
+    Map    names = s && s->names.cap <= SMALL ? s->names : map_new(p->tmp);
+    if (s)
+        p->spare_scope = s->spare;
+    else
+        s = ARENA_NEW(p->tmp, Scope);
+    map_clear(&names);
+    *s = (Scope){.names = names};
+    return s;
+}
+
 void scope_push(Parser *p, Comp *c, Loc head)
 {
-    Scope *s = ARENA_NEW(p->tmp, Scope);
-    *s = (Scope){.parent = p->scope, .comp = c, .names = map_new(p->tmp), .head = head, .outer = p->current, .root_loc = LOC_NONE,
+    Scope *s = scope_new(p);
+    *s = (Scope){.parent = p->scope, .comp = c, .names = s->names, .head = head, .outer = p->current, .root_loc = LOC_NONE,
                  .close = LOC_NONE, .errors = p->d->errors};
     c->loc = head;
     p->scope = s;
@@ -241,8 +262,8 @@ void scope_push(Parser *p, Comp *c, Loc head)
 
 void comp_begin(Parser *p, bool entry, Loc entry_loc, const char *name, Loc loc)
 {
-    Scope *s = ARENA_NEW(p->tmp, Scope);
-    *s = (Scope){.pending = {name, loc}, .head = loc, .entry = entry, .errors = p->d->errors};
+    Scope *s = scope_new(p);
+    *s = (Scope){.names = s->names, .pending = {name, loc}, .head = loc, .entry = entry, .errors = p->d->errors};
     p->heading = s;
     if (entry && p->entry_loc.len) {
         parse_error(p, entry_loc, "a module has one ENTRY computation");
@@ -264,7 +285,7 @@ void comp_result(Parser *p, const Shape *s, Loc loc)
 
 void comp_open(Parser *p)
 {
-    const Scope *h = p->heading;
+    Scope *h = p->heading;
     p->heading = NULL;
     scope_push(p, comp_new(p->m, h->pending.s), h->head);
     p->scope->entry = h->entry;
@@ -272,6 +293,7 @@ void comp_open(Parser *p)
     p->scope->result_loc = h->result_loc;
     p->scope->errors = h->errors;
     p->scope->written = h->pending.s;
+    scope_done(p, h);
 }
 
 void comp_open_inline(Parser *p, Loc loc)
@@ -360,15 +382,17 @@ static void check_signature(Parser *p, const Scope *s)
 
 void scope_pop(Parser *p)
 {
-    p->current = (Rhs *)(uintptr_t)p->scope->outer;
-    p->scope = p->scope->parent;
+    Scope *s = p->scope;
+    p->current = (Rhs *)(uintptr_t)s->outer;
+    p->scope = s->parent;
+    scope_done(p, s);
 }
 
 Comp *comp_end(Parser *p)
 {
-    Scope *s = p->scope;
-    Comp  *c = s->comp;
-    bool   ok = p->d->errors == s->errors && !s->failed;
+    const Scope *s = p->scope;
+    Comp        *c = s->comp;
+    bool         ok = p->d->errors == s->errors && !s->failed;
     if (ok && !c->first)
         parse_error(p, s->close, "a computation has at least one instruction");
     if (!c->root)
@@ -378,7 +402,7 @@ Comp *comp_end(Parser *p)
         check_signature(p, s);
     ok = ok && p->d->errors == s->errors;
     comp_place(p, c);
-    scope_pop(p);
+    scope_pop(p); /* s is as it was until the next scope begins */
     if (s->inlined)
         return ok ? c : p->poison_comp;
     if (s->entry)
@@ -515,7 +539,7 @@ bool module_finish(Parser *p)
         return false;
     if (p->single) /* XLA adds its computation before the inline ones */
         comp_move_before(m->entry, m->first);
-    module_make_names_unique(m);
+    module_make_names_unique(m, p->names_change);
     if (!p->headed && !p->single)
         m->name = intern_printf(p->strings, "module_%s", m->entry->name);
     if (p->single)

@@ -248,8 +248,11 @@ static bool normal_form(const Inst *i, const RawAttr *x, Attr *out)
 
 bool attrs_store(Parser *p, Inst *i, const RawAttr *attrs, int32_t n)
 {
-    bool ok = true;
-    i->attrs = ARENA_ARRAY(p->a, Attr, n);
+    bool    ok = true;
+    int32_t kept = 0;
+    for (int32_t k = 0; k < n; k++)
+        kept += attrs[k].cls != ATTR_CLASS_METADATA && attrs[k].cls != ATTR_CLASS_COMP;
+    i->attrs = kept ? ARENA_ARRAY(p->a, Attr, kept) : NULL;
     for (int32_t k = 0; k < n; k++) {
         const RawAttr *x = &attrs[k];
         switch (x->cls) {
@@ -276,23 +279,24 @@ bool attrs_store(Parser *p, Inst *i, const RawAttr *attrs, int32_t n)
  * spellings, and none with operand_layout_constraints. */
 static void attrs_callees(Parser *p, Inst *i, const RawAttr *attrs, int32_t n)
 {
-    CompVec all = {0};
+    CompVec *all = &p->callees;
+    all->n = 0;
     for (int k = 0; k < p->op_row_count[i->op]; k++) {
         const RawAttr *x = raw_attr(attrs, n, p->op_rows[i->op][k].attr);
-        if (!x || !x->comps || (i->op == OP_CUSTOM_CALL && all.n))
+        if (!x || !x->comps || (i->op == OP_CUSTOM_CALL && all->n))
             continue;
         for (int32_t j = 0; j < x->comps->n; j++)
-            vec_push(p->tmp, &all, x->comps->v[j]);
+            vec_push(p->tmp, all, x->comps->v[j]);
     }
-    if (i->op == OP_WHILE && all.n == 2) {
-        Comp *condition = all.v[0];
-        all.v[0] = all.v[1];
-        all.v[1] = condition;
+    if (i->op == OP_WHILE && all->n == 2) {
+        Comp *condition = all->v[0];
+        all->v[0] = all->v[1];
+        all->v[1] = condition;
     }
     if (i->op == OP_CUSTOM_CALL && raw_attr(attrs, n, ATTR_OPERAND_LAYOUT_CONSTRAINTS))
-        all.n = 0;
-    if (all.n)
-        inst_set_callees(i, all.n, all.v);
+        all->n = 0;
+    if (all->n)
+        inst_set_callees(i, all->n, all->v);
 }
 
 /* ---- building ---- */

@@ -5,14 +5,14 @@
 
 void dims_begin(Parser *p)
 {
-    p->dims = ARENA_NEW(p->tmp, DimVec);
+    p->dims.n = 0;
 }
 
 void dim_add(Parser *p, int64_t size, bool dynamic, Loc loc)
 {
     if (size < 0 && !(dynamic && size == DIM_UNBOUNDED)) /* the smallest number as a bound is '?' */
         parse_error(p, loc, "a dimension has a size of 0 or more, found %lld", (long long)size);
-    vec_push(p->tmp, p->dims, ((Dim){size, dynamic}));
+    vec_push(p->tmp, &p->dims, ((Dim){size, dynamic}));
 }
 
 LayoutDraft *layout_begin(Parser *p, const IntVec *minor_to_major)

@@ -19,9 +19,7 @@
 
 static void printer_init(Printer *p, Buf *b, const PrintOptions *o)
 {
-    p->b = b;
-    p->o = o;
-    p->arena = arena_new();
+    *p = (Printer){.b = b, .o = o, .arena = arena_new()};
     p->starts = map_new(p->arena);
     p->single = map_new(p->arena);
     p->fusion_bodies = map_new(p->arena);
@@ -74,7 +72,7 @@ static void print_indent(Printer *p)
 static void print_index_comment(Buf *b, int64_t k)
 {
     if (k > 0 && k % 5 == 0)
-        buf_printf(b, "/*index=%lld*/", (long long)k);
+        buf_puts(b, "/*index="), buf_int(b, k), buf_puts(b, "*/");
 }
 
 static bool is_main_thread(const char *thread)
@@ -276,7 +274,7 @@ static void print_operands(Printer *p, const Inst *i)
     else if (i->op != OP_PARAMETER)
         print_operand_list(p, i);
     else if (p->o->parameter_numbers)
-        buf_printf(p->b, "%lld", (long long)i->param);
+        buf_int(p->b, i->param);
 }
 
 static void print_control_preds(Printer *p, const Inst *i)
@@ -412,6 +410,7 @@ static void print_line(Printer *p, const Comp *c, const Inst *i)
     buf_puts(p->b, i == c->root ? "ROOT " : "");
     print_instruction(p, i);
     buf_putc(p->b, '\n');
+    buf_rest(p->b);
 }
 
 static void print_lines(Printer *p, const Comp *c, bool in_stored_order)

@@ -45,9 +45,10 @@ static void print_slices(Buf *b, const Slices *x)
     buf_putc(b, '{');
     for (int32_t k = 0; k < x->n; k++) {
         const SliceRange *r = &x->v[k];
-        buf_printf(b, k > 0 ? ", [%lld:%lld" : "[%lld:%lld", (long long)r->start, (long long)r->limit);
+        buf_puts(b, k > 0 ? ", [" : "["), buf_int(b, r->start);
+        buf_putc(b, ':'), buf_int(b, r->limit);
         if (strides)
-            buf_printf(b, ":%lld", (long long)r->stride);
+            buf_putc(b, ':'), buf_int(b, r->stride);
         buf_putc(b, ']');
     }
     buf_putc(b, '}');
@@ -61,9 +62,10 @@ static void print_padding(Buf *b, const Padding *x)
         interior |= x->v[k].interior != 0;
     for (int32_t k = 0; k < x->n; k++) {
         const PadDim *d = &x->v[k];
-        buf_printf(b, k > 0 ? "x%lld_%lld" : "%lld_%lld", (long long)d->lo, (long long)d->hi);
+        buf_puts(b, k > 0 ? "x" : ""), buf_int(b, d->lo);
+        buf_putc(b, '_'), buf_int(b, d->hi);
         if (interior)
-            buf_printf(b, "_%lld", (long long)d->interior);
+            buf_putc(b, '_'), buf_int(b, d->interior);
     }
 }
 
@@ -203,7 +205,7 @@ static void print_value(Printer *p, const Inst *i, const Attr *x)
     Buf                  *b = p->b;
     const AttrValue      *v = &x->value;
     switch (attr_info[x->id].cls) {
-    case ATTR_CLASS_INT: buf_printf(b, "%lld", (long long)v->i); break;
+    case ATTR_CLASS_INT: buf_int(b, v->i); break;
     case ATTR_CLASS_NUMBER: number_print_g(b, 6, (double)(float)v->f); break;
     case ATTR_CLASS_BOOL: buf_puts(b, v->i != 0 ? "true" : "false"); break;
     case ATTR_CLASS_WORD: buf_puts(b, attr_words[v->i].text); break;
@@ -289,10 +291,18 @@ static void print_row(Printer *p, const Inst *i, const OpAttr *row)
     print_value(p, i, &own);
 }
 
+static const OpAttr *rows_of(Printer *p, Op op, int *n)
+{
+    if (!p->rows[op])
+        p->rows[op] = op_attrs(op, &p->n_rows[op]);
+    *n = p->n_rows[op];
+    return p->rows[op];
+}
+
 void print_own_attrs(Printer *p, const Inst *i)
 {
     int           n;
-    const OpAttr *rows = op_attrs(i->op, &n);
+    const OpAttr *rows = rows_of(p, i->op, &n);
     for (int k = 0; k < n; k++)
         print_row(p, i, &rows[k]);
 }
@@ -300,7 +310,7 @@ void print_own_attrs(Printer *p, const Inst *i)
 void print_own_attr(Printer *p, const Inst *i, AttrId id)
 {
     int           n;
-    const OpAttr *rows = op_attrs(i->op, &n);
+    const OpAttr *rows = rows_of(p, i->op, &n);
     for (int k = 0; k < n; k++)
         if (rows[k].attr == id)
             print_row(p, i, &rows[k]);

@@ -133,7 +133,7 @@ void print_ints(Buf *b, Ints x)
 {
     buf_putc(b, '{');
     for (int32_t k = 0; k < x.n; k++)
-        buf_printf(b, k > 0 ? ",%lld" : "%lld", (long long)x.v[k]);
+        buf_puts(b, k > 0 ? "," : ""), buf_int(b, x.v[k]);
     buf_putc(b, '}');
 }
 
@@ -186,9 +186,9 @@ static void print_window_value(Buf *b, const WindowDim *d, WindowField f)
                 : f == W_BASE_DILATION ? d->base_dilation
                 : f == W_REVERSAL      ? d->reversal
                                        : d->window_dilation;
-    buf_printf(b, "%lld", (long long)v);
+    buf_int(b, v);
     if (f == W_PAD)
-        buf_printf(b, "_%lld", (long long)d->pad_hi);
+        buf_putc(b, '_'), buf_int(b, d->pad_hi);
 }
 
 /* A field is written when some dimension needs it. */
@@ -264,7 +264,7 @@ static void put_number(Buf *b, bool *more, const char *key, int32_t v)
 {
     if (v != 0) {
         put_key(b, more, key);
-        buf_printf(b, "%d", (int)v);
+        buf_int(b, v);
     }
 }
 
