@@ -187,7 +187,7 @@ static void change_piece(Arena *a, Buf *b, Text other, uint64_t *rng)
         replace(b, x, arena_strndup(a, other.p + y->at, y->n), y->n);
 }
 
-/* [at, at + n) of the attribute that begins somewhere behind from, with the comma in front of it: ", dimensions={0}". n is 0 when there is none. */
+/* An attribute with the comma in front of it: ", dimensions={0}". n is 0 when there is none. */
 static Piece attribute_in(Arena *a, Text t, uint64_t *rng)
 {
     Pieces       v = pieces_of(a, t);
@@ -235,7 +235,7 @@ static Piece line_in(Text t, uint64_t *rng)
     return (Piece){ PIECE_WORD, start, end + (end < t.n) - start };
 }
 
-/* The lines from one that ends in '{' to one that begins with '}'; n is 0 when there are none. */
+/* The lines from one that ends in '{' to one that begins with '}', or from the text's beginning, to its end. */
 static Piece computation_in(Text t, uint64_t *rng)
 {
     size_t at = fuzz_below(rng, t.n), start = line_start(t, at);

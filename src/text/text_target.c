@@ -52,7 +52,7 @@ static bool check(const Buf *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-    Buf text = {(char *)(uintptr_t)p, n, 0};
+    Buf text = {.p = (char *)(uintptr_t)p, .n = n};
     if (!check(&text))
         die("printing twice differs");
     return 0;
