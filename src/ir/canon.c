@@ -8,10 +8,11 @@
 
 /* ---- names ---- */
 
-/* The numbers in use behind one root. Most roots have one, which needs no map. */
+/* The numbers in use behind one root. Most roots have one, which needs no map; the others are mostly numbered through. */
+enum { WORD_BITS = 8 * sizeof(uintptr_t) };
 typedef struct Root {
     int64_t first;
-    Map    *more; /* number -> used_mark; NULL: only first is in use */
+    Map    *more; /* number / WORD_BITS -> a word with a bit for each number in use; NULL: only first is in use */
     int64_t next;
 } Root;
 
@@ -20,8 +21,6 @@ struct Uniquer {
     Interner *strings;
     Map       roots; /* interned root -> Root */
 };
-
-static char used_mark;
 
 Uniquer *uniquer_new(Arena *a, Interner *strings)
 {
@@ -51,9 +50,14 @@ static bool split_number(const char *name, size_t n, size_t *root, int64_t *id)
     return true;
 }
 
+static uintptr_t root_word(const Root *r, uint64_t id)
+{
+    return (uintptr_t)map_get_u64(r->more, id / WORD_BITS);
+}
+
 static bool root_has(const Root *r, int64_t id)
 {
-    return id == r->first || (r->more && map_get_u64(r->more, (uint64_t)id));
+    return id == r->first || (r->more && root_word(r, (uint64_t)id) >> ((uint64_t)id % WORD_BITS) & 1);
 }
 
 static void root_add(Uniquer *u, Root *r, int64_t id)
@@ -62,7 +66,8 @@ static void root_add(Uniquer *u, Root *r, int64_t id)
         r->more = ARENA_NEW(u->arena, Map);
         *r->more = map_new(u->arena);
     }
-    map_put_u64(r->more, (uint64_t)id, &used_mark);
+    uintptr_t word = root_word(r, (uint64_t)id) | (uintptr_t)1 << ((uint64_t)id % WORD_BITS);
+    map_put_u64(r->more, (uint64_t)id / WORD_BITS, (void *)word);
 }
 
 const char *uniquer_name(Uniquer *u, const char *name)

@@ -83,7 +83,8 @@ enum { QUEUE = 4, KEYS_NO = 0, KEYS_AHEAD = 1, KEYS_INSIDE = 2 };
 
 static const Vocabulary *vocabulary_of(const Parser *p, const char *word)
 {
-    return &p->vocabulary[intern_tag(word)];
+    uint32_t tag = intern_tag(word);
+    return &p->vocabulary[tag <= p->n_vocabulary ? tag : 0];
 }
 
 Op op_lookup(const Parser *p, const char *word)
@@ -473,7 +474,7 @@ static Vocabulary *vocabulary_entry(Parser *p, const char *text)
     const char *word = intern_str(p->strings, text);
     if (!intern_tag(word)) {
         p->vocabulary[++p->n_vocabulary] = (Vocabulary){.op = OP_COUNT};
-        intern_set_tag(word, (uint32_t)p->n_vocabulary);
+        intern_set_tag(word, p->n_vocabulary);
     }
     return &p->vocabulary[intern_tag(word)];
 }

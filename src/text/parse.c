@@ -224,9 +224,9 @@ static void drop_unfinished(Parser *p)
     if (p->heading)
         comp_open(p);
     while (p->scope && p->scope->parent)
-        p->scope = p->scope->parent;
-    if (p->scope && p->scope->pending.s && !map_has(&p->scope->names, p->scope->pending.s))
-        map_put(&p->scope->names, p->scope->pending.s, p->poison);
+        scope_pop(p);
+    if (p->scope && p->scope->pending.s && !name_get(p, p->scope->pending.s))
+        name_put(p, p->scope->pending.s, p->poison);
     p->operands.n = p->operand_locs.n = p->raw.n = p->lits.n = 0;
     p->current = NULL;
 }

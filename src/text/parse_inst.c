@@ -42,7 +42,7 @@ static Inst *single_parameter(Parser *p, const Shape *type, const char *name, Lo
     Inst *i = inst_add(p, OP_PARAMETER, type, 0, NULL, name, loc);
     i->param = s->n_single_params++;
     p->names_change = true;
-    map_put(&s->names, i->name, i);
+    name_put(p, i->name, i);
     return i;
 }
 
@@ -51,7 +51,7 @@ static void single_opcode(Parser *p, const Shape *type, const char *opcode, Loc 
 {
     if (!outermost_single(p))
         return;
-    if (p->single_head && type && !map_has(&p->scope->names, opcode))
+    if (p->single_head && type && !name_get(p, opcode))
         single_parameter(p, type, opcode, loc);
     p->single_head = true;
 }
@@ -147,7 +147,7 @@ static const Inst *defined_elsewhere(const Parser *p, const char *name)
 
 Inst *inst_find(Parser *p, const char *name, Loc loc)
 {
-    Inst *i = map_get(&p->scope->names, name);
+    Inst *i = name_get(p, name);
     if (i)
         return i;
     parse_error(p, loc, "there is no instruction '%s' before this in the computation", name);
@@ -205,7 +205,7 @@ static Inst *follow_indices(Parser *p, Inst *i, const IntVec *indices, Loc loc)
 
 void operand_name(Parser *p, const Shape *type, const char *name, Loc loc, const IntVec *indices)
 {
-    Inst *i = map_get(&p->scope->names, name);
+    Inst *i = name_get(p, name);
     if (!i && type && !indices && outermost_single(p))
         i = single_parameter(p, type, name, loc);
     else if (!i)
@@ -226,7 +226,7 @@ void operand_word(Parser *p, const Shape *type, const char *word, Loc loc)
     AsyncSugar sugar;
     Op         wrapped;
     bool       opcode = op_lookup(p, word) != OP_COUNT || async_split(p, word, &sugar, &wrapped);
-    if (opcode && !map_has(&p->scope->names, word) && !(type && outermost_single(p)))
+    if (opcode && !name_get(p, word) && !(type && outermost_single(p)))
         return;
     operand_name(p, type, word, loc, NULL);
 }
@@ -266,7 +266,7 @@ void inst_pending(Parser *p, const char *name, Loc loc)
 static void define(Parser *p, const char *name, Loc loc, Inst *i)
 {
     const char *better;
-    const Inst *before = map_get(&p->scope->names, name);
+    const Inst *before = name_get(p, name);
     if (before) {
         parse_error(p, loc, "the instruction '%s' is defined twice", name);
         if (before != p->poison)
@@ -277,7 +277,7 @@ static void define(Parser *p, const char *name, Loc loc, Inst *i)
         parse_error(p, loc, "'%s' cannot name an instruction", name);
         parse_note(p, loc, "'%s' could", better);
     }
-    map_put(&p->scope->names, name, i ? i : p->poison);
+    name_put(p, name, i ? i : p->poison);
 }
 
 void inst_end(Parser *p, int64_t root, Loc root_loc, const char *name, Loc loc, Rhs *r)

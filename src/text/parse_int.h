@@ -126,7 +126,7 @@ struct Scope {
     Scope       *parent; /* the computation with the instruction that has this one inline */
     Comp        *comp;
     const char  *written; /* its name in the text; NULL when it is inline */
-    Map          names;  /* name -> Inst */
+    int32_t      serial; /* 1 for the first of the text */
     bool         entry, inlined, failed; /* failed: some instruction was not made */
     Loc          head;   /* its name, or its '{' */
     Loc          close;
@@ -140,6 +140,17 @@ struct Scope {
     bool         has_thread, has_config;
     Scope       *spare;  /* the next of p->spare_scope */
 };
+
+/* What a name stands for in the scope that defined it last. */
+typedef struct Binding {
+    Inst   *inst;
+    int32_t scope; /* its serial number, 0: none */
+} Binding;
+typedef struct Shadowed {
+    Binding  binding;
+    uint32_t tag;
+    int32_t  by; /* the scope that hides it */
+} Shadowed;
 
 /* The values of attributes while they are read. */
 typedef struct WindowDraft {
@@ -239,7 +250,7 @@ struct Parser {
     void    *scan_buffer;
     char    *buf;                   /* the text as the scanner works on it: a copy, or the caller's bytes */
     Vocabulary *vocabulary;         /* by tag of the interned word; 0: of all other words */
-    int      n_vocabulary;
+    uint32_t n_vocabulary;
     Interner *array_texts;          /* array types that came in one token */
     Map      arrays;                /* such a text -> its Shape */
     bool     raw_next;
@@ -265,6 +276,9 @@ struct Parser {
 
     /* actions */
     Scope      *scope;
+    int32_t     n_scopes;
+    VEC(Binding) bindings;    /* by tag of the interned name */
+    VEC(Shadowed) shadowed;   /* bindings of outer scopes that inner ones hide, innermost last */
     Map         comps;        /* name -> Comp */
     Uniquer    *uniquer;      /* of the instructions' names, in the order of the text */
     bool        names_change; /* some name is not unique as it was written, or the parser made it up */
@@ -417,6 +431,9 @@ void  scope_config(Parser *p, Loc loc, const char *v);
 Comp *comp_find(Parser *p, const char *name, Loc loc); /* p->poison_comp after reporting */
 void  comp_place(Parser *p, Comp *c); /* completed now: before every computation that is still open */
 void  scope_push(Parser *p, Comp *c, Loc head);
+/* What an interned name stands for in the current scope; NULL: nothing yet. */
+Inst *name_get(const Parser *p, const char *name);
+void  name_put(Parser *p, const char *name, Inst *i);
 
 /* Instructions (parse_inst.c). */
 Rhs  *rhs_begin(Parser *p, const Shape *shape, const char *opcode, Loc loc);

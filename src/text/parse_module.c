@@ -236,34 +236,51 @@ static void scope_done(Parser *p, Scope *s)
     p->spare_scope = s;
 }
 
-/* One without contents, with an empty map of names that has the storage of an earlier one unless that was large. */
 static Scope *scope_new(Parser *p)
 {
-    enum { SMALL = 64 };
     Scope *s = p->spare_scope;
-    Map    names = s && s->names.cap <= SMALL ? s->names : map_new(p->tmp);
-    if (s)
-        p->spare_scope = s->spare;
-    else
-        s = ARENA_NEW(p->tmp, Scope);
-    map_clear(&names);
-    *s = (Scope){.names = names};
+    if (!s)
+        return ARENA_NEW(p->tmp, Scope);
+    p->spare_scope = s->spare;
     return s;
 }
 
 void scope_push(Parser *p, Comp *c, Loc head)
 {
     Scope *s = scope_new(p);
-    *s = (Scope){.parent = p->scope, .comp = c, .names = s->names, .head = head, .outer = p->current, .root_loc = LOC_NONE,
+    *s = (Scope){.parent = p->scope, .comp = c, .serial = ++p->n_scopes, .head = head, .outer = p->current, .root_loc = LOC_NONE,
                  .close = LOC_NONE, .errors = p->d->errors};
     c->loc = head;
     p->scope = s;
 }
 
+Inst *name_get(const Parser *p, const char *name)
+{
+    uint32_t tag = intern_tag(name);
+    if ((int64_t)tag >= p->bindings.n || p->bindings.v[tag].scope != p->scope->serial)
+        return NULL;
+    return p->bindings.v[tag].inst;
+}
+
+void name_put(Parser *p, const char *name, Inst *i)
+{
+    uint32_t tag = intern_tag(name);
+    if (tag == 0) {
+        tag = (uint32_t)(p->bindings.n > (int32_t)p->n_vocabulary ? p->bindings.n : (int32_t)p->n_vocabulary + 1);
+        intern_set_tag(name, tag);
+    }
+    while (p->bindings.n <= (int32_t)tag)
+        vec_push(p->tmp, &p->bindings, (Binding){0});
+    Binding *b = &p->bindings.v[tag];
+    if (b->scope && b->scope != p->scope->serial && p->scope->parent)
+        vec_push(p->tmp, &p->shadowed, ((Shadowed){*b, tag, p->scope->serial}));
+    *b = (Binding){i, p->scope->serial};
+}
+
 void comp_begin(Parser *p, bool entry, Loc entry_loc, const char *name, Loc loc)
 {
     Scope *s = scope_new(p);
-    *s = (Scope){.names = s->names, .pending = {name, loc}, .head = loc, .entry = entry, .errors = p->d->errors};
+    *s = (Scope){.pending = {name, loc}, .head = loc, .entry = entry, .errors = p->d->errors};
     p->heading = s;
     if (entry && p->entry_loc.len) {
         parse_error(p, entry_loc, "a module has one ENTRY computation");
@@ -383,6 +400,10 @@ static void check_signature(Parser *p, const Scope *s)
 void scope_pop(Parser *p)
 {
     Scope *s = p->scope;
+    while (p->shadowed.n > 0 && p->shadowed.v[p->shadowed.n - 1].by == s->serial) {
+        const Shadowed *hidden = &p->shadowed.v[--p->shadowed.n];
+        p->bindings.v[hidden->tag] = hidden->binding;
+    }
     p->current = (Rhs *)(uintptr_t)s->outer;
     p->scope = s->parent;
     scope_done(p, s);
