@@ -103,34 +103,89 @@ void diag_position(const Diag *d, int64_t off, int *line, int *col)
     *col = (int)(off - start) + 1;
 }
 
-/* The source line with a caret. Long lines are cut around the place; tabs stay tabs so that the caret stays below. */
+/* How many bytes the character at s has: a UTF-8 sequence, or 1 for what is none. */
+static int64_t char_bytes(const char *s, const char *end)
+{
+    unsigned char c = (unsigned char)*s;
+    int64_t       n = c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xc2 && c < 0xe0 ? 2 : 1;
+    if (end - s < n)
+        return 1;
+    for (int64_t k = 1; k < n; k++)
+        if (((unsigned char)s[k] & 0xc0) != 0x80)
+            return 1;
+    return n;
+}
+
+/* Bytes that a terminal would act on, or could not show, become '?'. */
+static void put_shown(Buf *b, const char *s, int64_t n)
+{
+    unsigned char c = (unsigned char)*s;
+    bool          control = c < 32 || c == 127 || (n == 1 && c >= 128) || (c == 0xc2 && (unsigned char)s[1] < 0xa0);
+    if (control)
+        buf_putc(b, '?');
+    else
+        buf_put(b, s, (size_t)n);
+}
+
+/* The part of the source line that is shown: [start, end), with the place inside. */
+typedef struct Window {
+    int64_t start, end;
+    bool    cut_left, cut_right;
+} Window;
+
+/* Long lines are cut around the place, between characters; a line's end is no part of it. */
+static Window window_around(const Diag *d, int64_t off)
+{
+    enum { WIDTH = 160, LEAD = 60 };
+    Window w = {.start = off, .end = off};
+    while (w.start > 0 && d->text[w.start - 1] != '\n')
+        w.start--;
+    while (w.end < (int64_t)d->len && d->text[w.end] != '\n')
+        w.end++;
+    if (w.end > off && d->text[w.end - 1] == '\r')
+        w.end--;
+    w.cut_left = off - w.start > WIDTH - LEAD;
+    if (w.cut_left)
+        for (w.start = off - LEAD; w.start < off && ((unsigned char)d->text[w.start] & 0xc0) == 0x80;)
+            w.start++;
+    w.cut_right = w.end - w.start > WIDTH;
+    if (w.cut_right)
+        for (w.end = w.start + WIDTH; w.end > off && ((unsigned char)d->text[w.end] & 0xc0) == 0x80;)
+            w.end--;
+    return w;
+}
+
+/* The source line with a caret. Tabs stay tabs, and a character is one column whatever its bytes, so that the caret stays below. */
 static void show_source(const Diag *d, Loc loc, Buf *b)
 {
-    int64_t off = loc.off > (int64_t)d->len ? (int64_t)d->len : loc.off;
-    int64_t start = off, end = off;
-    while (start > 0 && d->text[start - 1] != '\n')
-        start--;
-    while (end < (int64_t)d->len && d->text[end] != '\n')
-        end++;
-    enum { WIDTH = 160, LEAD = 60 };
-    bool cut_left = off - start > WIDTH - LEAD;
-    if (cut_left)
-        start = off - LEAD;
-    bool cut_right = end - start > WIDTH;
-    if (cut_right)
-        end = start + WIDTH;
-    buf_puts(b, cut_left ? "..." : "");
-    for (int64_t k = start; k < end; k++) {
-        unsigned char c = (unsigned char)d->text[k];
-        buf_putc(b, c == '\t' || (c >= 32 && c != 127) ? (char)c : '?');
+    int64_t off = loc.off > (int64_t)d->len ? (int64_t)d->len : loc.off, n;
+    Window  w = window_around(d, off);
+    buf_puts(b, w.cut_left ? "..." : "");
+    for (int64_t k = w.start; k < w.end; k += n) {
+        n = char_bytes(d->text + k, d->text + w.end);
+        if (d->text[k] == '\t')
+            buf_putc(b, '\t');
+        else
+            put_shown(b, d->text + k, n);
     }
-    buf_puts(b, cut_right ? "...\n" : "\n");
-    buf_puts(b, cut_left ? "   " : "");
-    for (int64_t k = start; k < off; k++)
+    buf_puts(b, w.cut_right ? "...\n" : "\n");
+    buf_puts(b, w.cut_left ? "   " : "");
+    for (int64_t k = w.start; k < off; k += char_bytes(d->text + k, d->text + off))
         buf_putc(b, d->text[k] == '\t' ? '\t' : ' ');
-    buf_putc(b, '^');
-    for (int64_t k = off + 1; k < off + loc.len && k < end; k++)
-        buf_putc(b, '~');
+    for (int64_t k = off, end = off + loc.len < w.end ? off + loc.len : w.end; k == off || k < end;
+         k += k < end ? char_bytes(d->text + k, d->text + end) : 1)
+        buf_putc(b, k == off ? '^' : '~');
+    buf_putc(b, '\n');
+}
+
+/* A message may quote any bytes of the source. */
+static void put_text(Buf *b, const char *text)
+{
+    const char *end = text + strlen(text);
+    for (int64_t n; text < end; text += n) {
+        n = char_bytes(text, end);
+        put_shown(b, text, n);
+    }
     buf_putc(b, '\n');
 }
 
@@ -154,7 +209,7 @@ void diag_print(Diag *d, FILE *to, bool color)
             buf_printf(&b, "%s%s:\033[0m ", colors[m->kind], words[m->kind]);
         else
             buf_printf(&b, "%s: ", words[m->kind]);
-        buf_printf(&b, "%s\n", m->text);
+        put_text(&b, m->text);
         if (placed && (m->kind != DIAG_NOTE || m->loc.off != shown))
             show_source(d, m->loc, &b);
         shown = placed ? m->loc.off : shown;

@@ -2,8 +2,9 @@
  *
  *   // expected-error@+1 {{operands of one shape}}      expected-warning, expected-note, expected-remark
  *
- * Where: nothing is this line; @+N, @-N lines from here; @above, @below the neighbours; @unknown a message without a place. The text
- * between the braces is a part of the message. Each expectation takes one message; notes need not be expected. */
+ * Where: nothing is this line; @+N, @-N lines from here; @above, @below the next lines that are no expectations; @unknown a message
+ * without a place. The text between the braces is a part of the message; after expected-error-re the parts of it in {{...}} of their own
+ * are regular expressions (POSIX extended). Each expectation takes one message; notes need not be expected. */
 #ifndef SUPPORT_EXPECTED_H
 #define SUPPORT_EXPECTED_H
 
