@@ -2,6 +2,7 @@
  * users; link_use and unlink_use are the only places that touch it. */
 #include "ir/inst.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "ir/name_table.h"
@@ -455,4 +456,35 @@ void inst_error(Diag *d, const Inst *i, const char *fmt, ...)
     diag_vreport(d, DIAG_ERROR, i->loc, fmt, ap);
     va_end(ap);
     inst_note_origin(d, i);
+}
+
+/* Whether the last error of d speaks of %name. */
+static bool is_named(const Diag *d, const char *name)
+{
+    const char *text = "";
+    size_t      n = intern_len(name);
+    for (const DiagMessage *m = d->first; m; m = m->next)
+        text = m->kind == DIAG_NOTE ? text : m->text;
+    for (const char *at = text; (at = strchr(at, '%')) != NULL; at++)
+        if (strncmp(at + 1, name, n) == 0 && !isalnum((unsigned char)at[n + 1]) && !strchr("_.-", at[n + 1] ? at[n + 1] : ' '))
+            return true;
+    return false;
+}
+
+void inst_note_operands(Diag *d, const Inst *i)
+{
+    enum { FEW = 3 };
+    for (int32_t k = 0; k < i->n_operands && k < FEW; k++) {
+        const Inst *o = inst_operand(i, k);
+        bool        said = false;
+        for (int32_t j = 0; j < k; j++)
+            said |= inst_operand(i, j) == o;
+        if (!said)
+            diag_note(d, o->loc, "%%%s is declared here: %s", o->name, shape_brief(d->arena, o->shape));
+    }
+    for (int32_t k = 0; k < i->n_callees; k++) {
+        const Comp *c = i->callees[k];
+        if (is_named(d, c->name))
+            diag_note(d, c->loc, "%%%s is declared here, its root is %s", c->name, shape_brief(d->arena, c->root->shape));
+    }
 }

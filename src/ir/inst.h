@@ -228,6 +228,8 @@ Comp **module_comp_order(Arena *a, const Module *m, int32_t *n);
 
 /* Reports about an instruction: the message at its place, then a note with op_name and the model's source line when metadata or
  * the stack tables have them. */
+/* After a report about i: where its first operands come from, and the computations that the report names. */
+void inst_note_operands(Diag *d, const Inst *i);
 void inst_error(Diag *d, const Inst *i, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* "model.py:88" from metadata, NULL when unknown. */
 const char *inst_source_line(Arena *a, const Inst *i);

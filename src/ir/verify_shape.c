@@ -62,31 +62,18 @@ static bool may_round(Op op)
     }
 }
 
-/* After a report about i: where its first operands come from. */
-static void note_operands(const Verify *v, const Inst *i)
-{
-    for (int32_t k = 0; k < i->n_operands && k < 3; k++) {
-        const Inst *o = inst_operand(i, k);
-        bool        said = false;
-        for (int32_t j = 0; j < k; j++)
-            said |= inst_operand(i, j) == o;
-        if (!said)
-            diag_note(v->d, o->loc, "%%%s is declared here: %s", o->name, verify_text(v, o->shape));
-    }
-}
-
 void verify_shape(const Verify *v, const Inst *i)
 {
     if (!verify_possible(v, i, i->shape))
         return;
     const Shape *want = infer_shape(v->a, i, v->d);
     if (!want) {
-        note_operands(v, i);
+        inst_note_operands(v->d, i);
         return;
     }
     bool ok = may_round(i->op) ? shape_compatible_ignoring_precision(i->shape, want) : shape_compatible(i->shape, want);
     if (!ok) {
         verify_fail(v, i, "the result is %s, but %s is written", verify_text(v, want), verify_text(v, i->shape));
-        note_operands(v, i);
+        inst_note_operands(v->d, i);
     }
 }

@@ -599,11 +599,23 @@ void filter_start(Parser *p, int64_t off, int start)
     p->start = start;
 }
 
-int filter_attr_names(Parser *p, const char *const **names)
+static bool is_in_family(const WordRow *row, KeyFamily family)
 {
-    const char **all = ARENA_ARRAY(p->tmp, const char *, N_ATTRIBUTES);
+    static const char *const elsewhere[] = {"frontend_attributes", "backend_config"};
+    bool is_common = strcmp(row->text, elsewhere[0]) == 0 || strcmp(row->text, elsewhere[1]) == 0;
+    switch (family) {
+    case KEYS_ANY: return true;
+    case KEYS_OF_HEADER: return (row->token >= H_INT && row->token <= H_DEBUG) || is_common;
+    case KEYS_OF_METADATA: return metadata_has_key(row->text);
+    }
+    die("no family %d of keys", (int)family);
+}
+
+NameVec filter_keys(Parser *p, KeyFamily family)
+{
+    NameVec names = {0};
     for (int k = 0; k < N_ATTRIBUTES; k++)
-        all[k] = attributes[k].text;
-    *names = all;
-    return N_ATTRIBUTES;
+        if (is_in_family(&attributes[k], family))
+            vec_push(p->tmp, &names, attributes[k].text);
+    return names;
 }

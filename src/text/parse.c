@@ -35,6 +35,14 @@ bool parse_suggest(Parser *p, Loc loc, const char *word, const char *const *name
     return near != NULL;
 }
 
+const char *names_listed(Parser *p, const NameVec *names, int from, int end)
+{
+    const char *text = "";
+    for (int k = from; k < end; k++)
+        text = arena_printf(p->tmp, "%s%s%s", text, k > from ? ", " : "", names->v[k]);
+    return text;
+}
+
 /* How a symbol of the grammar is called in a message; NULL for those that are never worth naming. */
 static const char *phrase(Parser *p, const char *symbol)
 {
@@ -93,11 +101,26 @@ static const char *expectation(Parser *p, int n, const char *const *symbols)
     return text;
 }
 
+static void unknown_key(Parser *p, Loc loc, const char *name, KeyFamily family)
+{
+    static const char *const owners[] = {[KEYS_OF_HEADER] = "the module has no attribute", [KEYS_OF_METADATA] = "metadata has no field"};
+    NameVec     names = filter_keys(p, family);
+    const char *near = nearest_word(name, names.v, (int)names.n);
+    if (family == KEYS_ANY)
+        parse_error(p, loc, "'%s' cannot be given here", name);
+    else
+        parse_error(p, loc, "%s '%s'", owners[family], name);
+    if (near && strcmp(near, name) != 0)
+        parse_note(p, loc, "did you mean '%s'?", near);
+    else if (family != KEYS_ANY)
+        parse_note(p, loc, "there are %s", names_listed(p, &names, 0, (int)names.n));
+}
+
 /* An attribute that fits nowhere here. word is its name with the '='. */
-static void unexpected_attribute(Parser *p, Loc loc, const char *word, bool as_name)
+static void unexpected_attribute(Parser *p, Loc loc, const char *word, int n, const char *const *expected)
 {
     const char *name = arena_strndup(p->tmp, word, strlen(word) - 1);
-    if (as_name) {
+    if (expects("name", n, expected)) {
         parse_error(p, loc, "expected a name, found the attribute '%s'", word);
         parse_note(p, loc, "a name without %% needs a blank before the '='");
         return;
@@ -106,12 +129,8 @@ static void unexpected_attribute(Parser *p, Loc loc, const char *word, bool as_n
         attr_unknown(p, p->current, name, loc);
         return;
     }
-    parse_error(p, loc, "'%s' cannot be given here", name);
-    const char *const *names;
-    int                n = filter_attr_names(p, &names);
-    const char        *near = nearest_word(name, names, n);
-    if (near && strcmp(near, name) != 0)
-        parse_note(p, loc, "did you mean '%s'?", near);
+    bool header = expects("input_output_alias=", n, expected);
+    unknown_key(p, loc, name, header ? KEYS_OF_HEADER : p->in_meta ? KEYS_OF_METADATA : KEYS_ANY);
 }
 
 /* Notes on mistakes that the message alone does not explain. text is the token found. */
@@ -140,7 +159,7 @@ void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected)
     const char *wanted = first ? "a module, a computation or an instruction" : expectation(p, n, expected);
     if (loc.off >= (int64_t)p->len) {
         parse_error(p, loc, *wanted ? "the text ends here, expected %s" : "the text ends too early%s", wanted);
-        if (p->scope)
+        if (p->scope && !first)
             parse_note(p, p->scope->head, "this computation has no '}' yet");
         return;
     }
@@ -148,13 +167,15 @@ void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected)
     const char *text = arena_strndup(p->tmp, p->text + loc.off, len);
     const char *more = loc.len > SHOWN ? "..." : "";
     if (len > 1 && text[len - 1] == '=' && *text != '<') {
-        unexpected_attribute(p, loc, text, as_name);
+        unexpected_attribute(p, loc, text, n, expected);
         return;
     }
     if (*wanted)
         parse_error(p, loc, "expected %s, found '%s%s'", wanted, text, more);
     else
         parse_error(p, loc, "unexpected '%s%s'", text, more);
+    if (p->single && expects("end of file", n, expected))
+        parse_note(p, loc, "a text of one instruction ends with it; several stand in a computation: ENTRY main { ... }");
     unexpected_notes(p, loc, text, as_name && !first, strstr(wanted, "an attribute") != NULL);
 }
 
@@ -205,17 +226,41 @@ static LineKind line_kind(const char *s, const char *end)
     return head || entry ? LINE_COMP : LINE_OTHER;
 }
 
+static int64_t next_line(const Parser *p, int64_t off)
+{
+    const char *nl = memchr(p->buf + off, '\n', p->len - (size_t)off);
+    return nl ? nl + 1 - p->buf : (int64_t)p->len;
+}
+
+/* Where name = ... or, for a computation, name { comes after `from`: what a use before it may have meant. Inside of a computation
+ * the search ends with it. */
+Loc defined_later(Parser *p, int64_t from, const char *name, bool computation)
+{
+    enum { LOOK_AT = 1 << 20 };
+    size_t n = strlen(name);
+    filter_release(p);
+    for (int64_t at = next_line(p, from); at < (int64_t)p->len && at - from < LOOK_AT; at = next_line(p, at)) {
+        const char *s = p->text + at, *end = p->text + next_line(p, at);
+        LineKind    kind = line_kind(s, end);
+        if (!computation && (kind == LINE_COMP || kind == LINE_CLOSE))
+            break;
+        if (kind != (computation ? LINE_COMP : LINE_INST))
+            continue;
+        s = skip_blanks(s, end);
+        if (end - s > 5 && memcmp(s, "ROOT ", 5) == 0)
+            s = skip_blanks(s + 5, end);
+        s += *s == '%';
+        if ((size_t)(skip_name(s, end) - s) == n && memcmp(s, name, n) == 0)
+            return (Loc){s - p->text, (int32_t)n};
+    }
+    return LOC_NONE;
+}
+
 static int64_t line_start(const Parser *p, int64_t off)
 {
     while (off > 0 && p->buf[off - 1] != '\n')
         off--;
     return off;
-}
-
-static int64_t next_line(const Parser *p, int64_t off)
-{
-    const char *nl = memchr(p->buf + off, '\n', p->len - (size_t)off);
-    return nl ? nl + 1 - p->buf : (int64_t)p->len;
 }
 
 /* What an instruction cut off in the middle leaves behind; inline computations are given up with it. */
@@ -229,6 +274,7 @@ static void drop_unfinished(Parser *p)
         name_put(p, p->scope->pending.s, p->poison);
     p->operands.n = p->operand_locs.n = p->raw.n = p->lits.n = 0;
     p->current = NULL;
+    p->in_meta = false;
 }
 
 /* Starts the scanner at the next place worth reading. False when there is none. */

@@ -321,12 +321,21 @@ static const SubKey sub_keys[] = {
 };
 enum { N_SUB_KEYS = sizeof sub_keys / sizeof *sub_keys };
 
+bool metadata_has_key(const char *key)
+{
+    for (int k = 0; k < N_SUB_KEYS; k++)
+        if (sub_keys[k].ctx == CTX_META && strcmp(sub_keys[k].text, key) == 0)
+            return true;
+    return false;
+}
+
 void meta_begin(Parser *p)
 {
     p->meta = (Metadata){0};
     p->location = (FileLocation){0};
     p->frame = (StackFrame){0};
     p->keys_seen.n = 0;
+    p->in_meta = p->scope != NULL;
 }
 
 /* The row of key; NULL when no list has it. Given twice is reported. */
@@ -402,6 +411,7 @@ static void sub_end(Parser *p, SubContext ctx, bool all, const char *what, Loc l
 
 const Metadata *meta_end(Parser *p)
 {
+    p->in_meta = false;
     sub_end(p, CTX_META, false, "metadata", LOC_NONE);
     return arena_copy(p->a, &p->meta, sizeof p->meta);
 }

@@ -9,6 +9,12 @@ static Inst *operand(const Parser *p, const Rhs *r, int32_t k)
     return p->operands.v[r->base + k];
 }
 
+static void note_operand(Parser *p, const Rhs *r, int32_t k)
+{
+    const Inst *i = operand(p, r, k);
+    parse_note(p, i->loc, "'%s' is defined here", i->name);
+}
+
 static const char *operand_count(Parser *p, int32_t n)
 {
     return arena_printf(p->tmp, "%d operand%s", n, n == 1 ? "" : "s");
@@ -111,6 +117,7 @@ static bool check_reshape(Parser *p, const Rhs *r)
         return true;
     parse_error(p, r->open, "%s of %s to %s: the numbers of elements differ", r->opcode.s, shape_text(p->tmp, from),
                 shape_text(p->tmp, to));
+    note_operand(p, r, 0);
     return false;
 }
 
@@ -220,6 +227,7 @@ static bool check_element(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t
     if ((r->shape && operand(p, r, 0)->op != OP_TUPLE) || (shape_is_tuple(s) && x->value.i >= 0 && x->value.i < s->n_elems))
         return true;
     parse_error(p, x->value_loc, "there is no element %lld in %s", (long long)x->value.i, shape_text(p->tmp, s));
+    note_operand(p, r, 0);
     return false;
 }
 

@@ -151,9 +151,14 @@ Inst *inst_find(Parser *p, const char *name, Loc loc)
     if (i)
         return i;
     parse_error(p, loc, "there is no instruction '%s' before this in the computation", name);
-    const Inst *other = defined_elsewhere(p, name);
+    enum { EXPLAINED = 100 }; /* a text with more errors has another problem */
+    bool        few = p->d->errors <= EXPLAINED;
+    const Inst *other = few ? defined_elsewhere(p, name) : NULL;
+    Loc         later = few ? defined_later(p, loc.off, name, false) : LOC_NONE;
     if (p->scope->pending.s == name)
         parse_note(p, loc, "an instruction cannot use itself");
+    else if (later.off >= 0)
+        parse_note(p, later, "'%s' is defined here, after this use", name);
     else if (other)
         parse_note(p, other->loc, "'%s' of the computation '%s' is another one", name, other->comp->name);
     else
@@ -192,6 +197,7 @@ static Inst *follow_indices(Parser *p, Inst *i, const IntVec *indices, Loc loc)
         if (!shape_is_tuple(i->shape)) {
             parse_error(p, loc, "'#%lld' takes an element out of %s, which is no tuple", (long long)index,
                         shape_text(p->tmp, i->shape));
+            parse_note(p, i->loc, "'%s' is defined here", i->name);
             return p->poison;
         }
         if (index < 0 || index >= i->shape->n_elems) {

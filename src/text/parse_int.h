@@ -259,6 +259,7 @@ struct Parser {
     int      keys;                  /* inside frontend_attributes={} or statistics={} */
     bool     keys_raw;
     int      start;                 /* artificial first token, -1 once it was returned */
+    bool     in_meta;               /* inside of metadata={...} */
     bool     text_begins;           /* the token returned last is the first of the text */
     Token   *queue;
     int      head, queued;
@@ -346,14 +347,18 @@ void filter_start(Parser *p, int64_t off, int start); /* scan from off; start 0:
 int  filter_next(Parser *p, union HLO_STYPE *v, Loc *loc);
 void filter_free(Parser *p);
 void filter_release(Parser *p); /* the text is as it was until the next token is fetched */
-/* Every name that stands before '=' in some place of the language, for "did you mean". */
-int  filter_attr_names(Parser *p, const char *const **names);
+/* Names that stand before '=' in a place of the language, for "did you mean". */
+typedef enum KeyFamily { KEYS_ANY, KEYS_OF_HEADER, KEYS_OF_METADATA } KeyFamily;
+NameVec filter_keys(Parser *p, KeyFamily family);
+bool    metadata_has_key(const char *key);
 
 /* Errors (parse.c). The instruction in which one is reported is not made. */
 void parse_error(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void parse_note(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool parse_suggest(Parser *p, Loc loc, const char *word, const char *const *names, int n); /* a note, and true, when one is near */
 void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected);
+const char *names_listed(Parser *p, const NameVec *names, int from, int end); /* "a, b, c" */
+Loc  defined_later(Parser *p, int64_t from, const char *name, bool computation); /* LOC_NONE: nowhere after from */
 static inline Loc loc_span(Loc first, Loc last)
 {
     int64_t len = last.off + last.len - first.off;

@@ -77,12 +77,18 @@ void lit_put_bits(void *data, int64_t i, int bytes, uint64_t bits)
 
 /* ---- single values ---- */
 
+static bool no_integer(const Reader *r, Type t)
+{
+    Loc loc = token_loc(r, r->at);
+    parse_error(r->p, loc, "expected an integer for %s, found %.*s", type_name(t), (int)loc.len, r->p->text + loc.off);
+    return false;
+}
+
 static bool int_bits(const Reader *r, Type t, uint64_t *bits)
 {
     const LitToken *x = r->at;
     if (x->kind != LIT_INT)
-        return fail(r, x->kind == LIT_TRUE || x->kind == LIT_FALSE ? "true and false are values of pred alone"
-                                                                   : "expected an integer");
+        return x->kind == LIT_TRUE || x->kind == LIT_FALSE ? fail(r, "true and false are values of pred alone") : no_integer(r, t);
     int     width = type_bits(t);
     int64_t lo = type_is_signed_int(t) ? (width == 64 ? INT64_MIN : -((int64_t)1 << (width - 1))) : 0;
     int64_t hi = width == 64 ? INT64_MAX : ((int64_t)1 << (type_is_signed_int(t) ? width - 1 : width)) - 1;

@@ -150,7 +150,8 @@ static bool axis_resolve(Parser *p, const Mesh *m, const AxisDraft *x, AxisRef *
         for (int32_t j = 0; j < m->n_axes; j++)
             vec_push(p->tmp, &names, m->axes[j].name);
         parse_error(p, x->loc, "the mesh has no axis '%s'", x->name);
-        parse_suggest(p, x->loc, x->name, names.v, names.n);
+        if (!parse_suggest(p, x->loc, x->name, names.v, names.n) && names.n > 0)
+            parse_note(p, x->loc, "its axes are %s", names_listed(p, &names, 0, names.n));
         return false;
     }
     *out = (AxisRef){k, 0, 0};

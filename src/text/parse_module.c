@@ -346,6 +346,12 @@ Comp *comp_find(Parser *p, const char *name, Loc loc)
             parse_note(p, loc, "a computation cannot call itself");
             return p->poison_comp;
         }
+    enum { EXPLAINED = 100 }; /* a text with more errors has another problem */
+    Loc later = p->d->errors <= EXPLAINED ? defined_later(p, loc.off, name, true) : LOC_NONE;
+    if (later.off >= 0) {
+        parse_note(p, later, "'%s' is defined here: a computation stands before what calls it", name);
+        return p->poison_comp;
+    }
     NameVec names = {0};
     for (const Comp *k = p->m->first; k; k = k->next)
         vec_push(p->tmp, &names, k->name);

@@ -56,17 +56,14 @@ static AttrId find_attr(const Parser *p, const Rhs *r, const char *name)
     return id != ATTR_COUNT && wrong_conditional_form(p, r, id) ? ATTR_COUNT : id;
 }
 
-/* "a, b, c" */
-static const char *listed(Parser *p, const NameVec *names, int from, int end)
-{
-    const char *text = "";
-    for (int k = from; k < end; k++)
-        text = arena_printf(p->tmp, "%s%s%s", text, k > from ? ", " : "", names->v[k]);
-    return text;
-}
-
 void attr_unknown(Parser *p, const Rhs *r, const char *name, Loc loc)
 {
+    if (r->op == OP_CONDITIONAL && own_attr(p, r->op, intern(p->strings, name, strlen(name))) != ATTR_COUNT) {
+        bool pred = p->operands.v[r->base]->shape->type == TYPE_PRED;
+        parse_error(p, loc, "conditional over %s has no attribute '%s'", shape_text(p->tmp, p->operands.v[r->base]->shape), name);
+        parse_note(p, loc, "it has %s", pred ? "true_computation and false_computation" : "branch_computations");
+        return;
+    }
     parse_error(p, loc, "%s has no attribute '%s'", r->opcode.s, name);
     NameVec names = {0};
     Op      op = r->sugar == SUGAR_START ? r->wrapped : r->op;
@@ -78,8 +75,8 @@ void attr_unknown(Parser *p, const Rhs *r, const char *name, Loc loc)
     if (parse_suggest(p, loc, name, names.v, names.n))
         return;
     if (own)
-        parse_note(p, loc, "it has %s", listed(p, &names, 0, own));
-    parse_note(p, loc, "every instruction has %s", listed(p, &names, own, names.n));
+        parse_note(p, loc, "it has %s", names_listed(p, &names, 0, own));
+    parse_note(p, loc, "every instruction has %s", names_listed(p, &names, own, names.n));
 }
 
 static void bad_word(Parser *p, AttrId id, const char *word, Loc loc)
@@ -327,7 +324,11 @@ Inst *inst_make(Parser *p, const Rhs *r, const char *name, const RawAttr *attrs,
     i->literal = literal;
     attrs_callees(p, i, attrs, n);
     if (!shape) {
-        if (!attrs_store(p, i, attrs, n) || !(i->shape = infer_shape(p->a, i, p->d))) {
+        bool stored = attrs_store(p, i, attrs, n);
+        i->shape = stored ? infer_shape(p->a, i, p->d) : NULL;
+        if (!i->shape) {
+            if (stored)
+                inst_note_operands(p->d, i);
             inst_delete(i);
             return NULL;
         }
