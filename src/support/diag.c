@@ -214,8 +214,8 @@ void diag_print(Diag *d, FILE *to, bool color)
             show_source(d, m->loc, &b);
         shown = placed ? m->loc.off : shown;
     }
-    if (d->max_errors > 0 && d->errors > d->max_errors)
-        buf_printf(&b, "%s: note: too many errors, only the first %d are shown\n", d->file, d->max_errors);
+    if (d->max_errors > 1 && diag_full(d))
+        buf_printf(&b, "%s: note: %d errors are enough, what follows was not looked at\n", d->file, d->max_errors);
     if (b.n)
         fwrite(b.p, 1, b.n, to);
     fflush(to);
