@@ -458,13 +458,18 @@ void inst_error(Diag *d, const Inst *i, const char *fmt, ...)
     inst_note_origin(d, i);
 }
 
-/* Whether the last error of d speaks of %name. */
-static bool is_named(const Diag *d, const char *name)
+static const char *last_error(const Diag *d)
 {
     const char *text = "";
-    size_t      n = intern_len(name);
     for (const DiagMessage *m = d->first; m; m = m->next)
         text = m->kind == DIAG_NOTE ? text : m->text;
+    return text;
+}
+
+/* Whether a message speaks of %name. */
+static bool is_named(const char *text, const char *name)
+{
+    size_t n = intern_len(name);
     for (const char *at = text; (at = strchr(at, '%')) != NULL; at++)
         if (strncmp(at + 1, name, n) == 0 && !isalnum((unsigned char)at[n + 1]) && !strchr("_.-", at[n + 1] ? at[n + 1] : ' '))
             return true;
@@ -482,9 +487,10 @@ void inst_note_operands(Diag *d, const Inst *i)
         if (!said)
             diag_note(d, o->loc, "%%%s is declared here: %s", o->name, shape_brief(d->arena, o->shape));
     }
+    const char *error = i->n_callees > 0 ? last_error(d) : "";
     for (int32_t k = 0; k < i->n_callees; k++) {
         const Comp *c = i->callees[k];
-        if (is_named(d, c->name))
+        if (c->root && is_named(error, c->name))
             diag_note(d, c->loc, "%%%s is declared here, its root is %s", c->name, shape_brief(d->arena, c->root->shape));
     }
 }

@@ -178,13 +178,16 @@ static void show_source(const Diag *d, Loc loc, Buf *b)
     buf_putc(b, '\n');
 }
 
-/* A message may quote any bytes of the source. */
+/* A message may quote any bytes of the source, and whole lines of another program's messages. */
 static void put_text(Buf *b, const char *text)
 {
     const char *end = text + strlen(text);
     for (int64_t n; text < end; text += n) {
         n = char_bytes(text, end);
-        put_shown(b, text, n);
+        if (*text == '\n' || *text == '\t')
+            buf_putc(b, *text);
+        else
+            put_shown(b, text, n);
     }
     buf_putc(b, '\n');
 }

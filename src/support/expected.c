@@ -15,8 +15,7 @@ typedef struct Expected {
     int         line; /* 0: a message without a place */
     int         written_line;
     const char *text;
-    bool        pattern; /* text is a regular expression */
-    regex_t     re;
+    regex_t    *pattern; /* the text compiled; NULL: it stands for itself */
     bool        met;
 } Expected;
 
@@ -117,14 +116,12 @@ static bool compile_pattern(Arena *a, Expected *e)
             buf_putc(&b, *p++);
         }
     }
-    e->pattern = regcomp(&e->re, b.p ? b.p : "", REG_EXTENDED | REG_NOSUB) == 0;
-    if (e->pattern) {
-        regex_t *re = ARENA_NEW(a, regex_t);
-        *re = e->re;
-        arena_defer(a, free_pattern, re);
-    }
+    e->pattern = ARENA_NEW(a, regex_t);
+    bool good = regcomp(e->pattern, b.p ? b.p : "", REG_EXTENDED | REG_NOSUB) == 0;
+    if (good)
+        arena_defer(a, free_pattern, e->pattern);
     buf_free(&b);
-    return e->pattern;
+    return good;
 }
 
 /* p stands behind "expected-". */
@@ -214,7 +211,7 @@ static int message_line(const Diag *d, const DiagMessage *m)
 
 static bool says(const Expected *e, const char *text)
 {
-    return e->pattern ? regexec(&e->re, text, 0, NULL, 0) == 0 : strstr(text, e->text) != NULL;
+    return e->pattern ? regexec(e->pattern, text, 0, NULL, 0) == 0 : strstr(text, e->text) != NULL;
 }
 
 static bool meet(ExpectedList *list, DiagKind kind, int line, const char *text)

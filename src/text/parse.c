@@ -116,10 +116,24 @@ static void unknown_key(Parser *p, Loc loc, const char *name, KeyFamily family)
         parse_note(p, loc, "there are %s", names_listed(p, &names, 0, (int)names.n));
 }
 
+/* Whether something stands before loc on its line that attributes can follow: operands, another attribute, the module's name. */
+static bool follows_a_value(const Parser *p, Loc loc)
+{
+    int64_t at = loc.off;
+    while (at > 0 && (p->text[at - 1] == ' ' || p->text[at - 1] == '\t'))
+        at--;
+    char before = at > 0 ? p->text[at - 1] : '\n';
+    return before == ')' || before == '}' || before == ']' || before == '"' || (!p->scope && !p->heading && isalnum((unsigned char)before));
+}
+
 /* An attribute that fits nowhere here. word is its name with the '='. */
 static void unexpected_attribute(Parser *p, Loc loc, const char *word, int n, const char *const *expected)
 {
     const char *name = arena_strndup(p->tmp, word, strlen(word) - 1);
+    if (expects("name", n, expected) && follows_a_value(p, loc)) {
+        parse_error(p, loc, "expected ',' before the attribute '%s'", name);
+        return;
+    }
     if (expects("name", n, expected)) {
         parse_error(p, loc, "expected a name, found the attribute '%s'", word);
         parse_note(p, loc, "a name without %% needs a blank before the '='");

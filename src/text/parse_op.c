@@ -58,9 +58,11 @@ static AttrId find_attr(const Parser *p, const Rhs *r, const char *name)
 
 void attr_unknown(Parser *p, const Rhs *r, const char *name, Loc loc)
 {
-    if (r->op == OP_CONDITIONAL && own_attr(p, r->op, intern(p->strings, name, strlen(name))) != ATTR_COUNT) {
-        bool pred = p->operands.v[r->base]->shape->type == TYPE_PRED;
-        parse_error(p, loc, "conditional over %s has no attribute '%s'", shape_text(p->tmp, p->operands.v[r->base]->shape), name);
+    AttrId given = r->op == OP_COUNT ? ATTR_COUNT : own_attr(p, r->op, intern(p->strings, name, strlen(name)));
+    if (given != ATTR_COUNT && wrong_conditional_form(p, r, given)) {
+        const Shape *over = p->operands.v[r->base]->shape;
+        bool         pred = over->type == TYPE_PRED;
+        parse_error(p, loc, "conditional over %s has no attribute '%s'", shape_text(p->tmp, over), name);
         parse_note(p, loc, "it has %s", pred ? "true_computation and false_computation" : "branch_computations");
         return;
     }
