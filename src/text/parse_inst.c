@@ -8,6 +8,7 @@
 
 static void unknown_opcode(Parser *p, const char *opcode, Loc loc)
 {
+    filter_release(p);
     int64_t     end = loc.off + loc.len;
     bool        as_type = end < (int64_t)p->len && p->text[end] == '['; /* "f33[4]" */
     const char *names[OP_COUNT + TYPE_COUNT];
