@@ -365,7 +365,7 @@ layout_draft:
       int_list_opt                              { $$ = layout_begin(p, $1); }
     | int_list_opt ':' { $<layout>$ = layout_begin(p, $1); } layout_fields { $$ = $<layout>3; }
     ;
-close: ')' | %empty ;                           /* XLA does not miss the parenthesis behind a field */
+close: ')' | %empty ;                           /* XLA does not miss the parenthesis at the end of a field */
 layout_fields: %empty | layout_fields layout_field ;
 layout_field:
       W_D '(' ')'                               { layout_field(p, FIELD_D, @1); }
@@ -383,18 +383,22 @@ layout_field:
 dlt_list: dlt | dlt_list ',' dlt ;
 dlt: word dlt_marks                             { layout_level(p, $1, @1); $$ = 0; } ;
 dlt_marks: %empty | '+' | '~' | '+' '~' ;
-tiles: tile | tiles tile ;
+tiles: tile_list | tile_list open_tile | open_tile ;
+tile_list: tile | tile_list tile ;
 tile:
       '(' ')'                                   { layout_tile(p, NULL, @1); }
-    | '(' tile_item_list close                  { layout_tile(p, $2, @2); }
+    | '(' tile_item_list ')'                    { layout_tile(p, $2, @2); }
     ;
+open_tile: '(' tile_item_list                   { layout_tile(p, $2, @2); } ;
 tile_item_list:
       int_or_star                               { $$ = int_list(p, NULL, $1); }
     | tile_item_list ',' int_or_star            { $$ = int_list(p, $1, $3); }
     ;
 int_or_star: T_INT | '*' { $$ = TILE_COMBINE; } ;
-splits: split | splits split ;
-split: '(' T_INT ':' int_list_opt close         { layout_split(p, $2, $4); } ;
+splits: split_list | split_list open_split | open_split ;
+split_list: split | split_list split ;
+split: '(' T_INT ':' int_list_opt ')'           { layout_split(p, $2, $4); } ;
+open_split: '(' T_INT ':' int_list_opt          { layout_split(p, $2, $4); } ;
 
 /* ---- attributes ---- */
 

@@ -120,10 +120,10 @@ static const Shape *common_dims(const Infer *x, const Shape *l, const Shape *r)
     if (x->i->shape)
         return infer_fail(x, "operands differ in dimensions: %s and %s (nothing is broadcast implicitly)", infer_text(x, l),
                           infer_text(x, r));
-    if (l->rank == 0)
-        return r;
-    if (r->rank == 0)
-        return l;
+    if (l->rank == 0 || r->rank == 0) { /* in the default layout */
+        const Shape *s = l->rank == 0 ? r : l;
+        return infer_array(x, s->type, s->rank, s->dims, s->dynamic);
+    }
     if (l->rank != r->rank)
         return infer_fail(x, "operands differ in rank: %s and %s", infer_text(x, l), infer_text(x, r));
     return stretch_ones(x, l, r);

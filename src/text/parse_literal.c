@@ -148,7 +148,7 @@ static bool float_bits(const Reader *r, Type t, uint64_t *bits)
     return false;
 }
 
-/* (re, im). A NaN in the real part fills both; one in the imaginary part of a c64 loses its payload, whatever it is. */
+/* (re, im). A NaN in the real part fills both; one in the imaginary part of a c64 has the payload of a double and is rounded. */
 static bool complex_bits(Reader *r, Type t, uint64_t bits[2])
 {
     Type part = type_component(t);
@@ -163,7 +163,7 @@ static bool complex_bits(Reader *r, Type t, uint64_t bits[2])
         return fail(r, "expected ',' between the parts of a complex value");
     r->at++;
     if (r->at->kind == LIT_NAN && t == TYPE_C64)
-        bits[1] = nan_make(part, r->at->negative, 0);
+        bits[1] = nan_make(part, r->at->negative, r->at->has_payload ? r->at->payload >> 29 | 1u << 22 : 0);
     else if (!float_bits(r, part, &bits[1]))
         return false;
     if (real_nan)

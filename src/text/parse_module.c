@@ -64,8 +64,6 @@ void header_alias(Parser *p, Loc loc, Ints output, int64_t param, Ints index, co
         k = ALIAS_MUST;
     else if (kind && strcmp(kind, "may-alias") != 0)
         parse_error(p, kind_loc, "expected 'may-alias' or 'must-alias', found '%s'", kind);
-    if (param < 0)
-        parse_error(p, loc, "a parameter number is 0 or more, found %lld", (long long)param);
     vec_push(p->tmp, &p->aliases, ((InputAlias){output, param, index, k, loc}));
 }
 
@@ -481,15 +479,20 @@ static bool finish_aliases(Parser *p)
     InputAlias *v = arena_copy(p->a, p->aliases.v, (size_t)p->aliases.n * sizeof *v);
     int32_t     n = 0;
     bool        ok = true;
-    for (int32_t k = 0; k < p->aliases.n; k++)
-        if (!index_is_valid(m->entry_result, v[k].output)) {
-            parse_error(p, v[k].loc, "this output index does not exist in the result type %s", shape_text(p->tmp, m->entry_result));
-            ok = false;
-        }
     qsort(v, (size_t)p->aliases.n, sizeof *v, compare_alias);
     for (int32_t k = 0; k < p->aliases.n; k++)
         if (n == 0 || !ints_equal(v[n - 1].output, v[k].output))
             v[n++] = v[k];
+    for (int32_t k = 0; k < n; k++) {
+        if (!index_is_valid(m->entry->root->shape, v[k].output))
+            parse_error(p, v[k].loc, "this output index does not exist in the result type %s",
+                        shape_text(p->tmp, m->entry->root->shape));
+        else if (v[k].param < 0)
+            parse_error(p, v[k].loc, "a parameter number is 0 or more, found %lld", (long long)v[k].param);
+        else
+            continue;
+        ok = false;
+    }
     m->aliases = v;
     m->n_aliases = n;
     Donor *donors = arena_copy(p->a, p->donors.v, (size_t)p->donors.n * sizeof *p->donors.v);

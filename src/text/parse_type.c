@@ -161,7 +161,7 @@ static bool size_is_countable(const Shape *s)
 const char *layout_fault(Parser *p, const Shape *s)
 {
     const Layout *l = s->layout;
-    if (!l)
+    if (!l || (l->minor_to_major.n == 0 && l->memory_space)) /* of {:S(1)} XLA looks at nothing else */
         return NULL;
     if (l->index_type != TYPE_COUNT || l->pointer_type != TYPE_COUNT)
         return "an index or pointer type";
