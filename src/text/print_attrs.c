@@ -242,7 +242,7 @@ static void print_value(Printer *p, const Inst *i, const Attr *x)
         break;
     case ATTR_CLASS_SPARSITY: print_sparsity(b, v->sparsity); break;
     case ATTR_CLASS_SCALING: print_scaling(b, v->scaling); break;
-    case ATTR_CLASS_DOMAIN: print_domain(b, v->domain, p->o->metadata); break;
+    case ATTR_CLASS_DOMAIN: print_domain(b, v->domain); break;
     case ATTR_CLASS_COMP: print_callee(p, i->callees[callee_index(i, x->id)]); break;
     case ATTR_CLASS_COMPS: print_callees(p, i); break;
     case ATTR_CLASS_SHARDING:

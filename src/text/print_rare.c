@@ -161,7 +161,7 @@ static void print_axis_list(Buf *b, const Sharding *s, const char *key, const ch
 static bool print_named_word(Buf *b, const Sharding *s)
 {
     const char *word = reduction_word(s->reduction);
-    if (s->n_named > 0 || (s->replicated.n > 0) + (s->unreduced.n > 0) + (s->manual.n > 0) > 1)
+    if (s->n_named > 0)
         return false;
     if (is_whole_mesh(s->mesh, s->manual))
         buf_puts(b, ", manual");
@@ -234,12 +234,13 @@ void print_sharding(Buf *b, const Sharding *s, bool metadata)
     buf_putc(b, '}');
 }
 
-void print_domain(Buf *b, const Domain *x, bool metadata)
+/* Without metadata, whatever is asked for. */
+void print_domain(Buf *b, const Domain *x)
 {
     buf_puts(b, "{kind=\"sharding\", entry=");
-    print_sharding(b, x->entry, metadata);
+    print_sharding(b, x->entry, false);
     buf_puts(b, ", exit=");
-    print_sharding(b, x->exit, metadata);
+    print_sharding(b, x->exit, false);
     buf_putc(b, '}');
 }
 

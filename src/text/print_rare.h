@@ -15,7 +15,7 @@ bool accuracy_is_default(const Accuracy *x);
 void print_origin(Buf *b, const Origin *o);
 void print_sparsity(Buf *b, const Sparsity *x);
 void print_scaling(Buf *b, const Scaling *x);
-void print_domain(Buf *b, const Domain *x, bool metadata);
+void print_domain(Buf *b, const Domain *x);
 void print_origin_table(Buf *b, const OriginTable *t, const PrintOptions *o);
 void print_debug_table(Buf *b, const DebugTable *t, int32_t indent);
 
