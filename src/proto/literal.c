@@ -260,13 +260,13 @@ static Literal *decode_tuple(Arena *a, Bytes m, const Shape *s, const char *what
     return NULL;
 }
 
-/* Are arrays in it as literals are: of whole values? */
+/* Are arrays in it as literals are: of whole values, and scalars without padding? */
 static bool is_whole(const Shape *s)
 {
     for (int32_t k = 0; k < s->n_elems; k++)
         if (!is_whole(s->elems[k]))
             return false;
-    return !s->layout || s->layout->element_bits == 0;
+    return !s->layout || (s->layout->element_bits == 0 && (s->rank > 0 || s->layout->tail_padding == 1));
 }
 
 static const Shape *literal_shape_of(Arena *a, Bytes shape, bool in_message, const char *what, Diag *d)
@@ -281,7 +281,7 @@ static const Shape *literal_shape_of(Arena *a, Bytes shape, bool in_message, con
     else if (s && in_message && !shape_has_layouts(p))
         fault = "the shape of the literal has no layout";
     else if (s && in_message && !is_whole(s))
-        fault = "the layout of the literal gives a size of elements";
+        fault = "the layout of the literal gives a size of elements or pads a scalar";
     if (p)
         pb__shape_proto__free_unpacked(p, NULL);
     if (!fault)
