@@ -110,10 +110,13 @@ static bool name_char(char c)
 bool name_is_sanitary(Interner *strings, const char *name, const char **better)
 {
     size_t n = intern_len(name);
+    bool   plain = n <= TYPE_NAME_MAX; /* could be a type: their names are letters and digits alone */
     bool   clean = n > 0 && ((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z') || name[0] == '_');
-    for (size_t k = 1; k < n && clean; k++)
+    for (size_t k = 1; k < n && clean; k++) {
         clean = name_char(name[k]);
-    bool is_type = type_lookup(name, n) != TYPE_COUNT;
+        plain = plain && name[k] != '.' && name[k] != '_';
+    }
+    bool is_type = plain && type_lookup(name, n) != TYPE_COUNT;
     bool reserved = n >= 2 && name[0] == '_' && name[1] == '_' && strncmp(name, "__xla_", 6) != 0;
     *better = name;
     if (clean && !is_type && !reserved)

@@ -49,6 +49,7 @@ bool type_same_kind(Type a, Type b);
 Type type_higher_precision(Type a, Type b);
 
 /* The type with this name (n bytes), or TYPE_COUNT. "tuple" is no word of the language and is not found. */
+enum { TYPE_NAME_MAX = 13 }; /* letters and digits alone */
 Type type_lookup(const char *name, size_t n);
 
 #endif

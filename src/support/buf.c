@@ -43,6 +43,10 @@ void buf_reserve(Buf *b, size_t more)
 
 void buf_int(Buf *b, int64_t x)
 {
+    if (x >= 0 && x < 10) {
+        buf_putc(b, (char)('0' + x));
+        return;
+    }
     char     digits[20], *end = digits + sizeof digits, *at = end;
     uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
     do

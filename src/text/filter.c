@@ -358,11 +358,10 @@ static int fetch(Parser *p, HLO_STYPE *v, Loc *loc)
     int  keys = p->keys;
     if (p->string_at >= 0 && plain_string(p, v, loc))
         return T_STRING;
-    *loc = (Loc){(int64_t)p->len, 0};
     int kind = hlo_lex_lex(v, loc, p->scanner);
     if (kind == S_STRING || kind == A_STRING)
         p->string_at = loc->off + loc->len;
-    if (kind == 0)
+    else if (kind == 0)
         *loc = (Loc){(int64_t)p->len, 0};
     if (raw && kind != HLO_error)
         p->raw_next = false;
@@ -397,16 +396,10 @@ static int input_kind(Parser *p)
 
 static bool count_brackets(Parser *p, int kind, Loc loc)
 {
-    switch (kind) {
-    case '(':
-    case '[':
-    case '{':
-    case T_LAYOUT: p->depth++; break;
-    case ')':
-    case ']':
-    case '}': p->depth--; break;
-    default: break;
-    }
+    if (kind == ')' || kind == ']' || kind == '}')
+        p->depth--;
+    else if (kind == '(' || kind == '[' || kind == '{' || kind == T_LAYOUT)
+        p->depth++;
     if (p->depth <= MAX_NESTING)
         return true;
     p->error_loc = loc;
@@ -417,7 +410,7 @@ static bool count_brackets(Parser *p, int kind, Loc loc)
 /* The braces behind "constant(", when they are plain. */
 static bool next_is_dense(Parser *p, Loc *loc)
 {
-    if (!p->constant || p->before != '(' || p->queued > 0)
+    if (p->before != '(' || p->queued > 0)
         return false;
     int64_t at = p->token_loc.off + p->token_loc.len;
     hlo_lex_release(p->scanner);
@@ -441,7 +434,7 @@ int filter_next(Parser *p, HLO_STYPE *v, Loc *loc)
     }
     if (p->d->errors && diag_full(p->d))
         return HLO_error;
-    if (next_is_dense(p, loc))
+    if (p->constant && next_is_dense(p, loc))
         return p->before = T_DENSE;
     int kind;
     if (p->queued > 0) {

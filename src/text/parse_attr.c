@@ -391,16 +391,19 @@ void meta_ints(Parser *p, const char *key, Loc loc, Ints v, Loc at)
 /* Only keys of this list may have been given; all of them when `all`. */
 static void sub_end(Parser *p, SubContext ctx, bool all, const char *what, Loc loc)
 {
+    int32_t given = 0;
+    for (int32_t j = 0; j < p->keys_seen.n; j++)
+        given += p->keys_seen.v[j].row && p->keys_seen.v[j].row->ctx == ctx;
+    if (given == p->keys_seen.n && !all)
+        return;
     const char *names[N_SUB_KEYS];
-    int32_t     n = 0, given = 0;
+    int32_t     n = 0;
     for (int k = 0; k < N_SUB_KEYS; k++)
         if (sub_keys[k].ctx == ctx)
             names[n++] = sub_keys[k].text;
     for (int32_t j = 0; j < p->keys_seen.n; j++) {
         const SeenKey *seen = &p->keys_seen.v[j];
-        bool           known = seen->row && seen->row->ctx == ctx;
-        given += known;
-        if (!known) {
+        if (!seen->row || seen->row->ctx != ctx) {
             parse_error(p, seen->key.loc, "%s has no entry '%s'", what, seen->key.s);
             parse_suggest(p, seen->key.loc, seen->key.s, names, n);
         }

@@ -255,6 +255,7 @@ struct Parser {
     Map      arrays;                /* such a text -> its Shape */
     bool     raw_next;
     int      raw_depth;
+    int64_t  raw_start;             /* of the dictionary that is being scanned */
     int64_t  string_at;             /* behind the '=' that a string has to follow, -1: the token before is another */
     int      keys;                  /* inside frontend_attributes={} or statistics={} */
     bool     keys_raw;
@@ -328,6 +329,12 @@ struct Parser {
     NamedDimDraft named_dim;
 };
 
+static inline Loc loc_span(Loc first, Loc last)
+{
+    int64_t len = last.off + last.len - first.off;
+    return (Loc){first.off, len > INT32_MAX ? INT32_MAX : (int32_t)len};
+}
+
 /* Scanner helpers and the filter (filter.c). The helpers return the token. */
 const char *lex_name(Parser *p, const char *s, size_t n);
 int lex_word(Parser *p, union HLO_STYPE *v, const char *s, size_t n);
@@ -340,6 +347,10 @@ int lex_int(Parser *p, union HLO_STYPE *v, Loc loc, const char *s);
 int lex_decimal(union HLO_STYPE *v, const char *s);
 int lex_nan(Parser *p, union HLO_STYPE *v, Loc loc, const char *s);
 int lex_string(Parser *p, union HLO_STYPE *v, Loc loc, const char *s, size_t n);
+static inline Loc raw_span(const Parser *p, Loc last) /* from the dictionary's brace to the end of the token last */
+{
+    return loc_span((Loc){p->raw_start, 0}, last);
+}
 int lex_error(Parser *p, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 void filter_init(Parser *p, char *in_place); /* NULL: on a copy of p->text */
@@ -359,11 +370,6 @@ bool parse_suggest(Parser *p, Loc loc, const char *word, const char *const *name
 void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected);
 const char *names_listed(Parser *p, const NameVec *names, int from, int end); /* "a, b, c" */
 Loc  defined_later(Parser *p, int64_t from, const char *name, bool computation); /* LOC_NONE: nowhere after from */
-static inline Loc loc_span(Loc first, Loc last)
-{
-    int64_t len = last.off + last.len - first.off;
-    return (Loc){first.off, len > INT32_MAX ? INT32_MAX : (int32_t)len};
-}
 
 /* Lists in p->tmp (parse_list.c). v NULL makes a new one; the list is returned. list_ints copies into the module. */
 IntVec   *int_list(Parser *p, IntVec *v, int64_t x);
