@@ -1,4 +1,4 @@
-/* hlo-as: HLO text in, the same module as a protocol buffer out. */
+/* hlo-as: HLO text in, the same module as a protocol buffer out, alone or with values from files. */
 #include "config.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/snapshot_values.h"
 #include "ir/verify.h"
 #include "proto/proto.h"
 #include "proto/read.h"
@@ -14,16 +15,21 @@
 #include "support/tool.h"
 
 typedef struct Args {
-    const char *output, *format, *color;
-    int64_t     max_errors;
+    const char *output, *format, *arguments, *results, *platform, *color;
+    int64_t     max_errors, partitions;
     bool        verify, force, werror;
 } Args;
 
 #define ARG(member) offsetof(Args, member)
 static const Option options[] = {
     {"output", 'o', OPT_STRING, ARG(output), "FILE", "write there instead of stdout", "Output"},
-    {"format", 0, OPT_CHOICE, ARG(format), "module|hlo", "HloModuleProto (default) or HloProto", "Output"},
+    {"format", 0, OPT_CHOICE, ARG(format), "module|hlo|snapshot|unoptimized-snapshot", "which message (default: module, HloModuleProto)",
+     "Output"},
     {"force", 'f', OPT_FLAG, ARG(force), NULL, "write to a terminal, too", "Output"},
+    {"args", 0, OPT_STRING, ARG(arguments), "FILE", "a snapshot's arguments: .npz, .safetensors", "Values"},
+    {"results", 0, OPT_STRING, ARG(results), "FILE", "a snapshot's results", "Values"},
+    {"partitions", 0, OPT_INT, ARG(partitions), "N", "arguments have an axis of N in front (default: 1)", "Values"},
+    {"platform", 0, OPT_STRING, ARG(platform), "NAME", "where a snapshot was taken, such as Host", "Values"},
     {"verify", 0, OPT_SWITCH, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
     {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
     {"Werror", 0, OPT_FLAG, ARG(werror), NULL, "treat warnings as errors", "Messages"},
@@ -39,10 +45,31 @@ static const ToolInfo tool = {
     .max_files = 1,
 };
 
+static ProtoKind kind_of(const Args *args)
+{
+    static const char *const names[] = {"module", "hlo", "snapshot", "unoptimized-snapshot"}; /* in the order of ProtoKind */
+    int                      k = 0;
+    while (strcmp(names[k], args->format) != 0)
+        k++;
+    return (ProtoKind)k;
+}
+
+static bool has_values(const Args *args)
+{
+    return kind_of(args) == PROTO_SNAPSHOT || kind_of(args) == PROTO_UNOPTIMIZED_SNAPSHOT;
+}
+
+static bool write_snapshot(const Args *args, const Module *m, Buf *out, Diag *d)
+{
+    ValueFiles files = {args->arguments, args->results, (int32_t)args->partitions};
+    Snapshot   s = {.kind = kind_of(args), .platform = args->platform};
+    return snapshot_values(m, &files, &s, d) && snapshot_write(out, m, &s, d);
+}
+
 static bool process_module(const Args *args, const Module *m, Buf *out, Diag *d)
 {
-    ProtoKind kind = strcmp(args->format, "hlo") == 0 ? PROTO_HLO : PROTO_MODULE;
-    return (!args->verify || verify_module(m, d)) && proto_write(out, m, kind, d) && d->errors == 0;
+    return (!args->verify || verify_module(m, d)) &&
+           (has_values(args) ? write_snapshot(args, m, out, d) : proto_write(out, m, kind_of(args), d)) && d->errors == 0;
 }
 
 static int process_file(const Args *args, const char *path)
@@ -72,9 +99,24 @@ static int process_file(const Args *args, const char *path)
 /* What the options ask for is checked before anything is read. */
 static bool check_options(const Args *args)
 {
+    enum { MAX_PARTITIONS = 1 << 20 };
+    bool snapshot = kind_of(args) == PROTO_SNAPSHOT;
     bool to_stdout = !args->output || strcmp(args->output, "-") == 0;
     if (args->max_errors < 0 || args->max_errors > 1000000) {
         tool_error(tool.name, "--max-errors expects a number from 0 to 1000000");
+        return false;
+    }
+    if (!has_values(args) && (args->arguments || args->results || args->platform || args->partitions != 1)) {
+        tool_error(tool.name, "--args, --results, --partitions and --platform are of snapshots alone: --format=snapshot");
+        return false;
+    }
+    if (!snapshot && (args->results || args->platform)) {
+        tool_error(tool.name, "--results and --platform are of --format=snapshot alone");
+        return false;
+    }
+    if (args->partitions < 1 || args->partitions > MAX_PARTITIONS || (snapshot && args->partitions > 1)) {
+        tool_error(tool.name, snapshot ? "several partitions are of --format=unoptimized-snapshot alone"
+                                       : "--partitions expects a number from 1 to 1048576");
         return false;
     }
     if (to_stdout && !args->force && isatty(STDOUT_FILENO)) {
@@ -86,7 +128,7 @@ static bool check_options(const Args *args)
 
 int main(int argc, char **argv)
 {
-    Args       args = {.format = "module", .color = "auto", .max_errors = 20, .verify = true};
+    Args       args = {.format = "module", .color = "auto", .max_errors = 20, .partitions = 1, .verify = true};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
     tool_guard_streams();

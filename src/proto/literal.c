@@ -181,6 +181,18 @@ static bool is_plausible(Arena *a, const Shape *s, size_t n, int bits, const cha
     return false;
 }
 
+/* Where element k of l, which has a size of its own, stands in an array of shape s. */
+static int64_t within_bound(const Shape *s, const Literal *l, int64_t k)
+{
+    int64_t at = 0, stride = 1;
+    for (int32_t j = s->rank - 1; j >= 0; j--) {
+        at += k % l->dims[j] * stride;
+        k /= l->dims[j];
+        stride *= s->dims[j];
+    }
+    return at;
+}
+
 /* The part of l that a dynamic shape has at the moment: as many elements of each dimension as sizes say. Takes over l. NULL when they are no sizes of
  * that shape. */
 static Literal *cut_to_size(Literal *l, const Shape *s, int32_t n, const int64_t *sizes)
@@ -190,15 +202,8 @@ static Literal *cut_to_size(Literal *l, const Shape *s, int32_t n, const int64_t
         fits = sizes[k] >= 0 && sizes[k] <= s->dims[k] && (sizes[k] == s->dims[k] || (s->dynamic && s->dynamic[k]));
     Literal *part = fits ? literal_new(s->type, n, sizes) : NULL;
     size_t   size = (size_t)type_bytes(s->type);
-    for (int64_t k = 0; part && k < part->count; k++) {
-        int64_t from = 0, stride = 1, rest = k;
-        for (int32_t j = n - 1; j >= 0; j--) {
-            from += rest % sizes[j] * stride;
-            rest /= sizes[j];
-            stride *= s->dims[j];
-        }
-        memcpy((char *)part->data + (size_t)k * size, (const char *)l->data + (size_t)from * size, size);
-    }
+    for (int64_t k = 0; part && k < part->count; k++)
+        memcpy((char *)part->data + (size_t)k * size, (const char *)l->data + (size_t)within_bound(s, part, k) * size, size);
     literal_unref(l);
     return part;
 }
@@ -449,6 +454,18 @@ static void put_values(Buf *b, Arena *a, const Literal *l, const Shape *s)
         put_value(b, l, positions_next(&at));
 }
 
+/* Of a shape with dynamic dimensions there are always as many values as it can have, and the sizes besides. */
+static const Literal *to_bound(Arena *a, const Literal *l, const Shape *s)
+{
+    if (!shape_is_dynamic(s) || memcmp(l->dims, s->dims, (size_t)s->rank * sizeof *s->dims) == 0)
+        return l;
+    Literal *whole = literal_new(s->type, s->rank, s->dims);
+    size_t   size = (size_t)type_bytes(s->type);
+    for (int64_t k = 0; k < l->count; k++)
+        memcpy((char *)whole->data + (size_t)within_bound(s, l, k) * size, (const char *)l->data + (size_t)k * size, size);
+    return literal_keep(a, whole);
+}
+
 static size_t field_size(uint32_t number, uint64_t n)
 {
     return wire_varint_size((uint64_t)number << 3) + wire_varint_size(n) + n;
@@ -460,10 +477,27 @@ static size_t message_size(Arena *a, const Literal *l, const Shape *s)
     if (shape_is_tuple(s)) {
         for (int32_t k = 0; k < s->n_elems; k++)
             n += field_size(FIELD_TUPLE, message_size(a, l->elems[k], s->elems[k]));
-    } else if (shape_is_array(s) && l->count > 0) {
-        n += field_size(values_of[l->type].field, values_size(l));
+        return n;
+    }
+    const Literal *whole = shape_is_array(s) ? to_bound(a, l, s) : l;
+    if (shape_is_array(s) && whole->count > 0)
+        n += field_size(values_of[l->type].field, values_size(whole));
+    if (shape_is_array(s) && shape_is_dynamic(s)) {
+        uint64_t sizes = 0;
+        for (int32_t k = 0; k < l->rank; k++)
+            sizes += wire_varint_size((uint64_t)l->dims[k]);
+        n += field_size(FIELD_DYNAMIC_SIZES, sizes);
     }
     return n;
+}
+
+static void put_sizes(Buf *b, const Literal *l)
+{
+    Buf packed = {0};
+    for (int32_t k = 0; k < l->rank; k++)
+        wire_put_varint(&packed, (uint64_t)l->dims[k]);
+    wire_put_bytes(b, FIELD_DYNAMIC_SIZES, packed.p, packed.n);
+    buf_free(&packed);
 }
 
 /* Fields stand in the order of their numbers. */
@@ -475,7 +509,70 @@ void literal_encode(Buf *b, uint32_t number, Arena *a, const Literal *l, const S
     if (shape_is_tuple(s)) {
         for (int32_t k = 0; k < s->n_elems; k++)
             literal_encode(b, FIELD_TUPLE, a, l->elems[k], s->elems[k]);
-    } else if (shape_is_array(s) && l->count > 0) {
-        put_values(b, a, l, s);
+        return;
     }
+    const Literal *whole = shape_is_array(s) ? to_bound(a, l, s) : l;
+    if (shape_is_array(s) && whole->count > 0)
+        put_values(b, a, whole, s);
+    if (shape_is_array(s) && shape_is_dynamic(s))
+        put_sizes(b, l);
+}
+
+/* ---- writing what is not in messages ---- */
+
+static void put_little_endian(Buf *b, uint64_t x, int bytes)
+{
+    for (int k = 0; k < bytes; k++)
+        buf_putc(b, (char)(x >> 8 * k));
+}
+
+/* Several values a byte, the first in the low bits. */
+static void put_bits(Buf *b, const Literal *l, Positions *at, int bits)
+{
+    int      per_byte = 8 / bits;
+    unsigned byte = 0;
+    for (int64_t k = 0; k < l->count; k++) {
+        byte |= (((const uint8_t *)l->data)[positions_next(at)] & ((1u << bits) - 1)) << (k % per_byte * bits);
+        if (k % per_byte == per_byte - 1 || k + 1 == l->count) {
+            buf_putc(b, (char)byte);
+            byte = 0;
+        }
+    }
+}
+
+static bool put_raw(Buf *b, Arena *a, const Literal *l, const Shape *s, const char *what, Diag *d)
+{
+    enum { SIZE = 4 };
+    bool good = true;
+    for (int32_t k = 0; shape_is_tuple(s) && k < s->n_elems; k++)
+        good = good && put_raw(b, a, l->elems[k], s->elems[k], what, d);
+    if (shape_is_tuple(s))
+        return good;
+    int bits = shape_is_array(s) ? raw_bits(s->type) : 0;
+    if (bits == 0) {
+        diag_error(d, LOC_NONE, "%s: a literal of %s has no form outside of messages", what, shape_text(a, s));
+        return false;
+    }
+    for (int32_t k = 0; shape_is_dynamic(s) && k < s->rank; k++)
+        put_little_endian(b, (uint64_t)l->dims[k], SIZE);
+    const Literal *whole = to_bound(a, l, s);
+    Positions      at = positions(a, s);
+    size_t         size = (size_t)type_bytes(s->type);
+    if (bits < 8)
+        put_bits(b, whole, &at, bits);
+    else
+        for (int64_t k = 0; k < whole->count; k++)
+            buf_put(b, (const char *)whole->data + (size_t)positions_next(&at) * size, size);
+    return true;
+}
+
+bool literal_encode_raw(Buf *b, const Literal *l, const Shape *s, const char *what, Diag *d)
+{
+    enum { LENGTH = 8 };
+    Arena          *a = d->arena;
+    Pb__ShapeProto *shape = shape_encode(a, s);
+    put_little_endian(b, pb__shape_proto__get_packed_size(shape), LENGTH);
+    uint8_t *packed = arena_alloc(a, pb__shape_proto__get_packed_size(shape));
+    buf_put(b, packed, pb__shape_proto__pack(shape, packed));
+    return put_raw(b, a, l, s, what, d);
 }

@@ -36,4 +36,8 @@ Module *proto_read(const void *p, size_t n, Snapshot *s, Diag *d);
 /* The module as a message of kind PROTO_MODULE or PROTO_HLO, appended to b. False after reporting: a constant without values. */
 bool proto_write(Buf *b, const Module *m, ProtoKind kind, Diag *d);
 
+/* The same with values, of kind PROTO_SNAPSHOT (one partition) or PROTO_UNOPTIMIZED_SNAPSHOT, the latter with the arguments behind the message. The values
+ * have the types that entry_computation_layout says. False after reporting also for a type that has no form behind a message. */
+bool snapshot_write(Buf *b, const Module *m, const Snapshot *s, Diag *d);
+
 #endif

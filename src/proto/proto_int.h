@@ -23,6 +23,8 @@ Literal *literal_decode(Arena *a, Bytes m, const Shape **shape, const char *what
 Literal *literal_decode_raw(Arena *a, Bytes bytes, const char *what, Diag *d);
 /* l as a LiteralProto in the layout of s, as field `number`. */
 void literal_encode(Buf *b, uint32_t number, Arena *a, const Literal *l, const Shape *s);
+/* The raw form of a literal of shape s. False after reporting: a type that has none. */
+bool literal_encode_raw(Buf *b, const Literal *l, const Shape *s, const char *what, Diag *d);
 
 /* ---- shapes (shape.c) ---- */
 

@@ -219,3 +219,63 @@ Module *proto_read(const void *p, size_t n, Snapshot *s, Diag *d)
     }
     return s && !read_values(&o, s, d) ? NULL : module_decode(o.module, (Bytes){p, n}, d);
 }
+
+/* ---- writing ---- */
+
+static const Shape *argument_shape(const Module *m, int32_t k)
+{
+    return m->entry_params ? m->entry_params->v[k] : m->entry->params[k]->shape;
+}
+
+static bool put_snapshot(Buf *b, const Module *m, const Snapshot *s, Diag *d)
+{
+    Buf  hlo = {0};
+    bool good = proto_write(&hlo, m, PROTO_HLO, d);
+    wire_put_bytes(b, 1, hlo.p, hlo.n);
+    for (int32_t k = 0; good && k < s->n_args; k++)
+        literal_encode(b, 2, d->arena, s->args[k], argument_shape(m, k));
+    if (good && s->result)
+        literal_encode(b, 3, d->arena, s->result, m->entry_result ? m->entry_result : m->entry->root->shape);
+    if (good && s->platform)
+        wire_put_bytes(b, 4, s->platform, strlen(s->platform));
+    buf_free(&hlo);
+    return good;
+}
+
+/* The arguments of one partition into raw, their descriptors into message. */
+static bool put_partition(Buf *message, Buf *raw, const Module *m, const Literal *const *args, int32_t n, Diag *d)
+{
+    Buf  partition = {0};
+    bool good = true;
+    for (int32_t k = 0; good && k < n; k++) {
+        Buf    descriptor = {0};
+        size_t start = raw->n;
+        good = literal_encode_raw(raw, args[k], argument_shape(m, k), arena_printf(d->arena, "argument %d", k), d);
+        wire_put_tag(&descriptor, 2, WIRE_VARINT);
+        wire_put_varint(&descriptor, raw->n - start);
+        wire_put_bytes(&partition, 2, descriptor.p, descriptor.n);
+        buf_free(&descriptor);
+    }
+    wire_put_bytes(message, 2, partition.p, partition.n);
+    buf_free(&partition);
+    return good;
+}
+
+static bool put_unoptimized(Buf *b, const Module *m, const Snapshot *s, Diag *d)
+{
+    Buf  message = {0}, raw = {0};
+    bool good = proto_write(&message, m, PROTO_HLO, d); /* field 1 is the module here, too */
+    for (int32_t p = 0; good && p < s->n_partitions; p++)
+        good = put_partition(&message, &raw, m, s->args + (size_t)p * (size_t)s->n_args, s->n_args, d);
+    wire_put_varint(b, message.n);
+    buf_put(b, message.p, message.n);
+    buf_put(b, raw.p, raw.n);
+    buf_free(&message);
+    buf_free(&raw);
+    return good;
+}
+
+bool snapshot_write(Buf *b, const Module *m, const Snapshot *s, Diag *d)
+{
+    return s->kind == PROTO_SNAPSHOT ? put_snapshot(b, m, s, d) : put_unoptimized(b, m, s, d);
+}
