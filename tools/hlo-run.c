@@ -32,7 +32,7 @@
 
 typedef struct Args {
     const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *color;
-    OptionList  inputs;
+    OptionList  inputs, raws, texts;
     int         level;
     int64_t     threads, repeat, ulp, max_errors, seed;
     double      atol, rtol;
@@ -48,6 +48,8 @@ static const Option options[] = {
     {"cache", 0, OPT_SWITCH, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
     {"seed", 0, OPT_INT, ARG(seed), "N", "of the opcode rng, evaluated (default: 0)", "Running"},
     {"inputs", 'i', OPT_LIST, ARG(inputs), "FILE", "arguments: .npz, .safetensors, .npy in order", "Data"},
+    {"arg", 0, OPT_LIST, ARG(texts), "[NAME=]LITERAL", "one argument as HLO text: {1, 2}", "Data"},
+    {"raw", 0, OPT_LIST, ARG(raws), "[NAME=]FILE", "one argument as bytes, last dimension fastest", "Data"},
     {"fake", 0, OPT_STRING, ARG(fake), "SEED", "make up the arguments that no file has", "Data"},
     {"fill", 0, OPT_STRING, ARG(fill), "FILE[:KEY]", "make missing arguments as a manifest says", "Data"},
     {"fill-elided", 0, OPT_STRING, ARG(fill_elided), "SEED|zeros", "values for constants printed as {...}", "Data"},
@@ -238,7 +240,9 @@ static bool read_manifest(Run *r)
 
 static bool bind_inputs(Run *r)
 {
-    InputSources from = {.n_files = r->args->inputs.n, .files = r->args->inputs.v};
+    const Args  *o = r->args;
+    InputSources from = {.n_files = o->inputs.n, .files = o->inputs.v, .n_raws = o->raws.n, .raws = o->raws.v, .n_texts = o->texts.n,
+                         .texts = o->texts.v};
     Literal    **fakes = NULL;
     if (r->args->fill && !read_manifest(r))
         return false;

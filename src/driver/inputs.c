@@ -9,6 +9,7 @@
 
 #include "data/manifest.h"
 #include "data/npz.h"
+#include "driver/inputs_text.h"
 
 typedef struct Binder {
     Arena           *arena;
@@ -37,26 +38,40 @@ static const char *argument_text(const Binder *b, int32_t k)
     return arena_printf(b->arena, "arg%d (%s %s)", k, shape_text(b->arena, b->s->args[k].shape), b->s->args[k].name);
 }
 
-static void bind(Binder *b, int32_t k, const NpyArray *x, const char *path)
+/* Whether argument k is free; it is path's then. */
+static bool claim(Binder *b, int32_t k, const char *path)
 {
     if (b->from[k]) {
         diag_error(b->d, LOC_NONE, "%s: %s was already given by %s", path, argument_text(b, k), b->from[k]);
-        return;
+        return false;
     }
     b->from[k] = path;
-    b->args[k] = literal_from_array(x, b->s->args[k].shape, arena_printf(b->arena, "%s: %s", path, argument_text(b, k)), b->d);
+    return true;
+}
+
+static void bind(Binder *b, int32_t k, const NpyArray *x, const char *path)
+{
+    if (claim(b, k, path))
+        b->args[k] = literal_from_array(x, b->s->args[k].shape, arena_printf(b->arena, "%s: %s", path, argument_text(b, k)), b->d);
+}
+
+/* -1: no argument has that name. */
+static int32_t argument_called(const Binder *b, const char *name)
+{
+    int64_t k = position(name);
+    if (k >= b->s->n_args)
+        k = -1; /* a parameter may be called so */
+    for (int32_t n = 0; k < 0 && n < b->s->n_args; n++)
+        if (!strcmp(b->s->args[n].name, name))
+            k = n;
+    return (int32_t)k;
 }
 
 static void bind_member(Binder *b, const NpyArray *x, const char *path)
 {
-    int64_t k = position(x->name);
-    if (k >= b->s->n_args)
-        k = -1; /* a parameter may be called so */
-    for (int32_t n = 0; k < 0 && n < b->s->n_args; n++)
-        if (!strcmp(b->s->args[n].name, x->name))
-            k = n;
+    int32_t k = argument_called(b, x->name);
     if (k >= 0)
-        bind(b, (int32_t)k, x, path);
+        bind(b, k, x, path);
     else
         diag_error(b->d, LOC_NONE, "%s: member '%s' is no argument: the module has %d%s", path, x->name, b->s->n_args,
                    b->s->n_args ? ", called arg0 on or by parameter name" : "");
@@ -76,6 +91,41 @@ static void bind_file(Binder *b, const char *path)
         bind(b, b->next++, &f->v[0], f->path);
     else
         diag_error(b->d, LOC_NONE, "%s: left over: the module has %d argument%s", f->path, b->s->n_args, b->s->n_args == 1 ? "" : "s");
+}
+
+/* [NAME=]VALUE: which argument it is, -1 after reporting; *value is set. */
+static int32_t named_or_next(Binder *b, const char *option, const char *entry, const char **value)
+{
+    const char *eq = strchr(entry, '=');
+    *value = eq ? eq + 1 : entry;
+    if (eq) {
+        const char *name = arena_strndup(b->arena, entry, (size_t)(eq - entry));
+        int32_t     k = argument_called(b, name);
+        if (k < 0)
+            diag_error(b->d, LOC_NONE, "%s=%s: '%s' is no argument: the module has %d", option, entry, name, b->s->n_args);
+        return k;
+    }
+    for (int32_t k = 0; k < b->s->n_args; k++)
+        if (!b->from[k])
+            return k;
+    diag_error(b->d, LOC_NONE, "%s=%s: left over: the module has %d argument%s", option, entry, b->s->n_args, b->s->n_args == 1 ? "" : "s");
+    return -1;
+}
+
+static void bind_raw(Binder *b, const char *entry)
+{
+    const char *path;
+    int32_t     k = named_or_next(b, "--raw", entry, &path);
+    if (k >= 0 && claim(b, k, path))
+        b->args[k] = literal_from_bytes(path, b->s->args[k].shape, argument_text(b, k), b->d);
+}
+
+static void bind_text(Binder *b, const char *entry)
+{
+    const char *text;
+    int32_t     k = named_or_next(b, "--arg", entry, &text);
+    if (k >= 0 && claim(b, k, "--arg"))
+        b->args[k] = literal_from_text(text, b->s->args[k].shape, argument_text(b, k), b->d);
 }
 
 static void bind_missing(Binder *b, const InputSources *from)
@@ -99,8 +149,8 @@ static void report_missing(Binder *b, const InputSources *from)
             diag_error(b->d, LOC_NONE, "no value for argument %s", argument_text(b, k));
     if (missing > SHOWN)
         diag_error(b->d, LOC_NONE, "and for %d more", missing - SHOWN);
-    if (missing && !from->n_files)
-        diag_note(b->d, LOC_NONE, "give --inputs=FILE.npz with arg0, arg1, ..., or --fake=SEED to make values up");
+    if (missing && !from->n_files && !from->n_raws && !from->n_texts)
+        diag_note(b->d, LOC_NONE, "give --inputs=FILE.npz with arg0, arg1, ..., --arg=LITERAL, or --fake=SEED to make values up");
 }
 
 bool inputs_bind(Arena *a, const Signature *s, const InputSources *from, Literal **args, Diag *d)
@@ -110,6 +160,10 @@ bool inputs_bind(Arena *a, const Signature *s, const InputSources *from, Literal
     memset(args, 0, (size_t)s->n_args * sizeof *args);
     for (int k = 0; k < from->n_files; k++)
         bind_file(&b, from->files[k]);
+    for (int k = 0; k < from->n_raws; k++)
+        bind_raw(&b, from->raws[k]);
+    for (int k = 0; k < from->n_texts; k++)
+        bind_text(&b, from->texts[k]);
     if (d->errors == errors)
         bind_missing(&b, from);
     if (d->errors == errors)

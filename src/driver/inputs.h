@@ -7,6 +7,10 @@
 typedef struct InputSources {
     int               n_files; /* .npz, .safetensors and .npy files, in the order given */
     const char *const *files;
+    int               n_raws;  /* [NAME=]FILE: the bytes of one argument, of NAME or of the next that has none yet */
+    const char *const *raws;
+    int               n_texts; /* [NAME=]LITERAL, likewise */
+    const char *const *texts;
     const struct Manifest *manifest; /* NULL: none */
     Literal *const   *fakes;  /* one per argument, made up; NULL: none */
 } InputSources;

@@ -1,0 +1,69 @@
+/* An argument as text is read as the constant of a module made for it, so that the language has one reader of literals. */
+#include "config.h"
+
+#include "driver/inputs_text.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "data/npz.h"
+#include "ir/inst.h"
+#include "support/buf.h"
+#include "text/parse.h"
+
+/* What stands behind the type that a literal may begin with; the text itself when it begins with none, or with another. */
+static const char *behind_type(Arena *a, const char *text, const Shape *s)
+{
+    const char *type = shape_text(a, s);
+    size_t      n = strlen(type);
+    text += strspn(text, " \t\n");
+    return strncmp(text, type, n) == 0 ? text + n : text;
+}
+
+/* The constant alone, with nothing after it that the text has brought in. */
+static bool is_lone_constant(const Module *m)
+{
+    const Inst *i = m->entry->first;
+    return m->n_comps == 1 && m->entry->n_insts == 1 && i->op == OP_CONSTANT && i->n_attrs == 0 && !i->meta && !i->literal->elided;
+}
+
+Literal *literal_from_text(const char *text, const Shape *s, const char *what, Diag *d)
+{
+    Buf  module = {0};
+    Diag inner;
+    if (shape_is_dynamic(s)) {
+        diag_error(d, LOC_NONE, "%s: an argument with a dynamic size cannot be given as text", what);
+        return NULL;
+    }
+    buf_printf(&module, "HloModule m\nENTRY e {\n  ROOT c = %s constant(%s)\n}\n", shape_text(d->arena, s), behind_type(d->arena, text, s));
+    diag_init(&inner, d->arena);
+    Module  *m = parse_module(module.p, module.n, &inner);
+    Literal *l = m && is_lone_constant(m) ? literal_ref(m->entry->first->literal) : NULL;
+    if (!l)
+        diag_error(d, LOC_NONE, "%s: this is no literal of its type: %s", what, inner.first ? inner.first->text : text);
+    if (m)
+        module_free(m);
+    buf_free(&module);
+    return l;
+}
+
+Literal *literal_from_bytes(const char *path, const Shape *s, const char *what, Diag *d)
+{
+    Buf bytes = {0};
+    if (shape_is_dynamic(s)) {
+        diag_error(d, LOC_NONE, "%s: an argument with a dynamic size cannot be given as bytes", what);
+        return NULL;
+    }
+    if (!buf_read_file(&bytes, path)) {
+        diag_error(d, LOC_NONE, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    NpyArray x = {.kind = npy_kind(s->type), .bytes = type_bytes(s->type), .rank = s->rank, .dims = s->dims, .count = shape_count(s)};
+    x.size = (size_t)x.count * (size_t)x.bytes;
+    x.data = arena_copy(d->arena, bytes.p, bytes.n);
+    bool fits = bytes.n == x.size;
+    if (!fits)
+        diag_error(d, LOC_NONE, "%s: %s has %zu bytes, %s takes %zu", what, path, bytes.n, shape_text(d->arena, s), x.size);
+    buf_free(&bytes);
+    return fits ? literal_from_array(&x, s, what, d) : NULL;
+}
