@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "data/outfile.h"
+#include "driver/check.h"
 #include "driver/driver.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
@@ -30,16 +31,17 @@ typedef struct PrintToggles {
 
 typedef struct Args {
     const char *extract_constants, *constants, *passes, *target, *emit, *print, *print_comp, *callees, *output, *color;
-    const char *print_after, *print_before, *print_dir, *filter, *stats;
+    const char *print_after, *print_before, *print_dir, *filter, *stats, *check_inputs, *check_bound;
     int         level;
-    int64_t     print_indent, max_errors, bisect_limit, rewrite_limit;
-    bool        verify, verify_each, verify_only, verify_diagnostics, split, werror;
+    int64_t     print_indent, max_errors, bisect_limit, rewrite_limit, check_seed, check_work;
+    bool        check_each, verify, verify_each, verify_only, verify_diagnostics, split, werror;
     bool        list_passes, print_pipeline, print_after_all, print_changed, print_unchanged, time_passes;
     regex_t    *only_comps; /* filter, compiled */
     PrintToggles parts;
 } Args;
 
 #define NO_LIMIT INT64_MIN
+enum { MAX_CHECK_WORK = 1000000000 };
 
 #define ARG(member) offsetof(Args, member)
 static const Option options[] = {
@@ -70,6 +72,11 @@ static const Option options[] = {
     {"stats", 0, OPT_FORM, ARG(stats), "text|json", "show how many rewrites each pass made", "Passes"},
     {"bisect-limit", 0, OPT_INT, ARG(bisect_limit), "N", "leave out what follows N runs of passes", "Passes"},
     {"rewrite-limit", 0, OPT_INT, ARG(rewrite_limit), "N", "stop after N rewrites of all passes", "Passes"},
+    {"check-each", 0, OPT_FLAG, ARG(check_each), NULL, "evaluate before and after each pass, compare", "Wrong passes"},
+    {"check-inputs", 0, OPT_CHOICE, ARG(check_inputs), "all|plain|special", "arguments: made up, with NaN, -0, ...", "Wrong passes"},
+    {"check-bound", 0, OPT_CHOICE, ARG(check_bound), "rounding|exact", "what counts as a difference", "Wrong passes"},
+    {"check-seed", 0, OPT_INT, ARG(check_seed), "N", "of the made-up arguments (default: 1)", "Wrong passes"},
+    {"check-work", 0, OPT_INT, ARG(check_work), "N", "most millions of operations (default: 1000)", "Wrong passes"},
     {"verify", 0, OPT_SWITCH, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
     {"verify-each", 0, OPT_SWITCH, ARG(verify_each), NULL, "verify after every pass (default)", "Checks"},
     {"verify-only", 0, OPT_FLAG, ARG(verify_only), NULL, "parse and verify, run and write nothing", "Checks"},
@@ -214,9 +221,9 @@ static const char *choose_passes(const Args *args, const Module *m, Diag *d)
     return pipeline_for_level(args->level < 0 ? 2 : args->level, args->target);
 }
 
-static bool run_passes(const Args *args, Module *m, Diag *d)
+static PipelineOptions pipeline_options(const Args *args)
 {
-    PipelineOptions o = {
+    return (PipelineOptions){
         .target = args->target,
         .verify_each = args->verify_each,
         .verify_none = !args->verify,
@@ -236,7 +243,46 @@ static bool run_passes(const Args *args, Module *m, Diag *d)
         .print_changed = args->print_changed,
         .log = stderr,
     };
-    return pipeline_run(m, choose_passes(args, m, d), &o, d);
+}
+
+static CheckOptions check_options_of(const Args *args)
+{
+    return (CheckOptions){
+        .plain = strcmp(args->check_inputs, "special") != 0,
+        .special = strcmp(args->check_inputs, "plain") != 0,
+        .exact = strcmp(args->check_bound, "exact") == 0,
+        .seed = (uint64_t)args->check_seed,
+        .work = args->check_work * 1000000,
+    };
+}
+
+/* --check-each: EXIT_NO when a pass changes what is computed. */
+static int run_checked(const Args *args, Module *m, Diag *d)
+{
+    CheckOptions how = check_options_of(args);
+    Check       *check = check_begin(m, &how, d);
+    if (!check)
+        return EXIT_TROUBLE;
+    PipelineWatch   watch = check_watch(check, d);
+    PipelineOptions o = pipeline_options(args);
+    o.watches = &watch;
+    o.n_watches = 1;
+    int status = pipeline_run(m, choose_passes(args, m, d), &o, d) ? EXIT_SUCCESS : EXIT_TROUBLE;
+    if (check_verdict(check) == CHECK_DIFFERS)
+        status = EXIT_NO;
+    if (status == EXIT_SUCCESS)
+        check_summary(check, stderr);
+    check_end(check);
+    return status;
+}
+
+/* Gives the exit status. */
+static int run_passes(const Args *args, Module *m, Diag *d)
+{
+    if (args->check_each)
+        return run_checked(args, m, d);
+    PipelineOptions o = pipeline_options(args);
+    return pipeline_run(m, choose_passes(args, m, d), &o, d) ? EXIT_SUCCESS : EXIT_TROUBLE;
 }
 
 static bool extract_constants(const Args *args, Module *m, Diag *d)
@@ -244,18 +290,27 @@ static bool extract_constants(const Args *args, Module *m, Diag *d)
     return !args->extract_constants || elided_extract(m, args->extract_constants, d);
 }
 
-/* One module, to text. in has no capacity when it is a part of another buffer. False when an error was reported. */
-static bool process_module(const Args *args, Buf *in, Buf *out, Diag *d)
+/* A module that has been read: passes, then text. Gives the exit status. */
+static int optimize_module(const Args *args, Module *m, Buf *out, Diag *d)
+{
+    int status = run_passes(args, m, d);
+    if (status != EXIT_SUCCESS)
+        return status;
+    return extract_constants(args, m, d) && d->errors == 0 && put_module(args, out, m, d) ? EXIT_SUCCESS : EXIT_TROUBLE;
+}
+
+/* One module, to text. in has no capacity when it is a part of another buffer. Gives the exit status. */
+static int process_module(const Args *args, Buf *in, Buf *out, Diag *d)
 {
     Module *m = in->cap ? module_read_in_place(in, NULL, d) : module_read(in, NULL, d);
     if (!m)
-        return false;
-    bool good = (!args->verify || verify_module(m, d)) && elided_fill(m, NULL, args->constants, d) &&
-                (args->verify_only || (run_passes(args, m, d) && extract_constants(args, m, d))) && d->errors == 0;
+        return EXIT_TROUBLE;
+    bool good = (!args->verify || verify_module(m, d)) && elided_fill(m, NULL, args->constants, d) && d->errors == 0;
+    int  status = good ? EXIT_SUCCESS : EXIT_TROUBLE;
     if (good && !args->verify_only)
-        good = put_module(args, out, m, d);
+        status = optimize_module(args, m, out, d);
     module_free(m);
-    return good;
+    return status;
 }
 
 /* A piece of the file, which starts after `line` line ends. Gives the exit status. */
@@ -268,7 +323,7 @@ static int process_piece(const Args *args, const char *file, Buf *in, int line, 
     d.first_line = line;
     d.max_errors = (int)args->max_errors;
     d.werror = args->werror;
-    int status = process_module(args, in, out, &d) ? EXIT_SUCCESS : EXIT_TROUBLE;
+    int status = process_module(args, in, out, &d);
     if (args->verify_diagnostics)
         status = expected_check(&d, stderr) ? EXIT_SUCCESS : EXIT_NO;
     diag_print(&d, stderr, tool_color(args->color));
@@ -423,6 +478,10 @@ static bool check_limits(const Args *args)
         bad = "--bisect-limit expects a number from 0 up, or -1 to see the runs";
     else if (args->rewrite_limit < 0 && args->rewrite_limit != NO_LIMIT)
         bad = "--rewrite-limit expects a number from 0 up";
+    else if (args->check_seed < 0)
+        bad = "--check-seed expects a number from 0 up";
+    else if (args->check_work < 0 || args->check_work > MAX_CHECK_WORK)
+        bad = "--check-work expects a number from 0 (no limit) to 1000000000";
     else if (args->print_indent < 0 || args->print_indent > 1000)
         bad = "--print-indent expects a number from 0 to 1000";
     else if (args->passes && args->level >= 0)
@@ -457,7 +516,7 @@ int main(int argc, char **argv)
 #include "text/print_parts.def"
 #undef PART
                  .target = "cpu", .emit = "hlo", .print = "long", .color = "auto", .level = -1, .max_errors = 20,
-                 .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
+                 .check_inputs = "all", .check_bound = "rounding", .check_seed = 1, .check_work = 1000, .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
     tool_guard_streams();

@@ -319,6 +319,8 @@ Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args)
     for (int32_t s = 0; s < p->n && ok; s++) {
         p->values[s] = run_step(e, p, &p->steps[s]);
         ok = p->values[s] != NULL;
+        if (ok && e->options->observer)
+            e->options->observer->value(e->options->observer->cookie, p->steps[s].inst, p->values[s]);
     }
     Literal *root = ok ? eval_move(p->values, p->root) : NULL;
     drop_operands(e, p->values, p->n);

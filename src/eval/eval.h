@@ -12,12 +12,19 @@ typedef struct EvalHost {
     void (*outfeed)(void *cookie, Literal *l);          /* takes over the reference */
 } EvalHost;
 
+/* Sees the value of every instruction as it is computed, those of called computations each time they run. value may take a reference. */
+typedef struct EvalObserver {
+    void *cookie;
+    void (*value)(void *cookie, const Inst *i, const Literal *value);
+} EvalObserver;
+
 typedef struct EvalOptions {
     int64_t work_limit;   /* element operations before it gives up, 0: no limit (constant folding sets one) */
     int64_t memory_limit; /* bytes alive at once, 0: no limit */
     bool    quiet;        /* report nothing (constant folding) */
     uint64_t seed;        /* of the run: rng */
     const EvalHost *host; /* NULL: none */
+    const EvalObserver *observer; /* NULL: none */
     int64_t *work;        /* NULL, or what the element operations of eval_inst are added to, up to the limit for each call */
 } EvalOptions;
 

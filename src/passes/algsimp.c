@@ -32,6 +32,7 @@ enum { N_RULES = sizeof rules / sizeof *rules };
 
 typedef struct Driver {
     Simp    s;
+    PassCtx *cx;
     int16_t first[OP_COUNT + 1]; /* by opcode: an entry of chain, -1 at the end */
     int16_t next[N_RULES];
     int64_t left; /* rewrites before giving up */
@@ -198,8 +199,11 @@ static Inst *fire_first(Driver *d, Op list, Inst *i)
 {
     for (int r = d->first[list]; r >= 0; r = d->next[r]) {
         Inst *new_ = rules[r].fire(&d->s, i);
-        if (new_)
+        if (new_) {
+            d->cx->did = rules[r].name;
+            d->cx->did_at = i->name;
             return new_;
+        }
     }
     return NULL;
 }
@@ -254,7 +258,7 @@ bool pass_algsimp(Module *m, PassCtx *cx)
 {
     if (!check_names(cx))
         return false;
-    Driver d = {.s = {.arena = m->arena, .scratch = cx->scratch}};
+    Driver d = {.s = {.arena = m->arena, .scratch = cx->scratch}, .cx = cx};
     choose_rules(&d, cx);
     comps_mark_uses(m);
     for (Comp *c = m->first; c; c = c->next)

@@ -156,8 +156,10 @@ bool pass_constant_folding(Module *m, PassCtx *cx)
         if (c->mark & (COMP_FUSED | COMP_OPAQUE))
             continue;
         for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
+            const char *name = i->name;
             next = i->next;
             if (fold(&f, i)) {
+                cx->did_at = name;
                 inst_delete_dead(i, cx->scratch);
                 cx->rewrites++;
             }

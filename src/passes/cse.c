@@ -197,8 +197,9 @@ static Inst *find_same(const Map *table, uint64_t hash, const Inst *i)
     return NULL;
 }
 
-static int64_t merge_in(Comp *c, Arena *scratch, int64_t most)
+static int64_t merge_in(Comp *c, PassCtx *cx, int64_t most)
 {
+    Arena  *scratch = cx->scratch;
     Map     table = map_new(scratch);
     int64_t merged = 0, place = 0;
     for (Inst *i = c->first, *next; i && merged < most; i = next) {
@@ -211,6 +212,7 @@ static int64_t merge_in(Comp *c, Arena *scratch, int64_t most)
         if (!same) {
             enter(&table, scratch, h, i);
         } else if (i->n_uses || c->root == i) {
+            cx->did_at = i->name;
             inst_replace(i, same);
             inst_delete_dead(i, scratch);
             merged++;
@@ -224,6 +226,6 @@ bool pass_cse(Module *m, PassCtx *cx)
     find_equal_comps(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
         if (!c->async_wrapped)
-            cx->rewrites += merge_in(c, cx->scratch, cx->limit - cx->rewrites);
+            cx->rewrites += merge_in(c, cx, cx->limit - cx->rewrites);
     return cx->rewrites > 0;
 }

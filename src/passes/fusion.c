@@ -573,8 +573,13 @@ static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
     for (Inst *i = c->last; i; i = i->prev)
         decide(&f, i);
     int64_t built = 0;
-    for (int32_t k = f.groups.n; k-- > 0 && built < most;)
-        built += build_fusion(&f, f.groups.v[k], k + 1);
+    for (int32_t k = f.groups.n; k-- > 0 && built < most;) {
+        const char *name = f.groups.v[k]->root->name;
+        if (!build_fusion(&f, f.groups.v[k], k + 1))
+            continue;
+        cx->did_at = name;
+        built++;
+    }
     if (built)
         comp_sweep_dead(c, c->n_insts);
     return built;

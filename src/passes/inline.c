@@ -119,6 +119,7 @@ bool pass_inline(Module *m, PassCtx *cx)
             if (copied > room)
                 continue;
             room -= copied;
+            cx->did_at = i->name;
             inline_call(i, cx->scratch);
             cx->rewrites++;
         }

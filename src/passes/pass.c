@@ -224,7 +224,7 @@ typedef struct Run {
     FILE                  *log;
     bool                   unverified; /* changed since the verifier looked */
     int64_t                runs;       /* of passes, as --bisect-limit and the files of --print-dir count them */
-    int64_t                rewrites_left;
+    int64_t                rewrites, rewrites_left;
 } Run;
 
 static double now(void)
@@ -311,8 +311,37 @@ static bool next_run(Run *r, const char *pass)
     return runs;
 }
 
+/* As a pipeline has it. */
+static const char *stage_text(Arena *a, const Stage *s)
+{
+    const char *text = s->pass->name;
+    for (int k = 0; k < s->args.n; k++)
+        text = arena_printf(a, "%s%c%s=%s", text, k ? ',' : '{', s->args.v[k].key, s->args.v[k].value);
+    return s->args.n ? arena_printf(a, "%s}", text) : text;
+}
+
+static bool tell_begin(const Run *r, const PassRun *run)
+{
+    for (int k = 0; k < r->o->n_watches; k++) {
+        const PipelineWatch *w = &r->o->watches[k];
+        if (w->begin && !w->begin(w->cookie, r->m, run))
+            return false;
+    }
+    return true;
+}
+
+static bool tell_end(const Run *r, const PassRun *run)
+{
+    for (int k = 0; k < r->o->n_watches; k++) {
+        const PipelineWatch *w = &r->o->watches[k];
+        if (w->end && !w->end(w->cookie, r->m, run))
+            return false;
+    }
+    return true;
+}
+
 /* Runs the function of the pass and counts. */
-static bool apply(Run *r, Stage *s)
+static bool apply(Run *r, Stage *s, PassRun *run)
 {
     PassCtx cx = {.scratch = arena_new(), .diag = r->d, .target = r->o->target ? r->o->target : "cpu"};
     cx.args = s->args.v;
@@ -323,6 +352,11 @@ static bool apply(Run *r, Stage *s)
     s->seconds += now() - start;
     if (cx.rewrites > cx.limit)
         die("pass %s made %lld rewrites where %lld were left", s->pass->name, (long long)cx.rewrites, (long long)cx.limit);
+    run->changed = did;
+    run->rewrites = cx.rewrites;
+    run->did = cx.did;
+    run->did_at = cx.did_at;
+    r->rewrites += cx.rewrites;
     r->rewrites_left -= r->o->limit_rewrites ? cx.rewrites : 0;
     s->runs++;
     s->rewrites += cx.rewrites;
@@ -337,9 +371,13 @@ static bool run_pass(Run *r, Stage *s, bool *changed)
     int         errors = r->d->errors;
     if (!next_run(r, name))
         return true;
+    PassRun run = {.pass = name, .number = r->runs, .before = r->rewrites, .limit = r->rewrites_left};
+    run.stage = r->o->n_watches ? stage_text(r->d->arena, s) : name;
     if (r->o->print_before && list_has(r->o->print_before, name))
         dump(r, "before", name);
-    bool did = apply(r, s);
+    if (!tell_begin(r, &run))
+        return false;
+    bool did = apply(r, s, &run);
     if (did)
         r->m->changed = r->unverified = *changed = true;
     if (r->o->verify_each)
@@ -348,7 +386,7 @@ static bool run_pass(Run *r, Stage *s, bool *changed)
         dump(r, "after", name);
     if (r->o->print_dir && (did || r->o->print_unchanged) && !dump_file(r, name))
         return false;
-    return r->d->errors == errors && (!r->o->also || r->o->also(r->m, name, r->o->cookie));
+    return r->d->errors == errors && tell_end(r, &run);
 }
 
 static bool run_stages(Run *r, Stage *first, bool *changed);

@@ -14,6 +14,7 @@ typedef struct PassCtx {
     const KeyValue *args;
     int64_t     rewrites; /* counted by the pass, shown by --stats */
     int64_t     limit;    /* --rewrite-limit: no rewrite begins unless rewrites < limit */
+    const char *did, *did_at; /* where the pass can say it: what its last rewrite was, and of which instruction (interned) */
 } PassCtx;
 
 typedef struct PassInfo {
@@ -30,6 +31,25 @@ typedef struct PassInfo {
 extern const PassInfo pass_table[];
 extern const int      pass_count;
 
+/* A run of a pass, as those that watch a pipeline see it. */
+typedef struct PassRun {
+    const char *pass;
+    const char *stage;        /* as a pipeline has it: algsimp{only=x} */
+    int64_t     number;       /* from 1, as --bisect-limit counts */
+    int64_t     before;       /* rewrites of the runs before */
+    int64_t     limit;        /* rewrites that this one may make */
+    bool        changed;      /* from here on: once it has ended */
+    int64_t     rewrites;
+    const char *did, *did_at; /* of PassCtx */
+} PassRun;
+
+/* Called around each run that is not left out; either may be NULL. False stops the pipeline. */
+typedef struct PipelineWatch {
+    void *cookie;
+    bool (*begin)(void *cookie, const Module *m, const PassRun *run);
+    bool (*end)(void *cookie, const Module *m, const PassRun *run); /* the module has been verified */
+} PipelineWatch;
+
 typedef struct PipelineOptions {
     const char *target;            /* NULL: "cpu" */
     bool        verify_each;       /* else once at the end */
@@ -44,8 +64,8 @@ typedef struct PipelineOptions {
     int64_t     bisect_limit;      /* bisect: pass runs before the others are left out, -1: all run; the log says which ran */
     int64_t     rewrite_limit;     /* limit_rewrites: rewrites of all passes together */
     FILE       *log;               /* where dumps and timings go: stderr */
-    bool (*also)(const Module *m, const char *pass, void *cookie); /* NULL; called after each pass, false stops the pipeline */
-    void       *cookie;
+    int         n_watches;
+    const PipelineWatch *watches;
 } PipelineOptions;
 
 /* The pass names that -O<level> stands for, comma-separated; "" for level 0. */

@@ -94,10 +94,18 @@ typedef struct Watch {
     int calls, stop_after;
 } Watch;
 
-static bool watch(const Module *m, const char *pass, void *cookie)
+static bool watch_begin(void *cookie, const Module *m, const PassRun *run)
+{
+    const Watch *w = cookie;
+    CHECK(m && run->number == w->calls + 1 && run->before == (w->calls > 0) && !run->changed);
+    return true;
+}
+
+static bool watch_end(void *cookie, const Module *m, const PassRun *run)
 {
     Watch *w = cookie;
-    CHECK(m && strcmp(pass, "dce") == 0);
+    CHECK(m && strcmp(run->pass, "dce") == 0 && strcmp(run->stage, "dce") == 0);
+    CHECK(run->changed == (w->calls == 0) && run->rewrites == run->changed);
     return ++w->calls != w->stop_after;
 }
 
@@ -116,7 +124,8 @@ static void test_run(Arena *a)
         diag_init(&d, a);
         Module         *m = parse_module(dead_sum, sizeof dead_sum - 1, &d);
         Watch           w = { .stop_after = runs[k].stop_after };
-        PipelineOptions o = { .verify_each = true, .log = stderr, .also = watch, .cookie = &w };
+        PipelineWatch   watches = { &w, watch_begin, watch_end };
+        PipelineOptions o = { .verify_each = true, .log = stderr, .n_watches = 1, .watches = &watches };
         CHECK(m);
         bool good = pipeline_run(m, runs[k].text, &o, &d);
         if (good != runs[k].good || w.calls != runs[k].calls)

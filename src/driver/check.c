@@ -1,0 +1,282 @@
+/* Evaluates a module before and after a pass. The arguments of a set are made when they are needed: one copy of set 0 is kept, and the results of
+ * every set. */
+#include "config.h"
+
+#include "driver/check.h"
+
+#include <math.h>
+
+#include "data/fill.h"
+#include "driver/check_int.h"
+#include "ir/numeric.h"
+
+enum { N_SETS = 9, KINDS = 4, AGAIN = 16 /* times the work: what a pass makes may cost more */ };
+
+struct Check {
+    Arena       *arena;
+    CheckOptions options;
+    ErrorModel   error;
+    int32_t      n_args;
+    Literal    **args;            /* of set 0 */
+    Literal     *results[N_SETS]; /* of `before`; NULL: the set is left out */
+    Module      *before;
+    int64_t      runs;            /* of passes that were checked */
+    CheckVerdict verdict;
+    Diag        *watch_diag;
+};
+
+/* ---- arguments ---- */
+
+static bool takes_specials(const Literal *l)
+{
+    return type_is_float(l->type) || type_is_complex(l->type);
+}
+
+static bool any_takes_specials(const Literal *l)
+{
+    for (int32_t k = 0; k < l->n_elems; k++)
+        if (any_takes_specials(l->elems[k]))
+            return true;
+    return takes_specials(l);
+}
+
+/* What element i becomes in a set: one of three values, or false: it stays. */
+static bool special_value(Type t, int32_t set, uint64_t hash, double *v)
+{
+    bool   finite = set <= KINDS;
+    double finites[] = {-0.0, 0, float_decode(t, 1)}, others[] = {NAN, INFINITY, -INFINITY};
+    int    kind = (int)((hash + (uint64_t)set) % KINDS);
+    if (kind == KINDS - 1)
+        return false;
+    *v = finite ? finites[kind] : others[kind];
+    return true;
+}
+
+static void put_specials(Literal *l, int32_t set, uint64_t seed)
+{
+    Type t = type_component(l->type);
+    for (int64_t i = 0; i < l->count; i++) {
+        double re = literal_get_f64(l, i), im = literal_get_imag(l, i);
+        bool   any = special_value(t, set, fill_hash(seed, 2 * (uint64_t)i), &re);
+        if (type_is_complex(l->type))
+            any |= special_value(t, set, fill_hash(seed, 2 * (uint64_t)i + 1), &im);
+        if (any)
+            literal_set_f64(l, i, re, im);
+    }
+}
+
+/* A copy with special values; *leaf numbers the arrays. */
+static Literal *with_specials(const Literal *l, int32_t set, uint64_t seed, uint64_t *leaf)
+{
+    if (l->type == TYPE_TUPLE) {
+        Literal *t = literal_tuple(l->n_elems, NULL);
+        for (int32_t k = 0; k < l->n_elems; k++)
+            t->elems[k] = with_specials(l->elems[k], set, seed, leaf);
+        return t;
+    }
+    Literal *r = literal_ref(l);
+    uint64_t own = fill_hash(seed, (*leaf)++);
+    if (!takes_specials(l))
+        return r;
+    r = literal_own(r);
+    put_specials(r, set, own);
+    return r;
+}
+
+/* One reference each. */
+static Literal **arguments(const Check *c, int32_t set)
+{
+    Literal **args = ARENA_ARRAY(c->arena, Literal *, c->n_args);
+    uint64_t  leaf = 0;
+    for (int32_t k = 0; k < c->n_args; k++)
+        args[k] = set ? with_specials(c->args[k], set, c->options.seed, &leaf) : literal_ref(c->args[k]);
+    return args;
+}
+
+/* ---- evaluating ---- */
+
+static Literal *evaluate(const Check *c, const Module *m, int32_t set, int64_t factor, const EvalObserver *observer, Diag *d)
+{
+    EvalOptions o = {.work_limit = factor * c->options.work, .observer = observer};
+    Literal   **args = arguments(c, set);
+    Literal    *result = eval_module(m, c->n_args, args, &o, d);
+    for (int32_t k = 0; k < c->n_args; k++)
+        literal_unref(args[k]);
+    return result;
+}
+
+/* What the evaluator says of a run that has not come to its end. */
+static const char *reason(const Diag *d)
+{
+    return d->first ? d->first->text : "no reason is known";
+}
+
+static const char *set_text(const Check *c, int32_t set)
+{
+    const char *what = set == 0 ? "made-up arguments" : "special values";
+    return arena_printf(c->arena, "set %d of arguments, %s, --check-seed=%llu", set, what, (unsigned long long)c->options.seed);
+}
+
+/* ---- the beginning ---- */
+
+static bool is_drawn(const Inst *i)
+{
+    return i->op == OP_RNG || i->op == OP_RNG_GET_AND_UPDATE_STATE;
+}
+
+/* What would make a comparison meaningless or impossible, by name. */
+static bool is_comparable(const Module *m, Diag *d)
+{
+    bool good = eval_supported(m, d);
+    for (const Comp *c = m->first; c; c = c->next)
+        for (const Inst *i = c->first; i; i = i->next) {
+            if (is_drawn(i))
+                inst_error(d, i, "%s %%%s cannot be checked: its numbers depend on how often they are drawn", op_name(i->op), i->name);
+            else if (i->op == OP_CONSTANT && literal_has_elided(i->literal))
+                inst_error(d, i, "constant %%%s cannot be checked: its values are not in the text; --constants=FILE gives them", i->name);
+            else
+                continue;
+            good = false;
+        }
+    return good;
+}
+
+static bool make_arguments(Check *c, const Module *m, Diag *d)
+{
+    c->n_args = m->entry->n_params;
+    c->args = ARENA_ARRAY(c->arena, Literal *, c->n_args);
+    return fake_arguments(m, c->options.seed, c->args, d);
+}
+
+static bool wants_set(const Check *c, int32_t set)
+{
+    bool specials = false;
+    for (int32_t k = 0; k < c->n_args; k++)
+        specials |= any_takes_specials(c->args[k]);
+    return set == 0 ? c->options.plain || !specials : c->options.special && specials;
+}
+
+static bool first_results(Check *c, const Module *m, Diag *d)
+{
+    for (int32_t set = 0; set < N_SETS; set++) {
+        Diag own;
+        diag_init(&own, c->arena);
+        if (!wants_set(c, set))
+            continue;
+        c->results[set] = evaluate(c, m, set, 1, NULL, set ? &own : d);
+        if (!c->results[set] && set == 0)
+            return false;
+        if (!c->results[set])
+            diag_warning(d, LOC_NONE, "%s: left out: %s", set_text(c, set), reason(&own));
+    }
+    return true;
+}
+
+Check *check_begin(const Module *m, const CheckOptions *o, Diag *d)
+{
+    if (!is_comparable(m, d))
+        return NULL;
+    Arena *a = arena_new();
+    Check *c = ARENA_NEW(a, Check);
+    *c = (Check){.arena = a, .options = *o, .error = error_model(m)};
+    c->error.coarsest = TYPE_F64; /* a pass computes in the types that are written: each value is as exact as its own */
+    if (make_arguments(c, m, d) && first_results(c, m, d)) {
+        c->before = module_clone(m);
+        return c;
+    }
+    check_end(c);
+    return NULL;
+}
+
+void check_end(Check *c)
+{
+    if (!c)
+        return;
+    for (int32_t k = 0; k < c->n_args; k++)
+        literal_unref(c->args[k]);
+    for (int32_t set = 0; set < N_SETS; set++)
+        literal_unref(c->results[set]);
+    if (c->before)
+        module_free(c->before);
+    arena_free(c->arena);
+}
+
+/* ---- after a pass ---- */
+
+typedef struct Again {
+    const Check *check;
+    int32_t      set;
+    Diag        *d;
+} Again;
+
+static Literal *evaluate_again(void *cookie, const Module *m, const EvalObserver *o)
+{
+    const Again *x = cookie;
+    return evaluate(x->check, m, x->set, AGAIN, o, x->d);
+}
+
+static CheckVerdict check_set(Check *c, const Module *m, int32_t set, const char *by, Diag *d)
+{
+    Diag       own;
+    Difference root;
+    diag_init(&own, c->arena);
+    Literal *now = evaluate(c, m, set, AGAIN, NULL, &own);
+    if (!now) {
+        diag_error(d, LOC_NONE, "%s: what is left does not evaluate any more: %s", by, reason(&own));
+        diag_note(d, LOC_NONE, "%s", set_text(c, set));
+        return CHECK_DIFFERS;
+    }
+    bool differs = values_differ(c->arena, c->results[set], now, &c->error, c->options.exact, &root);
+    if (differs) {
+        Again again = {c, set, &own};
+        locate_difference(c->before, m, evaluate_again, &again, &c->error, c->options.exact, &root, by, set_text(c, set), d);
+        literal_unref(now);
+        return CHECK_DIFFERS;
+    }
+    literal_unref(c->results[set]);
+    c->results[set] = now;
+    return CHECK_SAME;
+}
+
+CheckVerdict check_module(Check *c, const Module *m, const char *by, Diag *d)
+{
+    c->verdict = CHECK_SAME;
+    for (int32_t set = 0; set < N_SETS && c->verdict == CHECK_SAME; set++)
+        if (c->results[set])
+            c->verdict = check_set(c, m, set, by, d);
+    if (c->verdict == CHECK_SAME) {
+        module_free(c->before);
+        c->before = module_clone(m);
+    }
+    return c->verdict;
+}
+
+static bool after_pass(void *cookie, const Module *m, const PassRun *run)
+{
+    Check *c = cookie;
+    if (!run->changed)
+        return true;
+    c->runs++;
+    const char *by = arena_printf(c->arena, "pass %s (run %lld)", run->stage, (long long)run->number);
+    return check_module(c, m, by, c->watch_diag) == CHECK_SAME;
+}
+
+PipelineWatch check_watch(Check *c, Diag *d)
+{
+    c->watch_diag = d;
+    return (PipelineWatch){.cookie = c, .end = after_pass};
+}
+
+CheckVerdict check_verdict(const Check *c)
+{
+    return c->verdict;
+}
+
+void check_summary(const Check *c, FILE *to)
+{
+    int sets = 0;
+    for (int32_t set = 0; set < N_SETS; set++)
+        sets += c->results[set] != NULL;
+    fprintf(to, "CHECK: %lld runs of passes made changes, results are the same on %d set%s of arguments, seed %llu\n", (long long)c->runs, sets,
+            sets == 1 ? "" : "s", (unsigned long long)c->options.seed);
+}
