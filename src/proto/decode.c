@@ -40,6 +40,7 @@ typedef struct CompHead {
     const Pb__HloScheduleProto__InstructionSequence *schedule; /* NULL: none */
     const Pb__HloComputationProto *rest; /* without instructions */
     State       state;
+    bool        fused; /* some fusion calls it */
 } CompHead;
 
 /* What text has no room for, in the order of the text. */
@@ -429,8 +430,15 @@ static bool put_inst(ModuleDecoder *m, const CompHead *c, const InstHead *h, con
         return false;
     }
     const char **callees = ARENA_ARRAY(m->a, const char *, h->callees.n + 1);
-    for (int32_t k = 0; k < h->callees.n; k++)
-        callees[k] = find_comp(m, h->callees.v[k])->name;
+    for (int32_t k = 0; k < h->callees.n; k++) {
+        CompHead *callee = find_comp(m, h->callees.v[k]);
+        callee->fused |= op == OP_FUSION;
+        callees[k] = callee->name;
+    }
+    if (op == OP_RAGGED_ALL_TO_ALL && h->operands.n != 6) { /* not asked of text */
+        diag_error(m->d, LOC_NONE, "%s: ragged-all-to-all takes 6 operands, found %d", m->x.what, h->operands.n);
+        return false;
+    }
     buf_printf(b, "  %s%%%s = ", h->id == c->root ? "ROOT " : "", h->name);
     if (!decode_shape(&m->x, p->shape))
         return false;
@@ -499,6 +507,16 @@ static void take_schedule(ModuleDecoder *m)
         if (c)
             c->schedule = s->sequences[k]->value;
     }
+}
+
+/* A schedule that says something has a sequence for every computation but those of fusions. */
+static bool check_schedule(ModuleDecoder *m)
+{
+    const Pb__HloScheduleProto *s = m->rest->schedule;
+    for (int32_t k = 0; s && s->n_sequences && k < m->n; k++)
+        if (!m->comps[k].schedule && !m->comps[k].fused)
+            return fail(m, about_comp(m, &m->comps[k]), "the schedule has no sequence for it");
+    return true;
 }
 
 /* ---- the header ---- */
@@ -767,7 +785,7 @@ static bool decode_module(ModuleDecoder *m, Bytes message)
         if (!decode_comp(m, order.v[k]))
             return false;
     note_lost(m);
-    return true;
+    return check_schedule(m);
 }
 
 /* The values of constants, and the names as they were: the parser drops leading zeros of numbers in them. */

@@ -2,6 +2,7 @@
  * structure could not stand for (an axis that the mesh does not have) is reported here, what a device list must be is the parser's business. */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/proto_int.h"
@@ -307,41 +308,75 @@ bool decode_origin_array(Decoder *x, const Pb__OriginalArrayProto *o)
     return true;
 }
 
-/* Depth first, no leaf inside another, and no gap that would be filled for ever. */
-static bool leaves_are_orderly(Decoder *x, size_t n, Pb__OriginalValueElementProto *const *e)
+typedef struct Leaf {
+    const Pb__OriginalValueElementProto *e;
+    size_t                               place; /* in the message */
+} Leaf;
+
+/* Depth first; what comes later behind what it replaces. */
+static int compare_leaves(const void *x, const void *y)
 {
-    enum { WIDEST = 1 << 20 };
-    for (size_t k = 0; k < n; k++) {
-        size_t m = 0;
-        if (e[k]->n_shape_index > WIRE_DEPTH)
-            return bad(x, "an original value is nested too deeply");
-        for (size_t j = 0; j < e[k]->n_shape_index; j++)
-            if (e[k]->shape_index[j] < 0 || e[k]->shape_index[j] > WIDEST)
-                return bad(x, "an original value has an index out of range");
-        if (k == 0)
-            continue;
-        while (m < e[k]->n_shape_index && m < e[k - 1]->n_shape_index && e[k]->shape_index[m] == e[k - 1]->shape_index[m])
-            m++;
-        if (m == e[k]->n_shape_index || m == e[k - 1]->n_shape_index || e[k]->shape_index[m] < e[k - 1]->shape_index[m])
-            return bad(x, "the leaves of an original value are out of order");
-    }
-    return true;
+    const Leaf *a = x, *b = y;
+    for (size_t k = 0; k < a->e->n_shape_index && k < b->e->n_shape_index; k++)
+        if (a->e->shape_index[k] != b->e->shape_index[k])
+            return a->e->shape_index[k] < b->e->shape_index[k] ? -1 : 1;
+    if (a->e->n_shape_index != b->e->n_shape_index)
+        return a->e->n_shape_index < b->e->n_shape_index ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* The part of the tree whose leaves are e[lo..hi), which agree in the first depth indices. What is missing between two leaves is unknown. */
-static bool origin_tree(Decoder *x, Pb__OriginalValueElementProto *const *e, size_t lo, size_t hi, size_t depth)
+static bool leaf_is_inside(const Leaf *inner, const Leaf *outer)
 {
-    if (hi - lo == 1 && e[lo]->n_shape_index == depth)
-        return decode_origin_array(x, e[lo]->original_array);
+    size_t n = outer->e->n_shape_index;
+    return inner->e->n_shape_index >= n && memcmp(inner->e->shape_index, outer->e->shape_index, n * sizeof *outer->e->shape_index) == 0;
+}
+
+/* The leaves in the order of the tree, the last for each place, none inside another, and no gap that would be filled for ever. NULL
+ * after reporting. */
+static Leaf *order_leaves(Decoder *x, const Pb__OriginalValueProto *o, size_t *n)
+{
+    enum { WIDEST = 1 << 20 };
+    Leaf  *v = ARENA_ARRAY(x->arena, Leaf, (int64_t)o->n_elements);
+    size_t m = 0;
+    for (size_t k = 0; k < o->n_elements; k++) {
+        v[k] = (Leaf){o->elements[k], k};
+        if (v[k].e->n_shape_index > WIRE_DEPTH) {
+            bad(x, "an original value is nested too deeply");
+            return NULL;
+        }
+        for (size_t j = 0; j < v[k].e->n_shape_index; j++)
+            if (v[k].e->shape_index[j] < 0 || v[k].e->shape_index[j] > WIDEST) {
+                bad(x, "an original value has an index out of range");
+                return NULL;
+            }
+    }
+    qsort(v, o->n_elements, sizeof *v, compare_leaves);
+    for (size_t k = 0; k < o->n_elements; k++) {
+        bool inside = m > 0 && leaf_is_inside(&v[k], &v[m - 1]);
+        if (inside && v[k].e->n_shape_index != v[m - 1].e->n_shape_index) {
+            bad(x, "a leaf of an original value stands inside another one");
+            return NULL;
+        }
+        v[inside ? m - 1 : m++] = v[k];
+    }
+    *n = m;
+    return v;
+}
+
+/* The part of the tree whose leaves are v[lo..hi), which agree in the first depth indices. What is missing between two leaves has none. */
+static bool origin_tree(Decoder *x, const Leaf *v, size_t lo, size_t hi, size_t depth)
+{
+    if (hi - lo == 1 && v[lo].e->n_shape_index == depth)
+        return decode_origin_array(x, v[lo].e->original_array);
     buf_putc(x->b, '(');
     for (int64_t k = 0; lo < hi; k++) {
         size_t n = lo;
-        while (n < hi && e[n]->shape_index[depth] == k)
+        while (n < hi && v[n].e->shape_index[depth] == k)
             n++;
         buf_puts(x->b, k ? ", " : "");
         if (n == lo)
-            buf_puts(x->b, "{}");
-        else if (!origin_tree(x, e, lo, n, depth + 1))
+            buf_puts(x->b, "()");
+        else if (!origin_tree(x, v, lo, n, depth + 1))
             return false;
         lo = n;
     }
@@ -351,9 +386,12 @@ static bool origin_tree(Decoder *x, Pb__OriginalValueElementProto *const *e, siz
 
 bool decode_origin(Decoder *x, const Pb__OriginalValueProto *o)
 {
-    size_t n = o->is_synthetic_call ? 0 : o->n_elements; /* such a call has no tree */
+    size_t      n = 0;
+    const Leaf *v = order_leaves(x, o, &n);
+    if (o->is_synthetic_call)
+        n = 0; /* such a call has no tree */
     buf_putc(x->b, '{');
-    if (!leaves_are_orderly(x, n, o->elements) || !origin_tree(x, o->elements, 0, n, 0))
+    if (!v || !origin_tree(x, v, 0, n, 0))
         return false;
     if (o->has_call_hierarchy_case == PB__ORIGINAL_VALUE_PROTO__HAS_CALL_HIERARCHY_CALL_HIERARCHY) {
         buf_puts(x->b, ",[");

@@ -396,6 +396,11 @@ static const struct {
     {IN_SIGNATURE, BYTES("\x1a\1q"), "another number of parameters than names of parameters"},
     {IN_MODULE, BYTES("\x30\7"), "its entry is none of its computations"},
     {IN_MODULE, BYTES("\x3a\4\x0a\2\x12\0"), "its schedule does not name each instruction once"},
+    {IN_MODULE, BYTES("\x3a\6\x0a\4\x08\7\x12\0"), "computation %e: the schedule has no sequence for it"},
+    {IN_MODULE, BYTES("\x3a\0"), NULL},
+    {IN_SUM, BYTES("\x12\x11ragged-all-to-all"), "ragged-all-to-all takes 6 operands, found 2"},
+    {IN_SUM, BYTES("\xc2\5\x12\x0a\x07\x12\5\x0a\3out\x0a\7\x0a\1\0\x12\2\x0a\0"), "a leaf of an original value stands inside another one"},
+    {IN_SUM, BYTES("\xc2\5\x0f\x0a\x0d\x0a\x0b\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\0"), "an original value has an index out of range"},
 };
 
 static void test_rules(Arena *a)
@@ -413,10 +418,35 @@ static void test_rules(Arena *a)
     }
 }
 
+/* Leaves of an original value in any order, the later of two for one place, a gap. */
+static void test_origin(Arena *a)
+{
+    static const struct {
+        Bytes       extra;
+        const char *text;
+    } cases[] = {
+        {BYTES("\xc2\5\x14\x0a\x08\x0a\1\1\x12\3\x0a\1b\x0a\x08\x0a\1\0\x12\3\x0a\1a"), "origin={({\"a\"}, {\"b\"})}"},
+        {BYTES("\xc2\5\x14\x0a\x08\x0a\1\0\x12\3\x0a\1b\x0a\x08\x0a\1\0\x12\3\x0a\1a"), "origin={({\"a\"})}"},
+        {BYTES("\xc2\5\x0a\x0a\x08\x0a\1\2\x12\3\x0a\1b"), "origin={((), (), {\"b\"})}"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        Diag         d = start(a);
+        Buf          b = sum_message(IN_SUM, cases[k].extra), text = {0};
+        Module      *m = read_message(&b, NULL, &d);
+        PrintOptions options = print_options_default();
+        CHECK(m && d.errors == 0);
+        print_module(&text, m, &options);
+        buf_putc(&text, '\0');
+        CHECK(strstr(text.p, cases[k].text));
+        buf_free(&text);
+        module_free(m);
+    }
+}
+
 int main(void)
 {
     static void (*const tests[])(Arena *) = {test_module, test_references, test_depth, test_unknown_type, test_literals, test_lying_literal,
-                                             test_snapshot, test_before_optimization, test_unknown_field, test_writer, test_payloads, test_rules};
+                                             test_snapshot, test_before_optimization, test_unknown_field, test_writer, test_payloads, test_rules, test_origin};
     for (size_t k = 0; k < sizeof tests / sizeof *tests; k++) {
         Arena *a = arena_new();
         tests[k](a);

@@ -88,7 +88,8 @@ static bool split_is_valid(const SplitConfig *c, const Shape *s)
 /* What is wrong with a layout, NULL: nothing. */
 static const char *layout_fault(Arena *a, const Pb__LayoutProto *p, const Layout *l, const Shape *s)
 {
-    if (!is_permutation(a, l->minor_to_major, s->rank))
+    bool no_order = l->minor_to_major.n == 0 && l->memory_space; /* f32[4]{:S(1)} */
+    if (!no_order && !is_permutation(a, l->minor_to_major, s->rank))
         return "its layout does not name each dimension once";
     for (int32_t k = 0; k < l->n_tiles; k++)
         if (!tile_is_valid(&l->tiles[k]))
@@ -204,9 +205,10 @@ static Pb__LayoutProto *layout_encode(Arena *a, const Shape *s)
     static const Layout plain = {.tail_padding = 1, .index_type = TYPE_COUNT, .pointer_type = TYPE_COUNT};
     const Layout       *l = s->layout ? s->layout : &plain;
     Pb__LayoutProto    *p = message_new(a, &pb__layout_proto__descriptor);
-    p->n_minor_to_major = (size_t)s->rank;
-    p->minor_to_major = ARENA_ARRAY(a, int64_t, s->rank);
-    for (int32_t k = 0; k < s->rank; k++)
+    int32_t n = s->layout ? s->layout->minor_to_major.n : s->rank; /* f32[4]{:S(1)} has no order */
+    p->n_minor_to_major = (size_t)n;
+    p->minor_to_major = ARENA_ARRAY(a, int64_t, n);
+    for (int32_t k = 0; k < n; k++)
         p->minor_to_major[k] = layout_dim(s, k);
     p->tail_padding_alignment_in_elements = l->tail_padding;
     p->element_size_in_bits = l->element_bits;
