@@ -120,7 +120,7 @@ static void hlo_error(HLO_LTYPE *loc, Parser *p, const char *msg);
 %type <shapes> types type_list type_list_trailing
 %type <dims>   dims dim_list
 %type <layout> layout_opt layout_draft
-%type <ints>   int_list int_list_opt bool_list colon_list tile_item_list dxd axis_ids subgroup_list device_list
+%type <ints>   int_list int_list_opt bool_list colon_list tile_item_list dxd axis_ids subgroups subgroup_list device_list
 %type <list>   ints shape_index iota_dims bools
 %type <lists>  lists lists_opt
 %type <names>  word_list names words_opt
@@ -597,15 +597,15 @@ shard_item:
     | S_INT T_INT                               { shard_device(p, $1, @1, $2); }
     | S_DEVICES '[' int_list ']' device_list    { shard_devices(p, $3, $5); }
     | S_DEVICES '[' int_list ']' T_LEQ iota     { shard_iota(p, $3, *$6); }
-    | S_LAST_TILE_DIMS '{' subgroup_list '}'    { shard_subgroups(p, $3); }
+    | S_LAST_TILE_DIMS '{' subgroups '}'        { shard_subgroups(p, $3); }
     | K_SHARD_AS T_INT                          { shard_group(p, GROUP_SHARD_AS, $2); }
     | K_SHARD_LIKE T_INT                        { shard_group(p, GROUP_SHARD_LIKE, $2); }
     | A_METADATA metas                          { shard_metas(p, $2); }
     ;
 device_list: int_list ;
+subgroups: %empty { $$ = NULL; } | subgroup_list ;
 subgroup_list:
-      %empty                                    { $$ = NULL; }
-    | subgroup                                  { $$ = int_list(p, NULL, p->subgroup); }
+      subgroup                                  { $$ = int_list(p, NULL, p->subgroup); }
     | subgroup_list ',' subgroup                { $$ = int_list(p, $1, p->subgroup); }
     ;
 subgroup:

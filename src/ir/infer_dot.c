@@ -1,6 +1,7 @@
 /* dot, ragged-dot, scaled-dot.
  *   lhs [batch, m, k]   rhs [batch, k, n]   ->   [batch, m, n]     each letter a list of dimensions, in any order
  * The element type is the written one. Source: reference operations 9. */
+#include "ir/attr_rare.h"
 #include "ir/infer_rules.h"
 
 typedef struct DotDims {
@@ -39,7 +40,33 @@ static bool same_sizes(const Infer *x, const char *what, const Shape *lhs, Ints 
     return true;
 }
 
-static bool check_dot(const Infer *x, const Shape *lhs, const Shape *rhs, bool *in_lhs, bool *in_rhs, bool contracting_sizes)
+/* The size that dimension d stands for: of a sparse one n of every m elements are stored. -1: no multiple of n. */
+static int64_t full_size(const Shape *s, int64_t d, const SparsitySide *side)
+{
+    int64_t size = s->dims[d];
+    if (!side->given || side->dimension != d)
+        return size;
+    if (side->nonzero <= 0 || side->block <= 0 || size % side->nonzero != 0)
+        return -1;
+    return size_mul(size / side->nonzero, side->block, &size) ? size : -1;
+}
+
+static bool same_contracting_sizes(const Infer *x, const Shape *lhs, Ints l, const Shape *rhs, Ints r)
+{
+    const Attr *sparse = inst_attr(x->i, ATTR_SPARSITY_CONFIG);
+    if (!sparse)
+        return same_sizes(x, "contracting", lhs, l, rhs, r);
+    const Sparsity *v = sparse->value.sparsity;
+    for (int32_t k = 0; k < l.n; k++) {
+        int64_t a = full_size(lhs, l.v[k], &v->lhs), b = full_size(rhs, r.v[k], &v->rhs);
+        if (a != b || a < 0)
+            return infer_bad(x, "lhs dimension %lld and rhs dimension %lld do not fit by sparsity_config: %s and %s", (long long)l.v[k],
+                             (long long)r.v[k], infer_text(x, lhs), infer_text(x, rhs));
+    }
+    return true;
+}
+
+static bool check_dot(const Infer *x, const Shape *lhs, const Shape *rhs, bool *in_lhs, bool *in_rhs)
 {
     DotDims v = dot_dims(x->i);
     if (v.lhs_batch.n != v.rhs_batch.n)
@@ -49,7 +76,7 @@ static bool check_dot(const Infer *x, const Shape *lhs, const Shape *rhs, bool *
     return mark_side(x, "lhs", v.lhs_batch, v.lhs_contracting, lhs, in_lhs) &&
            mark_side(x, "rhs", v.rhs_batch, v.rhs_contracting, rhs, in_rhs) &&
            same_sizes(x, "batch", lhs, v.lhs_batch, rhs, v.rhs_batch) &&
-           (!contracting_sizes || same_sizes(x, "contracting", lhs, v.lhs_contracting, rhs, v.rhs_contracting));
+           same_contracting_sizes(x, lhs, v.lhs_contracting, rhs, v.rhs_contracting);
 }
 
 Type infer_preferred_type(const Infer *x, const Shape *lhs, const Shape *rhs)
@@ -83,10 +110,10 @@ static void add_free(Sizes *v, const Shape *s, const bool *named)
             sizes_add(v, s, k);
 }
 
-static const Shape *product(const Infer *x, const Shape *lhs, const Shape *rhs, bool contracting_sizes)
+static const Shape *product(const Infer *x, const Shape *lhs, const Shape *rhs)
 {
     bool *in_lhs = ARENA_ARRAY(x->a, bool, lhs->rank), *in_rhs = ARENA_ARRAY(x->a, bool, rhs->rank);
-    if (!check_dot(x, lhs, rhs, in_lhs, in_rhs, contracting_sizes))
+    if (!check_dot(x, lhs, rhs, in_lhs, in_rhs))
         return NULL;
     Ints  batch = inst_ints(x->i, ATTR_LHS_BATCH_DIMS);
     Sizes v = sizes_new(x, (int64_t)lhs->rank + rhs->rank);
@@ -101,13 +128,12 @@ const Shape *infer_dot(const Infer *x)
 {
     if (x->i->n_operands < 2)
         return infer_fail(x, "expects 2 operands, has %d", x->i->n_operands);
-    bool sparse = inst_attr(x->i, ATTR_SPARSITY_CONFIG) != NULL; /* a sparse operand stores a part of its contracting dimension */
-    bool extra = sparse || inst_attr(x->i, ATTR_BLOCK_SCALING_CONFIG);
+    bool extra = inst_attr(x->i, ATTR_SPARSITY_CONFIG) || inst_attr(x->i, ATTR_BLOCK_SCALING_CONFIG);
     if (x->i->n_operands > 2 && !extra)
         return infer_fail(x, "expects 2 operands, has %d", x->i->n_operands);
     if (!infer_are_arrays(x))
         return NULL;
-    return product(x, operand_shape(x, 0), operand_shape(x, 1), !sparse);
+    return product(x, operand_shape(x, 0), operand_shape(x, 1));
 }
 
 /* What one side of scaled-dot asks of its scale: a divisor of each dimension, or, on bf16 operands, a single bf16 element for none. */
@@ -129,16 +155,16 @@ static bool check_scale(const Infer *x, int32_t k, Ints contracting)
 
 const Shape *infer_scaled_dot(const Infer *x)
 {
+    if (!x->i->shape) /* XLA's parser takes operand 2 for the right-hand side and looks at no other */
+        return infer_is_array(x, 0) && infer_is_array(x, 2) ? product(x, operand_shape(x, 0), operand_shape(x, 2)) : NULL;
     if (!infer_are_arrays(x))
         return NULL;
-    if (!x->i->shape) /* XLA's parser takes operand 2 for the right-hand side */
-        return product(x, operand_shape(x, 0), operand_shape(x, 2), true);
     if (operand_shape(x, 2)->rank == 0 && operand_shape(x, 3)->rank == 0)
         return infer_fail(x, "one of the scales must be an array");
     if (!check_scale(x, 0, inst_ints(x->i, ATTR_LHS_CONTRACTING_DIMS)) ||
         !check_scale(x, 1, inst_ints(x->i, ATTR_RHS_CONTRACTING_DIMS)))
         return NULL;
-    return product(x, operand_shape(x, 0), operand_shape(x, 1), true);
+    return product(x, operand_shape(x, 0), operand_shape(x, 1));
 }
 
 /* ragged-dot */
@@ -202,7 +228,7 @@ const Shape *infer_ragged_dot(const Infer *x)
         return NULL;
     const Shape *lhs = operand_shape(x, 0), *rhs = operand_shape(x, 1), *g = operand_shape(x, 2);
     bool        *in_lhs = ARENA_ARRAY(x->a, bool, lhs->rank), *in_rhs = ARENA_ARRAY(x->a, bool, rhs->rank);
-    if (!check_dot(x, lhs, rhs, in_lhs, in_rhs, true))
+    if (!check_dot(x, lhs, rhs, in_lhs, in_rhs))
         return NULL;
     if (ragged.n != 1 || ragged.v[0] < 0 || ragged.v[0] >= lhs->rank)
         return infer_fail(x, "lhs_ragged_dims must name one dimension of %s", infer_text(x, lhs));

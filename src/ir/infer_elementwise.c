@@ -129,13 +129,24 @@ static const Shape *common_dims(const Infer *x, const Shape *l, const Shape *r)
     return stretch_ones(x, l, r);
 }
 
+/* s with elements of type t; XLA takes bits per element, E(...), over from the operand only for types below a byte. */
+static const Shape *binary_result(const Infer *x, const Shape *s, Type t)
+{
+    s = shape_with_type(x->a, s, t);
+    if (!s->layout || !s->layout->element_bits || type_bits(t) < 8)
+        return s;
+    Layout *l = arena_copy(x->a, s->layout, sizeof *l);
+    l->element_bits = 0;
+    return shape_with_layout(x->a, s, l);
+}
+
 const Shape *infer_binary(const Infer *x)
 {
     if (!check_type(x, 0) || !check_type(x, 1) || !infer_same_kind(x, 0, 1))
         return NULL;
     const Shape *l = operand_shape(x, 0), *r = operand_shape(x, 1);
     const Shape *s = common_dims(x, l, r);
-    return s ? shape_with_type(x->a, s, type_higher_precision(l->type, r->type)) : NULL;
+    return s ? binary_result(x, s, type_higher_precision(l->type, r->type)) : NULL;
 }
 
 const Shape *infer_complex(const Infer *x)
@@ -157,7 +168,7 @@ const Shape *infer_compare(const Infer *x)
     Word direction = inst_word(x->i, ATTR_DIRECTION);
     if (type_is_complex(s->type) && direction != CMP_EQ && direction != CMP_NE && x->i->shape)
         return infer_fail(x, "complex numbers compare only with EQ and NE, not %s", attr_words[direction].text);
-    return shape_with_type(x->a, s, TYPE_PRED);
+    return binary_result(x, s, TYPE_PRED);
 }
 
 const Shape *infer_select(const Infer *x)

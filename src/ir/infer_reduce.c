@@ -39,22 +39,30 @@ bool infer_check_reducer(const Infer *x, int32_t callee, int32_t n, const Shape 
     return true;
 }
 
-/* Inputs and initial values of reduce and reduce-window; n is the number of inputs. */
+/* The n inputs and the initial values behind them. */
+static bool check_values(const Infer *x, int32_t n)
+{
+    Type *types = ARENA_ARRAY(x->a, Type, n);
+    for (int32_t k = 0; k < n; k++) {
+        if (!infer_same_dims(x, 0, k) || !infer_is_scalar(x, n + k))
+            return false;
+        types[k] = operand_shape(x, k)->type;
+    }
+    return infer_check_reducer(x, 0, n, infer_operand_shapes(x, n, n), types);
+}
+
+/* n becomes the number of inputs of a reduce or reduce-window. */
 static bool check_inputs(const Infer *x, int32_t *n)
 {
     *n = x->i->n_operands / 2;
     if (x->i->n_operands == 0 || x->i->n_operands % 2)
         return infer_bad(x, "expects inputs and as many initial values, has %d operand%s", x->i->n_operands,
                          x->i->n_operands == 1 ? "" : "s");
-    if (!infer_are_arrays(x))
-        return false;
-    Type *types = ARENA_ARRAY(x->a, Type, *n);
-    for (int32_t k = 0; k < *n; k++) {
-        if (!infer_same_dims(x, 0, k) || !infer_is_scalar(x, *n + k))
-            return false;
-        types[k] = operand_shape(x, k)->type;
+    if (x->i->op == OP_REDUCE_WINDOW && !x->i->shape) {
+        *n = 1; /* XLA's parser infers that of the first input, and takes operand 1 for its initial value */
+        return infer_is_array(x, 0) && check_values(x, *n);
     }
-    return infer_check_reducer(x, 0, *n, infer_operand_shapes(x, *n, *n), types);
+    return infer_are_arrays(x) && check_values(x, *n);
 }
 
 /* A result for each input, with the reducer's tuple-ness. */

@@ -35,16 +35,17 @@ static bool is_async(Op op)
     return op == OP_ASYNC_START || op == OP_ASYNC_UPDATE || op == OP_ASYNC_DONE;
 }
 
-/* ((operand types), result type, context...) */
+bool async_typed(const Shape *s)
+{
+    return s && shape_is_tuple(s) && s->n_elems >= 2 && shape_is_tuple(s->elems[0]);
+}
+
 static bool check_shape(Parser *p, const Rhs *r)
 {
-    if (r->op == OP_ASYNC_DONE)
-        return true;
-    const Shape *s = r->shape;
-    if (shape_is_tuple(s) && s->n_elems >= 2 && shape_is_tuple(s->elems[0]))
+    if (r->op == OP_ASYNC_DONE || async_typed(r->shape))
         return true;
     parse_error(p, r->opcode.loc, "the type of %s is ((operands...), result, context...), found %s", r->opcode.s,
-                shape_text(p->tmp, s));
+                shape_text(p->tmp, r->shape));
     return false;
 }
 

@@ -245,8 +245,8 @@ void operand_nested(Parser *p, Rhs *r, Loc loc)
     const char *name = intern_printf(p->strings, "%s.anon", base);
     DiagMessage *before = p->d->last;
     int          errors = p->d->errors;
-    bool         forgotten = r->errors == errors && r->args == ARGS_OPERANDS && r->sugar != SUGAR_START && r->op != OP_CONSTANT
-                     && r->op != OP_PARAMETER && !(r->op == OP_TUPLE && r->shape && !shape_is_tuple(r->shape));
+    bool         forgotten = r->errors == errors && r->args == ARGS_OPERANDS && !(r->sugar == SUGAR_START && async_typed(r->shape))
+                     && r->op != OP_CONSTANT && r->op != OP_PARAMETER && !(r->op == OP_TUPLE && r->shape && !shape_is_tuple(r->shape));
     Inst *i = inst_build(p, r, name, NULL, 0);
     rhs_end(p, r);
     if (!i && forgotten && p->d->errors > errors) {

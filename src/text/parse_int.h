@@ -572,6 +572,7 @@ AttrLiteral    literal_leaf(Parser *p, const Shape *s, int32_t base, Loc loc);
 AttrLiteral    literal_typed_tuple(Parser *p, const TypedVec *v);
 
 /* Asynchronous steps (parse_async.c). */
+bool        async_typed(const Shape *s); /* ((operand types), result type, context...) */
 bool        async_split(Parser *p, const char *opcode, AsyncSugar *sugar, Op *wrapped);
 Inst       *async_build(Parser *p, Rhs *r, const char *name, RawAttr *attrs, int32_t n_attrs);
 bool        async_finish(Parser *p); /* rules about called computations; at the end of the text */

@@ -215,9 +215,13 @@ static bool sort_iota(Parser *p, Tiling *t)
 }
 
 /* The devices of each run of the last dimension in ascending order. */
-static void sort_groups(Parser *p, Tiling *t)
+static void sort_groups(Parser *p, Tiling *t, Loc loc)
 {
-    if (t->has_iota && (!iota_is_order(t->iota) || sort_iota(p, t)))
+    if (t->has_iota && !iota_is_order(t->iota)) {
+        parse_error(p, loc, "the devices of each group are sorted, but T(...) is no permutation");
+        return;
+    }
+    if (t->has_iota && sort_iota(p, t))
         return;
     if (t->has_iota) {
         t->devices = iota_expand(p->a, t->iota);
@@ -265,7 +269,7 @@ static void set_partial(Parser *p, Sharding *s, Tiling *t, Loc loc)
         t->dims.n--;
     else {
         s->replicate_last = true;
-        sort_groups(p, t);
+        sort_groups(p, t, loc);
     }
     set_tiling(s, t);
 }
@@ -330,7 +334,7 @@ static void set_subgroups(Parser *p, Sharding *s, const Tiling *t, const IntVec 
     }
     s->subgroups = list_ints(p, &kinds);
     if (kinds.n && kinds.v[kinds.n - 1] == SUBGROUP_REPLICATED)
-        sort_groups(p, &moved);
+        sort_groups(p, &moved, loc);
     set_tiling(s, &moved);
 }
 
