@@ -67,6 +67,11 @@ static bool is_bool(const Option *o)
     return o->kind == OPT_FLAG || o->kind == OPT_SWITCH || o->kind == OPT_TOGGLE;
 }
 
+static bool may_stand_alone(const Option *o)
+{
+    return o->kind == OPT_FORM || o->kind == OPT_MAYBE;
+}
+
 /* The --no- form is worth showing: without it the option may be on. */
 static bool shows_no(const Option *o)
 {
@@ -105,6 +110,7 @@ static OptionsResult store(Parse *p, const Option *o, const char *value)
         *(double *)at = v;
         return OPTIONS_RUN;
     }
+    case OPT_MAYBE: *(const char **)at = value ? value : ""; return OPTIONS_RUN;
     case OPT_STRING: *(const char **)at = value; return OPTIONS_RUN;
     case OPT_LIST: list_add(p->arena, at, value); return OPTIONS_RUN;
     case OPT_LEVEL:
@@ -178,7 +184,7 @@ static OptionsResult long_option(Parse *p, const char *word)
     }
     if (!o)
         return unknown(p, word, name, n);
-    if (is_bool(o) || o->kind == OPT_FORM)
+    if (is_bool(o) || may_stand_alone(o))
         return store(p, o, value);
     if (!value) {
         if (p->next >= p->words.n)
@@ -304,7 +310,7 @@ static char *left_side(Arena *a, const Option *o)
         return arena_printf(a, "-%c0 ... -%c3", o->letter, o->letter);
     if (is_bool(o))
         return arena_printf(a, "%s--%s%s", letter, shows_no(o) ? "[no-]" : "", o->name);
-    return arena_printf(a, o->kind == OPT_FORM ? "%s--%s[=%s]" : "%s--%s=%s", letter, o->name, arg);
+    return arena_printf(a, may_stand_alone(o) ? "%s--%s[=%s]" : "%s--%s=%s", letter, o->name, arg);
 }
 
 static void help_row(FILE *to, const char *left, const char *text)
@@ -373,7 +379,7 @@ static void mdoc_row(FILE *to, const Option *o)
     fprintf(to, "Fl -%s", o->name);
     if (shows_no(o))
         fprintf(to, " , Fl -no-%s", o->name);
-    else if (o->kind == OPT_FORM)
+    else if (may_stand_alone(o))
         fprintf(to, " Ns Oo Ns = Ns Ar %s Oc", arg);
     else if (!is_bool(o))
         fprintf(to, " Ns = Ns Ar %s", arg);
@@ -426,7 +432,7 @@ static void bash_names(FILE *to, const Option *o)
     if (o->kind == OPT_LEVEL)
         fprintf(to, "-%c0 -%c1 -%c2 -%c3 ", o->letter, o->letter, o->letter, o->letter);
     else
-        fprintf(to, "--%s%s ", o->name, is_bool(o) || o->kind == OPT_FORM ? "" : "=");
+        fprintf(to, "--%s%s ", o->name, is_bool(o) || may_stand_alone(o) ? "" : "=");
     if (shows_no(o))
         fprintf(to, "--no-%s ", o->name);
 }

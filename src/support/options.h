@@ -27,7 +27,8 @@ typedef enum OptionKind {
     OPT_LIST,   /* OptionList: may repeat */
     OPT_LEVEL,  /* int: -O0 ... -O3 */
     OPT_CHOICE, /* const char *, one of the words in arg, separated by | */
-    OPT_FORM    /* likewise, but --name alone is the first word; the others need the = */
+    OPT_FORM,   /* likewise, but --name alone is the first word; the others need the = */
+    OPT_MAYBE   /* const char *: "" for --name alone; a value needs the = */
 } OptionKind;
 
 typedef struct OptionList {

@@ -10,7 +10,7 @@ typedef struct Args {
     int         names;
     int64_t     count;
     double      atol;
-    const char *passes, *target, *output, *report;
+    const char *passes, *target, *output, *report, *profile;
     OptionList  inputs;
     int         level;
 } Args;
@@ -19,6 +19,7 @@ static const Option options[] = {
     {"verify", 0, OPT_SWITCH, offsetof(Args, verify), NULL, "verify", "Checks"},
     {"names", 0, OPT_TOGGLE, offsetof(Args, names), NULL, "print names", "Checks"},
     {"report", 0, OPT_FORM, offsetof(Args, report), "text|json", "report", "Checks"},
+    {"profile", 0, OPT_MAYBE, offsetof(Args, profile), "FILE", "times", "Checks"},
     {"stats", 's', OPT_FLAG, offsetof(Args, stats), NULL, "count", NULL},
     {"count", 0, OPT_INT, offsetof(Args, count), "N", "a number", "Numbers"},
     {"atol", 0, OPT_DOUBLE, offsetof(Args, atol), "X", "a tolerance", "Numbers"},
@@ -59,6 +60,8 @@ static void test_forms(void)
     CHECK(a.names == -1 && !a.report);
     CHECK(PARSE(&a, "--names", "--report", "x.hlo") == OPTIONS_RUN && a.names == 1 && strcmp(a.report, "text") == 0 && files.n == 1);
     CHECK(PARSE(&a, "--names", "--no-names", "--report=json") == OPTIONS_RUN && a.names == 0 && strcmp(a.report, "json") == 0);
+    CHECK(!a.profile && PARSE(&a, "--profile", "x.hlo") == OPTIONS_RUN && a.profile && !*a.profile && files.n == 1);
+    CHECK(PARSE(&a, "--profile=x.json") == OPTIONS_RUN && strcmp(a.profile, "x.json") == 0 && files.n == 0);
     CHECK(PARSE(&a, "--", "-weird") == OPTIONS_RUN && files.n == 1 && strcmp(files.v[0], "-weird") == 0);
     puts("ok forms");
 }
@@ -95,6 +98,7 @@ static void test_lists(void)
     fclose(f);
     CHECK(strstr(text, "--target=cpu|cuda") && strstr(text, "-o, --output=FILE") && !strstr(text, "--stats"));
     CHECK(strstr(text, "--[no-]verify ") && strstr(text, "--[no-]names ") && strstr(text, "--report[=text|json] "));
+    CHECK(strstr(text, "--profile[=FILE] "));
     free(text);
     f = open_memstream(&text, &n);
     options_mdoc(&tool, f);
