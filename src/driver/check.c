@@ -95,9 +95,9 @@ static Literal **arguments(const Check *c, int32_t set)
 
 /* ---- evaluating ---- */
 
-static Literal *evaluate(const Check *c, const Module *m, int32_t set, int64_t factor, const EvalObserver *observer, Diag *d)
+static Literal *evaluate(const Check *c, const Module *m, int32_t set, int64_t factor, const EvalWatch *watch, Diag *d)
 {
-    EvalOptions o = {.work_limit = factor * c->options.work, .observer = observer};
+    EvalOptions o = {.work_limit = factor * c->options.work, .watch = watch};
     Literal   **args = arguments(c, set);
     Literal    *result = eval_module(m, c->n_args, args, &o, d);
     for (int32_t k = 0; k < c->n_args; k++)
@@ -209,7 +209,7 @@ typedef struct Again {
     Diag        *d;
 } Again;
 
-static Literal *evaluate_again(void *cookie, const Module *m, const EvalObserver *o)
+static Literal *evaluate_again(void *cookie, const Module *m, const EvalWatch *o)
 {
     const Again *x = cookie;
     return evaluate(x->check, m, x->set, AGAIN, o, x->d);

@@ -23,7 +23,7 @@ bool values_differ(Arena *a, const Literal *before, const Literal *after, const 
 
 /* Evaluates both modules once more and reports the first instruction whose values differ, in the order in which they are computed. root is how the
  * results differ: what is said when no instruction of `after` has the name of one before. `which` says on what arguments. */
-typedef Literal *EvaluateFn(void *cookie, const Module *m, const EvalObserver *o);
+typedef Literal *EvaluateFn(void *cookie, const Module *m, const EvalWatch *o);
 void locate_difference(const Module *before, const Module *after, EvaluateFn *evaluate, void *cookie, const ErrorModel *error, bool exact,
                        const Difference *root, const char *by, const char *which, Diag *d);
 

@@ -134,23 +134,24 @@ typedef struct Locate {
 
 enum { ROOM = 1 << 29 };
 
-static void keep_value(void *cookie, const Inst *i, const Literal *value)
+static bool keep_value(void *cookie, const EvalStep *s)
 {
     Locate     *x = cookie;
-    const char *name = intern_str(x->names, i->name);
+    const char *name = intern_str(x->names, s->inst->name);
     Past       *p = map_get(&x->past, name);
     if (!p) {
         p = ARENA_NEW(x->arena, Past);
-        p->inst = i;
+        p->inst = s->inst;
         map_put(&x->past, name, p);
         vec_push(x->arena, &x->all, p);
     }
-    int64_t bytes = literal_bytes(value);
+    int64_t bytes = literal_bytes(s->value);
     p->full |= bytes > x->room;
     if (p->full)
-        return;
+        return true;
     x->room -= bytes;
-    vec_push(x->arena, &p->values, literal_ref(value));
+    vec_push(x->arena, &p->values, literal_ref(s->value));
+    return true;
 }
 
 /* Values of another shape are those of another thing that has got the name. */
@@ -166,23 +167,25 @@ static bool is_same_thing(const Shape *before, const Shape *after)
     return true;
 }
 
-static void compare_value(void *cookie, const Inst *i, const Literal *value)
+static bool compare_value(void *cookie, const EvalStep *s)
 {
-    Locate *x = cookie;
+    Locate     *x = cookie;
+    const Inst *i = s->inst;
     if (x->found) {
         if (!x->caller && i->comp == i->comp->module->entry)
             x->caller = i;
-        return;
+        return true;
     }
     Past *p = map_get(&x->past, intern_str(x->names, i->name));
     if (!p || !is_same_thing(p->inst->shape, i->shape) || p->runs >= p->values.n)
-        return;
-    if (!values_differ(x->arena, p->values.v[p->runs++], value, x->error, x->exact, &x->how))
-        return;
+        return true;
+    if (!values_differ(x->arena, p->values.v[p->runs++], s->value, x->error, x->exact, &x->how))
+        return true;
     x->found = p;
     x->inst = i;
     if (i->comp == i->comp->module->entry)
         x->caller = i;
+    return true;
 }
 
 /* ---- the report ---- */
@@ -242,7 +245,7 @@ void locate_difference(const Module *before, const Module *after, EvaluateFn *ev
 {
     Arena *a = arena_new();
     Locate x = {.arena = a, .names = interner_new(a), .past = map_new(a), .room = ROOM, .error = error, .exact = exact};
-    EvalObserver keep = {&x, keep_value}, compare = {&x, compare_value};
+    EvalWatch    keep = {.cookie = &x, .after = keep_value}, compare = {.cookie = &x, .after = compare_value};
     Literal     *one = evaluate(cookie, before, &keep), *two = evaluate(cookie, after, &compare);
     if (x.found)
         report_found(&x, by, d);

@@ -261,9 +261,12 @@ static bool run_lane(Eval *e, Body *b, const void *const *params, void *const *r
             return false;
         memcpy(b->args[k]->data, (const char *)params[k] + at * bytes, (size_t)bytes);
     }
+    const EvalWatch *watch = e->watch;
+    e->watch = NULL; /* a lane is no step of its own */
     e->depth += BODY_DEPTH;
     Literal *r = eval_comp(e, b->caller, b->comp, b->args);
     e->depth -= BODY_DEPTH;
+    e->watch = watch;
     return store_results(e, b, r, results, at);
 }
 

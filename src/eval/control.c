@@ -35,11 +35,12 @@ static bool is_true(Eval *e, Literal *l)
 Literal *eval_while(Eval *e, const Inst *i, Literal **x)
 {
     Literal *state = eval_move(x, 0);
-    while (!e->failed && eval_work(e, i, 1)) {
+    for (int64_t trip = 0; !e->failed && eval_work(e, i, 1); trip++) {
         Literal *seen = literal_ref(state);
+        e->trip = trip;
         if (!is_true(e, eval_comp(e, i, while_condition(i), &seen)))
             break;
-        state = eval_comp(e, i, while_body(i), &state);
+        state = eval_trip(e, i, while_body(i), &state, trip);
     }
     return state;
 }

@@ -8,6 +8,7 @@
 #include "eval/sizes.h"
 #include "eval/walk.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -286,6 +287,25 @@ static void drop_operands(Eval *e, Literal **x, int32_t n)
         eval_drop(e, eval_move(x, k));
 }
 
+/* The value of i, shown to who looks on. A second reference keeps operands as they are. */
+static Literal *run_watched(Eval *e, const Inst *i, Literal **x)
+{
+    const EvalWatch *w = e->watch;
+    const EvalFrame *frame = e->frame;
+    Literal **seen = w->wants_operands && i->n_operands > 0 ? mem_alloc(i->n_operands, sizeof *seen) : NULL;
+    for (int32_t k = 0; seen && k < i->n_operands; k++)
+        seen[k] = literal_ref(x[k]);
+    if (w->before)
+        w->before(w->cookie, i);
+    Literal *r = eval_sized(e, i, x);
+    if (!e->failed && !w->after(w->cookie, &(EvalStep){i, frame, seen, r}))
+        e->failed = true;
+    if (seen)
+        drop_operands(e, seen, i->n_operands);
+    free(seen);
+    return r;
+}
+
 static Literal *run_step(Eval *e, Plan *p, const Step *s)
 {
     const Inst *i = s->inst;
@@ -293,7 +313,7 @@ static Literal *run_step(Eval *e, Plan *p, const Step *s)
         Literal **v = &p->values[s->slots[k].from];
         p->x[k] = s->slots[k].last ? eval_move(v, 0) : literal_ref(*v);
     }
-    Literal *r = eval_sized(e, i, p->x);
+    Literal *r = e->watch ? run_watched(e, i, p->x) : eval_sized(e, i, p->x);
     drop_operands(e, p->x, i->n_operands);
     if (e->failed) {
         eval_drop(e, r);
@@ -313,21 +333,34 @@ Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args)
         return eval_fail(e, caller, "%s %%%s: calls nest deeper than %d", op_name(caller->op), caller->name, MAX_CALL_DEPTH);
     Plan *p = plan_for(e, c);
     Literal **outer = e->args;
+    const EvalFrame *outer_frame = e->frame;
+    EvalFrame frame = {outer_frame, outer_frame ? caller : NULL, e->trip};
     e->args = args;
+    e->frame = &frame;
+    e->trip = -1;
     e->depth++;
     bool ok = true;
     for (int32_t s = 0; s < p->n && ok; s++) {
         p->values[s] = run_step(e, p, &p->steps[s]);
         ok = p->values[s] != NULL;
-        if (ok && e->options->observer)
-            e->options->observer->value(e->options->observer->cookie, p->steps[s].inst, p->values[s]);
     }
     Literal *root = ok ? eval_move(p->values, p->root) : NULL;
     drop_operands(e, p->values, p->n);
     drop_operands(e, args, c->n_params);
     e->depth--;
     e->args = outer;
+    e->frame = outer_frame;
     return root;
+}
+
+Literal *eval_trip(Eval *e, const Inst *loop, const Comp *c, Literal **args, int64_t t)
+{
+    int64_t most = e->options->max_trips;
+    if (most > 0 && t >= most)
+        return eval_fail(e, loop, "%s %%%s: more than %lld iteration%s", op_name(loop->op), loop->name, (long long)most,
+                         most == 1 ? "" : "s");
+    e->trip = t;
+    return eval_comp(e, loop, c, args);
 }
 
 Literal *eval_parameter(Eval *e, const Inst *i, Literal **x)
@@ -353,9 +386,10 @@ static void start(Eval *e, const EvalOptions *o, Diag *d)
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     if (pages <= 0 || size <= 0 || !size_mul(pages, size, &memory))
         memory = INT64_MAX;
-    *e = (Eval){.options = o ? o : &no_limits, .diag = d, .arena = arena_new(), .limit = memory, .rng_state = 0x7012395};
+    *e = (Eval){.options = o ? o : &no_limits, .diag = d, .arena = arena_new(), .limit = memory, .rng_state = 0x7012395, .trip = -1};
     if (e->options->memory_limit > 0 && e->options->memory_limit < memory)
         e->limit = e->options->memory_limit;
+    e->watch = e->options->watch;
     e->plans = map_new(e->arena);
     e->bodies = map_new(e->arena);
     e->meanings = map_new(e->arena);

@@ -21,6 +21,9 @@ typedef struct Eval {
     int64_t  work;        /* element operations so far */
     int64_t  live, limit; /* bytes held by values, and how many may be */
     int      depth;       /* of calls */
+    const EvalWatch *watch; /* NULL: nobody looks on */
+    const EvalFrame *frame; /* of the computation that runs */
+    int64_t  trip;          /* of the next call, -1 when its caller is no loop */
     bool     failed;
     Sent    *sent;        /* what no recv-done has taken yet */
     unsigned __int128 rng_state; /* of rng-get-and-update-state */
@@ -66,6 +69,8 @@ Literal *eval_sum(Eval *e, const Inst *i, const Literal *from, const bool *reduc
 
 /* Runs a computation. Takes over args[0..n_params), whose entries become NULL. */
 Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args);
+/* The same for iteration t of a loop; fails when there may not be so many. */
+Literal *eval_trip(Eval *e, const Inst *loop, const Comp *c, Literal **args, int64_t t);
 
 /* Why one device cannot do a collective alone; NULL when it can. */
 const char *collective_refused(const Inst *i);

@@ -12,11 +12,30 @@ typedef struct EvalHost {
     void (*outfeed)(void *cookie, Literal *l);          /* takes over the reference */
 } EvalHost;
 
-/* Sees the value of every instruction as it is computed, those of called computations each time they run. value may take a reference. */
-typedef struct EvalObserver {
+/* Looking on while a module runs.
+ *
+ * A frame is a computation that runs: which instruction called it, from which frame, and in which trip of that loop. The entry's has
+ * neither. What reduce, sort, map and their like apply to elements runs many elements at once and is no frame: such an instruction is
+ * one step. */
+typedef struct EvalFrame {
+    const struct EvalFrame *outer; /* NULL: the entry */
+    const Inst *caller;            /* NULL: the entry */
+    int64_t trip;                  /* of a while or scan, from 0; -1: the caller is no loop */
+} EvalFrame;
+
+typedef struct EvalStep {
+    const Inst *inst;
+    const EvalFrame *frame;
+    Literal *const *operands; /* NULL unless the watch wants them */
+    const Literal *value;
+} EvalStep;
+
+typedef struct EvalWatch {
     void *cookie;
-    void (*value)(void *cookie, const Inst *i, const Literal *value);
-} EvalObserver;
+    bool  wants_operands; /* then no instruction writes its result over one */
+    void (*before)(void *cookie, const Inst *i);         /* NULL: nothing to do */
+    bool (*after)(void *cookie, const EvalStep *s);      /* false: the run ends here, without a report */
+} EvalWatch;
 
 typedef struct EvalOptions {
     int64_t work_limit;   /* element operations before it gives up, 0: no limit (constant folding sets one) */
@@ -24,7 +43,8 @@ typedef struct EvalOptions {
     bool    quiet;        /* report nothing (constant folding) */
     uint64_t seed;        /* of the run: rng */
     const EvalHost *host; /* NULL: none */
-    const EvalObserver *observer; /* NULL: none */
+    int64_t max_trips;    /* iterations that one run of a loop may have, 0: no limit */
+    const EvalWatch *watch; /* NULL: nobody looks on */
     int64_t *work;        /* NULL, or what the element operations of eval_inst are added to, up to the limit for each call */
 } EvalOptions;
 

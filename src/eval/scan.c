@@ -39,7 +39,7 @@ static bool step(Eval *e, const Inst *i, Scan *s, Literal **x, int64_t t)
     }
     for (int32_t k = 0; k < s->carries; k++)
         s->args[s->inputs + k] = eval_move(s->result, s->outputs + k);
-    Literal *r = eval_comp(e, i, body, s->args);
+    Literal *r = eval_trip(e, i, body, s->args, t);
     if (!r)
         return false;
     for (int32_t k = 0; k < s->outputs + s->carries; k++) {
