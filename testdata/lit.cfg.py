@@ -1,6 +1,7 @@
 # Every .hlo and .test file below this folder says in RUN lines how to test it. The tools come from the build folder; the
 # compile cache is the test run's own.
 import os
+import sys
 
 import lit.formats
 
@@ -39,6 +40,7 @@ config.substitutions.append(("%check-print", os.path.join(config.test_source_roo
 config.substitutions.append(("%check-lang", os.path.join(config.test_source_root, "check-lang")))
 for name in ("make-npy", "make-npz", "make-safetensors", "make-snapshot"):
     config.substitutions.append(("%" + name, os.path.join(config.test_source_root, name)))
+config.substitutions.append(("%show-npz", '"%s" "%s"' % (sys.executable, os.path.join(config.test_source_root, "show-npz"))))
 config.substitutions.append(("%corpus-table", os.path.join(config.hlo_source, "bench", "corpus-table")))
 config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
 config.substitutions.append(("%corpus", corpus))

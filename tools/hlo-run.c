@@ -19,6 +19,7 @@
 #include "data/outfile.h"
 #include "driver/driver.h"
 #include "driver/feeds.h"
+#include "driver/find.h"
 #include "driver/inputs.h"
 #include "driver/results.h"
 #include "eval/eval.h"
@@ -32,11 +33,12 @@
 
 typedef struct Args {
     const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *color;
+    const char *trace, *trace_file, *profile;
     OptionList  inputs, raws, texts;
     int         level;
-    int64_t     threads, repeat, ulp, max_errors, seed;
+    int64_t     threads, repeat, ulp, max_errors, seed, trace_limit, max_trip;
     double      atol, rtol;
-    bool        full, stats, cache;
+    bool        full, stats, cache, first_nonfinite;
 } Args;
 
 #define ARG(member) offsetof(Args, member)
@@ -47,6 +49,7 @@ static const Option options[] = {
     {"cc", 0, OPT_STRING, ARG(cc), "PROGRAM", "the C compiler", "Running"},
     {"cache", 0, OPT_SWITCH, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
     {"seed", 0, OPT_INT, ARG(seed), "N", "of the opcode rng, evaluated (default: 0)", "Running"},
+    {"max-trip", 0, OPT_INT, ARG(max_trip), "N", "iterations that a loop may have", "Running"},
     {"inputs", 'i', OPT_LIST, ARG(inputs), "FILE", "arguments: .npz, .safetensors, .npy in order", "Data"},
     {"arg", 0, OPT_LIST, ARG(texts), "[NAME=]LITERAL", "one argument as HLO text: {1, 2}", "Data"},
     {"raw", 0, OPT_LIST, ARG(raws), "[NAME=]FILE", "one argument as bytes, last dimension fastest", "Data"},
@@ -64,7 +67,12 @@ static const Option options[] = {
     {"rtol", 0, OPT_DOUBLE, ARG(rtol), "X", "allowed relative error", "Comparing"},
     {"ulp", 0, OPT_INT, ARG(ulp), "N", "allowed distance in representable values", "Comparing"},
     {"rule", 0, OPT_CHOICE, ARG(rule), "sum|both|ulp", "atol + rtol |e|; wrong above both; ulp", "Comparing"},
+    {"trace", 0, OPT_STRING, ARG(trace), "REGEX", "store values of instructions so named", "Finding"},
+    {"trace-file", 0, OPT_STRING, ARG(trace_file), "FILE", "where to (default: trace.npz)", "Finding"},
+    {"trace-limit", 0, OPT_INT, ARG(trace_limit), "BYTES", "how much at most (default: 1073741824)", "Finding"},
+    {"first-nonfinite", 0, OPT_FLAG, ARG(first_nonfinite), NULL, "stop at the first NaN or infinity that is made", "Finding"},
     {"repeat", 0, OPT_INT, ARG(repeat), "N", "run N more times, timed", "Measuring"},
+    {"profile", 0, OPT_MAYBE, ARG(profile), "FILE", "times by instruction; FILE: as JSON", "Measuring"},
     {"time", 0, OPT_STRING, ARG(time), "FILE", "write times as JSON", "Measuring"},
     {"stats", 0, OPT_FLAG, ARG(stats), NULL, "say on stderr what was run", "Measuring"},
     {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
@@ -95,6 +103,9 @@ typedef struct Run {
     Literal       **inputs, **results;
     Feeds          *feeds; /* NULL: neither option was given */
     RunTimes        times;
+    Trace          *trace;     /* NULL: not asked for, as the next two */
+    Nonfinite      *nonfinite;
+    Profile        *profile;
 } Run;
 
 /* ---- the module ---- */
@@ -293,13 +304,29 @@ static bool prepare(Run *r)
     return c ? build(r) && execution_fits(r->signature, NULL, &r->world) : eval_supported_with(r->module, r->feeds ? feeds_host(r->feeds) : NULL, &r->diag);
 }
 
+/* At most one of these was asked for. NULL and no error: none. */
+static const EvalWatch *open_watch(Run *r)
+{
+    const Args *a = r->args;
+    if (a->trace && (r->trace = trace_open(r->arena, r->module, a->trace, a->trace_limit, &r->world)))
+        return trace_watch(r->trace);
+    if (a->first_nonfinite)
+        return nonfinite_watch(r->nonfinite = nonfinite_open(r->arena));
+    return a->profile ? profile_watch(r->profile = profile_open(r->arena)) : NULL;
+}
+
 static bool execute(Run *r)
 {
+    const EvalWatch *watch = open_watch(r);
+    if (r->world.errors)
+        return false;
     int64_t   repeat = r->args->repeat ? r->args->repeat : r->args->time ? 1 : 0;
     Execution e = {.signature = r->signature,
                    .compiled = r->compiled,
                    .module = r->module,
                    .seed = (uint64_t)r->args->seed,
+                   .watch = watch,
+                   .max_trips = r->args->max_trip,
                    .feeds = r->feeds,
                    .repeat = repeat};
     e.threads = r->args->threads ? (int)r->args->threads : host_processors();
@@ -408,6 +435,30 @@ static bool write_times(Run *r)
     return ok;
 }
 
+static bool write_profile(Run *r)
+{
+    const char *path = r->args->profile;
+    Buf         b = {0};
+    (*path ? profile_json : profile_table)(&b, r->profile);
+    bool ok = !*path || write_text(r, &b, path);
+    if (!*path)
+        fwrite(b.p, 1, b.n, stderr);
+    buf_free(&b);
+    return ok;
+}
+
+/* The exit status. */
+static int finish_nonfinite(Run *r, bool ran)
+{
+    Buf b = {0};
+    if (!ran && !nonfinite_stopped(r->nonfinite))
+        return EXIT_TROUBLE;
+    bool found = nonfinite_report(&b, r->nonfinite, ran ? r->signature->n_results : 0, r->results);
+    bool ok = write_text(r, &b, "-");
+    buf_free(&b);
+    return !ok ? EXIT_TROUBLE : found ? EXIT_NO : EXIT_SUCCESS;
+}
+
 static void show_stats(const Run *r)
 {
     const Signature *s = r->signature;
@@ -447,6 +498,7 @@ static int finish(Run *r)
     ok = ok && (!a->outfeed || feeds_write(r->feeds, a->outfeed));
     if (ok && a->time)
         ok = write_times(r);
+    ok = ok && (!r->trace || trace_write(r->trace, a->trace_file)) && (!r->profile || write_profile(r));
     if (ok && !a->outputs && !a->time && !a->expect && !a->against) {
         Buf b = {0};
         results_print(&b, r->signature, r->results, a->full);
@@ -469,8 +521,10 @@ static int run(const Args *args, const char *path, Arena *a)
     diag_init(&r.world, a);
     diag_source(&r.world, "hlo-run", NULL, 0);
     r.diag.max_errors = (int)args->max_errors;
-    if (read_text(path, &r.text, &r.diag, &r.world) && prepare(&r) && execute(&r))
-        status = finish(&r);
+    if (read_text(path, &r.text, &r.diag, &r.world) && prepare(&r)) {
+        bool ran = execute(&r);
+        status = r.nonfinite ? finish_nonfinite(&r, ran) : ran ? finish(&r) : EXIT_TROUBLE;
+    }
     bool color = tool_color(args->color);
     diag_print(&r.diag, stderr, color);
     diag_print(&r.world, stderr, color);
@@ -489,12 +543,26 @@ static bool in_range(const char *name, int64_t v, int64_t lo, int64_t hi)
     return v >= lo && v <= hi;
 }
 
+static bool check_finding(const Args *a)
+{
+    if ((a->trace != NULL) + a->first_nonfinite + (a->profile != NULL) > 1) {
+        tool_error(tool.name, "--trace, --first-nonfinite and --profile exclude each other");
+        return false;
+    }
+    const char *name = a->trace ? "trace" : a->first_nonfinite ? "first-nonfinite" : a->profile ? "profile" : a->max_trip ? "max-trip" : NULL;
+    if (name && is_compiled(a))
+        tool_error(tool.name, "--%s needs --backend=eval", name);
+    return !(name && is_compiled(a)) && in_range("trace-limit", a->trace_limit, 0, INT64_MAX) && in_range("max-trip", a->max_trip, 0, INT64_MAX);
+}
+
 /* What the options ask for is checked before anything is read. */
 static bool check_options(const Args *a, const char *path)
 {
     if (!in_range("seed", a->seed, 0, INT64_MAX) || !in_range("threads", a->threads, 0, 4096) ||
         !in_range("repeat", a->repeat, 0, 1000000000) || !in_range("max-errors", a->max_errors, 0, 1000000) ||
         !in_range("ulp", a->ulp, -1, INT64_MAX))
+        return false;
+    if (!check_finding(a))
         return false;
     if ((a->infeed || a->outfeed) && is_compiled(a)) {
         tool_error(tool.name, "--infeed and --outfeed need --backend=eval");
@@ -525,7 +593,8 @@ static bool check_options(const Args *a, const char *path)
 
 int main(int argc, char **argv)
 {
-    Args args = {.backend = "c", .color = "auto", .level = -1, .max_errors = 20, .atol = -1, .rtol = -1, .ulp = -1, .cache = true};
+    Args args = {.backend = "c", .color = "auto", .level = -1, .max_errors = 20, .atol = -1, .rtol = -1, .ulp = -1, .cache = true,
+                 .trace_file = "trace.npz", .trace_limit = 1 << 30};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
     tool_guard_streams();

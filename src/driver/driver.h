@@ -41,6 +41,8 @@ typedef struct Execution {
     const Compiled  *compiled; /* NULL: the evaluator */
     const Module    *module;   /* of the evaluator */
     uint64_t         seed;     /* of its random numbers */
+    const struct EvalWatch *watch; /* of its first run; NULL: nobody looks on */
+    int64_t          max_trips; /* of its loops, 0: any number */
     struct Feeds    *feeds;    /* of its infeeds and outfeeds; NULL: none */
     int64_t          repeat;   /* timed runs after the first one, which is not timed; 0: only that */
     int              threads;

@@ -214,12 +214,13 @@ static bool run_compiled(Arena *a, const Execution *e, Literal *const *args, Lit
 /* ---- evaluated ---- */
 
 /* leaves: the arguments; out: the results. */
-static bool evaluate_once(Arena *a, const Execution *e, Literal *const *leaves, Literal **out, Diag *d)
+static bool evaluate_once(Arena *a, const Execution *e, const EvalWatch *watch, Literal *const *leaves, Literal **out, Diag *d)
 {
     const Comp     *entry = e->module->entry;
     Literal       **params = ARENA_ARRAY(a, Literal *, entry->n_params);
     Literal *const *next = leaves;
-    EvalOptions     options = { .memory_limit = host_memory(), .seed = e->seed, .host = e->feeds ? feeds_host(e->feeds) : NULL };
+    EvalOptions     options = { .memory_limit = host_memory(), .seed = e->seed, .host = e->feeds ? feeds_host(e->feeds) : NULL,
+                                .max_trips = e->max_trips, .watch = watch };
     if (e->feeds)
         feeds_rewind(e->feeds);
     for (int32_t k = 0; k < entry->n_params; k++)
@@ -239,7 +240,7 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
 {
     const Signature *s = e->signature;
     Literal        **now = ARENA_ARRAY(a, Literal *, s->n_args), **then = ARENA_ARRAY(a, Literal *, s->n_results);
-    if (!evaluate_once(a, e, args, results, d))
+    if (!evaluate_once(a, e, e->watch, args, results, d))
         return false;
     bool ok = true;
     for (int32_t k = 0; k < s->n_args; k++) {
@@ -248,7 +249,7 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
     }
     for (int64_t k = 0; ok && k < e->repeat; k++) {
         double start = seconds_now();
-        ok = evaluate_once(a, e, now, then, d);
+        ok = evaluate_once(a, e, NULL, now, then, d);
         us[k] = (seconds_now() - start) * 1e6;
         for (int32_t r = 0; ok && r < s->n_results; r++) {
             int32_t arg = s->results[r].alias;

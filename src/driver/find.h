@@ -1,0 +1,61 @@
+/* Finding what is wrong with a run: what the evaluator computes is recorded, judged or timed while it runs. Each of these gives a
+ * watch for EvalOptions and says afterwards what it saw.
+ *
+ * A value's key is the instruction's name, then for every frame around it, from the outside in: "@" and the caller's name when the
+ * computation is called from several places, "#" and the trip when the caller is a loop; and for leaves of tuples their index:
+ *
+ *   add.1   add.1#2   add.1#2#0 (a loop in a loop)   add.1@call.3   sort.2{1}   t.4{0,1} */
+#ifndef DRIVER_FIND_H
+#define DRIVER_FIND_H
+
+#include "eval/eval.h"
+
+/* ---- keys and places (place.c) ---- */
+
+/* Which computations are called from several places. */
+typedef struct Places {
+    Arena *arena;
+    Map    callers; /* Comp -> its only caller, or shared */
+} Places;
+
+Places places_of(Arena *a, const Module *m);
+void   place_key(Buf *b, const Places *p, const EvalStep *s);
+/* "in trip 2 of %while.1, called by %call.3", the innermost first; nothing for the entry. */
+void   place_text(Buf *b, const EvalFrame *f);
+/* "[1,0]", of element i. */
+void   place_index(Buf *b, const Literal *l, int64_t i);
+/* "text" as JSON has it. */
+void   json_text(Buf *b, const char *text);
+
+/* ---- values (trace.c) ---- */
+
+typedef struct Trace Trace;
+
+/* Of instructions whose name matches the extended regular expression, at most `limit` bytes. NULL after reporting: a bad expression, or
+ * one that matches no instruction of m. */
+Trace           *trace_open(Arena *a, const Module *m, const char *expression, int64_t limit, Diag *d);
+const EvalWatch *trace_watch(const Trace *t);
+/* Writes them as a file of arrays. False after reporting; nothing to write is reported, too. */
+bool             trace_write(Trace *t, const char *path);
+
+/* ---- the first value that is not finite (nonfinite.c) ---- */
+
+typedef struct Nonfinite Nonfinite;
+
+Nonfinite       *nonfinite_open(Arena *a);
+const EvalWatch *nonfinite_watch(const Nonfinite *n);
+/* An instruction was found and the run stopped there. */
+bool             nonfinite_stopped(const Nonfinite *n);
+/* Reports what was found. results: of a run that came to its end. True: an instruction made such a value, or a result has one. */
+bool             nonfinite_report(Buf *b, const Nonfinite *n, int32_t n_results, Literal *const *results);
+
+/* ---- times (profile.c) ---- */
+
+typedef struct Profile Profile;
+
+Profile         *profile_open(Arena *a);
+const EvalWatch *profile_watch(const Profile *p);
+void             profile_table(Buf *b, const Profile *p);
+void             profile_json(Buf *b, const Profile *p);
+
+#endif

@@ -1,0 +1,126 @@
+/* Time by instruction. An instruction's own time is without that of what it calls:
+ *
+ *   while.1   |==|          |==|     |=|      own: what is left
+ *   add.2        |====|add.3|   ...           total of while.1: all of it */
+#include "config.h"
+
+#include "driver/find.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "driver/driver.h"
+#include "support/vec.h"
+
+typedef struct Row {
+    const char *name; /* a copy: instructions that a custom call stands for are gone after the run */
+    Op          op;
+    int64_t     count;
+    double      own, total;
+} Row;
+
+typedef struct Running {
+    Row   *row;
+    double start, callees;
+} Running;
+
+struct Profile {
+    Arena       *arena;
+    Map          rows; /* Inst -> Row */
+    VEC(Row *)   list;
+    VEC(Running) running; /* innermost last */
+    EvalWatch    watch;
+};
+
+static Row *row_of(Profile *p, const Inst *i)
+{
+    Row *r = map_get(&p->rows, i);
+    if (r)
+        return r;
+    r = ARENA_NEW(p->arena, Row);
+    *r = (Row){.name = arena_strndup(p->arena, i->name, strlen(i->name)), .op = i->op};
+    map_put(&p->rows, i, r);
+    vec_push(p->arena, &p->list, r);
+    return r;
+}
+
+static void before(void *cookie, const Inst *i)
+{
+    Profile *p = cookie;
+    vec_push(p->arena, &p->running, ((Running){.row = row_of(p, i), .start = seconds_now()}));
+}
+
+static bool after(void *cookie, const EvalStep *s)
+{
+    Profile *p = cookie;
+    Running *r = &p->running.v[--p->running.n];
+    double   took = seconds_now() - r->start;
+    r->row->count++;
+    r->row->total += took;
+    r->row->own += took - r->callees;
+    if (p->running.n > 0)
+        r[-1].callees += took;
+    return true;
+}
+
+Profile *profile_open(Arena *a)
+{
+    Profile *p = ARENA_NEW(a, Profile);
+    *p = (Profile){.arena = a, .rows = map_new(a)};
+    p->watch = (EvalWatch){.cookie = p, .before = before, .after = after};
+    return p;
+}
+
+const EvalWatch *profile_watch(const Profile *p)
+{
+    return &p->watch;
+}
+
+static int by_own_time(const void *x, const void *y)
+{
+    const Row *a = *(Row *const *)x, *b = *(Row *const *)y;
+    return a->own != b->own ? (a->own < b->own ? 1 : -1) : strcmp(a->name, b->name);
+}
+
+/* Longest first; *sum gets their own times together. */
+static Row **sorted(const Profile *p, double *sum)
+{
+    Row **rows = ARENA_ARRAY(p->arena, Row *, p->list.n);
+    *sum = 0;
+    for (int32_t k = 0; k < p->list.n; k++) {
+        rows[k] = p->list.v[k];
+        *sum += rows[k]->own;
+    }
+    if (p->list.n > 1)
+        qsort(rows, (size_t)p->list.n, sizeof *rows, by_own_time);
+    return rows;
+}
+
+static double share(const Row *r, double sum)
+{
+    return sum > 0 ? r->own / sum : 0;
+}
+
+void profile_table(Buf *b, const Profile *p)
+{
+    double sum;
+    Row  **rows = sorted(p, &sum);
+    buf_printf(b, "%12s %12s %7s %10s  %s\n", "own us", "total us", "share", "count", "instruction");
+    for (int32_t k = 0; k < p->list.n; k++)
+        buf_printf(b, "%12.1f %12.1f %6.1f%% %10" PRId64 "  %s (%s)\n", rows[k]->own * 1e6, rows[k]->total * 1e6,
+                   100 * share(rows[k], sum), rows[k]->count, rows[k]->name, op_name(rows[k]->op));
+}
+
+void profile_json(Buf *b, const Profile *p)
+{
+    double sum;
+    Row  **rows = sorted(p, &sum);
+    buf_printf(b, "{\"own_us\": %.3f, \"instructions\": [", sum * 1e6);
+    for (int32_t k = 0; k < p->list.n; k++) {
+        buf_puts(b, k ? ",\n  {\"name\": " : "\n  {\"name\": ");
+        json_text(b, rows[k]->name);
+        buf_printf(b, ", \"opcode\": \"%s\", \"count\": %" PRId64 ", \"own_us\": %.3f, \"total_us\": %.3f, \"share\": %.6f}",
+                   op_name(rows[k]->op), rows[k]->count, rows[k]->own * 1e6, rows[k]->total * 1e6, share(rows[k], sum));
+    }
+    buf_puts(b, "]}\n");
+}
