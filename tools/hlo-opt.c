@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "data/outfile.h"
+#include "driver/bisect.h"
 #include "driver/check.h"
 #include "driver/driver.h"
+#include "driver/reproducer.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
 #include "proto/proto.h"
@@ -31,10 +33,10 @@ typedef struct PrintToggles {
 
 typedef struct Args {
     const char *extract_constants, *constants, *passes, *target, *emit, *print, *print_comp, *callees, *output, *color;
-    const char *print_after, *print_before, *print_dir, *filter, *stats, *check_inputs, *check_bound;
+    const char *print_after, *print_before, *print_dir, *filter, *stats, *check_inputs, *check_bound, *test, *crash_reproducer;
     int         level;
     int64_t     print_indent, max_errors, bisect_limit, rewrite_limit, check_seed, check_work;
-    bool        check_each, verify, verify_each, verify_only, verify_diagnostics, split, werror;
+    bool        check_each, bisect, run_reproducer, verify, verify_each, verify_only, verify_diagnostics, split, werror;
     bool        list_passes, print_pipeline, print_after_all, print_changed, print_unchanged, time_passes;
     regex_t    *only_comps; /* filter, compiled */
     PrintToggles parts;
@@ -73,6 +75,10 @@ static const Option options[] = {
     {"bisect-limit", 0, OPT_INT, ARG(bisect_limit), "N", "leave out what follows N runs of passes", "Passes"},
     {"rewrite-limit", 0, OPT_INT, ARG(rewrite_limit), "N", "stop after N rewrites of all passes", "Passes"},
     {"check-each", 0, OPT_FLAG, ARG(check_each), NULL, "evaluate before and after each pass, compare", "Wrong passes"},
+    {"bisect", 0, OPT_FLAG, ARG(bisect), NULL, "find the wrong pass and the wrong rewrite in it", "Wrong passes"},
+    {"test", 0, OPT_STRING, ARG(test), "COMMAND", "for --bisect: 0 if the file $1 or {} is right", "Wrong passes"},
+    {"crash-reproducer", 0, OPT_STRING, ARG(crash_reproducer), "FILE|none", "what a pass crashed on (default: none)", "Wrong passes"},
+    {"run-reproducer", 0, OPT_FLAG, ARG(run_reproducer), NULL, "run the pass that FILE names on it", "Wrong passes"},
     {"check-inputs", 0, OPT_CHOICE, ARG(check_inputs), "all|plain|special", "arguments: made up, with NaN, -0, ...", "Wrong passes"},
     {"check-bound", 0, OPT_CHOICE, ARG(check_bound), "rounding|exact", "what counts as a difference", "Wrong passes"},
     {"check-seed", 0, OPT_INT, ARG(check_seed), "N", "of the made-up arguments (default: 1)", "Wrong passes"},
@@ -256,33 +262,56 @@ static CheckOptions check_options_of(const Args *args)
     };
 }
 
-/* --check-each: EXIT_NO when a pass changes what is computed. */
-static int run_checked(const Args *args, Module *m, Diag *d)
+/* check: NULL, or what --check-each asks after each pass. Gives the exit status. */
+static int run_watched(const Args *args, Module *m, Check *check, Diag *d)
 {
-    CheckOptions how = check_options_of(args);
-    Check       *check = check_begin(m, &how, d);
-    if (!check)
-        return EXIT_TROUBLE;
-    PipelineWatch   watch = check_watch(check, d);
+    PipelineWatch   watches[2];
     PipelineOptions o = pipeline_options(args);
-    o.watches = &watch;
-    o.n_watches = 1;
-    int status = pipeline_run(m, choose_passes(args, m, d), &o, d) ? EXIT_SUCCESS : EXIT_TROUBLE;
-    if (check_verdict(check) == CHECK_DIFFERS)
-        status = EXIT_NO;
-    if (status == EXIT_SUCCESS)
+    const char     *pipeline = choose_passes(args, m, d);
+    bool            keeps = args->crash_reproducer && strcmp(args->crash_reproducer, "none") != 0;
+    Reproducer     *left = keeps ? reproducer_new(d->arena, args->crash_reproducer, pipeline, args->target) : NULL;
+    if (left)
+        watches[o.n_watches++] = reproducer_watch(left);
+    if (check)
+        watches[o.n_watches++] = check_watch(check, d);
+    o.watches = watches;
+    bool good = pipeline_run(m, pipeline, &o, d);
+    reproducer_end(left);
+    if (check && check_verdict(check) == CHECK_DIFFERS)
+        return EXIT_NO;
+    if (good && check)
         check_summary(check, stderr);
-    check_end(check);
-    return status;
+    return good ? EXIT_SUCCESS : EXIT_TROUBLE;
+}
+
+static bool needs_check(const Args *args)
+{
+    return args->check_each || (args->bisect && !args->test);
+}
+
+/* --bisect: what is found goes to out. */
+static int run_bisect(const Args *args, Module *m, Check *check, Buf *out, Diag *d)
+{
+    PipelineOptions passes = {.target = args->target, .verify_each = args->verify_each, .verify_none = !args->verify};
+    BisectOptions   o = {.pipeline = choose_passes(args, m, d), .passes = &passes, .check = check, .test = args->test};
+    switch (bisect_pipeline(m, &o, out, d)) {
+    case BISECT_RIGHT: return EXIT_SUCCESS;
+    case BISECT_FOUND: return EXIT_NO;
+    case BISECT_TROUBLE: return EXIT_TROUBLE;
+    }
+    die("no such verdict");
 }
 
 /* Gives the exit status. */
-static int run_passes(const Args *args, Module *m, Diag *d)
+static int run_passes(const Args *args, Module *m, Buf *out, Diag *d)
 {
-    if (args->check_each)
-        return run_checked(args, m, d);
-    PipelineOptions o = pipeline_options(args);
-    return pipeline_run(m, choose_passes(args, m, d), &o, d) ? EXIT_SUCCESS : EXIT_TROUBLE;
+    CheckOptions how = check_options_of(args);
+    Check       *check = needs_check(args) ? check_begin(m, &how, d) : NULL;
+    if (needs_check(args) && !check)
+        return EXIT_TROUBLE;
+    int status = args->bisect ? run_bisect(args, m, check, out, d) : run_watched(args, m, check, d);
+    check_end(check);
+    return status;
 }
 
 static bool extract_constants(const Args *args, Module *m, Diag *d)
@@ -293,8 +322,8 @@ static bool extract_constants(const Args *args, Module *m, Diag *d)
 /* A module that has been read: passes, then text. Gives the exit status. */
 static int optimize_module(const Args *args, Module *m, Buf *out, Diag *d)
 {
-    int status = run_passes(args, m, d);
-    if (status != EXIT_SUCCESS)
+    int status = run_passes(args, m, out, d);
+    if (status != EXIT_SUCCESS || args->bisect)
         return status;
     return extract_constants(args, m, d) && d->errors == 0 && put_module(args, out, m, d) ? EXIT_SUCCESS : EXIT_TROUBLE;
 }
@@ -427,7 +456,22 @@ static bool stream_end(Stream *s, Buf *out)
     return false;
 }
 
-static int process_file(const Args *args, const char *path)
+/* The options that the text names replace the command line's. */
+static bool follow_reproducer(Args *args, Arena *a, const char *shown, const Buf *in)
+{
+    Diag              d;
+    ReproducerOptions o;
+    diag_init(&d, a);
+    diag_source(&d, shown, NULL, 0);
+    bool good = reproducer_read(a, in->p, in->n, &o, &d) && pipeline_check(o.passes, &d);
+    diag_print(&d, stderr, tool_color(args->color));
+    args->passes = o.passes;
+    args->target = o.target;
+    args->rewrite_limit = o.rewrite_limit < 0 ? args->rewrite_limit : o.rewrite_limit;
+    return good;
+}
+
+static int process_file(Args *args, Arena *a, const char *path)
 {
     const char *shown = tool_shown(path);
     Buf         in = {0}, out = {0};
@@ -435,13 +479,18 @@ static int process_file(const Args *args, const char *path)
         return tool_error(tool.name, "%s: %s", shown, strerror(errno));
     if (!gunzip_input(args, shown, &in))
         return EXIT_TROUBLE;
+    if (args->run_reproducer && !follow_reproducer(args, a, shown, &in)) {
+        buf_free(&in);
+        return EXIT_TROUBLE;
+    }
     Stream stream = {.arena = arena_new(), .path = args->output};
     bool   pieces = args->split && in.p && !proto_is(in.p, in.n);
     if (!pieces && !args->verify_diagnostics)
         out.spill = stream_spill, out.spill_to = &stream;
     int status = pieces ? process_split(args, shown, &in, &out) : process_piece(args, shown, &in, 0, &out);
-    bool product = !args->verify_only && strcmp(args->emit, "none") != 0;
-    if (status == EXIT_SUCCESS && product && !stream_end(&stream, &out))
+    bool product = status == EXIT_SUCCESS && !args->verify_only && strcmp(args->emit, "none") != 0;
+    bool report = status != EXIT_TROUBLE && args->bisect;
+    if ((product || report) && !stream_end(&stream, &out))
         status = EXIT_TROUBLE;
     buf_free(&in);
     buf_free(&out);
@@ -486,6 +535,14 @@ static bool check_limits(const Args *args)
         bad = "--print-indent expects a number from 0 to 1000";
     else if (args->passes && args->level >= 0)
         bad = "--passes and -O exclude each other";
+    else if (args->run_reproducer && (args->passes || args->level >= 0 || args->split))
+        bad = "--run-reproducer takes the passes from the file: no --passes, -O or --split-input-file";
+    else if (args->bisect && (args->check_each || args->bisect_limit != NO_LIMIT || args->rewrite_limit != NO_LIMIT))
+        bad = "--bisect excludes --check-each, --bisect-limit and --rewrite-limit";
+    else if (args->test && !args->bisect)
+        bad = "--test is an option of --bisect";
+    else if (args->crash_reproducer && (!*args->crash_reproducer || strcmp(args->crash_reproducer, "-") == 0))
+        bad = "--crash-reproducer expects the name of a file, or none";
     else if (args->print_dir && args->split)
         bad = "--print-dir and --split-input-file exclude each other";
     if (bad)
@@ -534,7 +591,7 @@ int main(int argc, char **argv)
         } else if (files.n == 0 && isatty(STDIN_FILENO)) {
             fprintf(stderr, "usage: hlo-opt %s\n", tool.usage);
         } else {
-            status = process_file(&args, files.n ? files.v[0] : NULL);
+            status = process_file(&args, a, files.n ? files.v[0] : NULL);
         }
     }
     arena_free(a);

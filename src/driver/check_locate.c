@@ -167,15 +167,20 @@ static bool is_same_thing(const Shape *before, const Shape *after)
     return true;
 }
 
+/* The instruction of the entry in which a step is done. */
+static const Inst *entry_inst(const EvalStep *s)
+{
+    const Inst *i = s->inst;
+    for (const EvalFrame *f = s->frame; f->outer; f = f->outer)
+        i = f->caller;
+    return i;
+}
+
+/* False, the end of the evaluation, once the first one is found. */
 static bool compare_value(void *cookie, const EvalStep *s)
 {
     Locate     *x = cookie;
     const Inst *i = s->inst;
-    if (x->found) {
-        if (!x->caller && i->comp == i->comp->module->entry)
-            x->caller = i;
-        return true;
-    }
     Past *p = map_get(&x->past, intern_str(x->names, i->name));
     if (!p || !is_same_thing(p->inst->shape, i->shape) || p->runs >= p->values.n)
         return true;
@@ -183,9 +188,8 @@ static bool compare_value(void *cookie, const EvalStep *s)
         return true;
     x->found = p;
     x->inst = i;
-    if (i->comp == i->comp->module->entry)
-        x->caller = i;
-    return true;
+    x->caller = entry_inst(s);
+    return false;
 }
 
 /* ---- the report ---- */
@@ -227,7 +231,7 @@ static void report_found(const Locate *x, const char *by, Diag *d)
     if (c == c->module->entry)
         return;
     const char *often = p->runs > 1 || p->values.n > 1 ? arena_printf(d->arena, ", in run %d of it", p->runs) : "";
-    diag_note(d, i->loc, "it stands in %%%s, which %%%s of the entry runs%s", c->name, x->caller ? x->caller->name : "", often);
+    diag_note(d, i->loc, "it stands in %%%s, which %%%s of the entry runs%s", c->name, x->caller->name, often);
 }
 
 static void locate_end(Locate *x, Literal *before, Literal *after)
