@@ -17,7 +17,7 @@
 #include "data/fill.h"
 #include "data/manifest.h"
 #include "data/outfile.h"
-#include "driver/driver.h"
+#include "driver/devices.h"
 #include "driver/feeds.h"
 #include "driver/find.h"
 #include "driver/inputs.h"
@@ -39,6 +39,8 @@ typedef struct Args {
     int64_t     threads, repeat, ulp, max_errors, seed, trace_limit, max_trip;
     double      atol, rtol;
     bool        full, stats, cache, first_nonfinite;
+    EvalDevices on;
+    const char *assignment, *axis;
 } Args;
 
 #define ARG(member) offsetof(Args, member)
@@ -50,6 +52,10 @@ static const Option options[] = {
     {"cache", 0, OPT_SWITCH, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
     {"seed", 0, OPT_INT, ARG(seed), "N", "of the opcode rng, evaluated (default: 0)", "Running"},
     {"max-trip", 0, OPT_INT, ARG(max_trip), "N", "iterations that a loop may have", "Running"},
+    {"replicas", 0, OPT_INT, ARG(on.replicas), "N", "replicas, evaluated (default: 1)", "Devices"},
+    {"partitions", 0, OPT_INT, ARG(on.partitions), "N", "partitions of each replica (default: 1)", "Devices"},
+    {"device-assignment", 0, OPT_STRING, ARG(assignment), "LIST", "device of each partition, replica by replica", "Devices"},
+    {"device-axis", 0, OPT_CHOICE, ARG(axis), "yes|no", "results of each device (default: if an input is)", "Devices"},
     {"inputs", 'i', OPT_LIST, ARG(inputs), "FILE", "arguments: .npz, .safetensors, .npy in order", "Data"},
     {"arg", 0, OPT_LIST, ARG(texts), "[NAME=]LITERAL", "one argument as HLO text: {1, 2}", "Data"},
     {"raw", 0, OPT_LIST, ARG(raws), "[NAME=]FILE", "one argument as bytes, last dimension fastest", "Data"},
@@ -102,6 +108,7 @@ typedef struct Run {
     const Manifest *manifest;
     Literal       **inputs, **results;
     Feeds          *feeds; /* NULL: neither option was given */
+    Ints            assignment; /* of devices; none: in order */
     RunTimes        times;
     Trace          *trace;     /* NULL: not asked for, as the next two */
     Nonfinite      *nonfinite;
@@ -260,6 +267,7 @@ static bool bind_inputs(Run *r)
     if (r->args->fake && !(fakes = make_fakes(r)))
         return false;
     from.manifest = r->manifest;
+    from.devices = devices_count(r->args->on);
     from.fakes = fakes;
     r->inputs = ARENA_ARRAY(r->arena, Literal *, r->signature->n_args);
     bool ok = inputs_bind(r->arena, r->signature, &from, r->inputs, &r->world);
@@ -281,10 +289,21 @@ static bool open_feeds(Run *r)
     return r->feeds != NULL;
 }
 
+static bool assign_devices(Run *r)
+{
+    const Args *a = r->args;
+    return !a->assignment || devices_assignment(r->arena, a->assignment, devices_count(a->on), &r->assignment, &r->world);
+}
+
+static DeviceAxis axis_of(const Args *a)
+{
+    return !a->axis ? AXIS_AS_INPUTS : !strcmp(a->axis, "yes") ? AXIS_YES : AXIS_NO;
+}
+
 static bool prepare(Run *r)
 {
     bool c = is_compiled(r->args);
-    if (!open_feeds(r))
+    if (!open_feeds(r) || !assign_devices(r))
         return false;
     if (c)
         look_up(r);
@@ -301,7 +320,7 @@ static bool prepare(Run *r)
         return execution_fits(r->signature, NULL, &r->world);
     if (!optimize(r))
         return false;
-    return c ? build(r) && execution_fits(r->signature, NULL, &r->world) : eval_supported_with(r->module, r->feeds ? feeds_host(r->feeds) : NULL, &r->diag);
+    return c ? build(r) && execution_fits(r->signature, NULL, &r->world) : eval_supported_with(r->module, r->feeds ? feeds_host(r->feeds) : NULL, r->args->on, &r->diag);
 }
 
 /* At most one of these was asked for. NULL and no error: none. */
@@ -328,7 +347,10 @@ static bool execute(Run *r)
                    .watch = watch,
                    .max_trips = r->args->max_trip,
                    .feeds = r->feeds,
-                   .repeat = repeat};
+                   .repeat = repeat,
+                   .on = r->args->on,
+                   .assignment = r->assignment,
+                   .axis = axis_of(r->args)};
     e.threads = r->args->threads ? (int)r->args->threads : host_processors();
     r->times.threads = e.threads;
     r->results = ARENA_ARRAY(r->arena, Literal *, r->signature->n_results);
@@ -369,13 +391,14 @@ static Verdict compare_modules(Run *r, Diag *d, Buf *text, Buf *report)
     if (!m)
         return v;
     Signature *s = signature_of(r->arena, m, d);
-    Execution  e = {.signature = s, .module = m, .seed = (uint64_t)r->args->seed, .feeds = r->feeds, .threads = 1};
+    Execution  e = {.signature = s, .module = m, .seed = (uint64_t)r->args->seed, .feeds = r->feeds, .threads = 1,
+                   .on = r->args->on, .assignment = r->assignment, .axis = axis_of(r->args)};
     Literal  **expected = ARENA_ARRAY(r->arena, Literal *, s ? s->n_results : 0);
     RunTimes   times;
     if (s && !same_interface(r->signature, s)) {
         diag_error(&r->world, LOC_NONE, "%s has other arguments or results than %s", tool_shown(r->args->against),
                    tool_shown(r->path));
-    } else if (s && eval_supported_with(m, r->feeds ? feeds_host(r->feeds) : NULL, d) &&
+    } else if (s && eval_supported_with(m, r->feeds ? feeds_host(r->feeds) : NULL, r->args->on, d) &&
                execution_run(&e, r->inputs, expected, &times, d)) {
         Tolerances t = tolerances_of(r);
         v = results_against(report, s, r->results, expected, &t);
@@ -568,6 +591,17 @@ static bool check_options(const Args *a, const char *path)
         tool_error(tool.name, "--infeed and --outfeed need --backend=eval");
         return false;
     }
+    if (!in_range("replicas", a->on.replicas, 1, EVAL_MAX_DEVICES) ||
+        !in_range("partitions", a->on.partitions, 1, EVAL_MAX_DEVICES / a->on.replicas))
+        return false;
+    if (devices_count(a->on) > 1 && is_compiled(a)) {
+        tool_error(tool.name, "--replicas and --partitions above 1 need --backend=eval");
+        return false;
+    }
+    if (devices_count(a->on) > 1 && (a->trace || a->first_nonfinite || a->profile)) {
+        tool_error(tool.name, "--trace, --first-nonfinite and --profile look at one device");
+        return false;
+    }
     if (isnan(a->atol) || isnan(a->rtol)) {
         tool_error(tool.name, "--atol and --rtol expect numbers");
         return false;
@@ -594,7 +628,8 @@ static bool check_options(const Args *a, const char *path)
 int main(int argc, char **argv)
 {
     Args args = {.backend = "c", .color = "auto", .level = -1, .max_errors = 20, .atol = -1, .rtol = -1, .ulp = -1, .cache = true,
-                 .trace_file = "trace.npz", .trace_limit = 1 << 30};
+                 .trace_file = "trace.npz", .trace_limit = 1 << 30,
+                 .on = {1, 1}};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
     tool_guard_streams();

@@ -62,7 +62,7 @@ int32_t inst_forwards(const Inst *i)
     case OP_RESHAPE:
         return shape_same_memory(i->operands[0].def->shape, i->shape) ? 0 : -1;
     case OP_CUSTOM_CALL:
-        return custom_call_kind(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) == CALL_MARKER ? 0 : -1;
+        return custom_call_is_marker(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) ? 0 : -1;
     default:
         return -1;
     }

@@ -4,6 +4,7 @@
 
 #include "driver/cache.h"
 #include "driver/signature.h"
+#include "eval/eval.h"
 
 typedef struct RunTimes {
     double  parse_s, optimize_s, emit_s, compile_s;
@@ -36,6 +37,9 @@ Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, 
 
 /* ---- running (execute.c) ---- */
 
+/* Do results have an axis of devices in front? */
+typedef enum DeviceAxis { AXIS_AS_INPUTS, AXIS_YES, AXIS_NO } DeviceAxis;
+
 typedef struct Execution {
     const Signature *signature;
     const Compiled  *compiled; /* NULL: the evaluator */
@@ -46,6 +50,9 @@ typedef struct Execution {
     struct Feeds    *feeds;    /* of its infeeds and outfeeds; NULL: none */
     int64_t          repeat;   /* timed runs after the first one, which is not timed; 0: only that */
     int              threads;
+    EvalDevices      on;         /* of the evaluator; zeros: one device */
+    Ints             assignment; /* the device of each process; none: its number */
+    DeviceAxis       axis;
 } Execution;
 
 /* Would arguments, results and working memory fit into this machine? Else reports. Looks at shapes alone. */

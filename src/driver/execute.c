@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "driver/compiled.h"
+#include "driver/devices.h"
 #include "driver/feeds.h"
 #include "driver/inputs.h"
 #include "eval/eval.h"
@@ -221,6 +222,8 @@ static bool evaluate_once(Arena *a, const Execution *e, const EvalWatch *watch, 
     Literal *const *next = leaves;
     EvalOptions     options = { .memory_limit = host_memory(), .seed = e->seed, .host = e->feeds ? feeds_host(e->feeds) : NULL,
                                 .max_trips = e->max_trips, .watch = watch };
+    if (devices_count(e->on) > 1)
+        return devices_evaluate(a, e, leaves, &options, out, d);
     if (e->feeds)
         feeds_rewind(e->feeds);
     for (int32_t k = 0; k < entry->n_params; k++)

@@ -9,6 +9,7 @@
 
 #include "data/manifest.h"
 #include "data/npz.h"
+#include "driver/devices.h"
 #include "driver/inputs_text.h"
 
 typedef struct Binder {
@@ -18,6 +19,7 @@ typedef struct Binder {
     const char     **from; /* which file gave it */
     Diag            *d;
     int32_t          next; /* the argument that the next .npy is */
+    int64_t          devices;
 } Binder;
 
 /* K of "argK" and "arr_K"; -1 for other names. */
@@ -51,8 +53,11 @@ static bool claim(Binder *b, int32_t k, const char *path)
 
 static void bind(Binder *b, int32_t k, const NpyArray *x, const char *path)
 {
+    const Shape *s = b->s->args[k].shape;
+    if (b->devices > 1 && x->rank == s->rank + 1)
+        s = devices_shape(b->arena, s, b->devices);
     if (claim(b, k, path))
-        b->args[k] = literal_from_array(x, b->s->args[k].shape, arena_printf(b->arena, "%s: %s", path, argument_text(b, k)), b->d);
+        b->args[k] = literal_from_array(x, s, arena_printf(b->arena, "%s: %s", path, argument_text(b, k)), b->d);
 }
 
 /* -1: no argument has that name. */
@@ -79,7 +84,8 @@ static void bind_member(Binder *b, const NpyArray *x, const char *path)
 
 static void bind_file(Binder *b, const char *path)
 {
-    const ArrayFile *f = array_file_read(b->arena, path, signature_bytes(b->s), b->d);
+    int64_t          most = signature_bytes(b->s);
+    const ArrayFile *f = array_file_read(b->arena, path, size_mul(most, b->devices, &most) ? most : ARRAY_ANY, b->d);
     if (!f)
         return;
     if (!f->npy) {
@@ -120,12 +126,29 @@ static void bind_raw(Binder *b, const char *entry)
         b->args[k] = literal_from_bytes(path, b->s->args[k].shape, argument_text(b, k), b->d);
 }
 
+/* The argument's shape, with the axis of devices where the text has one more pair of braces than the array has dimensions. */
+static const Shape *text_shape(const Binder *b, int32_t k, const char *text)
+{
+    const Shape *s = b->s->args[k].shape;
+    int32_t      braces = 0;
+    for (text += strcspn(text, "{"); *text == '{' || *text == ' '; text++)
+        braces += *text == '{';
+    return b->devices > 1 && braces == s->rank + 1 ? devices_shape(b->arena, s, b->devices) : s;
+}
+
 static void bind_text(Binder *b, const char *entry)
 {
     const char *text;
     int32_t     k = named_or_next(b, "--arg", entry, &text);
     if (k >= 0 && claim(b, k, "--arg"))
-        b->args[k] = literal_from_text(text, b->s->args[k].shape, argument_text(b, k), b->d);
+        b->args[k] = literal_from_text(text, text_shape(b, k, text), argument_text(b, k), b->d);
+}
+
+/* The argument's shape, with the axis of devices where the manifest has it. */
+static const Shape *manifest_shape(const Binder *b, const Manifest *m, int32_t k)
+{
+    const Shape *s = b->s->args[k].shape, *all = devices_shape(b->arena, s, b->devices);
+    return b->devices > 1 && k < m->n_args && !strcmp(shape_text(b->arena, all), m->args[k].shape) ? all : s;
 }
 
 static void bind_missing(Binder *b, const InputSources *from)
@@ -134,7 +157,7 @@ static void bind_missing(Binder *b, const InputSources *from)
         if (b->args[k] || b->from[k])
             continue;
         if (from->manifest)
-            b->args[k] = manifest_arg(from->manifest, k, b->s->args[k].shape, b->d);
+            b->args[k] = manifest_arg(from->manifest, k, manifest_shape(b, from->manifest, k), b->d);
         if (!b->args[k] && from->fakes)
             b->args[k] = literal_ref(from->fakes[k]);
     }
@@ -155,7 +178,7 @@ static void report_missing(Binder *b, const InputSources *from)
 
 bool inputs_bind(Arena *a, const Signature *s, const InputSources *from, Literal **args, Diag *d)
 {
-    Binder b = { a, s, args, ARENA_ARRAY(a, const char *, s->n_args), d, 0 };
+    Binder b = { a, s, args, ARENA_ARRAY(a, const char *, s->n_args), d, 0, from->devices > 1 ? from->devices : 1 };
     int    errors = d->errors;
     memset(args, 0, (size_t)s->n_args * sizeof *args);
     for (int k = 0; k < from->n_files; k++)

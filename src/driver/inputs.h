@@ -12,6 +12,7 @@ typedef struct InputSources {
     int               n_texts; /* [NAME=]LITERAL, likewise */
     const char *const *texts;
     const struct Manifest *manifest; /* NULL: none */
+    int64_t           devices; /* arrays may have an axis of so many in front; 0, 1: none has */
     Literal *const   *fakes;  /* one per argument, made up; NULL: none */
 } InputSources;
 

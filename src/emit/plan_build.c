@@ -309,6 +309,8 @@ static Value *custom_call_value(Plan *p, StepList *out, const Inst *i)
         why = "emitted code has no seed";
         break;
     case CALL_MARKER:
+    case CALL_CUT:
+    case CALL_JOIN:
         if (!why)
             return i->n_operands > 1 && shape_is_tuple(i->shape) ? plan_tuple(p, i) : forwarded_value(p, out, i, 0);
         break;

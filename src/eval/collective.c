@@ -1,56 +1,86 @@
-/* Collectives with one participant, number 0: almost all give their operands back. Source: reference operations 16. */
+/* Collectives: what every participant of a group gets, from the operands of all. Participants are numbered in the group's order, which is
+ * also the order of folds. One device is a group of itself, number 0. Source: reference operations 16. */
 #include <string.h>
 
+#include "eval/body.h"
 #include "eval/engine.h"
-#include "ir/attr_rare.h"
+#include "eval/team.h"
+#include "ir/groups.h"
 
 EvalFn eval_collective;
 
-/* One device gives each operand back only where the result has the operand's shape. */
-static bool same_shapes(const Inst *i, const Shape *result)
+/* ---- before anything runs ---- */
+
+static bool is_permute(Op op)
 {
-    if (!shape_is_tuple(result))
-        return i->n_operands == 1 && shape_compatible(result, inst_operand(i, 0)->shape);
-    bool same = result->n_elems == i->n_operands;
-    for (int32_t k = 0; k < i->n_operands && same; k++)
-        same = shape_compatible(result->elems[k], inst_operand(i, k)->shape);
-    return same;
+    return op == OP_COLLECTIVE_PERMUTE || op == OP_COLLECTIVE_PERMUTE_START;
 }
 
-/* Every group is {0}. */
-static bool groups_need_one_device(const Inst *i)
+static bool is_done(Op op)
 {
-    const Attr *groups = inst_attr(i, ATTR_REPLICA_GROUPS);
-    if (!groups)
-        return true;
-    Arena *a = arena_new();
-    bool ok;
-    IntsList lists = replica_groups_lists(a, groups->value.groups, &ok);
-    for (int32_t k = 0; k < lists.n && ok; k++)
-        ok = lists.v[k].n == 1 && lists.v[k].v[0] == 0;
-    arena_free(a);
-    return ok;
+    return op == OP_ALL_REDUCE_DONE || op == OP_ALL_GATHER_DONE || op == OP_COLLECTIVE_PERMUTE_DONE;
 }
 
-/* Every pair is (0, 0). */
-static bool pairs_need_one_device(const Inst *i)
+static bool is_one_device(EvalDevices on)
 {
-    const Attr *pairs = inst_attr(i, ATTR_SOURCE_TARGET_PAIRS);
-    for (int32_t k = 0; pairs && k < pairs->value.lists->n; k++)
-        if (pairs->value.lists->v[k].v[0] != 0 || pairs->value.lists->v[k].v[1] != 0)
-            return false;
-    return true;
+    return on.replicas == 1 && on.partitions == 1;
 }
 
-static bool shapes_need_one_device(const Inst *i)
+static const char *id_name(GroupMode mode)
 {
-    switch (i->op) {
-    case OP_ALL_REDUCE_DONE: case OP_ALL_GATHER_DONE: case OP_COLLECTIVE_PERMUTE_DONE: return true;
-    case OP_RAGGED_ALL_TO_ALL: return inst_operand(i, 2)->shape->dims[0] == 1; /* an entry a participant */
-    case OP_ALL_GATHER_START: case OP_COLLECTIVE_PERMUTE_START:
-        return i->shape->n_elems >= 2 && same_shapes(i, i->shape->elems[1]);
-    default: return same_shapes(i, i->shape);
+    return mode == GROUP_FLATTENED ? "device" : mode == GROUP_CROSS_PARTITION ? "partition" : "replica";
+}
+
+/* An id that there is no device for. */
+static const char *too_few(Arena *a, const char *what, int64_t id, GroupMode mode, EvalDevices on)
+{
+    static const char *const options[] = {[GROUP_CROSS_REPLICA] = "--replicas", [GROUP_CROSS_BOTH] = "--replicas",
+                                          [GROUP_CROSS_PARTITION] = "--partitions", [GROUP_FLATTENED] = "--replicas, --partitions"};
+    if (is_one_device(on))
+        return "needs more devices than one (--replicas, --partitions)";
+    long long n = group_ids(mode, on.replicas, on.partitions);
+    return arena_printf(a, "names %s %lld in its %s, but there %s %lld (%s)", id_name(mode), (long long)id, what, n == 1 ? "is" : "are", n,
+                        options[mode]);
+}
+
+/* Every id has a device, and every device is in a group, but for broadcasts. */
+static const char *groups_refused(Arena *a, const Inst *i, IntsList lists, EvalDevices on)
+{
+    GroupMode mode = group_mode(i);
+    int64_t   have = group_ids(mode, on.replicas, on.partitions), named = 0;
+    for (int32_t k = 0; k < lists.n; k++) {
+        named += lists.v[k].n;
+        for (int32_t j = 0; j < lists.v[k].n; j++)
+            if (lists.v[k].v[j] < 0 || lists.v[k].v[j] >= have)
+                return too_few(a, "replica_groups", lists.v[k].v[j], mode, on);
     }
+    if (lists.n > 0 && named < have && i->op != OP_COLLECTIVE_BROADCAST)
+        return arena_printf(a, "has %lld ids in its replica_groups, but there are %lld %ss (%s)", (long long)named, (long long)have, id_name(mode),
+                            mode == GROUP_CROSS_PARTITION ? "--partitions" : mode == GROUP_FLATTENED ? "--replicas, --partitions" : "--replicas");
+    return NULL;
+}
+
+static const char *pairs_refused(Arena *a, const Inst *i, EvalDevices on)
+{
+    const IntsList *pairs = inst_attr(i, ATTR_SOURCE_TARGET_PAIRS)->value.lists;
+    GroupMode       mode = group_mode(i);
+    int64_t         have = group_ids(mode, on.replicas, on.partitions);
+    for (int32_t k = 0; k < pairs->n; k++)
+        for (int32_t j = 0; j < 2; j++)
+            if (pairs->v[k].v[j] < 0 || pairs->v[k].v[j] >= have)
+                return too_few(a, "source_target_pairs", pairs->v[k].v[j], mode, on);
+    return NULL;
+}
+
+static const Shape *part(const Shape *s, int32_t k)
+{
+    return shape_is_tuple(s) ? s->elems[k] : s;
+}
+
+/* The arrays that i gives, those of a start's (operands, result). */
+static const Shape *given(const Inst *i)
+{
+    return i->op == OP_ALL_GATHER_START || i->op == OP_COLLECTIVE_PERMUTE_START ? i->shape->elems[1] : i->shape;
 }
 
 static bool equal_rows(const Shape *a, const Shape *b)
@@ -61,90 +91,314 @@ static bool equal_rows(const Shape *a, const Shape *b)
     return same;
 }
 
-const char *collective_refused(const Inst *i)
+/* Do the shapes fit n participants? */
+static bool sizes_fit_group(const Inst *i, int64_t n)
+{
+    Ints    dims = inst_ints(i, ATTR_DIMENSIONS);
+    int64_t whole;
+    switch (i->op) {
+    case OP_ALL_GATHER: case OP_ALL_GATHER_START: case OP_REDUCE_SCATTER:
+        for (int32_t k = 0; k < i->n_operands; k++) {
+            int64_t in = inst_operand(i, k)->shape->dims[dims.v[0]], out = part(given(i), k)->dims[dims.v[0]];
+            bool    gathers = i->op != OP_REDUCE_SCATTER;
+            if (!size_mul(gathers ? in : out, n, &whole) || whole != (gathers ? out : in))
+                return false;
+        }
+        return true;
+    case OP_ALL_TO_ALL:
+        return dims.n > 0 ? inst_operand(i, 0)->shape->dims[dims.v[0]] % n == 0 : i->n_operands == n;
+    case OP_RAGGED_ALL_TO_ALL:
+        return inst_operand(i, 2)->shape->dims[0] == n;
+    default:
+        return true;
+    }
+}
+
+static const char *sizes_refused_for(Arena *a, const Inst *i, IntsList lists, EvalDevices on)
+{
+    GroupMode mode = group_mode(i);
+    int64_t   each = mode == GROUP_CROSS_BOTH ? on.partitions : 1;
+    int64_t   n = each * (lists.n > 0 ? lists.v[0].n : group_ids(mode, on.replicas, on.partitions));
+    if (sizes_fit_group(i, n))
+        return NULL;
+    if (is_one_device(on))
+        return "needs more devices than one (--replicas, --partitions)";
+    return arena_printf(a, "has sizes that do not fit the %lld participants of a group (--replicas, --partitions)", (long long)n);
+}
+
+static const char *grouped_refused(Arena *a, const Inst *i, EvalDevices on)
+{
+    bool        ok;
+    IntsList    lists = group_lists(a, i, &ok);
+    if (!ok)
+        return "names too many devices in its replica_groups";
+    const char *refused = groups_refused(a, i, lists, on);
+    return refused ? refused : sizes_refused_for(a, i, lists, on);
+}
+
+const char *collective_refused(Arena *a, const Inst *i, EvalDevices on)
 {
     if (i->op == OP_SHUFFLE)
         return "is not supported by the evaluator";
+    if (i->op == OP_COLLECTIVE_REDUCE && !is_one_device(on))
+        return "is not supported by the evaluator on several devices";
+    if (inst_bool(i, ATTR_HAS_DYNAMIC_ROOT))
+        return "with a root that is an operand is not supported by the evaluator";
+    if (is_permute(i->op) && inst_attr(i, ATTR_SLICE_SIZES))
+        return "of slices in place is not supported by the evaluator";
     if (i->op == OP_RAGGED_ALL_TO_ALL && !equal_rows(inst_operand(i, 0)->shape, i->shape))
         return "moves rows between arrays whose rows differ";
-    if (!groups_need_one_device(i) || !pairs_need_one_device(i) || !shapes_need_one_device(i))
-        return "needs more devices than one (--replicas, --partitions)";
-    return NULL;
+    if (is_done(i->op))
+        return NULL;
+    return is_permute(i->op) ? pairs_refused(a, i, on) : grouped_refused(a, i, on);
 }
 
-static Literal *operands(const Inst *i, Literal **x, bool tuple)
+/* ---- what the participants get ---- */
+
+/* One array, or the tuple of n; takes over the references, NULL after a failure. */
+static Literal *one_or_tuple(Eval *e, const Inst *i, int32_t n, Literal **v)
+{
+    return shape_is_tuple(given(i)) ? eval_tuple_of(e, n, v) : eval_move(v, 0);
+}
+
+/* Copies n steps of dimension d, from from_at to to_at; all other sizes are equal. */
+static void copy_steps(Literal *to, int64_t to_at, const Literal *from, int64_t from_at, int32_t d, int64_t n)
+{
+    int64_t outer = 1, inner = type_bytes(to->type);
+    for (int32_t k = 0; k < d; k++)
+        outer *= to->dims[k];
+    for (int32_t k = d + 1; k < to->rank; k++)
+        inner *= to->dims[k];
+    for (int64_t k = 0; k < outer && n * inner > 0; k++)
+        memcpy((char *)to->data + (k * to->dims[d] + to_at) * inner, (const char *)from->data + (k * from->dims[d] + from_at) * inner,
+               (size_t)(n * inner));
+}
+
+/* acc = fold(acc, x): ((x_0 + x_1) + x_2) + ... of operand k of all, in the types of to_apply. NULL after failing. */
+static Literal *folded(const Meeting *m, int32_t k)
+{
+    Eval       *e = m->e[0];
+    const Inst *i = m->i[0];
+    Type        own = m->x[0][k]->type;
+    if (m->n == 1)
+        return literal_ref(m->x[0][k]);
+    Body    *b = body_get(e, i, inst_callee(i, 0));
+    Literal *acc = eval_copy(e, i, m->x[0][k]);
+    acc = eval_cast(e, i, acc, body_param_type(b, 0));
+    for (int32_t p = 1; p < m->n && acc; p++) {
+        Literal *x = eval_cast(e, i, literal_ref(m->x[p][k]), body_param_type(b, 1));
+        Odometer o = {.rank = 1, .arrays = 2, .dims = {acc->count}, .stride = {{1}, {1}}};
+        bool     ok = x && (acc->count == 0 || body_fold(e, b, 1, &acc, &x, &o));
+        eval_drop(e, x);
+        if (!ok)
+            eval_drop(e, eval_move(&acc, 0));
+    }
+    return eval_cast(e, i, acc, own);
+}
+
+/* Operand k of all, one after the other along the dimension. */
+static Literal *gathered(const Meeting *m, int32_t k)
+{
+    int32_t d = (int32_t)inst_ints(m->i[0], ATTR_DIMENSIONS).v[0];
+    if (m->n == 1)
+        return literal_ref(m->x[0][k]);
+    Literal *r = eval_new_for(m->e[0], m->i[0], part(given(m->i[0]), k));
+    for (int32_t p = 0; p < m->n && r; p++)
+        copy_steps(r, p * m->x[p][k]->dims[d], m->x[p][k], 0, d, m->x[p][k]->dims[d]);
+    return r;
+}
+
+static Literal *first(const Meeting *m, int32_t k)
+{
+    return literal_ref(m->x[0][k]);
+}
+
+static Literal *all_of(const Meeting *m, int32_t p, int32_t k, const Literal *whole)
+{
+    return literal_ref(whole);
+}
+
+/* Block p of the dimension. */
+static Literal *block_of(const Meeting *m, int32_t p, int32_t k, const Literal *whole)
+{
+    int32_t      d = (int32_t)inst_ints(m->i[p], ATTR_DIMENSIONS).v[0];
+    const Shape *s = part(m->i[p]->shape, k);
+    Literal     *r = eval_new_for(m->e[p], m->i[p], s);
+    if (r)
+        copy_steps(r, 0, whole, p * s->dims[d], d, s->dims[d]);
+    return r;
+}
+
+/* Makes a whole of each operand of all, and gives everybody a share of it. */
+static void deal(const Meeting *m, Literal *(*whole)(const Meeting *, int32_t),
+                 Literal *(*share)(const Meeting *, int32_t, int32_t, const Literal *))
+{
+    int32_t   n = m->i[0]->n_operands;
+    Literal **v = mem_alloc(n, sizeof *v), **own = mem_alloc(n, sizeof *own);
+    for (int32_t k = 0; k < n; k++)
+        v[k] = whole(m, k);
+    for (int32_t p = 0; p < m->n && !m->e[0]->failed; p++) {
+        for (int32_t k = 0; k < n; k++)
+            own[k] = share(m, p, k, v[k]);
+        m->result[p] = one_or_tuple(m->e[p], m->i[p], n, own);
+    }
+    for (int32_t k = 0; k < n; k++)
+        eval_drop(m->e[0], v[k]);
+    mem_free(v);
+    mem_free(own);
+}
+
+static void all_reduce(const Meeting *m) { deal(m, folded, all_of); }
+static void reduce_scatter(const Meeting *m) { deal(m, folded, block_of); }
+static void all_gather(const Meeting *m) { deal(m, gathered, all_of); }
+static void broadcast(const Meeting *m) { deal(m, first, all_of); }
+
+/* Operand k goes to participant k: result k comes from it. */
+static void exchange_operands(const Meeting *m)
+{
+    for (int32_t p = 0; p < m->n; p++) {
+        Literal **own = ARENA_ARRAY(m->e[p]->arena, Literal *, m->n);
+        for (int32_t k = 0; k < m->n; k++)
+            own[k] = literal_ref(m->x[k][p]);
+        m->result[p] = literal_tuple(m->n, own);
+    }
+}
+
+/* Block p of dimension d goes to participant p; what comes stands in the order of who sent it. */
+static void all_to_all(const Meeting *m)
+{
+    Ints dims = inst_ints(m->i[0], ATTR_DIMENSIONS);
+    if (dims.n == 0) {
+        exchange_operands(m);
+        return;
+    }
+    int32_t d = (int32_t)dims.v[0];
+    int64_t size = m->x[0][0]->dims[d] / m->n;
+    for (int32_t p = 0; p < m->n; p++) {
+        Literal *r = m->result[p] = eval_new_for(m->e[p], m->i[p], m->i[p]->shape);
+        for (int32_t k = 0; k < m->n && r; k++)
+            copy_steps(r, k * size, m->x[k][0], p * size, d, size);
+    }
+}
+
+/* The group is all ids, so that an id is a participant. Who is no target receives zeros. */
+static void permute(const Meeting *m)
+{
+    const IntsList *pairs = inst_attr(m->i[0], ATTR_SOURCE_TARGET_PAIRS)->value.lists;
+    for (int32_t p = 0; p < m->n; p++) {
+        int32_t   n = m->i[p]->n_operands;
+        int64_t   source = -1;
+        Literal **own = ARENA_ARRAY(m->e[p]->arena, Literal *, n);
+        for (int32_t k = 0; k < pairs->n; k++)
+            if (pairs->v[k].v[1] == p)
+                source = pairs->v[k].v[0];
+        for (int32_t k = 0; k < n; k++)
+            own[k] = source >= 0 ? literal_ref(m->x[source][k]) : eval_zeros(m->e[p], m->i[p], inst_operand(m->i[p], k)->shape);
+        m->result[p] = one_or_tuple(m->e[p], m->i[p], n, own);
+    }
+}
+
+/* The pieces that participant `from` sends to participant `to`, into r: piece j is rows [in_off[j], in_off[j] + size[j]) of from's input and goes
+ * to out_off[j] of to's output. Index arrays are [participant, piece]. */
+static bool ragged_pieces(const Meeting *m, int32_t from, int32_t to, Literal *r)
+{
+    Literal **x = m->x[from];
+    int64_t   rows = r->dims[0], have = x[0]->dims[0], each = x[2]->count / m->n, bytes = rows > 0 ? literal_bytes(r) / rows : 0;
+    for (int64_t j = to * each; j < (to + 1) * each; j++) {
+        int64_t at = literal_get_s64(x[2], j), n = literal_get_s64(x[3], j), there = literal_get_s64(x[4], j);
+        if (n < 0 || at < 0 || there < 0 || at > have - n || there > rows - n) {
+            eval_fail(m->e[from], m->i[from], "ragged-all-to-all %%%s: piece %lld, %lld rows from %lld to %lld, lies outside", m->i[from]->name,
+                      (long long)j, (long long)n, (long long)at, (long long)there);
+            return false;
+        }
+        if (n > 0)
+            memcpy((char *)r->data + there * bytes, (const char *)x[0]->data + at * bytes, (size_t)(n * bytes));
+    }
+    return true;
+}
+
+static void ragged_all_to_all(const Meeting *m)
+{
+    bool ok = true;
+    for (int32_t to = 0; to < m->n && ok; to++) {
+        Literal *r = m->result[to] = eval_take(m->e[to], m->i[to], m->x[to], 1);
+        ok = r != NULL;
+        for (int32_t from = 0; from < m->n && ok; from++)
+            ok = ragged_pieces(m, from, to, r);
+    }
+}
+
+static MeetFn *work_of(Op op)
+{
+    switch (op) {
+    case OP_ALL_REDUCE: case OP_ALL_REDUCE_START: case OP_COLLECTIVE_REDUCE: return all_reduce;
+    case OP_REDUCE_SCATTER: return reduce_scatter;
+    case OP_ALL_GATHER: case OP_ALL_GATHER_START: return all_gather;
+    case OP_ALL_TO_ALL: return all_to_all;
+    case OP_RAGGED_ALL_TO_ALL: return ragged_all_to_all;
+    case OP_COLLECTIVE_BROADCAST: return broadcast;
+    case OP_COLLECTIVE_PERMUTE: case OP_COLLECTIVE_PERMUTE_START: return permute;
+    default: die("%s is no collective", op_name(op));
+    }
+}
+
+/* ---- one device's step ---- */
+
+/* NULL after failing. What is known was checked. */
+static const Ints *participants(Eval *e, const Inst *i)
+{
+    Ints *known = map_get(&e->groups, i);
+    if (known)
+        return known;
+    const char *refused = collective_refused(e->arena, i, e->on);
+    if (refused) {
+        eval_fail(e, i, "%s %s (%%%s)", op_name(i->op), refused, i->name);
+        return NULL;
+    }
+    bool ok;
+    known = ARENA_NEW(e->arena, Ints);
+    *known = group_devices(e->arena, group_mode(i), group_lists(e->arena, i, &ok), e->on.replicas, e->on.partitions, e->device);
+    map_put(&e->groups, i, known);
+    return known;
+}
+
+static Literal *operands(Eval *e, const Inst *i, Literal **x, bool tuple)
 {
     if (!tuple)
         return literal_ref(x[0]);
-    Literal *v[i->n_operands > 0 ? i->n_operands : 1];
+    Literal **v = ARENA_ARRAY(e->arena, Literal *, i->n_operands);
     for (int32_t k = 0; k < i->n_operands; k++)
         v[k] = literal_ref(x[k]);
     return literal_tuple(i->n_operands, v);
 }
 
-/* Devices that are no target receive zeros. */
-static bool receives(const Inst *i)
+/* A device that is in no group has zeros. */
+static Literal *met(Eval *e, const Inst *i, Literal **x)
 {
-    const Attr *pairs = inst_attr(i, ATTR_SOURCE_TARGET_PAIRS);
-    for (int32_t k = 0; pairs && k < pairs->value.lists->n; k++)
-        if (pairs->value.lists->v[k].v[1] == 0)
-            return true;
-    return false;
-}
-
-static Literal *permuted(Eval *e, const Inst *i, Literal **x, bool tuple)
-{
-    for (int32_t k = 0; k < i->n_operands && !receives(i); k++) {
-        Literal *own = eval_take(e, i, x, k);
-        if (!own)
-            return NULL;
-        memset(own->data, 0, (size_t)literal_bytes(own));
-        eval_drop(e, x[k]);
-        x[k] = own;
-    }
-    return operands(i, x, tuple);
-}
-
-/* ragged-all-to-all with oneself: piece j of the input, rows [in_off[j], in_off[j] + size[j]), goes to out_off[j] of the output. */
-static Literal *exchanged(Eval *e, const Inst *i, Literal **x)
-{
-    Literal *r = eval_take(e, i, x, 1);
-    int64_t rows = r ? r->dims[0] : 0, have = x[0]->dims[0], bytes = r && rows > 0 ? literal_bytes(r) / rows : 0;
-    for (int64_t j = 0; r && j < x[2]->count; j++) {
-        int64_t from = literal_get_s64(x[2], j), n = literal_get_s64(x[3], j), to = literal_get_s64(x[4], j);
-        if (n < 0 || from < 0 || to < 0 || from > have - n || to > rows - n) {
-            eval_drop(e, r);
-            return eval_fail(e, i, "ragged-all-to-all %%%s: piece %lld, %lld rows from %lld to %lld, lies outside", i->name,
-                             (long long)j, (long long)n, (long long)from, (long long)to);
-        }
-        memcpy((char *)r->data + to * bytes, (const char *)x[0]->data + from * bytes, (size_t)(n * bytes));
-    }
-    return r;
+    const Ints *group = participants(e, i);
+    if (!group)
+        return NULL;
+    return group->n > 0 ? team_meet(e, i, *group, x, work_of(i->op)) : eval_zeros(e, i, given(i));
 }
 
 /* (operands, results, context...) */
 static Literal *started(Eval *e, const Inst *i, Literal **x)
 {
     const Shape *s = i->shape;
-    Literal **v = ARENA_ARRAY(e->arena, Literal *, s->n_elems);
-    v[0] = operands(i, x, shape_is_tuple(s->elems[0]));
-    v[1] = i->op == OP_COLLECTIVE_PERMUTE_START ? permuted(e, i, x, shape_is_tuple(s->elems[1])) : operands(i, x, shape_is_tuple(s->elems[1]));
+    Literal    **v = ARENA_ARRAY(e->arena, Literal *, s->n_elems);
+    v[0] = operands(e, i, x, shape_is_tuple(s->elems[0]));
+    v[1] = met(e, i, x);
     for (int32_t k = 2; k < s->n_elems; k++)
-        v[k] = literal_for_shape(s->elems[k], true);
+        v[k] = eval_zeros(e, i, s->elems[k]);
     return eval_tuple_of(e, s->n_elems, v);
 }
 
 Literal *eval_collective(Eval *e, const Inst *i, Literal **x)
 {
-    const char *refused = collective_refused(i);
-    if (refused)
-        return eval_fail(e, i, "%s %s (%%%s)", op_name(i->op), refused, i->name);
     switch (i->op) {
     case OP_ALL_GATHER_START: case OP_COLLECTIVE_PERMUTE_START: return started(e, i, x);
     case OP_ALL_GATHER_DONE: case OP_COLLECTIVE_PERMUTE_DONE: return literal_ref(x[0]->elems[1]);
     case OP_ALL_REDUCE_DONE: return eval_move(x, 0);
-    case OP_RAGGED_ALL_TO_ALL: return exchanged(e, i, x);
-    case OP_COLLECTIVE_PERMUTE: return permuted(e, i, x, shape_is_tuple(i->shape));
-    default: return operands(i, x, shape_is_tuple(i->shape));
+    default: return met(e, i, x);
     }
 }

@@ -130,8 +130,10 @@ Literal *eval_async(Eval *e, const Inst *i, Literal **x)
     return i->op == OP_ASYNC_UPDATE ? async_update(e, i, x) : literal_ref(x[0]->elems[1]);
 }
 
-/* One replica and one partition: number 0. */
 Literal *eval_device_id(Eval *e, const Inst *i, Literal **x)
 {
-    return eval_zeros(e, i, i->shape);
+    Literal *r = eval_new_for(e, i, i->shape);
+    if (r)
+        literal_set_s64(r, 0, i->op == OP_REPLICA_ID ? e->device / e->on.partitions : e->device % e->on.partitions);
+    return r;
 }

@@ -3,7 +3,7 @@
 #include "ir/call_meaning.h"
 #include "ir/custom_call.h"
 
-EvalFn eval_custom_call, eval_lapack, eval_tuple;
+EvalFn eval_custom_call, eval_lapack, eval_region, eval_tuple;
 
 /* The computation that a call stands for is built when it first runs. */
 static const Comp *meaning(Eval *e, const Inst *i)
@@ -38,6 +38,11 @@ Literal *eval_custom_call(Eval *e, const Inst *i, Literal **x)
 {
     const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET);
     switch (custom_call_kind(target)) {
+    case CALL_CUT:
+    case CALL_JOIN:
+        if (e->on.partitions > 1)
+            return eval_region(e, i, x);
+        /* fallthrough */
     case CALL_MARKER:
         return shape_is_tuple(i->shape) && !shape_is_tuple(inst_operand(i, 0)->shape) ? eval_tuple(e, i, x) : eval_move(x, 0);
     case CALL_UNDEFINED:

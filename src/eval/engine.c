@@ -6,6 +6,7 @@
 #include "eval/engine.h"
 #include "eval/arith.h"
 #include "eval/sizes.h"
+#include "eval/team.h"
 #include "eval/walk.h"
 
 #include <stdlib.h>
@@ -37,6 +38,8 @@ Literal *eval_fail(Eval *e, const Inst *i, const char *fmt, ...)
     const char *text = arena_vprintf(e->diag->arena, fmt, ap);
     va_end(ap);
     inst_error(e->diag, i, "%s", text);
+    if (e->team)
+        diag_note(e->diag, LOC_NONE, "this is %s", team_name(e->diag->arena, e->team, e->device));
     return NULL;
 }
 
@@ -53,15 +56,15 @@ bool eval_work(Eval *e, const Inst *i, int64_t n)
 /* Counts bytes about to be held; false after failing. */
 static bool hold(Eval *e, const Inst *i, int64_t bytes)
 {
-    if (bytes >= 0 && bytes <= e->limit - e->live) {
-        e->live += bytes;
+    if (bytes >= 0 && bytes <= e->limit - *e->live) {
+        *e->live += bytes;
         return true;
     }
     if (bytes < 0)
         eval_fail(e, i, "%s %%%s: its size overflows", op_name(i->op), i->name);
     else
         eval_fail(e, i, "%s %%%s: %lld bytes and the %lld in use are more than the %lld available", op_name(i->op), i->name,
-                  (long long)bytes, (long long)e->live, (long long)e->limit);
+                  (long long)bytes, (long long)*e->live, (long long)e->limit);
     return false;
 }
 
@@ -168,7 +171,7 @@ void eval_drop(Eval *e, Literal *l)
 {
     if (!l)
         return;
-    e->live -= bytes_ending(l);
+    *e->live -= bytes_ending(l);
     literal_unref(l);
 }
 
@@ -380,18 +383,21 @@ Literal *eval_constant(Eval *e, const Inst *i, Literal **x)
 
 static const EvalOptions no_limits = {0};
 
-static void start(Eval *e, const EvalOptions *o, Diag *d)
+void eval_start(Eval *e, const EvalOptions *o, Diag *d)
 {
     int64_t memory = 0;
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     if (pages <= 0 || size <= 0 || !size_mul(pages, size, &memory))
         memory = INT64_MAX;
-    *e = (Eval){.options = o ? o : &no_limits, .diag = d, .arena = arena_new(), .limit = memory, .rng_state = 0x7012395, .trip = -1};
+    *e = (Eval){.options = o ? o : &no_limits, .diag = d, .arena = arena_new(), .limit = memory, .on = {1, 1}, .rng_state = 0x7012395,
+                .trip = -1};
+    e->live = &e->own_live;
     if (e->options->memory_limit > 0 && e->options->memory_limit < memory)
         e->limit = e->options->memory_limit;
     e->watch = e->options->watch;
     e->plans = map_new(e->arena);
     e->bodies = map_new(e->arena);
+    e->groups = map_new(e->arena);
     e->meanings = map_new(e->arena);
 }
 
@@ -414,21 +420,29 @@ static bool arrays_fit(Eval *e, const Comp *c)
     return true;
 }
 
+bool eval_fits(Eval *e, const Module *m)
+{
+    bool ok = true;
+    for (const Comp *c = m->first; c && ok; c = c->next)
+        ok = arrays_fit(e, c);
+    return ok;
+}
+
+Literal *eval_entry(Eval *e, const Module *m, int32_t n_args, Literal *const *args)
+{
+    Literal **own = ARENA_ARRAY(e->arena, Literal *, n_args);
+    for (int32_t k = 0; k < n_args; k++)
+        own[k] = literal_ref(args[k]);
+    Literal *result = eval_comp(e, m->entry->root, m->entry, own);
+    transfer_end(e);
+    return result;
+}
+
 Literal *eval_module(const Module *m, int32_t n_args, Literal *const *args, const EvalOptions *o, Diag *d)
 {
     Eval e;
-    start(&e, o, d);
-    bool ok = true;
-    for (const Comp *c = m->first; c && ok; c = c->next)
-        ok = arrays_fit(&e, c);
-    Literal *result = NULL;
-    if (ok) {
-        Literal **own = ARENA_ARRAY(e.arena, Literal *, n_args);
-        for (int32_t k = 0; k < n_args; k++)
-            own[k] = literal_ref(args[k]);
-        result = eval_comp(&e, m->entry->root, m->entry, own);
-        transfer_end(&e);
-    }
+    eval_start(&e, o, d);
+    Literal *result = eval_fits(&e, m) ? eval_entry(&e, m, n_args, args) : NULL;
     arena_free(e.arena);
     return result;
 }
@@ -436,7 +450,7 @@ Literal *eval_module(const Module *m, int32_t n_args, Literal *const *args, cons
 Literal *eval_inst(const Inst *i, Literal *const *operands, const EvalOptions *o, Diag *d)
 {
     Eval e;
-    start(&e, o, d);
+    eval_start(&e, o, d);
     Literal **x = ARENA_ARRAY(e.arena, Literal *, i->n_operands);
     bool ok = !type_is_array(i->shape->type) || i->shape->rank <= WALK_RANK;
     for (int32_t k = 0; k < i->n_operands; k++) {

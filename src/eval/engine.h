@@ -9,6 +9,7 @@
 #include "eval/eval.h"
 
 typedef struct Sent Sent; /* transfer.c */
+typedef struct Team Team; /* team.h */
 
 typedef struct Eval {
     const EvalOptions *options;
@@ -19,7 +20,8 @@ typedef struct Eval {
     Map      meanings;    /* custom-call -> the computation that it stands for */
     Literal **args;       /* of the computation that runs; a parameter takes its own */
     int64_t  work;        /* element operations so far */
-    int64_t  live, limit; /* bytes held by values, and how many may be */
+    int64_t *live, limit; /* bytes held by values (of all devices), and how many may be */
+    int64_t  own_live;    /* where live points when there is one device */
     int      depth;       /* of calls */
     const EvalWatch *watch; /* NULL: nobody looks on */
     const EvalFrame *frame; /* of the computation that runs */
@@ -27,6 +29,10 @@ typedef struct Eval {
     bool     failed;
     Sent    *sent;        /* what no recv-done has taken yet */
     unsigned __int128 rng_state; /* of rng-get-and-update-state */
+    EvalDevices on;       /* how many devices there are, */
+    int32_t  device;      /* which of them this is */
+    Team    *team;        /* and how they meet; NULL: there is one */
+    Map      groups;      /* collective -> its participants (Ints), this device among them */
 } Eval;
 
 typedef Literal *EvalFn(Eval *e, const Inst *i, Literal **x);
@@ -67,15 +73,22 @@ static inline Literal *eval_move(Literal **x, int32_t k)
  * rounded once to t. Takes over acc, which may be NULL. */
 Literal *eval_sum(Eval *e, const Inst *i, const Literal *from, const bool *reduced, Literal *acc, Type t);
 
+/* The steps of a run: an evaluation, whether every array of m can be held, ENTRY's value. The caller frees e->arena. */
+void     eval_start(Eval *e, const EvalOptions *o, Diag *d);
+bool     eval_fits(Eval *e, const Module *m);
+Literal *eval_entry(Eval *e, const Module *m, int32_t n_args, Literal *const *args);
+
 /* Runs a computation. Takes over args[0..n_params), whose entries become NULL. */
 Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args);
 /* The same for iteration t of a loop; fails when there may not be so many. */
 Literal *eval_trip(Eval *e, const Inst *loop, const Comp *c, Literal **args, int64_t t);
 
-/* Why one device cannot do a collective alone; NULL when it can. */
-const char *collective_refused(const Inst *i);
+/* Why a collective cannot be done on these devices, in a's memory; NULL when it can. */
+const char *collective_refused(Arena *a, const Inst *i, EvalDevices on);
+/* The same of the custom calls that cut arrays into the devices' pieces and put them together. */
+const char *region_refused(Arena *a, const Inst *i, EvalDevices on);
 /* Why a transfer cannot be done, with this host; NULL when it can. */
-const char *transfer_refused(const Inst *i, const EvalHost *host);
+const char *transfer_refused(Arena *a, const Inst *i, const EvalHost *host, EvalDevices on);
 void        transfer_end(Eval *e); /* gives up what was sent and never received */
 
 #endif

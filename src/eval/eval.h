@@ -37,6 +37,13 @@ typedef struct EvalWatch {
     bool (*after)(void *cookie, const EvalStep *s);      /* false: the run ends here, without a report */
 } EvalWatch;
 
+/* Process (r, p) of replicas times partitions is device r * partitions + p. */
+typedef struct EvalDevices {
+    int64_t replicas, partitions;
+} EvalDevices;
+
+enum { EVAL_MAX_DEVICES = 1024 };
+
 typedef struct EvalOptions {
     int64_t work_limit;   /* element operations before it gives up, 0: no limit (constant folding sets one) */
     int64_t memory_limit; /* bytes alive at once, 0: no limit */
@@ -49,13 +56,17 @@ typedef struct EvalOptions {
 } EvalOptions;
 
 /* True when every instruction that can run in m is supported; else each that is not is reported by opcode, instruction and
- * the model's source line. Looks only at the module, before anything runs. */
+ * the model's source line. Looks only at the module, before anything runs. Without a host and on one device, or with these. */
 bool eval_supported(const Module *m, Diag *d);
-bool eval_supported_with(const Module *m, const EvalHost *host, Diag *d);
+bool eval_supported_with(const Module *m, const EvalHost *host, EvalDevices on, Diag *d);
 
 /* Runs ENTRY on args (one literal per parameter, shapes already checked; the caller keeps its references). Gives the root's
  * value, one reference, or NULL after reporting. */
 Literal *eval_module(const Module *m, int32_t n_args, Literal *const *args, const EvalOptions *o, Diag *d);
+
+/* The same on several devices, each with arguments and a result of its own, as often as the options say the same numbers. They run in turns:
+ * one until it waits for others or ends, then the next. False after reporting, with no results: one failed, or they wait for each other. */
+bool eval_module_on(const Module *m, EvalDevices on, Literal *const *const *args, const EvalOptions *o, Literal **results, Diag *d);
 
 /* One instruction on operand values: constant folding's way in. */
 Literal *eval_inst(const Inst *i, Literal *const *operands, const EvalOptions *o, Diag *d);

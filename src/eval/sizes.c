@@ -399,7 +399,7 @@ static const char *call_refused(const Inst *i)
         fixed = fixed && !shape_is_dynamic(operand_type(i, k));
     for (int32_t k = 0; k < i->n_callees; k++)
         fixed = fixed && !shape_is_dynamic(inst_callee(i, k)->root->shape);
-    bool marker = custom_call_kind(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) == CALL_MARKER;
+    bool marker = custom_call_is_marker(inst_string(i, ATTR_CUSTOM_CALL_TARGET));
     bool same = marker && !shape_is_tuple(i->shape) && shape_compatible(i->shape, operand_type(i, 0)) && covers(i->shape, operand_type(i, 0));
     return same || fixed ? NULL : undefined;
 }

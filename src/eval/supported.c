@@ -5,9 +5,11 @@
 
 EvalFn eval_collective, eval_transfer;
 
-static bool custom_call_supported(const Inst *i, Diag *d)
+static bool custom_call_supported(const Inst *i, EvalDevices on, Diag *d)
 {
-    const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET), *why = custom_call_refused(d->arena, i);
+    const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET);
+    bool        cuts = custom_call_kind(target) == CALL_CUT || custom_call_kind(target) == CALL_JOIN;
+    const char *why = cuts && on.partitions > 1 ? region_refused(d->arena, i, on) : custom_call_refused(d->arena, i);
     if (custom_call_kind(target) == CALL_UNKNOWN)
         inst_error(d, i, "the evaluator has no implementation for custom-call target \"%s\" (%%%s)", target, i->name);
     else if (why)
@@ -17,12 +19,12 @@ static bool custom_call_supported(const Inst *i, Diag *d)
     return false;
 }
 
-static bool inst_supported(const Inst *i, const EvalHost *host, Diag *d)
+static bool inst_supported(const Inst *i, const EvalHost *host, EvalDevices on, Diag *d)
 {
-    if (i->op == OP_CUSTOM_CALL && !custom_call_supported(i, d))
+    if (i->op == OP_CUSTOM_CALL && !custom_call_supported(i, on, d))
         return false;
-    const char *refused = eval_handlers[i->op] == eval_collective ? collective_refused(i)
-                        : eval_handlers[i->op] == eval_transfer ? transfer_refused(i, host) : NULL;
+    const char *refused = eval_handlers[i->op] == eval_collective ? collective_refused(d->arena, i, on)
+                        : eval_handlers[i->op] == eval_transfer ? transfer_refused(d->arena, i, host, on) : NULL;
     if (refused) {
         inst_error(d, i, "%s %s (%%%s)", op_name(i->op), refused, i->name);
         return false;
@@ -42,7 +44,7 @@ static bool inst_supported(const Inst *i, const EvalHost *host, Diag *d)
 typedef VEC(const Comp *) Comps;
 
 /* Marks the operands of needed instructions, last to first, and adds the computations that they call to todo. */
-static bool comp_supported(Arena *a, const Comp *c, Map *reached, Comps *todo, const EvalHost *host, Diag *d)
+static bool comp_supported(Arena *a, const Comp *c, Map *reached, Comps *todo, const EvalHost *host, EvalDevices on, Diag *d)
 {
     static char yes;
     bool ok = true;
@@ -51,7 +53,7 @@ static bool comp_supported(Arena *a, const Comp *c, Map *reached, Comps *todo, c
     for (const Inst *i = c->last; i; i = i->prev) {
         if (!map_has(&needed, i) && !inst_has_effect(i))
             continue;
-        ok = inst_supported(i, host, d) && ok;
+        ok = inst_supported(i, host, on, d) && ok;
         for (int32_t k = 0; k < i->n_operands; k++)
             map_put(&needed, inst_operand(i, k), &yes);
         for (int32_t k = 0; k < i->n_callees; k++)
@@ -63,7 +65,7 @@ static bool comp_supported(Arena *a, const Comp *c, Map *reached, Comps *todo, c
     return ok;
 }
 
-bool eval_supported_with(const Module *m, const EvalHost *host, Diag *d)
+bool eval_supported_with(const Module *m, const EvalHost *host, EvalDevices on, Diag *d)
 {
     Arena *a = arena_new();
     Map reached = map_new(a);
@@ -71,12 +73,12 @@ bool eval_supported_with(const Module *m, const EvalHost *host, Diag *d)
     vec_push(a, &todo, m->entry);
     bool ok = true;
     for (int32_t k = 0; k < todo.n; k++)
-        ok = comp_supported(a, todo.v[k], &reached, &todo, host, d) && ok;
+        ok = comp_supported(a, todo.v[k], &reached, &todo, host, on, d) && ok;
     arena_free(a);
     return ok;
 }
 
 bool eval_supported(const Module *m, Diag *d)
 {
-    return eval_supported_with(m, NULL, d);
+    return eval_supported_with(m, NULL, (EvalDevices){1, 1}, d);
 }

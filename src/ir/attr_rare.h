@@ -39,6 +39,7 @@ typedef struct Mesh {
 } Mesh;
 
 int64_t mesh_size(const Mesh *m); /* devices */
+Ints    mesh_devices(Arena *a, const Mesh *m); /* in the order of the axes; empty: too many, or no order */
 
 /* A whole axis (pre and size 0) or the part of it that remains when it is split as [pre, size, rest]. */
 typedef struct AxisRef {

@@ -31,6 +31,12 @@ CallKind custom_call_kind(const char *target)
     return lapack_known(target) ? CALL_LAPACK : call_has_meaning(target) ? CALL_MEANING : CALL_UNKNOWN;
 }
 
+bool custom_call_is_marker(const char *target)
+{
+    CallKind kind = custom_call_kind(target);
+    return kind == CALL_MARKER || kind == CALL_CUT || kind == CALL_JOIN;
+}
+
 /* The same values: pinning makes an array a buffer, unpinning a buffer an array. */
 static bool same_values(const Shape *a, const Shape *b)
 {
@@ -51,7 +57,7 @@ static const char *marker_refused(Arena *a, const Inst *i)
         for (int32_t k = 0; k < i->n_operands && same; k++)
             same = shape_compatible(i->shape->elems[k], inst_operand(i, k)->shape);
     }
-    return same ? NULL : arena_printf(a, "its result %s is not its operand, which it is on one device", shape_brief(a, i->shape));
+    return same ? NULL : arena_printf(a, "its result %s is not its operand, which it is on one device (--partitions)", shape_brief(a, i->shape));
 }
 
 const char *custom_call_refused(Arena *a, const Inst *i)
@@ -59,7 +65,9 @@ const char *custom_call_refused(Arena *a, const Inst *i)
     LapackCall  call;
     const char *why = NULL;
     switch (custom_call_kind(inst_string(i, ATTR_CUSTOM_CALL_TARGET))) {
-    case CALL_MARKER: return marker_refused(a, i);
+    case CALL_MARKER:
+    case CALL_CUT:
+    case CALL_JOIN: return marker_refused(a, i);
     case CALL_LAPACK: return lapack_call(a, i, &call);
     case CALL_MEANING:
         call_meaning(a, i, &why);

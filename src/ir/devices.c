@@ -163,7 +163,7 @@ int64_t mesh_size(const Mesh *m)
     return n;
 }
 
-static Ints mesh_devices(Arena *a, const Mesh *m)
+Ints mesh_devices(Arena *a, const Mesh *m)
 {
     if (m->kind == MESH_SINGLE_DEVICE)
         return ints_copy(a, (Ints){&m->device, 1});

@@ -1,14 +1,8 @@
 /* Groups of participants: the ids of a module's devices, each once, and the sizes that follow from the number in a group.
  * Source: reference operations 16.1, 16.2.
  *
- *   mode                            chosen by                              ids        participants of a group
- *   cross_replica                   no channel_id                          replicas   its replicas
- *   cross_partition                 channel_id, op without global ids      partitions its partitions
- *   cross_replica_and_partition     channel_id                             replicas   its replicas times all partitions
- *   flattened_id                    channel_id, use_global_device_ids      both       its ids
- *
  * Counts of 1 in the header are no promise: single devices' dumps leave them out, so that nothing is compared with them. */
-#include "ir/attr_rare.h"
+#include "ir/groups.h"
 #include "ir/verify_rules.h"
 
 typedef struct Groups {
@@ -18,45 +12,25 @@ typedef struct Groups {
     bool     flattened;
 } Groups;
 
-static bool takes_global_ids(Op op)
-{
-    switch (op) {
-    case OP_ALL_GATHER:
-    case OP_ALL_GATHER_START:
-    case OP_ALL_REDUCE:
-    case OP_ALL_REDUCE_START:
-    case OP_REDUCE_SCATTER:
-    case OP_COLLECTIVE_REDUCE:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool is_grouped(Op op)
 {
-    return takes_global_ids(op) || op == OP_ALL_TO_ALL || op == OP_RAGGED_ALL_TO_ALL || op == OP_COLLECTIVE_BROADCAST;
+    return group_takes_global_ids(op) || op == OP_ALL_TO_ALL || op == OP_RAGGED_ALL_TO_ALL || op == OP_COLLECTIVE_BROADCAST;
 }
 
 /* False after a report. */
 static bool read_groups(const Verify *v, const Inst *i, Groups *g)
 {
-    const Attr *a = inst_attr(i, ATTR_REPLICA_GROUPS);
-    bool        channel = inst_attr(i, ATTR_CHANNEL_ID) != NULL, ok = true;
+    bool        ok;
     int64_t     replicas = v->m->replica_count, partitions = v->m->num_partitions, both;
+    GroupMode   mode = group_mode(i);
     if (!size_mul(replicas, partitions, &both))
         return verify_fail(v, i, "%lld replicas of %lld partitions are more devices than can be counted", (long long)replicas,
                            (long long)partitions);
-    *g = (Groups){.devices = replicas, .flattened = inst_bool(i, ATTR_USE_GLOBAL_DEVICE_IDS)};
-    if (a)
-        g->lists = replica_groups_lists(v->a, a->value.groups, &ok);
+    *g = (Groups){.devices = group_ids(mode, replicas, partitions), .flattened = mode == GROUP_FLATTENED};
+    g->lists = group_lists(v->a, i, &ok);
     if (!ok)
         return verify_fail(v, i, "replica_groups names too many devices");
-    int64_t factor = channel && takes_global_ids(i->op) && !g->flattened ? partitions : 1;
-    if (g->flattened)
-        g->devices = both;
-    else if (channel && !takes_global_ids(i->op))
-        g->devices = partitions;
+    int64_t factor = mode == GROUP_CROSS_BOTH ? partitions : 1;
     if (!size_mul(g->lists.n ? g->lists.v[0].n : g->devices, factor, &g->participants))
         return verify_fail(v, i, "a group has more participants than can be counted");
     return true;
