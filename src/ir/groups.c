@@ -20,11 +20,11 @@ bool group_takes_global_ids(Op op)
 
 GroupMode group_mode(const Inst *i)
 {
+    if (inst_bool(i, ATTR_USE_GLOBAL_DEVICE_IDS))
+        return GROUP_FLATTENED;
     if (!inst_attr(i, ATTR_CHANNEL_ID))
         return GROUP_CROSS_REPLICA;
-    if (!group_takes_global_ids(i->op))
-        return GROUP_CROSS_PARTITION;
-    return inst_bool(i, ATTR_USE_GLOBAL_DEVICE_IDS) ? GROUP_FLATTENED : GROUP_CROSS_BOTH;
+    return group_takes_global_ids(i->op) ? GROUP_CROSS_BOTH : GROUP_CROSS_PARTITION;
 }
 
 IntsList group_lists(Arena *a, const Inst *i, bool *ok)

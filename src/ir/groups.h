@@ -4,7 +4,7 @@
  *   cross replica   no channel_id                                   replicas        same p, its replicas
  *   cross partition channel_id, opcode without global ids           partitions      same r, its partitions
  *   cross both      channel_id, opcode with global ids              replicas        its replicas, of each all partitions
- *   flattened       channel_id, use_global_device_ids               devices         its devices
+ *   flattened       use_global_device_ids (and channel_id)          devices         its devices
  *
  * Participants are in the order in which they are written. Source: reference operations 16.1. */
 #ifndef IR_GROUPS_H
