@@ -22,6 +22,7 @@
 #include "driver/find.h"
 #include "driver/inputs.h"
 #include "driver/results.h"
+#include "driver/shadow.h"
 #include "eval/eval.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
@@ -33,7 +34,7 @@
 
 typedef struct Args {
     const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *color;
-    const char *trace, *trace_file, *profile;
+    const char *trace, *trace_file, *profile, *shadow;
     OptionList  inputs, raws, texts;
     int         level;
     int64_t     threads, repeat, ulp, max_errors, seed, trace_limit, max_trip;
@@ -77,6 +78,7 @@ static const Option options[] = {
     {"trace-file", 0, OPT_STRING, ARG(trace_file), "FILE", "where to (default: trace.npz)", "Finding"},
     {"trace-limit", 0, OPT_INT, ARG(trace_limit), "BYTES", "how much at most (default: 1073741824)", "Finding"},
     {"first-nonfinite", 0, OPT_FLAG, ARG(first_nonfinite), NULL, "stop at the first NaN or infinity that is made", "Finding"},
+    {"shadow", 0, OPT_CHOICE, ARG(shadow), "f64", "how far is it from double precision?", "Finding"},
     {"repeat", 0, OPT_INT, ARG(repeat), "N", "run N more times, timed", "Measuring"},
     {"profile", 0, OPT_MAYBE, ARG(profile), "FILE", "times by instruction; FILE: as JSON", "Measuring"},
     {"time", 0, OPT_STRING, ARG(time), "FILE", "write times as JSON", "Measuring"},
@@ -113,6 +115,7 @@ typedef struct Run {
     Trace          *trace;     /* NULL: not asked for, as the next two */
     Nonfinite      *nonfinite;
     Profile        *profile;
+    Shadow         *shadow;
 } Run;
 
 /* ---- the module ---- */
@@ -300,10 +303,19 @@ static DeviceAxis axis_of(const Args *a)
     return !a->axis ? AXIS_AS_INPUTS : !strcmp(a->axis, "yes") ? AXIS_YES : AXIS_NO;
 }
 
+static bool open_shadow(Run *r)
+{
+    if (!r->args->shadow)
+        return true;
+    if (need_module(r))
+        r->shadow = shadow_open(r->arena, r->module, r->feeds ? feeds_host(r->feeds) : NULL, &r->diag);
+    return r->shadow != NULL;
+}
+
 static bool prepare(Run *r)
 {
     bool c = is_compiled(r->args);
-    if (!open_feeds(r) || !assign_devices(r))
+    if (!open_feeds(r) || !assign_devices(r) || !open_shadow(r))
         return false;
     if (c)
         look_up(r);
@@ -513,6 +525,26 @@ static Verdict compare(Run *r)
     return v;
 }
 
+/* Its verdict counts instead of the comparison's: other results may be as good. */
+static Verdict hold_against_shadow(Run *r)
+{
+    const Signature *s = r->signature;
+    Literal        **expected = r->args->expect ? ARENA_ARRAY(r->arena, Literal *, s->n_results) : NULL;
+    Execution        like = {.signature = s, .seed = (uint64_t)r->args->seed, .feeds = r->feeds, .max_trips = r->args->max_trip, .threads = 1};
+    Verdict          v = RESULTS_TROUBLE;
+    if (expected && !results_read(r->arena, r->args->expect, s, r->results, expected, &r->world))
+        return v;
+    if (shadow_run(r->shadow, &like, r->inputs, &r->diag)) {
+        Buf b = {0};
+        v = shadow_report(&b, r->shadow, s, r->results, expected);
+        v = write_report(r, &b) ? v : RESULTS_TROUBLE;
+        buf_free(&b);
+    }
+    if (expected)
+        literals_unref(s->n_results, expected);
+    return v;
+}
+
 /* Everything that is done with results. The exit status. */
 static int finish(Run *r)
 {
@@ -522,7 +554,7 @@ static int finish(Run *r)
     if (ok && a->time)
         ok = write_times(r);
     ok = ok && (!r->trace || trace_write(r->trace, a->trace_file)) && (!r->profile || write_profile(r));
-    if (ok && !a->outputs && !a->time && !a->expect && !a->against) {
+    if (ok && !a->outputs && !a->time && !a->expect && !a->against && !a->shadow) {
         Buf b = {0};
         results_print(&b, r->signature, r->results, a->full);
         ok = write_text(r, &b, "-");
@@ -533,6 +565,8 @@ static int finish(Run *r)
     if (!ok)
         return EXIT_TROUBLE;
     Verdict v = compare(r);
+    if (r->shadow && v != RESULTS_TROUBLE)
+        v = hold_against_shadow(r);
     return v == RESULTS_AGREE ? EXIT_SUCCESS : v == RESULTS_DIFFER ? EXIT_NO : EXIT_TROUBLE;
 }
 
@@ -598,8 +632,8 @@ static bool check_options(const Args *a, const char *path)
         tool_error(tool.name, "--replicas and --partitions above 1 need --backend=eval");
         return false;
     }
-    if (devices_count(a->on) > 1 && (a->trace || a->first_nonfinite || a->profile)) {
-        tool_error(tool.name, "--trace, --first-nonfinite and --profile look at one device");
+    if (devices_count(a->on) > 1 && (a->trace || a->first_nonfinite || a->profile || a->shadow)) {
+        tool_error(tool.name, "--trace, --first-nonfinite, --shadow and --profile look at one device");
         return false;
     }
     if (isnan(a->atol) || isnan(a->rtol)) {

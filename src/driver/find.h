@@ -19,7 +19,9 @@ typedef struct Places {
 } Places;
 
 Places places_of(Arena *a, const Module *m);
-void   place_key(Buf *b, const Places *p, const EvalStep *s);
+void   place_key(Buf *b, const Places *p, const EvalStep *s); /* p NULL: "@caller" for every call */
+/* It runs other instructions, each a step of its own. */
+bool   inst_has_steps(const Inst *i);
 /* "in trip 2 of %while.1, called by %call.3", the innermost first; nothing for the entry. */
 void   place_text(Buf *b, const EvalFrame *f);
 /* "[1,0]", of element i. */

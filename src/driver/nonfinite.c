@@ -11,8 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ir/custom_call.h"
-
 struct Nonfinite {
     Arena     *arena;
     const char *came_in; /* the first of the run: a line about an argument, a constant or what the host sent; NULL: none */
@@ -212,17 +210,6 @@ static bool is_source(Op op)
     return op == OP_PARAMETER || op == OP_CONSTANT || op == OP_INFEED || op == OP_RECV || op == OP_RECV_DONE;
 }
 
-/* Its steps are looked at one by one. */
-static bool has_steps(const Inst *i)
-{
-    switch (i->op) {
-    case OP_CALL: case OP_FUSION: case OP_WHILE: case OP_CONDITIONAL: case OP_SCAN:
-    case OP_ASYNC_START: case OP_ASYNC_UPDATE: case OP_ASYNC_DONE: return true;
-    case OP_CUSTOM_CALL: return custom_call_kind(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) == CALL_MEANING;
-    default: return false;
-    }
-}
-
 /* False: something was made, and described. */
 static bool look_at_leaf(Nonfinite *n, const EvalStep *s, const Literal *l, const Badness *all)
 {
@@ -265,7 +252,7 @@ static bool after(void *cookie, const EvalStep *s)
             note_source(n, s, s->value);
         return true;
     }
-    if (has_steps(i) || worst_of(s->value) == FINITE)
+    if (inst_has_steps(i) || worst_of(s->value) == FINITE)
         return true;
     Badness *all = mem_alloc(i->n_operands + 1, sizeof *all);
     for (int32_t k = 0; k < i->n_operands; k++)

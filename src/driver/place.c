@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+#include "ir/custom_call.h"
+
 static const char shared;
 
 Places places_of(Arena *a, const Module *m)
@@ -23,7 +25,7 @@ static void put_frames(Buf *b, const Places *p, const EvalFrame *f, const Comp *
     if (!f->outer)
         return;
     put_frames(b, p, f->outer, f->caller->comp);
-    if (map_get(&p->callers, c) == &shared)
+    if (!p || map_get(&p->callers, c) == &shared)
         buf_printf(b, "@%s", f->caller->name);
     if (f->trip >= 0)
         buf_printf(b, "#%" PRId64, f->trip);
@@ -33,6 +35,16 @@ void place_key(Buf *b, const Places *p, const EvalStep *s)
 {
     buf_puts(b, s->inst->name);
     put_frames(b, p, s->frame, s->inst->comp);
+}
+
+bool inst_has_steps(const Inst *i)
+{
+    switch (i->op) {
+    case OP_CALL: case OP_FUSION: case OP_WHILE: case OP_CONDITIONAL: case OP_SCAN:
+    case OP_ASYNC_START: case OP_ASYNC_UPDATE: case OP_ASYNC_DONE: return true;
+    case OP_CUSTOM_CALL: return custom_call_kind(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) == CALL_MEANING;
+    default: return false;
+    }
 }
 
 void place_text(Buf *b, const EvalFrame *f)

@@ -7,6 +7,7 @@
 
 #include "data/manifest.h"
 #include "data/npz.h"
+#include "driver/inputs.h"
 
 /* Printing. */
 
@@ -178,14 +179,27 @@ static Verdict expect_fingerprint(Buf *b, Expected *e, const Signature *s, int32
     return v;
 }
 
-static Verdict expect_one(Buf *b, Expected *e, const Signature *s, int32_t k, const Literal *actual, const Tolerances *from)
+/* The array that is result k; NULL: there is none. */
+static const NpyArray *take_result(Expected *e, const Signature *s, int32_t k)
 {
-    const char     *name = s->results[k].name;
-    const NpyArray *x = e->file->npy && k == 0 ? &e->file->v[0] : take(e, name);
+    const NpyArray *x = e->file->npy && k == 0 ? &e->file->v[0] : take(e, s->results[k].name);
     if (!x)
         x = take(e, arena_printf(e->arena, "arr_%d", k));
     if (x == e->file->v)
         e->used[0] = true;
+    return x;
+}
+
+static Literal *result_from(const Expected *e, const Signature *s, int32_t k, const NpyArray *x, const Literal *actual)
+{
+    const char *what = arena_printf(e->arena, "%s: %s", e->file->path, s->results[k].name);
+    return literal_from_array(x, literal_shape(e->arena, actual), what, e->d);
+}
+
+static Verdict expect_one(Buf *b, Expected *e, const Signature *s, int32_t k, const Literal *actual, const Tolerances *from)
+{
+    const char     *name = s->results[k].name;
+    const NpyArray *x = take_result(e, s, k);
     if (!x && array_file_find(e->file, arena_printf(e->arena, "%s.head", name)))
         return expect_fingerprint(b, e, s, k, actual, from);
     if (!x) {
@@ -193,7 +207,7 @@ static Verdict expect_one(Buf *b, Expected *e, const Signature *s, int32_t k, co
                    shape_text(e->arena, s->results[k].shape));
         return RESULTS_TROUBLE;
     }
-    Literal *want = literal_from_array(x, literal_shape(e->arena, actual), arena_printf(e->arena, "%s: %s", e->file->path, name), e->d);
+    Literal *want = result_from(e, s, k, x, actual);
     if (!want)
         return RESULTS_TROUBLE;
     Verdict v = compare_one(b, s, k, actual, want, from) ? RESULTS_AGREE : RESULTS_DIFFER;
@@ -219,6 +233,25 @@ Verdict results_expect(Buf *b, Arena *a, const char *path, const Signature *s, L
             v = RESULTS_TROUBLE;
         }
     return v;
+}
+
+bool results_read(Arena *a, const char *path, const Signature *s, Literal *const *results, Literal **expected, Diag *d)
+{
+    Expected e = { .arena = a, .file = array_file_read(a, path, signature_bytes(s), d), .d = d };
+    if (!e.file)
+        return false;
+    e.used = ARENA_ARRAY(a, bool, e.file->n);
+    for (int32_t k = 0; k < s->n_results; k++) {
+        const NpyArray *x = take_result(&e, s, k);
+        if (!x)
+            diag_error(d, LOC_NONE, "%s: the values of %s are not there", e.file->path, s->results[k].name);
+        expected[k] = x ? result_from(&e, s, k, x, results[k]) : NULL;
+        if (!expected[k]) {
+            literals_unref(k, expected);
+            return false;
+        }
+    }
+    return true;
 }
 
 Verdict results_against(Buf *b, const Signature *s, Literal *const *results, Literal *const *expected, const Tolerances *t)

@@ -22,6 +22,9 @@ typedef enum Verdict { RESULTS_AGREE, RESULTS_DIFFER, RESULTS_TROUBLE } Verdict;
  * report for every result goes to b. TROUBLE after reporting to d: a result that the file lacks, has too much or has in another shape. */
 Verdict results_expect(Buf *b, Arena *a, const char *path, const Signature *s, Literal *const *results, const Tolerances *t, Diag *d);
 
+/* The arrays of such a file, without fingerprints: one reference each, not to be used after a. False after reporting. */
+bool results_read(Arena *a, const char *path, const Signature *s, Literal *const *results, Literal **expected, Diag *d);
+
 /* Against other results of the same signature. */
 Verdict results_against(Buf *b, const Signature *s, Literal *const *results, Literal *const *expected, const Tolerances *t);
 
