@@ -21,6 +21,7 @@
 #include "driver/feeds.h"
 #include "driver/find.h"
 #include "driver/inputs.h"
+#include "driver/isolate.h"
 #include "driver/results.h"
 #include "driver/shadow.h"
 #include "eval/eval.h"
@@ -39,7 +40,7 @@ typedef struct Args {
     int         level;
     int64_t     threads, repeat, ulp, max_errors, seed, trace_limit, max_trip;
     double      atol, rtol;
-    bool        full, stats, cache, first_nonfinite;
+    bool        full, stats, cache, first_nonfinite, isolate, all;
     EvalDevices on;
     const char *assignment, *axis;
 } Args;
@@ -78,6 +79,8 @@ static const Option options[] = {
     {"trace-file", 0, OPT_STRING, ARG(trace_file), "FILE", "where to (default: trace.npz)", "Finding"},
     {"trace-limit", 0, OPT_INT, ARG(trace_limit), "BYTES", "how much at most (default: 1073741824)", "Finding"},
     {"first-nonfinite", 0, OPT_FLAG, ARG(first_nonfinite), NULL, "stop at the first NaN or infinity that is made", "Finding"},
+    {"isolate", 0, OPT_FLAG, ARG(isolate), NULL, "which instruction is compiled wrong?", "Finding"},
+    {"all", 0, OPT_FLAG, ARG(all), NULL, "with --isolate: do not stop at the first", "Finding"},
     {"shadow", 0, OPT_CHOICE, ARG(shadow), "f64", "how far is it from double precision?", "Finding"},
     {"repeat", 0, OPT_INT, ARG(repeat), "N", "run N more times, timed", "Measuring"},
     {"profile", 0, OPT_MAYBE, ARG(profile), "FILE", "times by instruction; FILE: as JSON", "Measuring"},
@@ -173,7 +176,7 @@ static int level_of(const Args *args, const Module *m)
 {
     if (args->level >= 0)
         return args->level;
-    return is_compiled(args) && !m->is_scheduled ? 2 : 0;
+    return is_compiled(args) && !args->isolate && !m->is_scheduled ? 2 : 0;
 }
 
 static bool optimize(Run *r)
@@ -314,7 +317,7 @@ static bool open_shadow(Run *r)
 
 static bool prepare(Run *r)
 {
-    bool c = is_compiled(r->args);
+    bool c = is_compiled(r->args) && !r->args->isolate;
     if (!open_feeds(r) || !assign_devices(r) || !open_shadow(r))
         return false;
     if (c)
@@ -346,6 +349,11 @@ static const EvalWatch *open_watch(Run *r)
     return a->profile ? profile_watch(r->profile = profile_open(r->arena)) : NULL;
 }
 
+static int threads_of(const Args *a)
+{
+    return a->threads ? (int)a->threads : host_processors();
+}
+
 static bool execute(Run *r)
 {
     const EvalWatch *watch = open_watch(r);
@@ -363,7 +371,7 @@ static bool execute(Run *r)
                    .on = r->args->on,
                    .assignment = r->assignment,
                    .axis = axis_of(r->args)};
-    e.threads = r->args->threads ? (int)r->args->threads : host_processors();
+    e.threads = threads_of(r->args);
     r->times.threads = e.threads;
     r->results = ARENA_ARRAY(r->arena, Literal *, r->signature->n_results);
     return execution_run(&e, r->inputs, r->results, &r->times, &r->diag);
@@ -570,6 +578,20 @@ static int finish(Run *r)
     return v == RESULTS_AGREE ? EXIT_SUCCESS : v == RESULTS_DIFFER ? EXIT_NO : EXIT_TROUBLE;
 }
 
+/* The exit status. */
+static int isolate(Run *r)
+{
+    const Args    *a = r->args;
+    IsolateOptions o = {.all = a->all, .cache = cache_open(r->arena, a->cache), .cc = a->cc};
+    Execution      like = {.signature = r->signature, .module = r->module, .seed = (uint64_t)a->seed, .threads = threads_of(a)};
+    Buf            b = {0};
+    Verdict        v = isolate_run(&b, &like, r->inputs, &o, &r->diag);
+    if (!write_text(r, &b, "-"))
+        v = RESULTS_TROUBLE;
+    buf_free(&b);
+    return v == RESULTS_AGREE ? EXIT_SUCCESS : v == RESULTS_DIFFER ? EXIT_NO : EXIT_TROUBLE;
+}
+
 static int run(const Args *args, const char *path, Arena *a)
 {
     Run r = {.args = args, .arena = a, .path = path};
@@ -578,7 +600,10 @@ static int run(const Args *args, const char *path, Arena *a)
     diag_init(&r.world, a);
     diag_source(&r.world, "hlo-run", NULL, 0);
     r.diag.max_errors = (int)args->max_errors;
-    if (read_text(path, &r.text, &r.diag, &r.world) && prepare(&r)) {
+    bool ready = read_text(path, &r.text, &r.diag, &r.world) && prepare(&r);
+    if (ready && args->isolate)
+        status = isolate(&r);
+    else if (ready) {
         bool ran = execute(&r);
         status = r.nonfinite ? finish_nonfinite(&r, ran) : ran ? finish(&r) : EXIT_TROUBLE;
     }
@@ -602,8 +627,16 @@ static bool in_range(const char *name, int64_t v, int64_t lo, int64_t hi)
 
 static bool check_finding(const Args *a)
 {
-    if ((a->trace != NULL) + a->first_nonfinite + (a->profile != NULL) > 1) {
-        tool_error(tool.name, "--trace, --first-nonfinite and --profile exclude each other");
+    if ((a->trace != NULL) + a->first_nonfinite + (a->profile != NULL) + a->isolate > 1) {
+        tool_error(tool.name, "--trace, --first-nonfinite, --isolate and --profile exclude each other");
+        return false;
+    }
+    if (a->isolate && (!is_compiled(a) || a->shadow || a->expect || a->against || a->outputs || a->time || a->repeat)) {
+        tool_error(tool.name, "--isolate tries --backend=c and makes a report, no results");
+        return false;
+    }
+    if (a->all && !a->isolate) {
+        tool_error(tool.name, "--all belongs to --isolate");
         return false;
     }
     const char *name = a->trace ? "trace" : a->first_nonfinite ? "first-nonfinite" : a->profile ? "profile" : a->max_trip ? "max-trip" : NULL;

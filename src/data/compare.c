@@ -70,16 +70,25 @@ static bool rounds(const Inst *i)
     }
 }
 
+static void model_inst(ErrorModel *e, const Inst *i)
+{
+    int64_t n = inst_terms(i);
+    e->reduction = n > e->reduction ? n : e->reduction;
+    if (rounds(i) && epsilon(i->shape->type) > epsilon(e->coarsest))
+        e->coarsest = type_component(i->shape->type);
+}
+
+static void model_comp(ErrorModel *e, const Comp *c)
+{
+    for (const Inst *i = c->first; i; i = i->next)
+        model_inst(e, i);
+}
+
 ErrorModel error_model(const Module *m)
 {
     ErrorModel e = { 1, TYPE_F64 };
     for (const Comp *c = m->first; c; c = c->next)
-        for (const Inst *i = c->first; i; i = i->next) {
-            int64_t n = inst_terms(i);
-            e.reduction = n > e.reduction ? n : e.reduction;
-            if (rounds(i) && epsilon(i->shape->type) > epsilon(e.coarsest))
-                e.coarsest = type_component(i->shape->type);
-        }
+        model_comp(&e, c);
     return e;
 }
 
@@ -122,6 +131,34 @@ static Tolerance tolerance_for(Type t, double top, const ErrorModel *e)
 Tolerance tolerance_default(const Literal *expected, const ErrorModel *e)
 {
     return tolerance_for(expected->type, is_inexact(expected->type) ? largest(expected) : 0, e);
+}
+
+static bool is_exact(const Inst *i)
+{
+    switch (i->op) {
+    case OP_CEIL: case OP_COMPLEX: case OP_FLOOR: case OP_IMAG: case OP_IOTA: case OP_MAXIMUM: case OP_MINIMUM: case OP_NEGATE: case OP_REAL:
+    case OP_REDUCE_PRECISION: case OP_ROUND_NEAREST_AFZ: case OP_ROUND_NEAREST_EVEN: return true;
+    case OP_ABS: case OP_SIGN: return !type_is_complex(inst_operand(i, 0)->shape->type);
+    default: return i->n_callees == 0 && !rounds(i) && type_is_array(i->shape->type);
+    }
+}
+
+Tolerance tolerance_of_inst(const Inst *i, const Literal *expected)
+{
+    ErrorModel e = { 1, TYPE_F64 };
+    if (is_exact(i))
+        return (Tolerance){ .rule = COMPARE_ULP };
+    switch (i->op) {
+    case OP_ADD: case OP_SUBTRACT: case OP_MULTIPLY: case OP_DIVIDE: case OP_SQRT:
+        if (!type_is_complex(i->shape->type))
+            return (Tolerance){ .rule = COMPARE_ULP, .ulp = 1 };
+        break;
+    default: break;
+    }
+    model_inst(&e, i);
+    for (int32_t k = 0; k < i->n_callees; k++)
+        model_comp(&e, inst_callee(i, k));
+    return tolerance_default(expected, &e);
 }
 
 /* Comparing. */

@@ -34,6 +34,13 @@ int64_t    inst_terms(const Inst *i); /* how many terms one element of i's resul
  * by the rule sum. */
 Tolerance tolerance_default(const Literal *expected, const ErrorModel *e);
 
+/* For one instruction, of which another backend was given the same operands:
+ *   what moves or chooses, compares, converts, or is exact (negate, floor, ...)     equal
+ *   add, subtract, multiply, divide, sqrt of floats                                 1 ulp
+ *   anything else                                                                   the default of a module that is this instruction with
+ *                                                                                   what it calls directly */
+Tolerance tolerance_of_inst(const Inst *i, const Literal *expected);
+
 enum { COMPARE_WORST = 5, COMPARE_BINS = 10 };
 
 typedef struct Comparison {
