@@ -288,6 +288,32 @@ const Layout *layout_from_order(Arena *a, Ints minor_to_major)
     return l;
 }
 
+bool layout_tiles_fit(const Layout *l)
+{
+    for (int32_t k = 0; k < l->n_tiles; k++) {
+        Ints dims = l->tiles[k].dims;
+        if (dims.n == 0)
+            return false;
+        for (int32_t j = 0; j < dims.n; j++)
+            if (dims.v[j] <= 0 && dims.v[j] != TILE_COMBINE)
+                return false;
+    }
+    return true;
+}
+
+bool layout_splits_fit(const Layout *l, const Shape *s)
+{
+    for (int32_t k = 0; k < l->n_splits; k++) {
+        const SplitConfig *x = &l->splits[k];
+        if (x->dim < 0 || x->dim >= s->rank)
+            return false;
+        for (int32_t j = 0; j < x->indices.n; j++)
+            if (x->indices.v[j] <= (j ? x->indices.v[j - 1] : 0) || x->indices.v[j] >= s->dims[x->dim])
+                return false;
+    }
+    return true;
+}
+
 void shape_strides(const Shape *s, int64_t *strides)
 {
     int64_t n = 1;

@@ -95,6 +95,8 @@ bool          layout_equal(const Layout *a, const Layout *b, int32_t rank);
 static inline bool layout_has_no_order(const Shape *s) { return s->layout && s->layout->minor_to_major.n < s->rank; }
 bool          layout_is_row_major(const Shape *s); /* descending order, whatever the other fields say */
 const Layout *layout_from_order(Arena *a, Ints minor_to_major); /* NULL when that is the default */
+bool          layout_tiles_fit(const Layout *l); /* tiles have dimensions, each positive or '*' */
+bool          layout_splits_fit(const Layout *l, const Shape *s); /* splits of dimensions of s, at rising places inside of them */
 int64_t       layout_dim(const Shape *s, int32_t k); /* the k-th most minor dimension */
 /* strides[d]: elements between neighbours along d in memory; room for rank entries. */
 void shape_strides(const Shape *s, int64_t *strides);

@@ -1,8 +1,9 @@
-/* Rules of single opcodes beyond their types: fusion bodies, composite calls, aliasing of results with operands, buffers, threads.
+/* Rules of single opcodes beyond their types: fusion bodies, composite calls, aliasing of results with operands, buffers, threads, origins.
  * Source: reference operations 2.3, 14, 19. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/attr_rare.h"
 #include "ir/verify_rules.h"
 
 static const char *frontend_attribute(const Inst *i, const char *key)
@@ -189,8 +190,40 @@ static void check_threads(const Verify *v, const Inst *i)
     }
 }
 
+static bool has_leaf(const OriginNode *o)
+{
+    bool any = o->leaf;
+    for (int32_t k = 0; k < o->n; k++)
+        any = any || has_leaf(&o->elems[k]);
+    return any;
+}
+
+/* Whether the leaves of o stand where the arrays and tokens of s do. */
+static bool same_leaves(const OriginNode *o, const Shape *s)
+{
+    if (o->leaf || !shape_is_tuple(s))
+        return o->leaf && !shape_is_tuple(s);
+    bool same = true;
+    for (int32_t k = 0; k < o->n || k < s->n_elems; k++)
+        same = same && (k >= o->n ? shape_leaf_count(s->elems[k], true) == 0
+                        : k >= s->n_elems ? !has_leaf(&o->elems[k]) : same_leaves(&o->elems[k], s->elems[k]));
+    return same;
+}
+
+/* A synthetic call has no tree; an asynchronous step and what it wraps share one, though their types differ. */
+static void check_origin(const Verify *v, const Inst *i)
+{
+    const Attr *x = inst_attr(i, ATTR_ORIGIN);
+    bool        async = i->op == OP_ASYNC_START || i->op == OP_ASYNC_UPDATE || i->op == OP_ASYNC_DONE || i->comp->async_wrapped;
+    if (!x || async || (x->value.origin->call && !*x->value.origin->call))
+        return;
+    if (!same_leaves(&x->value.origin->tree, i->shape))
+        verify_fail(v, i, "origin does not have the leaves of the type %s", verify_text(v, i->shape));
+}
+
 void verify_invariants(const Verify *v, const Inst *i)
 {
+    check_origin(v, i);
     if (inst_attr(i, ATTR_RESULT_ACCURACY) && !op_has(i->op, F_ACCURACY))
         verify_fail(v, i, "does not take result_accuracy");
     if (i->op == OP_FUSION)

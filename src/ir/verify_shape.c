@@ -18,6 +18,17 @@ static bool check_order(const Verify *v, const Inst *i, const Shape *s)
     return true;
 }
 
+static bool check_layout(const Verify *v, const Inst *i, const Shape *s)
+{
+    if (!check_order(v, i, s))
+        return false;
+    if (!layout_tiles_fit(s->layout))
+        return verify_fail(v, i, "the layout of %s has a tile without dimensions or with one below 1", verify_text(v, s));
+    return layout_splits_fit(s->layout, s) ||
+           verify_fail(v, i, "the layout of %s splits a dimension that there is none of, or not at rising places inside of it",
+                       verify_text(v, s));
+}
+
 static bool check_array(const Verify *v, const Inst *i, const Shape *s)
 {
     if (shape_is_unbounded(s))
@@ -27,7 +38,7 @@ static bool check_array(const Verify *v, const Inst *i, const Shape *s)
             return verify_fail(v, i, "dimension %d of its type has the negative size %lld", k, (long long)s->dims[k]);
     if (shape_count(s) < 0 || shape_bytes(s) < 0)
         return verify_fail(v, i, "%s has more elements than 64 bits can count", verify_text(v, s));
-    return !s->layout || check_order(v, i, s);
+    return !s->layout || check_layout(v, i, s);
 }
 
 bool verify_possible(const Verify *v, const Inst *i, const Shape *s)

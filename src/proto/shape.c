@@ -67,36 +67,16 @@ static bool is_permutation(Arena *a, Ints x, int32_t n)
     return x.n == n;
 }
 
-static bool tile_is_valid(const Tile *t)
-{
-    for (int32_t k = 0; k < t->dims.n; k++)
-        if (t->dims.v[k] <= 0 && t->dims.v[k] != TILE_COMBINE)
-            return false;
-    return t->dims.n > 0;
-}
-
-static bool split_is_valid(const SplitConfig *c, const Shape *s)
-{
-    if (c->dim < 0 || c->dim >= s->rank)
-        return false;
-    for (int32_t k = 0; k < c->indices.n; k++)
-        if (c->indices.v[k] <= (k ? c->indices.v[k - 1] : 0) || c->indices.v[k] >= s->dims[c->dim])
-            return false;
-    return true;
-}
-
 /* What is wrong with a layout, NULL: nothing. */
 static const char *layout_fault(Arena *a, const Pb__LayoutProto *p, const Layout *l, const Shape *s)
 {
     bool no_order = l->minor_to_major.n == 0 && l->memory_space; /* f32[4]{:S(1)} */
     if (!no_order && !is_permutation(a, l->minor_to_major, s->rank))
         return "its layout does not name each dimension once";
-    for (int32_t k = 0; k < l->n_tiles; k++)
-        if (!tile_is_valid(&l->tiles[k]))
-            return "its layout has a tile without dimensions or with one below 1";
-    for (int32_t k = 0; k < l->n_splits; k++)
-        if (!split_is_valid(&l->splits[k], s))
-            return "its layout splits a dimension that there is none of, or not at rising places inside of it";
+    if (!layout_tiles_fit(l))
+        return "its layout has a tile without dimensions or with one below 1";
+    if (!layout_splits_fit(l, s))
+        return "its layout splits a dimension that there is none of, or not at rising places inside of it";
     if (p->index_primitive_type || p->pointer_primitive_type || p->physical_shape)
         return "its layout is that of a sparse array";
     return l->element_bits < 0 || l->tail_padding < 0 ? "its layout has a negative size" : NULL;
