@@ -327,8 +327,10 @@ static int compare_leaves(const void *x, const void *y)
 
 static bool leaf_is_inside(const Leaf *inner, const Leaf *outer)
 {
-    size_t n = outer->e->n_shape_index;
-    return inner->e->n_shape_index >= n && memcmp(inner->e->shape_index, outer->e->shape_index, n * sizeof *outer->e->shape_index) == 0;
+    size_t n = outer->e->n_shape_index, k = 0;
+    while (k < n && k < inner->e->n_shape_index && inner->e->shape_index[k] == outer->e->shape_index[k])
+        k++;
+    return k == n;
 }
 
 /* The leaves in the order of the tree, the last for each place, none inside another, and no gap that would be filled for ever. NULL
