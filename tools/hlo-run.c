@@ -179,12 +179,23 @@ static int level_of(const Args *args, const Module *m)
     return is_compiled(args) && !args->isolate && !m->is_scheduled ? 2 : 0;
 }
 
+/* Passes ask the header how many devices there are: one partition's shardings mean nothing. */
+static bool declare_devices(Run *r)
+{
+    EvalDevices on = r->args->on;
+    if (devices_count(on) == 1)
+        return true;
+    r->module->replica_count = on.replicas;
+    r->module->num_partitions = on.partitions;
+    return verify_module(r->module, &r->diag);
+}
+
 static bool optimize(Run *r)
 {
     double          start = seconds_now();
     PipelineOptions o = {.target = "cpu", .log = stderr};
     const char     *passes = pipeline_for_level(level_of(r->args, r->module), "cpu");
-    bool            ok = !*passes || pipeline_run(r->module, passes, &o, &r->diag);
+    bool            ok = !*passes || (declare_devices(r) && pipeline_run(r->module, passes, &o, &r->diag));
     r->times.optimize_s = seconds_now() - start;
     return ok && r->diag.errors == 0;
 }
