@@ -38,9 +38,9 @@ typedef struct Args {
     const char *trace, *trace_file, *profile, *shadow;
     OptionList  inputs, raws, texts;
     int         level;
-    int64_t     threads, repeat, ulp, max_errors, seed, trace_limit, max_trip;
+    int64_t     threads, repeat, ulp, max_errors, seed, trace_limit, max_trip, worst;
     double      atol, rtol;
-    bool        full, stats, cache, first_nonfinite, isolate, all;
+    bool        full, stats, cache, first_nonfinite, isolate, all, json;
     EvalDevices on;
     const char *assignment, *axis;
 } Args;
@@ -75,6 +75,8 @@ static const Option options[] = {
     {"rtol", 0, OPT_DOUBLE, ARG(rtol), "X", "allowed relative error", "Comparing"},
     {"ulp", 0, OPT_INT, ARG(ulp), "N", "allowed distance in representable values", "Comparing"},
     {"rule", 0, OPT_CHOICE, ARG(rule), "sum|both|ulp", "atol + rtol |e|; wrong above both; ulp", "Comparing"},
+    {"worst", 0, OPT_INT, ARG(worst), "N", "show N elements of each result (default: 5)", "Comparing"},
+    {"json", 0, OPT_FLAG, ARG(json), NULL, "the report as JSON, a line for each result", "Comparing"},
     {"trace", 0, OPT_STRING, ARG(trace), "REGEX", "store values of instructions so named", "Finding"},
     {"trace-file", 0, OPT_STRING, ARG(trace_file), "FILE", "where to (default: trace.npz)", "Finding"},
     {"trace-limit", 0, OPT_INT, ARG(trace_limit), "BYTES", "how much at most (default: 1073741824)", "Finding"},
@@ -393,7 +395,7 @@ static bool execute(Run *r)
 static Tolerances tolerances_of(const Run *r)
 {
     const Args *a = r->args;
-    Tolerances  t = {.manifest = r->manifest};
+    Tolerances  t = {.manifest = r->manifest, .json = a->json, .worst = (int32_t)a->worst};
     t.given = a->rule || a->atol >= 0 || a->rtol >= 0 || a->ulp >= 0;
     t.value.rule = a->ulp >= 0 ? COMPARE_ULP : COMPARE_SUM;
     if (a->rule)
@@ -661,8 +663,12 @@ static bool check_options(const Args *a, const char *path)
 {
     if (!in_range("seed", a->seed, 0, INT64_MAX) || !in_range("threads", a->threads, 0, 4096) ||
         !in_range("repeat", a->repeat, 0, 1000000000) || !in_range("max-errors", a->max_errors, 0, 1000000) ||
-        !in_range("ulp", a->ulp, -1, INT64_MAX))
+        !in_range("ulp", a->ulp, -1, INT64_MAX) || !in_range("worst", a->worst, 1, COMPARE_WORST))
         return false;
+    if (a->json && (a->shadow || !(a->expect || a->against))) {
+        tool_error(tool.name, "--json is the form of what --expect and --against report");
+        return false;
+    }
     if (!check_finding(a))
         return false;
     if ((a->infeed || a->outfeed) && is_compiled(a)) {
@@ -706,7 +712,7 @@ static bool check_options(const Args *a, const char *path)
 int main(int argc, char **argv)
 {
     Args args = {.backend = "c", .color = "auto", .level = -1, .max_errors = 20, .atol = -1, .rtol = -1, .ulp = -1, .cache = true,
-                 .trace_file = "trace.npz", .trace_limit = 1 << 30,
+                 .worst = COMPARE_SHOWN, .trace_file = "trace.npz", .trace_limit = 1 << 30,
                  .on = {1, 1}};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;

@@ -5,6 +5,8 @@
 #include "data/compare.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/numeric.h"
@@ -54,7 +56,7 @@ int64_t inst_terms(const Inst *i)
     }
 }
 
-static double epsilon(Type t)
+double compare_epsilon(Type t)
 {
     return ldexp(1, -type_info[type_component(t)].man);
 }
@@ -74,7 +76,7 @@ static void model_inst(ErrorModel *e, const Inst *i)
 {
     int64_t n = inst_terms(i);
     e->reduction = n > e->reduction ? n : e->reduction;
-    if (rounds(i) && epsilon(i->shape->type) > epsilon(e->coarsest))
+    if (rounds(i) && compare_epsilon(i->shape->type) > compare_epsilon(e->coarsest))
         e->coarsest = type_component(i->shape->type);
 }
 
@@ -121,7 +123,7 @@ static Tolerance tolerance_for(Type t, double top, const ErrorModel *e)
 {
     Tolerance r = { .rule = COMPARE_SUM };
     if (is_inexact(t)) {
-        double eps = fmax(epsilon(t), epsilon(e->coarsest));
+        double eps = fmax(compare_epsilon(t), compare_epsilon(e->coarsest));
         r.rtol = fmin(80 * eps, 0.25);
         r.atol = fmin(4 * eps * (1 + sqrt((double)e->reduction)), 0.25) * top;
     }
@@ -214,19 +216,25 @@ static int bin_of(double rel)
     return COMPARE_BINS - 1; /* NaN too */
 }
 
-/* Distances of one element, for the statistics. */
-static void measure(Comparison *c, double a, double e)
+/* Distances of one element (of type t), for the statistics. */
+static void measure(Comparison *c, Type t, double a, double e)
 {
     count_specials(a, &c->nan_actual, &c->inf_actual);
     count_specials(e, &c->nan_expected, &c->inf_expected);
     bool   same = a == e || (isnan(a) && isnan(e));
     double diff = same ? 0 : fabs(a - e), rel = same ? 0 : diff / fabs(e);
     c->histogram[bin_of(rel)]++;
-    if (!isfinite(diff))
+    if (!isfinite(diff)) {
+        c->least_rtol = c->least_ulp = INFINITY;
         return;
+    }
     c->mean_abs += diff;
     c->max_abs = fmax(c->max_abs, diff);
     c->max_rel = fmax(c->max_rel, rel);
+    if (diff > 0 && type_is_float(t)) {
+        c->least_rtol = fmax(c->least_rtol, nextafter(rel, INFINITY)); /* so that rtol |e| is no less than diff */
+        c->least_ulp = fmax(c->least_ulp, ulps_apart(t, a, e));
+    }
 }
 
 typedef struct Worst {
@@ -258,17 +266,17 @@ static double element(Comparison *c, const Literal *actual, const Literal *expec
     if (!is_inexact(expected->type)) {
         bool same = literal_get_s64(actual, i) == literal_get_s64(expected, i);
         double a = literal_get_f64(actual, i), e = literal_get_f64(expected, i);
-        measure(c, a, e);
+        measure(c, expected->type, a, e);
         return same ? 0 : INFINITY;
     }
     Type   part = type_component(expected->type);
     double a, b, e, f;
     load(actual, i, &a, &b);
     load(expected, i, &e, &f);
-    measure(c, a, e);
+    measure(c, part, a, e);
     double bad = badness(part, a, e, t);
     if (type_is_complex(expected->type)) {
-        measure(c, b, f);
+        measure(c, part, b, f);
         bad = fmax(bad, badness(part, b, f, t));
     }
     return bad;
@@ -322,7 +330,7 @@ static void put_value(Buf *b, const Literal *l, int64_t i)
         buf_printf(b, l->type == TYPE_F64 ? "%.17g" : "%.9g", re);
 }
 
-static void put_rule(Buf *b, Type type, const Tolerance *t)
+void compare_rule(Buf *b, Type type, const Tolerance *t)
 {
     if (!is_inexact(type)) {
         buf_puts(b, "exact");
@@ -337,7 +345,8 @@ static void put_rule(Buf *b, Type type, const Tolerance *t)
 
 static void put_worst(Buf *b, const Literal *actual, const Literal *expected, const Comparison *c)
 {
-    for (int32_t k = 0; k < c->n_worst; k++) {
+    int32_t shown = c->shown ? c->shown : COMPARE_SHOWN;
+    for (int32_t k = 0; k < c->n_worst && k < shown; k++) {
         double a, b2, e, f;
         load(actual, c->worst[k], &a, &b2);
         load(expected, c->worst[k], &e, &f);
@@ -378,17 +387,49 @@ static void put_specials(Buf *b, const Comparison *c)
         buf_printf(b, "  infinite: expected %lld, got %lld\n", (long long)c->inf_expected, (long long)c->inf_actual);
 }
 
+/* v, or a little more, with as few digits as do. */
+static void put_at_least(Buf *b, double v)
+{
+    char text[40];
+    for (int digits = 3; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (strtod(text, NULL) >= v)
+            break;
+    }
+    buf_puts(b, text);
+}
+
+/* The smallest bounds, each with the others 0. */
+static void put_passing(Buf *b, const Comparison *c)
+{
+    if (!isfinite(c->needed) && !isfinite(c->least_ulp)) {
+        buf_puts(b, "  passes with no tolerance\n");
+        return;
+    }
+    if (isfinite(c->needed))
+        buf_printf(b, "  passes with %.3g times the tolerance,", c->needed);
+    else
+        buf_puts(b, "  passes");
+    buf_puts(b, " with --atol=");
+    put_at_least(b, c->max_abs);
+    if (isfinite(c->least_rtol)) {
+        buf_puts(b, ", with --rtol=");
+        put_at_least(b, c->least_rtol);
+    }
+    buf_printf(b, ", with --ulp=%.0f\n", c->least_ulp);
+}
+
 void compare_report(Buf *b, const char *name, const Literal *actual, const Literal *expected, const Tolerance *t, const Comparison *c)
 {
     buf_printf(b, "%s: %lld of %lld elements differ; rule: ", name, (long long)c->wrong, (long long)c->count);
-    put_rule(b, expected->type, t);
+    compare_rule(b, expected->type, t);
     buf_putc(b, '\n');
     put_worst(b, actual, expected, c);
     put_specials(b, c);
     put_histogram(b, c);
     buf_printf(b, "  largest error %.3g, relative %.3g; mean %.3g\n", c->max_abs, c->max_rel, c->mean_abs);
-    if (is_inexact(expected->type) && isfinite(c->needed))
-        buf_printf(b, "  passes with %.3g times the tolerance\n", c->needed);
+    if (is_inexact(expected->type))
+        put_passing(b, c);
 }
 
 /* Fingerprints. */

@@ -28,6 +28,8 @@ typedef struct ErrorModel {
 ErrorModel error_model(const Module *m);
 int64_t    inst_terms(const Inst *i); /* how many terms one element of i's result sums, at most; 1 where it sums nothing */
 
+double     compare_epsilon(Type t); /* from 1 to the next value; of a complex type's parts */
+
 /* With eps the distance from 1 to the next value of the coarser of the result's type and the model's, K the model's reduction:
  *   rtol = 80 eps                               a chain of elementary functions, each some eps off
  *   atol = 4 eps (1 + sqrt(K)) max |e|          rounding errors of K terms of random sign, as large as the largest result
@@ -41,7 +43,7 @@ Tolerance tolerance_default(const Literal *expected, const ErrorModel *e);
  *                                                                                   what it calls directly */
 Tolerance tolerance_of_inst(const Inst *i, const Literal *expected);
 
-enum { COMPARE_WORST = 5, COMPARE_BINS = 10 };
+enum { COMPARE_WORST = 100, COMPARE_SHOWN = 5, COMPARE_BINS = 10 };
 
 typedef struct Comparison {
     int64_t count, wrong, nan_actual, nan_expected, inf_actual, inf_expected;
@@ -49,12 +51,16 @@ typedef struct Comparison {
     int32_t n_worst;
     int64_t worst[COMPARE_WORST]; /* linear indices of wrong elements, worst first */
     int64_t histogram[COMPARE_BINS]; /* of |a - e| / |e|: 0, then up to 1e-8, 1e-7, ... 1e-1, then above and not finite */
+    int32_t shown;    /* how many of the worst a report shows; 0: COMPARE_SHOWN */
+    double  least_rtol, least_ulp; /* what would pass alone, as max_abs does; infinity when nothing does */
     double  needed; /* the factor on the tolerance at which all would pass; infinity when none does */
 } Comparison;
 
 /* Two arrays of one type and dims. True when no element is wrong. */
 bool compare_literals(const Literal *actual, const Literal *expected, const Tolerance *t, Comparison *out);
-/* Several lines: the counts, the rule, the worst elements with their indices, the histogram. */
+/* "|a - e| <= 0.1 + 0 |e|", "at most 2 ulp apart", "exact" */
+void compare_rule(Buf *b, Type type, const Tolerance *t);
+/* Several lines: the counts, the rule, the worst elements with their indices, the histogram, what would pass. */
 void compare_report(Buf *b, const char *name, const Literal *actual, const Literal *expected, const Tolerance *t, const Comparison *c);
 
 /* A large expected array may be given by a fingerprint: its first and last elements, the sum, and the sum of squares (f64;

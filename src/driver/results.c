@@ -3,10 +3,12 @@
 
 #include "driver/results.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "data/manifest.h"
 #include "data/npz.h"
+#include "driver/find.h"
 #include "driver/inputs.h"
 
 /* Printing. */
@@ -88,25 +90,80 @@ static bool same_dims(const Literal *x, const Literal *y)
     return x->type == y->type && x->rank == y->rank && !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims);
 }
 
+static bool is_exact_type(Type t)
+{
+    return !type_is_float(t) && !type_is_complex(t);
+}
+
+/* What the default tolerance was made of. */
+static void put_default(Buf *b, const Signature *s, const Literal *expected)
+{
+    double eps = fmax(compare_epsilon(expected->type), compare_epsilon(s->error.coarsest));
+    buf_printf(b, "by default, of eps %.3g and sums of %lld term%s", eps, (long long)s->error.reduction, s->error.reduction == 1 ? "" : "s");
+}
+
+static void put_agreement(Buf *b, const Signature *s, int32_t k, const Literal *expected, const Tolerance *t, bool by_default, const Comparison *c)
+{
+    buf_printf(b, "%s: agrees, %lld element%s", s->results[k].name, (long long)c->count, c->count == 1 ? "" : "s");
+    if (c->max_abs > 0)
+        buf_printf(b, ", largest error %.3g, %.2g of the tolerance", c->max_abs, c->needed);
+    buf_puts(b, "; rule: ");
+    compare_rule(b, expected->type, t);
+    if (by_default && !is_exact_type(expected->type)) {
+        buf_puts(b, ", ");
+        put_default(b, s, expected);
+    }
+    buf_putc(b, '\n');
+}
+
+static void put_difference(Buf *b, const Signature *s, int32_t k, const Literal *actual, const Literal *expected, const Tolerance *t,
+                           bool by_default, const Comparison *c)
+{
+    compare_report(b, s->results[k].name, actual, expected, t, c);
+    if (by_default && !is_exact_type(expected->type)) {
+        buf_puts(b, "  the tolerance is ");
+        put_default(b, s, expected);
+        buf_putc(b, '\n');
+    }
+}
+
+/* A report that is nothing but text. */
+static void put_text(Buf *b, const char *name, const Buf *text, bool agrees, const Tolerances *from)
+{
+    if (!from->json) {
+        buf_put(b, text->p, text->n);
+        return;
+    }
+    buf_puts(b, "{\"result\": ");
+    json_text(b, name);
+    buf_printf(b, ", \"agrees\": %s, \"report\": ", agrees ? "true" : "false");
+    json_text(b, text->p);
+    buf_puts(b, "}\n");
+}
+
 static bool compare_one(Buf *b, const Signature *s, int32_t k, const Literal *actual, const Literal *expected, const Tolerances *from)
 {
     Tolerance  t;
     Comparison c;
     if (!same_dims(actual, expected)) {
-        buf_printf(b, "%s: the two have different sizes\n", s->results[k].name);
+        Buf text = { 0 };
+        buf_printf(&text, "%s: the two have different sizes\n", s->results[k].name);
+        put_text(b, s->results[k].name, &text, false, from);
+        buf_free(&text);
         return false;
     }
-    if (!chosen_tolerance(from, k, &t))
+    bool chosen = chosen_tolerance(from, k, &t);
+    if (!chosen)
         t = tolerance_default(expected, &s->error);
-    if (!compare_literals(actual, expected, &t, &c)) {
-        compare_report(b, s->results[k].name, actual, expected, &t, &c);
-        return false;
-    }
-    buf_printf(b, "%s: agrees, %lld element%s", s->results[k].name, (long long)c.count, c.count == 1 ? "" : "s");
-    if (c.max_abs > 0)
-        buf_printf(b, ", largest error %.3g, %.2g of the tolerance", c.max_abs, c.needed);
-    buf_putc(b, '\n');
-    return true;
+    bool same = compare_literals(actual, expected, &t, &c);
+    c.shown = from->worst;
+    if (from->json)
+        results_json(b, s->results[k].name, actual, expected, &t, !chosen ? "default" : from->given ? "given" : "manifest", &c);
+    else if (same)
+        put_agreement(b, s, k, expected, &t, !chosen, &c);
+    else
+        put_difference(b, s, k, actual, expected, &t, !chosen, &c);
+    return same;
 }
 
 typedef struct Expected {
@@ -170,9 +227,12 @@ static Verdict expect_fingerprint(Buf *b, Expected *e, const Signature *s, int32
         bool      chosen = chosen_tolerance(from, k, &t);
         f.head = head;
         f.tail = tail;
-        v = compare_fingerprint(b, name, actual, &f, chosen ? &t : NULL, &s->error) ? RESULTS_AGREE : RESULTS_DIFFER;
+        Buf text = { 0 };
+        v = compare_fingerprint(&text, name, actual, &f, chosen ? &t : NULL, &s->error) ? RESULTS_AGREE : RESULTS_DIFFER;
         if (v == RESULTS_AGREE)
-            buf_printf(b, "%s: agrees with its fingerprint, %lld elements\n", name, (long long)actual->count);
+            buf_printf(&text, "%s: agrees with its fingerprint, %lld elements\n", name, (long long)actual->count);
+        put_text(b, name, &text, v == RESULTS_AGREE, from);
+        buf_free(&text);
     }
     literal_unref(head);
     literal_unref(tail);

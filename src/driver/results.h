@@ -14,7 +14,12 @@ typedef struct Tolerances {
     bool             given;
     Tolerance        value;
     const struct Manifest *manifest; /* NULL: none */
+    bool             json;   /* the report: an object a line for every result (results_json.c) */
+    int32_t          worst;  /* how many of the worst elements it shows; 0: as ever */
 } Tolerances;
+
+/* {"result": "out0", ...} of one comparison, and a newline. from: "given", "manifest" or "default", where the tolerance comes from. */
+void results_json(Buf *b, const char *name, const Literal *actual, const Literal *expected, const Tolerance *t, const char *from, const Comparison *c);
 
 typedef enum Verdict { RESULTS_AGREE, RESULTS_DIFFER, RESULTS_TROUBLE } Verdict;
 
