@@ -21,6 +21,8 @@ static const char module[] =
     "  %c = f32[2,3] constant({ { 1, -2.5, nan }, { 0.125, inf, 3e2 } })\n"
     "  %d = f32[2,2] dot(%x, %c), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n"
     "  %z = f32[] constant(-0.0)\n"
+    "  %p = f32[5,3] pad(%x, %z), padding=1_2x0_0\n"
+    "  %w = f32[5,3] reduce-window(%p, %z), window={size=3x1 stride=1x1 pad=1_1x0_0}, to_apply=%add\n"
     "  %r = f32[2] reduce(%d, %z), dimensions={1}, to_apply=%add /* rows */\n"
     "  %g = pred[] compare(%n, s32[] %n), direction=GE, frontend_attributes={a=\"b\"}\n"
     "  ROOT %t = (f32[2]{0}, pred[]) tuple(%r, %g)\n"

@@ -88,13 +88,13 @@ void attr_key_values(Parser *p, const char *name, Loc loc, Loc value_loc, const 
 
 /* ---- numbers inside one token: 2x3, 0_1x2_3_4 ---- */
 
-/* The number at *s, which moves behind it; clamped, reported when it is too large. */
-static int64_t token_int(Parser *p, const char **s, Loc loc)
+/* The number at *s, which moves behind it; clamped, reported when it is too large. The token may be the last of a text without a NUL. */
+static int64_t token_int(Parser *p, const char **s, const char *end, Loc loc)
 {
     bool     negative = **s == '-';
     uint64_t x = 0;
     bool     over = false;
-    for (*s += negative; **s >= '0' && **s <= '9'; ++*s)
+    for (*s += negative; *s < end && **s >= '0' && **s <= '9'; ++*s)
         over |= __builtin_mul_overflow(x, 10, &x) || __builtin_add_overflow(x, (uint64_t)(**s - '0'), &x);
     if (over || x > (uint64_t)INT64_MAX + negative) {
         parse_error(p, loc, "a number here does not fit 64 bits");
@@ -106,10 +106,10 @@ static int64_t token_int(Parser *p, const char **s, Loc loc)
 IntVec *dxd_list(Parser *p, Loc text)
 {
     const char *s = p->text + text.off, *end = s + text.len;
-    IntVec     *v = int_list(p, NULL, token_int(p, &s, text));
+    IntVec     *v = int_list(p, NULL, token_int(p, &s, end, text));
     while (s < end) {
         s++; /* x */
-        v = int_list(p, v, token_int(p, &s, text));
+        v = int_list(p, v, token_int(p, &s, end, text));
     }
     return v;
 }
@@ -122,12 +122,12 @@ static const PadDim *pad_list(Parser *p, Loc text, int32_t *n, bool *three)
     *three = false;
     while (s < end) {
         PadDim d = {0};
-        d.lo = token_int(p, &s, text);
+        d.lo = token_int(p, &s, end, text);
         s++; /* _ */
-        d.hi = token_int(p, &s, text);
+        d.hi = token_int(p, &s, end, text);
         if (s < end && *s == '_') {
             s++;
-            d.interior = token_int(p, &s, text);
+            d.interior = token_int(p, &s, end, text);
             *three = true;
         }
         vec_push(p->tmp, &v, d);
