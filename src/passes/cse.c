@@ -4,7 +4,7 @@
  *   %b = f32[4] add(%y, %x)
  *   ROOT %m = f32[4] multiply(%a, %b)        =>     ROOT %m = f32[4] multiply(%a, %a)
  *
- * Two instructions are the same when opcode, shape with layout, operands (in any order when the opcode commutes) and attributes
+ * Two instructions are the same when opcode, shape with layout, operands (in any order when the operation commutes) and attributes
  * are, and what they call is equal by structure; two constants when their bits are. Operands stand before users, so one walk in
  * stored order finds chains too. Never merged: parameters, effects, control edges, collectives, tokens, barriers, elided
  * constants (their values are not known).
@@ -166,9 +166,11 @@ static bool may_merge(const Inst *i)
     }
 }
 
+/* The larger of 0 and -0 is the one that the order says. */
 static bool commutes(const Inst *i)
 {
-    return i->n_operands == 2 && op_has(i->op, F_COMMUTES);
+    bool picks = (i->op == OP_MAXIMUM || i->op == OP_MINIMUM) && type_is_float(i->shape->type);
+    return i->n_operands == 2 && op_has(i->op, F_COMMUTES) && !picks;
 }
 
 static uint64_t inst_hash(const Inst *i)
