@@ -195,18 +195,20 @@ static Inst *spread(Simp *s, const Inst *i, Inst *x, Ints batch, int64_t at)
 }
 
 /* A dot's sum starts at 0, so that it never is -0. */
+/* Floats below f32 are summed in f32 and rounded at the end, after the 0 was added: there a small negative product gives -0. */
 Inst *rule_dot_outer(Simp *s, Inst *i)
 {
+    Type t = i->shape->type;
     Ints lhs_batch = inst_ints(i, ATTR_LHS_BATCH_DIMS), rhs_batch = inst_ints(i, ATTR_RHS_BATCH_DIMS);
     Inst *lhs = inst_operand(i, 0), *rhs = inst_operand(i, 1);
     if (!plain_dot(i) || inst_ints(i, ATTR_LHS_CONTRACTING_DIMS).n || lhs->shape->type != i->shape->type ||
         rhs->shape->type != i->shape->type)
         return NULL;
-    if (type_is_complex(i->shape->type) || shape_count(i->shape) <= 0)
+    if (type_is_complex(t) || (type_is_float(t) && t != TYPE_F32 && t != TYPE_F64) || shape_count(i->shape) <= 0)
         return NULL;
     Inst *operands[] = {spread(s, i, lhs, lhs_batch, lhs_batch.n), spread(s, i, rhs, rhs_batch, lhs->shape->rank)};
     Inst *product = simp_new(s, OP_MULTIPLY, i->shape, 2, operands);
-    if (!type_is_float(i->shape->type))
+    if (!type_is_float(t))
         return product;
     return simp_new(s, OP_ADD, i->shape, 2, (Inst *[]){product, simp_splat(s, i->shape, 0)});
 }
