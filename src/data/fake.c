@@ -7,6 +7,7 @@
  *   start of reduce, reduce-window, ...             what the body leaves alone: 0 for add, 1 for multiply
  *   keys of a sort of several operands              distinct
  *   size of set-dimension-size                     0 .. the bound
+ *   sizes of ragged-dot's groups                    0 .. the rows
  *   sizes of dynamic-reshape                        the bounds
  *   branch number                                   0 .. branches - 1
  *   integer in a loop's condition                   0 .. 15, so that loops end
@@ -203,6 +204,10 @@ static void at_use(Walk *w, const Inst *i, int32_t operand, const Flow *f)
     case OP_POWER: w->wish.positive |= operand == 0; return;
     case OP_DIVIDE: case OP_REMAINDER: w->wish.positive |= operand == 1; return;
     case OP_BATCH_NORM_INFERENCE: w->wish.positive |= operand == 4; return;
+    case OP_RAGGED_DOT:
+        if (operand == 2)
+            bound(w, inst_operand(i, 0)->shape->dims[inst_ints(i, ATTR_LHS_RAGGED_DIMS).v[0]]);
+        return;
     case OP_DOT: case OP_CONVOLUTION:
         if (inst_terms(i) > w->wish.terms)
             w->wish.terms = inst_terms(i);
