@@ -9,8 +9,9 @@
 #include "data/fill.h"
 #include "driver/check_int.h"
 #include "ir/numeric.h"
+#include "support/host.h"
 
-enum { N_SETS = 9, KINDS = 4, AGAIN = 16 /* times the work: what a pass makes may cost more */ };
+enum { N_SETS = 9, KINDS = 4, AGAIN = 16 /* times as much: what a pass makes may cost more */ };
 
 struct Check {
     Arena       *arena;
@@ -97,7 +98,7 @@ static Literal **arguments(const Check *c, int32_t set)
 
 static Literal *evaluate(const Check *c, const Module *m, int32_t set, int64_t factor, const EvalWatch *watch, Diag *d)
 {
-    EvalOptions o = {.work_limit = factor * c->options.work, .watch = watch};
+    EvalOptions o = {.work_limit = factor * c->options.work, .memory_limit = factor * c->options.memory, .watch = watch};
     Literal   **args = arguments(c, set);
     Literal    *result = eval_module(m, c->n_args, args, &o, d);
     for (int32_t k = 0; k < c->n_args; k++)
@@ -141,6 +142,21 @@ static bool is_comparable(const Module *m, Diag *d)
     return good;
 }
 
+/* Two copies of them are alive at once, and results. */
+static bool arguments_fit(const Module *m, const CheckOptions *o, Diag *d)
+{
+    int64_t most = (o->memory ? o->memory : host_memory()) / 4, total = 0;
+    for (int32_t k = 0; k < m->entry->n_params; k++) {
+        const Inst *p = comp_param(m->entry, k);
+        int64_t     bytes = shape_bytes(p->shape);
+        if (bytes < 0 || !size_add(total, bytes, &total) || total > most) {
+            inst_error(d, p, "parameter %%%s cannot be checked: the arguments need too much memory", p->name);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool make_arguments(Check *c, const Module *m, Diag *d)
 {
     c->n_args = m->entry->n_params;
@@ -174,7 +190,7 @@ static bool first_results(Check *c, const Module *m, Diag *d)
 
 Check *check_begin(const Module *m, const CheckOptions *o, Diag *d)
 {
-    if (!is_comparable(m, d))
+    if (!is_comparable(m, d) || !arguments_fit(m, o, d))
         return NULL;
     Arena *a = arena_new();
     Check *c = ARENA_NEW(a, Check);

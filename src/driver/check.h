@@ -16,7 +16,7 @@ typedef struct CheckOptions {
     bool     plain, special; /* set 0, sets 1..8 */
     bool     exact;          /* else what data/compare.h allows for the type and the longest sum; the sign of zero counts in any case */
     uint64_t seed;
-    int64_t  work;           /* element operations that an evaluation may take */
+    int64_t  work, memory;   /* element operations and bytes that an evaluation may take, 0: any number */
 } CheckOptions;
 
 typedef enum CheckVerdict { CHECK_SAME, CHECK_DIFFERS, CHECK_TROUBLE } CheckVerdict;
