@@ -122,8 +122,7 @@ static int child_status(Bisect *b, Limits limits, int text)
     const char *by = arena_printf(b->arena, "pass %s (run %lld)", p->stage, (long long)p->run);
     if (limits.rewrites >= 0)
         by = arena_printf(b->arena, "%s, rewrite %lld of it,", by, (long long)p->rewrites);
-    CheckVerdict v = check_module(b->o->check, b->m, by, b->d);
-    return v == CHECK_SAME ? STATUS_RIGHT : v == CHECK_DIFFERS ? STATUS_WRONG : STATUS_TROUBLE;
+    return check_module(b->o->check, b->m, by, b->d) ? STATUS_RIGHT : STATUS_WRONG;
 }
 
 static _Noreturn void child(Bisect *b, Limits limits, int text, int log)

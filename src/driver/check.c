@@ -22,7 +22,7 @@ struct Check {
     Literal     *results[N_SETS]; /* of `before`; NULL: the set is left out */
     Module      *before;
     int64_t      runs;            /* of passes that were checked */
-    CheckVerdict verdict;
+    bool         failed;
     Diag        *watch_diag;
 };
 
@@ -231,7 +231,7 @@ static Literal *evaluate_again(void *cookie, const Module *m, const EvalWatch *o
     return evaluate(x->check, m, x->set, AGAIN, o, x->d);
 }
 
-static CheckVerdict check_set(Check *c, const Module *m, int32_t set, const char *by, Diag *d)
+static bool check_set(Check *c, const Module *m, int32_t set, const char *by, Diag *d)
 {
     Diag       own;
     Difference root;
@@ -240,31 +240,29 @@ static CheckVerdict check_set(Check *c, const Module *m, int32_t set, const char
     if (!now) {
         diag_error(d, LOC_NONE, "%s: what is left does not evaluate any more: %s", by, reason(&own));
         diag_note(d, LOC_NONE, "%s", set_text(c, set));
-        return CHECK_DIFFERS;
+        return false;
     }
-    bool differs = values_differ(c->arena, c->results[set], now, &c->error, c->options.exact, &root);
-    if (differs) {
+    if (values_differ(c->arena, c->results[set], now, &c->error, c->options.exact, &root)) {
         Again again = {c, set, &own};
         locate_difference(c->before, m, evaluate_again, &again, &c->error, c->options.exact, &root, by, set_text(c, set), d);
         literal_unref(now);
-        return CHECK_DIFFERS;
+        return false;
     }
     literal_unref(c->results[set]);
     c->results[set] = now;
-    return CHECK_SAME;
+    return true;
 }
 
-CheckVerdict check_module(Check *c, const Module *m, const char *by, Diag *d)
+bool check_module(Check *c, const Module *m, const char *by, Diag *d)
 {
-    c->verdict = CHECK_SAME;
-    for (int32_t set = 0; set < N_SETS && c->verdict == CHECK_SAME; set++)
-        if (c->results[set])
-            c->verdict = check_set(c, m, set, by, d);
-    if (c->verdict == CHECK_SAME) {
-        module_free(c->before);
-        c->before = module_clone(m);
-    }
-    return c->verdict;
+    c->failed = false;
+    for (int32_t set = 0; set < N_SETS && !c->failed; set++)
+        c->failed = c->results[set] && !check_set(c, m, set, by, d);
+    if (c->failed)
+        return false;
+    module_free(c->before);
+    c->before = module_clone(m);
+    return true;
 }
 
 static bool after_pass(void *cookie, const Module *m, const PassRun *run)
@@ -274,7 +272,7 @@ static bool after_pass(void *cookie, const Module *m, const PassRun *run)
         return true;
     c->runs++;
     const char *by = arena_printf(c->arena, "pass %s (run %lld)", run->stage, (long long)run->number);
-    return check_module(c, m, by, c->watch_diag) == CHECK_SAME;
+    return check_module(c, m, by, c->watch_diag);
 }
 
 PipelineWatch check_watch(Check *c, Diag *d)
@@ -283,9 +281,9 @@ PipelineWatch check_watch(Check *c, Diag *d)
     return (PipelineWatch){.cookie = c, .end = after_pass};
 }
 
-CheckVerdict check_verdict(const Check *c)
+bool check_failed(const Check *c)
 {
-    return c->verdict;
+    return c->failed;
 }
 
 void check_summary(const Check *c, FILE *to)

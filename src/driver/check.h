@@ -19,8 +19,6 @@ typedef struct CheckOptions {
     int64_t  work, memory;   /* element operations and bytes that an evaluation may take, 0: any number */
 } CheckOptions;
 
-typedef enum CheckVerdict { CHECK_SAME, CHECK_DIFFERS, CHECK_TROUBLE } CheckVerdict;
-
 typedef struct Check Check;
 
 /* NULL after reporting: what the evaluator cannot do, random numbers that depend on how often they are drawn, constants without values, too much
@@ -29,12 +27,12 @@ Check *check_begin(const Module *m, const CheckOptions *o, Diag *d);
 void   check_end(Check *c); /* NULL is allowed */
 
 /* Evaluates m; where it gives something else than the module before, reports the first instruction that does, with `by` as the culprit
- * ("pass cse (run 3)"). Else m is the module before of the next call. */
-CheckVerdict check_module(Check *c, const Module *m, const char *by, Diag *d);
+ * ("pass cse (run 3)"), and gives false. Else m is the module before of the next call. */
+bool check_module(Check *c, const Module *m, const char *by, Diag *d);
 
 /* Calls check_module after each run that changed something, and stops the pipeline at a difference. */
 PipelineWatch check_watch(Check *c, Diag *d);
-CheckVerdict  check_verdict(const Check *c); /* of the last call */
+bool          check_failed(const Check *c); /* what the last check_module gave */
 void          check_summary(const Check *c, FILE *to);
 
 #endif
