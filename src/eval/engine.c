@@ -332,8 +332,10 @@ static Literal *run_step(Eval *e, Plan *p, const Step *s)
 
 Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args)
 {
-    if (e->depth >= MAX_CALL_DEPTH)
+    if (e->depth >= MAX_CALL_DEPTH) {
+        drop_operands(e, args, c->n_params);
         return eval_fail(e, caller, "%s %%%s: calls nest deeper than %d", op_name(caller->op), caller->name, MAX_CALL_DEPTH);
+    }
     Plan *p = plan_for(e, c);
     Literal **outer = e->args;
     const EvalFrame *outer_frame = e->frame;
@@ -359,9 +361,11 @@ Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args)
 Literal *eval_trip(Eval *e, const Inst *loop, const Comp *c, Literal **args, int64_t t)
 {
     int64_t most = e->options->max_trips;
-    if (most > 0 && t >= most)
+    if (most > 0 && t >= most) {
+        drop_operands(e, args, c->n_params);
         return eval_fail(e, loop, "%s %%%s: more than %lld iteration%s", op_name(loop->op), loop->name, (long long)most,
                          most == 1 ? "" : "s");
+    }
     e->trip = t;
     return eval_comp(e, loop, c, args);
 }
