@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "data/npz.h"
+#include "driver/devices.h"
 #include "driver/inputs.h"
 
 /* The signature with an axis of n in front of every argument. NULL after reporting: a size that is not known. */
@@ -14,15 +15,11 @@ static Signature *stacked(Arena *a, const Signature *s, int32_t n, Diag *d)
     Signature *t = arena_copy(a, s, sizeof *s);
     t->args = arena_copy(a, s->args, (size_t)s->n_args * sizeof *s->args);
     for (int32_t k = 0; k < t->n_args; k++) {
-        const Shape *one = s->args[k].shape;
-        int64_t     *dims = ARENA_ARRAY(a, int64_t, (int64_t)one->rank + 1);
-        if (shape_is_dynamic(one)) {
+        if (shape_is_dynamic(s->args[k].shape)) {
             diag_error(d, LOC_NONE, "argument %s of several partitions cannot have a dynamic size", s->args[k].name);
             return NULL;
         }
-        dims[0] = n;
-        memcpy(dims + 1, one->dims, (size_t)one->rank * sizeof *dims);
-        t->args[k].shape = shape_array(a, one->type, one->rank + 1, dims);
+        t->args[k].shape = devices_shape(a, s->args[k].shape, n);
     }
     return t;
 }
@@ -35,11 +32,6 @@ static Literal *part(const Literal *all, int32_t p)
     if (size > 0)
         memcpy(one->data, (const char *)all->data + (size_t)p * size, size);
     return one;
-}
-
-static const Shape *parameter_shape(const Module *m, int32_t k)
-{
-    return m->entry_params ? m->entry_params->v[k] : m->entry->params[k]->shape;
 }
 
 static bool read_arguments(const Module *m, const ValueFiles *files, const Signature *sig, Snapshot *s, Diag *d)
@@ -56,7 +48,7 @@ static bool read_arguments(const Module *m, const ValueFiles *files, const Signa
             parts[k] = n > 1 ? part(leaves[k], p) : literal_ref(leaves[k]);
         Literal *const *next = parts;
         for (int32_t k = 0; k < m->entry->n_params; k++)
-            args[p * m->entry->n_params + k] = literal_keep(a, leaves_gather(parameter_shape(m, k), &next));
+            args[p * m->entry->n_params + k] = literal_keep(a, leaves_gather(m->entry_params->v[k], &next));
         literals_unref(sig->n_args, parts);
     }
     if (want)
@@ -87,7 +79,7 @@ static bool read_results(const Module *m, const char *path, const Signature *sig
     }
     if (good) {
         Literal *const *next = leaves;
-        s->result = literal_keep(a, leaves_gather(m->entry_result ? m->entry_result : m->entry->root->shape, &next));
+        s->result = literal_keep(a, leaves_gather(m->entry_result, &next));
     }
     literals_unref(sig->n_results, leaves);
     return good;

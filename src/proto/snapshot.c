@@ -222,20 +222,15 @@ Module *proto_read(const void *p, size_t n, Snapshot *s, Diag *d)
 
 /* ---- writing ---- */
 
-static const Shape *argument_shape(const Module *m, int32_t k)
-{
-    return m->entry_params ? m->entry_params->v[k] : m->entry->params[k]->shape;
-}
-
 static bool put_snapshot(Buf *b, const Module *m, const Snapshot *s, Diag *d)
 {
     Buf  hlo = {0};
     bool good = proto_write(&hlo, m, PROTO_HLO, d);
     wire_put_bytes(b, 1, hlo.p, hlo.n);
     for (int32_t k = 0; good && k < s->n_args; k++)
-        literal_encode(b, 2, d->arena, s->args[k], argument_shape(m, k));
+        literal_encode(b, 2, d->arena, s->args[k], m->entry_params->v[k]);
     if (good && s->result)
-        literal_encode(b, 3, d->arena, s->result, m->entry_result ? m->entry_result : m->entry->root->shape);
+        literal_encode(b, 3, d->arena, s->result, m->entry_result);
     if (good && s->platform)
         wire_put_bytes(b, 4, s->platform, strlen(s->platform));
     buf_free(&hlo);
@@ -250,7 +245,7 @@ static bool put_partition(Buf *message, Buf *raw, const Module *m, const Literal
     for (int32_t k = 0; good && k < n; k++) {
         Buf    descriptor = {0};
         size_t start = raw->n;
-        good = literal_encode_raw(raw, args[k], argument_shape(m, k), arena_printf(d->arena, "argument %d", k), d);
+        good = literal_encode_raw(raw, args[k], m->entry_params->v[k], arena_printf(d->arena, "argument %d", k), d);
         wire_put_tag(&descriptor, 2, WIRE_VARINT);
         wire_put_varint(&descriptor, raw->n - start);
         wire_put_bytes(&partition, 2, descriptor.p, descriptor.n);
