@@ -41,7 +41,7 @@ typedef struct Args {
     int64_t     threads, repeat, ulp, max_errors, seed, trace_limit, max_trip, worst;
     double      atol, rtol;
     bool        full, stats, cache, first_nonfinite, isolate, all, json;
-    EvalDevices on;
+    Devices on;
     const char *assignment, *axis;
 } Args;
 
@@ -184,7 +184,7 @@ static int level_of(const Args *args, const Module *m)
 /* Passes ask the header how many devices there are: one partition's shardings mean nothing. */
 static bool declare_devices(Run *r)
 {
-    EvalDevices on = r->args->on;
+    Devices on = r->args->on;
     if (devices_count(on) == 1)
         return true;
     r->module->replica_count = on.replicas;

@@ -9,7 +9,7 @@
 
 #include "driver/inputs.h"
 
-int64_t devices_count(EvalDevices on)
+int64_t devices_count(Devices on)
 {
     return on.replicas > 0 && on.partitions > 0 ? on.replicas * on.partitions : 1;
 }

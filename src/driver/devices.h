@@ -9,7 +9,7 @@
 
 #include "driver/driver.h"
 
-int64_t devices_count(EvalDevices on); /* at least 1 */
+int64_t devices_count(Devices on); /* at least 1 */
 
 /* "2,3,0,1": each of n devices once. False after reporting. */
 bool devices_assignment(Arena *a, const char *text, int64_t n, Ints *out, Diag *d);

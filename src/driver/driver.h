@@ -50,7 +50,7 @@ typedef struct Execution {
     struct Feeds    *feeds;    /* of its infeeds and outfeeds; NULL: none */
     int64_t          repeat;   /* timed runs after the first one, which is not timed; 0: only that */
     int              threads;
-    EvalDevices      on;         /* of the evaluator; zeros: one device */
+    Devices      on;         /* of the evaluator; zeros: one device */
     Ints             assignment; /* the device of each process; none: its number */
     DeviceAxis       axis;
 } Execution;

@@ -50,7 +50,7 @@ Shadow *shadow_open(Arena *a, const Module *m, const EvalHost *host, Diag *d)
     Shadow *s = ARENA_NEW(a, Shadow);
     *s = (Shadow){.arena = a, .own = module_clone(m), .raised = shadow_module(m), .names = interner_new(a), .values = map_new(a), .decisions = map_new(a)};
     arena_defer(a, free_shadow, s);
-    EvalDevices one = {1, 1};
+    Devices one = {1, 1};
     return eval_supported_with(s->own, host, one, d) && eval_supported_with(s->raised, host, one, d) ? s : NULL;
 }
 

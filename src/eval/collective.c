@@ -5,152 +5,23 @@
 #include "eval/body.h"
 #include "eval/engine.h"
 #include "eval/team.h"
-#include "ir/groups.h"
+#include "ir/collective.h"
 
 EvalFn eval_collective;
 
 /* ---- before anything runs ---- */
 
-static bool is_permute(Op op)
-{
-    return op == OP_COLLECTIVE_PERMUTE || op == OP_COLLECTIVE_PERMUTE_START;
-}
-
-static bool is_done(Op op)
-{
-    return op == OP_ALL_REDUCE_DONE || op == OP_ALL_GATHER_DONE || op == OP_COLLECTIVE_PERMUTE_DONE;
-}
-
-static bool is_one_device(EvalDevices on)
-{
-    return on.replicas == 1 && on.partitions == 1;
-}
-
-static const char *id_name(GroupMode mode)
-{
-    return mode == GROUP_FLATTENED ? "device" : mode == GROUP_CROSS_PARTITION ? "partition" : "replica";
-}
-
-/* An id that there is no device for. */
-static const char *too_few(Arena *a, const char *what, int64_t id, GroupMode mode, EvalDevices on)
-{
-    static const char *const options[] = {[GROUP_CROSS_REPLICA] = "--replicas", [GROUP_CROSS_BOTH] = "--replicas",
-                                          [GROUP_CROSS_PARTITION] = "--partitions", [GROUP_FLATTENED] = "--replicas, --partitions"};
-    if (is_one_device(on))
-        return "needs more devices than one (--replicas, --partitions)";
-    long long n = group_ids(mode, on.replicas, on.partitions);
-    return arena_printf(a, "names %s %lld in its %s, but there %s %lld (%s)", id_name(mode), (long long)id, what, n == 1 ? "is" : "are", n,
-                        options[mode]);
-}
-
-/* Every id has a device, and every device is in a group, but for broadcasts. */
-static const char *groups_refused(Arena *a, const Inst *i, IntsList lists, EvalDevices on)
-{
-    GroupMode mode = group_mode(i);
-    int64_t   have = group_ids(mode, on.replicas, on.partitions), named = 0;
-    for (int32_t k = 0; k < lists.n; k++) {
-        named += lists.v[k].n;
-        for (int32_t j = 0; j < lists.v[k].n; j++)
-            if (lists.v[k].v[j] < 0 || lists.v[k].v[j] >= have)
-                return too_few(a, "replica_groups", lists.v[k].v[j], mode, on);
-    }
-    if (lists.n > 0 && named < have && i->op != OP_COLLECTIVE_BROADCAST)
-        return arena_printf(a, "has %lld ids in its replica_groups, but there are %lld %ss (%s)", (long long)named, (long long)have, id_name(mode),
-                            mode == GROUP_CROSS_PARTITION ? "--partitions" : mode == GROUP_FLATTENED ? "--replicas, --partitions" : "--replicas");
-    return NULL;
-}
-
-static const char *pairs_refused(Arena *a, const Inst *i, EvalDevices on)
-{
-    const IntsList *pairs = inst_attr(i, ATTR_SOURCE_TARGET_PAIRS)->value.lists;
-    GroupMode       mode = group_mode(i);
-    int64_t         have = group_ids(mode, on.replicas, on.partitions);
-    for (int32_t k = 0; k < pairs->n; k++)
-        for (int32_t j = 0; j < 2; j++)
-            if (pairs->v[k].v[j] < 0 || pairs->v[k].v[j] >= have)
-                return too_few(a, "source_target_pairs", pairs->v[k].v[j], mode, on);
-    return NULL;
-}
-
-static const Shape *part(const Shape *s, int32_t k)
-{
-    return shape_is_tuple(s) ? s->elems[k] : s;
-}
-
-/* The arrays that i gives, those of a start's (operands, result). */
-static const Shape *given(const Inst *i)
-{
-    return i->op == OP_ALL_GATHER_START || i->op == OP_COLLECTIVE_PERMUTE_START ? i->shape->elems[1] : i->shape;
-}
-
-static bool equal_rows(const Shape *a, const Shape *b)
-{
-    bool same = a->rank == b->rank;
-    for (int32_t d = 1; d < a->rank && same; d++)
-        same = a->dims[d] == b->dims[d];
-    return same;
-}
-
-/* Do the shapes fit n participants? */
-static bool sizes_fit_group(const Inst *i, int64_t n)
-{
-    Ints    dims = inst_ints(i, ATTR_DIMENSIONS);
-    int64_t whole;
-    switch (i->op) {
-    case OP_ALL_GATHER: case OP_ALL_GATHER_START: case OP_REDUCE_SCATTER:
-        for (int32_t k = 0; k < i->n_operands; k++) {
-            int64_t in = inst_operand(i, k)->shape->dims[dims.v[0]], out = part(given(i), k)->dims[dims.v[0]];
-            bool    gathers = i->op != OP_REDUCE_SCATTER;
-            if (!size_mul(gathers ? in : out, n, &whole) || whole != (gathers ? out : in))
-                return false;
-        }
-        return true;
-    case OP_ALL_TO_ALL:
-        return dims.n > 0 ? inst_operand(i, 0)->shape->dims[dims.v[0]] % n == 0 : i->n_operands == n;
-    case OP_RAGGED_ALL_TO_ALL:
-        return inst_operand(i, 2)->shape->dims[0] == n;
-    default:
-        return true;
-    }
-}
-
-static const char *sizes_refused_for(Arena *a, const Inst *i, IntsList lists, EvalDevices on)
-{
-    GroupMode mode = group_mode(i);
-    int64_t   each = mode == GROUP_CROSS_BOTH ? on.partitions : 1;
-    int64_t   n = each * (lists.n > 0 ? lists.v[0].n : group_ids(mode, on.replicas, on.partitions));
-    if (sizes_fit_group(i, n))
-        return NULL;
-    if (is_one_device(on))
-        return "needs more devices than one (--replicas, --partitions)";
-    return arena_printf(a, "has sizes that do not fit the %lld participants of a group (--replicas, --partitions)", (long long)n);
-}
-
-static const char *grouped_refused(Arena *a, const Inst *i, EvalDevices on)
-{
-    bool        ok;
-    IntsList    lists = group_lists(a, i, &ok);
-    if (!ok)
-        return "names too many devices in its replica_groups";
-    const char *refused = groups_refused(a, i, lists, on);
-    return refused ? refused : sizes_refused_for(a, i, lists, on);
-}
-
-const char *collective_refused(Arena *a, const Inst *i, EvalDevices on)
+const char *eval_collective_refused(Arena *a, const Inst *i, Devices on)
 {
     if (i->op == OP_SHUFFLE)
         return "is not supported by the evaluator";
-    if (i->op == OP_COLLECTIVE_REDUCE && !is_one_device(on))
+    if (i->op == OP_COLLECTIVE_REDUCE && devices_n(on) > 1)
         return "is not supported by the evaluator on several devices";
     if (inst_bool(i, ATTR_HAS_DYNAMIC_ROOT))
         return "with a root that is an operand is not supported by the evaluator";
-    if (is_permute(i->op) && inst_attr(i, ATTR_SLICE_SIZES))
+    if (inst_attr(i, ATTR_SLICE_SIZES))
         return "of slices in place is not supported by the evaluator";
-    if (i->op == OP_RAGGED_ALL_TO_ALL && !equal_rows(inst_operand(i, 0)->shape, i->shape))
-        return "moves rows between arrays whose rows differ";
-    if (is_done(i->op))
-        return NULL;
-    return is_permute(i->op) ? pairs_refused(a, i, on) : grouped_refused(a, i, on);
+    return collective_refused(a, i, on);
 }
 
 /* ---- what the participants get ---- */
@@ -158,7 +29,7 @@ const char *collective_refused(Arena *a, const Inst *i, EvalDevices on)
 /* One array, or the tuple of n; takes over the references, NULL after a failure. */
 static Literal *one_or_tuple(Eval *e, const Inst *i, int32_t n, Literal **v)
 {
-    return shape_is_tuple(given(i)) ? eval_tuple_of(e, n, v) : eval_move(v, 0);
+    return shape_is_tuple(collective_given(i)) ? eval_tuple_of(e, n, v) : eval_move(v, 0);
 }
 
 /* Copies n steps of dimension d, from from_at to to_at; all other sizes are equal. */
@@ -202,7 +73,7 @@ static Literal *gathered(const Meeting *m, int32_t k)
     int32_t d = (int32_t)inst_ints(m->i[0], ATTR_DIMENSIONS).v[0];
     if (m->n == 1)
         return literal_ref(m->x[0][k]);
-    Literal *r = eval_new_for(m->e[0], m->i[0], part(given(m->i[0]), k));
+    Literal *r = eval_new_for(m->e[0], m->i[0], collective_part(collective_given(m->i[0]), k));
     for (int32_t p = 0; p < m->n && r; p++)
         copy_steps(r, p * m->x[p][k]->dims[d], m->x[p][k], 0, d, m->x[p][k]->dims[d]);
     return r;
@@ -222,7 +93,7 @@ static Literal *all_of(const Meeting *m, int32_t p, int32_t k, const Literal *wh
 static Literal *block_of(const Meeting *m, int32_t p, int32_t k, const Literal *whole)
 {
     int32_t      d = (int32_t)inst_ints(m->i[p], ATTR_DIMENSIONS).v[0];
-    const Shape *s = part(m->i[p]->shape, k);
+    const Shape *s = collective_part(m->i[p]->shape, k);
     Literal     *r = eval_new_for(m->e[p], m->i[p], s);
     if (r)
         copy_steps(r, 0, whole, p * s->dims[d], d, s->dims[d]);
@@ -350,7 +221,7 @@ static const Ints *participants(Eval *e, const Inst *i)
     Ints *known = map_get(&e->groups, i);
     if (known)
         return known;
-    const char *refused = collective_refused(e->arena, i, e->on);
+    const char *refused = eval_collective_refused(e->arena, i, e->on);
     if (refused) {
         eval_fail(e, i, "%s %s (%%%s)", op_name(i->op), refused, i->name);
         return NULL;
@@ -378,7 +249,7 @@ static Literal *met(Eval *e, const Inst *i, Literal **x)
     const Ints *group = participants(e, i);
     if (!group)
         return NULL;
-    return group->n > 0 ? team_meet(e, i, *group, x, work_of(i->op)) : eval_zeros(e, i, given(i));
+    return group->n > 0 ? team_meet(e, i, *group, x, work_of(i->op)) : eval_zeros(e, i, collective_given(i));
 }
 
 /* (operands, results, context...) */

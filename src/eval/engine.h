@@ -29,7 +29,7 @@ typedef struct Eval {
     bool     failed;
     Sent    *sent;        /* what no recv-done has taken yet */
     unsigned __int128 rng_state; /* of rng-get-and-update-state */
-    EvalDevices on;       /* how many devices there are, */
+    Devices  on;          /* how many devices there are, */
     int32_t  device;      /* which of them this is */
     Team    *team;        /* and how they meet; NULL: there is one */
     Map      groups;      /* collective -> its participants (Ints), this device among them */
@@ -84,11 +84,9 @@ Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args);
 Literal *eval_trip(Eval *e, const Inst *loop, const Comp *c, Literal **args, int64_t t);
 
 /* Why a collective cannot be done on these devices, in a's memory; NULL when it can. */
-const char *collective_refused(Arena *a, const Inst *i, EvalDevices on);
-/* The same of the custom calls that cut arrays into the devices' pieces and put them together. */
-const char *region_refused(Arena *a, const Inst *i, EvalDevices on);
+const char *eval_collective_refused(Arena *a, const Inst *i, Devices on);
 /* Why a transfer cannot be done, with this host; NULL when it can. */
-const char *transfer_refused(Arena *a, const Inst *i, const EvalHost *host, EvalDevices on);
+const char *transfer_refused(Arena *a, const Inst *i, const EvalHost *host, Devices on);
 void        transfer_end(Eval *e); /* gives up what was sent and never received */
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef EVAL_EVAL_H
 #define EVAL_EVAL_H
 
-#include "ir/inst.h"
+#include "ir/groups.h"
 
 /* The host's side of infeed and outfeed; a function may be NULL. */
 typedef struct EvalHost {
@@ -37,11 +37,6 @@ typedef struct EvalWatch {
     bool (*after)(void *cookie, const EvalStep *s);      /* false: the run ends here, without a report */
 } EvalWatch;
 
-/* Process (r, p) of replicas times partitions is device r * partitions + p. */
-typedef struct EvalDevices {
-    int64_t replicas, partitions;
-} EvalDevices;
-
 enum { EVAL_MAX_DEVICES = 1024 };
 
 typedef struct EvalOptions {
@@ -58,7 +53,7 @@ typedef struct EvalOptions {
 /* True when every instruction that can run in m is supported; else each that is not is reported by opcode, instruction and
  * the model's source line. Looks only at the module, before anything runs. Without a host and on one device, or with these. */
 bool eval_supported(const Module *m, Diag *d);
-bool eval_supported_with(const Module *m, const EvalHost *host, EvalDevices on, Diag *d);
+bool eval_supported_with(const Module *m, const EvalHost *host, Devices on, Diag *d);
 
 /* Runs ENTRY on args (one literal per parameter, shapes already checked; the caller keeps its references). Gives the root's
  * value, one reference, or NULL after reporting. */
@@ -66,7 +61,7 @@ Literal *eval_module(const Module *m, int32_t n_args, Literal *const *args, cons
 
 /* The same on several devices, each with arguments and a result of its own, as often as the options say the same numbers. They run in turns:
  * one until it waits for others or ends, then the next. False after reporting, with no results: one failed, or they wait for each other. */
-bool eval_module_on(const Module *m, EvalDevices on, Literal *const *const *args, const EvalOptions *o, Literal **results, Diag *d);
+bool eval_module_on(const Module *m, Devices on, Literal *const *const *args, const EvalOptions *o, Literal **results, Diag *d);
 
 /* One instruction on operand values: constant folding's way in. */
 Literal *eval_inst(const Inst *i, Literal *const *operands, const EvalOptions *o, Diag *d);

@@ -2,10 +2,11 @@
 #include "eval/engine.h"
 #include "eval/sizes.h"
 #include "ir/custom_call.h"
+#include "ir/region.h"
 
 EvalFn eval_collective, eval_transfer;
 
-static bool custom_call_supported(const Inst *i, EvalDevices on, Diag *d)
+static bool custom_call_supported(const Inst *i, Devices on, Diag *d)
 {
     const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET);
     bool        cuts = custom_call_kind(target) == CALL_CUT || custom_call_kind(target) == CALL_JOIN;
@@ -19,11 +20,11 @@ static bool custom_call_supported(const Inst *i, EvalDevices on, Diag *d)
     return false;
 }
 
-static bool inst_supported(const Inst *i, const EvalHost *host, EvalDevices on, Diag *d)
+static bool inst_supported(const Inst *i, const EvalHost *host, Devices on, Diag *d)
 {
     if (i->op == OP_CUSTOM_CALL && !custom_call_supported(i, on, d))
         return false;
-    const char *refused = eval_handlers[i->op] == eval_collective ? collective_refused(d->arena, i, on)
+    const char *refused = eval_handlers[i->op] == eval_collective ? eval_collective_refused(d->arena, i, on)
                         : eval_handlers[i->op] == eval_transfer ? transfer_refused(d->arena, i, host, on) : NULL;
     if (refused) {
         inst_error(d, i, "%s %s (%%%s)", op_name(i->op), refused, i->name);
@@ -44,7 +45,7 @@ static bool inst_supported(const Inst *i, const EvalHost *host, EvalDevices on, 
 typedef VEC(const Comp *) Comps;
 
 /* Marks the operands of needed instructions, last to first, and adds the computations that they call to todo. */
-static bool comp_supported(Arena *a, const Comp *c, Map *reached, Comps *todo, const EvalHost *host, EvalDevices on, Diag *d)
+static bool comp_supported(Arena *a, const Comp *c, Map *reached, Comps *todo, const EvalHost *host, Devices on, Diag *d)
 {
     static char yes;
     bool ok = true;
@@ -65,7 +66,7 @@ static bool comp_supported(Arena *a, const Comp *c, Map *reached, Comps *todo, c
     return ok;
 }
 
-bool eval_supported_with(const Module *m, const EvalHost *host, EvalDevices on, Diag *d)
+bool eval_supported_with(const Module *m, const EvalHost *host, Devices on, Diag *d)
 {
     Arena *a = arena_new();
     Map reached = map_new(a);
@@ -80,5 +81,5 @@ bool eval_supported_with(const Module *m, const EvalHost *host, EvalDevices on, 
 
 bool eval_supported(const Module *m, Diag *d)
 {
-    return eval_supported_with(m, NULL, (EvalDevices){1, 1}, d);
+    return eval_supported_with(m, NULL, (Devices){1, 1}, d);
 }

@@ -23,7 +23,7 @@ typedef struct Member {
 } Member;
 
 struct Team {
-    EvalDevices     on;
+    Devices     on;
     int32_t         n, runs; /* the device whose turn it is */
     Member         *members;
     int64_t         live;    /* bytes that all devices hold */
@@ -313,7 +313,7 @@ static void run_devices(Team *t, Diag *d)
         pthread_join(t->members[k].thread, NULL);
 }
 
-bool eval_module_on(const Module *m, EvalDevices on, Literal *const *const *args, const EvalOptions *o, Literal **results, Diag *d)
+bool eval_module_on(const Module *m, Devices on, Literal *const *const *args, const EvalOptions *o, Literal **results, Diag *d)
 {
     Arena *a = arena_new();
     Team   t = {.on = on, .n = (int32_t)(on.replicas * on.partitions)};

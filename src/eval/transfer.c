@@ -177,7 +177,7 @@ Literal *eval_transfer(Eval *e, const Inst *i, Literal **x)
 
 /* Before anything runs */
 
-static const char *pairs_refused(Arena *a, const Inst *i, EvalDevices on)
+static const char *pairs_refused(Arena *a, const Inst *i, Devices on)
 {
     Ints      pairs;
     bool      one = on.replicas == 1 && on.partitions == 1;
@@ -213,7 +213,7 @@ static bool is_sent(Arena *a, const Inst *recv)
     return false;
 }
 
-const char *transfer_refused(Arena *a, const Inst *i, const EvalHost *host, EvalDevices on)
+const char *transfer_refused(Arena *a, const Inst *i, const EvalHost *host, Devices on)
 {
     if ((i->op == OP_INFEED || i->op == OP_OUTFEED) && (on.replicas > 1 || on.partitions > 1))
         return "is not supported by the evaluator on several devices";

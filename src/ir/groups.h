@@ -12,6 +12,12 @@
 
 #include "ir/inst.h"
 
+typedef struct Devices {
+    int64_t replicas, partitions;
+} Devices;
+
+static inline int64_t devices_n(Devices on) { return on.replicas * on.partitions; } /* it must fit */
+
 typedef enum GroupMode { GROUP_CROSS_REPLICA, GROUP_CROSS_PARTITION, GROUP_CROSS_BOTH, GROUP_FLATTENED } GroupMode;
 
 bool      group_takes_global_ids(Op op); /* does the opcode have use_global_device_ids? */
