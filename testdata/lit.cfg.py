@@ -51,5 +51,8 @@ if config.mandoc != "no":
     config.available_features.add("mandoc")
 if config.sanitized:
     config.available_features.add("sanitized")
+room = os.statvfs(config.hlo_build)
+if room.f_bavail * room.f_frsize > 1 << 30:
+    config.available_features.add("disk")
 if os.path.isdir(corpus):
     config.available_features.add("corpus")

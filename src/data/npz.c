@@ -96,13 +96,14 @@ static bool read_bytes(Arena *a, const char *path, Bytes *out, Diag *d)
     return true;
 }
 
-/* Unpacks gzip (all its parts), up to `most` bytes. */
+/* Unpacks gzip (all its parts), up to `most` bytes. Where those are any number, what was read must be enough for what comes of it. */
 static bool gunzip(Arena *a, const char *path, int64_t most, Bytes *x, Diag *d)
 {
     z_stream z = { .next_in = (Bytef *)(uintptr_t)x->p };
     if (inflateInit2(&z, MAX_WBITS + 16) != Z_OK)
         die_out_of_memory("zlib");
-    size_t   left = x->n, cap = 1 << 16, n = 0, limit = (size_t)(most < host_memory() ? most : host_memory());
+    size_t   left = x->n, cap = 1 << 16, n = 0;
+    int64_t  memory = host_memory();
     uint8_t *out = mem_alloc((int64_t)cap, 1);
     int      rc = Z_OK;
     while (rc == Z_OK) {
@@ -119,7 +120,7 @@ static bool gunzip(Arena *a, const char *path, int64_t most, Bytes *x, Diag *d)
         z.avail_out = room;
         rc = inflate(&z, Z_NO_FLUSH);
         n += room - z.avail_out;
-        if (n > limit)
+        if ((int64_t)n > (most < memory ? most : host_unpacked_limit((int64_t)(x->n - left - z.avail_in))))
             rc = Z_MEM_ERROR;
         if (rc == Z_STREAM_END && (z.avail_in || left) && inflateReset(&z) == Z_OK)
             rc = Z_OK;
@@ -148,10 +149,10 @@ static bool ends_in(const char *s, const char *tail)
     return n >= m && !strcmp(s + n - m, tail);
 }
 
-static bool read_zip(Arena *a, const Bytes *x, int64_t most, ArrayFile *f, Diag *d)
+static bool read_zip(Arena *a, const Bytes *x, uint64_t most, ArrayFile *f, Diag *d)
 {
     Zip z = { 0, NULL };
-    if (!zip_read(a, x->p, x->n, (uint64_t)most, f->path, &z, d))
+    if (!zip_read(a, x->p, x->n, most, f->path, &z, d))
         return false;
     NpyArray *v = ARENA_ARRAY(a, NpyArray, z.n);
     for (int32_t k = 0; k < z.n; k++) {
@@ -192,7 +193,7 @@ static int64_t with_room(int64_t most, int64_t more)
 
 const ArrayFile *array_file_parse(Arena *a, const char *name, const void *p, size_t n, int64_t most, Diag *d)
 {
-    enum { HEADER = 1 << 16, HEADERS = 1 << 26 }; /* what a file has beside the data: of one array, of all in one file */
+    enum { HEADERS = 1 << 26 }; /* what a file may have beside the data */
     ArrayFile *f = ARENA_NEW(a, ArrayFile);
     Bytes      x = { p, n };
     f->path = name;
@@ -205,7 +206,7 @@ const ArrayFile *array_file_parse(Arena *a, const char *name, const void *p, siz
     if (tensors || (x.n && ends_in(f->path, ".safetensors")))
         return safetensors_parse(a, x.p, x.n, f, d) && check_names(a, f, d) ? f : NULL;
     if (has_prefix(&x, "PK", 2))
-        return read_zip(a, &x, with_room(most, HEADER), f, d) && check_names(a, f, d) ? f : NULL;
+        return read_zip(a, &x, most < 0 ? ZIP_ANY : (uint64_t)with_room(most, HEADERS), f, d) && check_names(a, f, d) ? f : NULL;
     if (!has_prefix(&x, "\x93NUMPY", 6)) {
         diag_error(d, LOC_NONE, "%s: %s", f->path, x.n ? "neither a .npy, .npz nor .safetensors file" : "the file is empty");
         return NULL;

@@ -38,7 +38,7 @@ typedef struct ArrayFile {
 
 /* Reads path ("-": stdin), content decides the format. NULL after reporting to d. Everything lives in a; large files are mapped.
  * most: nobody can want more bytes than that in all, and no larger array is unpacked (a small file may hold terabytes of zeros);
- * negative: no limit but the machine's memory. */
+ * negative: nobody knows, and what is packed may become host_unpacked_limit. */
 enum { ARRAY_ANY = -1 };
 const ArrayFile *array_file_read(Arena *a, const char *path, int64_t most, Diag *d);
 /* The same of the bytes p[0..n), which must outlive a. name stands for the path in messages. */

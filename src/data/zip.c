@@ -39,7 +39,7 @@ typedef struct Reader {
     const char    *path;
     Arena         *arena;
     Diag          *diag;
-    uint64_t       most;   /* bytes of a member that somebody can want */
+    bool           any;    /* nobody said how many bytes are wanted */
     uint64_t       budget; /* bytes that may still be inflated */
 } Reader;
 
@@ -206,9 +206,10 @@ static bool unpack(Reader *r, const Entry *e, const uint8_t *packed, ZipMember *
                                                (int)e->method));
     if (e->size / DEFLATE_RATIO > e->packed)
         return member_error(r, m, "claims a size that its data cannot have");
-    m->held = e->size > r->most && e->size > ZIP_HEAD ? ZIP_HEAD : e->size;
+    m->held = !r->any && e->size > r->budget && e->size > ZIP_HEAD ? ZIP_HEAD : e->size;
     if (m->held > r->budget)
-        return member_error(r, m, "is larger than this machine's memory");
+        return member_error(r, m, r->any ? "unpacks to so much that it must be unpacked first, if it is meant to"
+                                         : "and those before it unpack to more bytes than are wanted");
     r->budget -= m->held;
     uint8_t *out = aligned_alloc(64, (m->held + 64) / 64 * 64); /* not zeroed; at least one block */
     if (!out)
@@ -272,7 +273,9 @@ static bool read_member(Reader *r, const Entry *e, ZipMember *m)
 
 bool zip_read(Arena *a, const uint8_t *p, size_t n, uint64_t most, const char *path, Zip *out, Diag *d)
 {
-    Reader r = { .p = p, .n = n, .path = path, .arena = a, .diag = d, .most = most, .budget = (uint64_t)host_memory() };
+    Reader r = { .p = p, .n = n, .path = path, .arena = a, .diag = d, .any = most == ZIP_ANY };
+    uint64_t memory = (uint64_t)host_memory();
+    r.budget = r.any ? (uint64_t)host_unpacked_limit((int64_t)n) : most < memory ? most : memory;
     Directory dir = { 0, 0, 0 };
     if (!find_directory(&r, &dir))
         return false;

@@ -19,9 +19,11 @@ typedef struct Zip {
 } Zip;
 
 /* Reads every member of the archive p[0..n) and checks its CRC. False after reporting to d; path names it in messages. Nothing
- * is believed that the archive says of itself: offsets, sizes and counts are checked against its length. Of a deflated member of more
- * than most bytes only the first ZIP_HEAD are unpacked. */
+ * is believed that the archive says of itself: offsets, sizes and counts are checked against its length. Nobody wants more
+ * than most bytes in all: of a deflated member that goes beyond them only the first ZIP_HEAD are unpacked. With ZIP_ANY, more than an
+ * archive of that size can mean is an error. */
 enum { ZIP_HEAD = 4096 };
+#define ZIP_ANY UINT64_MAX
 bool zip_read(Arena *a, const uint8_t *p, size_t n, uint64_t most, const char *path, Zip *out, Diag *d);
 
 /* Where bytes go, front to back. False: the write failed. */

@@ -14,16 +14,6 @@ static bool is_gzip(const Buf *in)
     return in->n >= 2 && (uint8_t)in->p[0] == 0x1f && (uint8_t)in->p[1] == 0x8b;
 }
 
-/* What a file may become: modules are packed to a tenth or so, a bomb to a thousandth. Half of the memory there is bounds all. */
-static int64_t most_unpacked(size_t packed)
-{
-    enum { USUAL_RATIO = 32 };
-    const int64_t always = (int64_t)1 << 29;
-    int64_t       half = host_memory() / 2, most = packed < (size_t)(INT64_MAX / USUAL_RATIO) ? (int64_t)packed * USUAL_RATIO : INT64_MAX;
-    most = most > always ? most : always;
-    return most < half ? most : half;
-}
-
 /* zlib counts in 32 bits. */
 static void feed(z_stream *z, size_t *left)
 {
@@ -47,24 +37,30 @@ static bool is_padding(const uint8_t *p, size_t n)
     return n == 0;
 }
 
+/* Has it become more than what was read of it can mean? A bomb is known by its beginning. */
+static bool is_bomb(const Buf *in, size_t left, const z_stream *z, const Buf *out, Diag *d)
+{
+    int64_t most = host_unpacked_limit((int64_t)(in->n - left - z->avail_in));
+    if ((int64_t)out->n > most)
+        diag_error(d, LOC_NONE, "the gzip data becomes larger than %lld bytes; if it is meant to, unpack it first", (long long)most);
+    return (int64_t)out->n > most;
+}
+
 /* All members, one after the other. */
 static bool inflate_all(z_stream *z, const Buf *in, Buf *out, Diag *d)
 {
     enum { CHUNK = 1 << 16 };
-    char    chunk[CHUNK];
-    int64_t most = most_unpacked(in->n);
-    size_t  left = in->n;
-    int     status = Z_OK;
+    char   chunk[CHUNK];
+    size_t left = in->n;
+    int    status = Z_OK;
     while (status == Z_OK) {
         feed(z, &left);
         z->next_out = (Bytef *)chunk;
         z->avail_out = CHUNK;
         status = inflate(z, Z_NO_FLUSH);
         buf_put(out, chunk, CHUNK - z->avail_out);
-        if ((int64_t)out->n > most) {
-            diag_error(d, LOC_NONE, "the gzip data becomes larger than %lld bytes; if it is meant to, unpack it first", (long long)most);
+        if (is_bomb(in, left, z, out, d))
             return false;
-        }
         feed(z, &left);
         if (status == Z_STREAM_END && next_member(z))
             status = inflateReset(z);

@@ -38,6 +38,14 @@ int64_t host_memory(void)
     return bytes;
 }
 
+int64_t host_unpacked_limit(int64_t packed)
+{
+    enum { USUAL_RATIO = 32 };
+    const int64_t always = (int64_t)1 << 28;
+    int64_t most = packed < INT64_MAX / USUAL_RATIO ? packed * USUAL_RATIO : INT64_MAX;
+    return smaller(most > always ? most : always, host_memory() / 2);
+}
+
 int host_processors(void)
 {
     cpu_set_t set;

@@ -8,6 +8,10 @@
 /* Bytes of memory: the machine's, or less where a control group or a resource limit says so. */
 int64_t host_memory(void);
 
+/* What `packed` bytes of compressed data may become when nobody knows how much it should be: modules and arrays are packed to a tenth
+ * or so, a bomb to a thousandth. 256 MiB are always allowed, half of the memory is the most. */
+int64_t host_unpacked_limit(int64_t packed);
+
 /* Processors that this process may run on (its affinity mask). */
 int host_processors(void);
 
