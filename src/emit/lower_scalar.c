@@ -392,8 +392,8 @@ const KExpr *scalar_order_key(Arena *a, Type t, const KExpr *x)
         return x;
     if (t == TYPE_F8E8M0FNU)
         return scalar_encode(a, t, x);
-    Type s = type_bits(t) <= 8 ? TYPE_S8 : t == TYPE_F64 ? TYPE_S64 : TYPE_S32;
-    const KExpr *bits = type_bits(t) <= 8 ? scalar_encode(a, t, x) : scalar_bits(a, machine_type(t), x);
+    Type s = type_bits(t) <= 8 ? TYPE_S8 : t == TYPE_F64 ? TYPE_S64 : t == TYPE_F32 ? TYPE_S32 : TYPE_S16;
+    const KExpr *bits = scalar_bits(a, t, x);
     if (type_bits(t) < 8) /* the sign to the top */
         bits = kx_cast(a, TYPE_U8, kx_binary(a, KOP_SHL, TYPE_U8, bits, kx_int(a, TYPE_U8, 8 - type_bits(t))));
     return call1(a, s, arena_printf(a, "total_%s", type_name(s)), kx_cast(a, s, bits));

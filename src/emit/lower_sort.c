@@ -7,7 +7,8 @@
  *     line = merged
  *   result[.., j, ..] = line[j]
  *
- * All operands move together. topk sorts values and their positions by value, the largest or the smallest first, and keeps k of them. */
+ * All operands move together. topk sorts values and their positions by value, the largest or the smallest first, and keeps k of them.
+ * Floats below 32 bits move as their bits, so that each NaN stays the one that it is; they are decoded where they are compared. */
 #include "emit/lower.h"
 
 enum { ROLE_LINES = 80 };
@@ -16,7 +17,8 @@ typedef struct Sort {
     const Inst    *x;
     int32_t        n;      /* arrays that move together */
     const Inst   **from;   /* NULL: positions */
-    Type          *types;
+    Type          *types;  /* of the arrays; carried: as which they stand in lines */
+    Type          *carried;
     KArray *const *to;
     KArray       **line, **merged;
     int64_t        dim, count, kept;
@@ -50,6 +52,11 @@ static const Ix *index_of(Lower *L, const KExpr *v, int64_t lo, int64_t hi)
     return ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, lo, hi, v->depth, v->temp));
 }
 
+static bool by_bits(const Sort *s, int32_t k)
+{
+    return s->carried[k] != s->types[k];
+}
+
 static void load_line(Lower *L, const Sort *s)
 {
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->count, NULL, 1));
@@ -61,9 +68,14 @@ static void load_line(Lower *L, const Sort *s)
             const Inst *x = resolve(L, s->from[k], &leaf);
             v = value_at(L, x, leaf, s->at);
         }
-        store(L, s->line[k], j, v);
+        store(L, s->line[k], j, by_bits(s, k) ? scalar_bits(L->arena, s->types[k], v) : v);
     }
     block_close(L);
+}
+
+static const KExpr *decoded(Lower *L, const Sort *s, int32_t k, const KExpr *x)
+{
+    return by_bits(s, k) ? scalar_from_bits(L->arena, s->types[k], x) : x;
 }
 
 static void store_line(Lower *L, const Sort *s)
@@ -71,7 +83,7 @@ static void store_line(Lower *L, const Sort *s)
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->kept, NULL, 1));
     s->at[s->dim] = j;
     for (int32_t k = 0; k < s->n; k++)
-        store_at(L, s->to[k], s->at, load(L, s->line[k], j));
+        store_at(L, s->to[k], s->at, decoded(L, s, k, load(L, s->line[k], j)));
     block_close(L);
 }
 
@@ -87,14 +99,15 @@ static void copy_merged(Lower *L, const Sort *s)
 static const KExpr *comes_before(Lower *L, const Sort *s, const KExpr *const *left, const KExpr *const *right)
 {
     if (s->x->op == OP_TOPK) {
-        const KExpr *l = scalar_order_key(L->arena, s->types[0], left[0]), *r = scalar_order_key(L->arena, s->types[0], right[0]);
+        const KExpr *l = scalar_order_key(L->arena, s->types[0], decoded(L, s, 0, left[0]));
+        const KExpr *r = scalar_order_key(L->arena, s->types[0], decoded(L, s, 0, right[0]));
         return test(L, inst_int(s->x, ATTR_LARGEST, 1) ? KOP_GT : KOP_LT, r, l);
     }
     const Comp   *body = inst_callee(s->x, 0);
     const KExpr **args = ARENA_ARRAY(L->arena, const KExpr *, 2 * s->n), *out;
     for (int32_t k = 0; k < s->n; k++) {
-        args[2 * k] = scalar_convert(L->arena, s->types[k], body->params[2 * k]->shape->type, right[k]);
-        args[2 * k + 1] = scalar_convert(L->arena, s->types[k], body->params[2 * k + 1]->shape->type, left[k]);
+        args[2 * k] = scalar_convert(L->arena, s->types[k], body->params[2 * k]->shape->type, decoded(L, s, k, right[k]));
+        args[2 * k + 1] = scalar_convert(L->arena, s->types[k], body->params[2 * k + 1]->shape->type, decoded(L, s, k, left[k]));
     }
     apply(L, body, args, &out);
     return bind(L, out, "before");
@@ -166,8 +179,11 @@ static void sort_lines(Lower *L, Sort *s)
     s->at = ARENA_ARRAY(L->arena, const Ix *, shape->rank);
     s->line = ARENA_ARRAY(L->arena, KArray *, s->n);
     s->merged = ARENA_ARRAY(L->arena, KArray *, s->n);
+    s->carried = ARENA_ARRAY(L->arena, Type, s->n);
     for (int32_t k = 0; k < s->n; k++) {
-        const Shape *line = shape_array(L->arena, s->types[k], 1, &s->count);
+        Type t = s->types[k];
+        s->carried[k] = !type_is_float(t) || machine_type(t) == t ? t : type_bits(t) > 8 ? TYPE_U16 : TYPE_U8;
+        const Shape *line = shape_array(L->arena, s->carried[k], 1, &s->count);
         s->line[k] = temp_array(L, line, "line");
         s->merged[k] = temp_array(L, line, "merged");
     }
