@@ -19,7 +19,7 @@
 typedef struct Args {
     const char *target, *emit, *name, *weights, *output, *color, *fill_elided, *constants;
     int64_t     max_errors;
-    bool        verify, stats, werror;
+    bool        verify, stats, werror, extern_calls;
     bool        standalone; /* what is emitted is one file in any case */
 } Args;
 
@@ -31,6 +31,7 @@ static const Option options[] = {
     {"name", 0, OPT_STRING, ARG(name), "NAME", "prefix of exported names (default: module's)", "Output"},
     {"weights", 0, OPT_STRING, ARG(weights), "FILE", "put constants above 64 KiB there, with .incbin", "Output"},
     {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
+    {"extern-calls", 0, OPT_FLAG, ARG(extern_calls), NULL, "call functions for unknown custom calls", "Output"},
     {"fill-elided", 0, OPT_STRING, ARG(fill_elided), "SEED|zeros", "values for constants printed as {...}", "Data"},
     {"constants", 0, OPT_STRING, ARG(constants), "FILE", "such values from .npz or .safetensors, by name", "Data"},
     {"verify", 0, OPT_SWITCH, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
@@ -75,13 +76,21 @@ static void put_product(const Args *args, const Program *p, Product *out)
         out->weights = p;
 }
 
+/* The linker knows which there are. */
+static bool any_function(void *cookie, const char *symbol)
+{
+    (void)cookie, (void)symbol;
+    return true;
+}
+
 static bool process_module(const Args *args, Module *m, Arena *a, Product *out, Diag *d)
 {
     if (args->verify && !verify_module(m, d))
         return false;
     if (!elided_fill(m, args->fill_elided, args->constants, d))
         return false;
-    const Program *p = program_plan(a, m, args->name, d);
+    PlanOptions    o = {.name = args->name, .has_function = args->extern_calls ? any_function : NULL};
+    const Program *p = program_plan(a, m, &o, d);
     if (!p || d->errors > 0)
         return false;
     put_product(args, p, out);

@@ -18,6 +18,7 @@
 #include "data/manifest.h"
 #include "data/outfile.h"
 #include "driver/devices.h"
+#include "driver/externs.h"
 #include "driver/feeds.h"
 #include "driver/find.h"
 #include "driver/inputs.h"
@@ -36,7 +37,7 @@
 typedef struct Args {
     const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *color;
     const char *trace, *trace_file, *profile, *shadow;
-    OptionList  inputs, raws, texts;
+    OptionList  inputs, raws, texts, calls;
     int         level;
     int64_t     threads, repeat, ulp, max_errors, seed, trace_limit, max_trip, worst;
     double      atol, rtol;
@@ -51,6 +52,7 @@ static const Option options[] = {
     {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "optimize first (default: 2 for c, 0 for eval)", "Running"},
     {"threads", 0, OPT_INT, ARG(threads), "N", "threads (default: the usable processors)", "Running"},
     {"cc", 0, OPT_STRING, ARG(cc), "PROGRAM", "the C compiler", "Running"},
+    {"custom-call", 0, OPT_LIST, ARG(calls), "LIBRARY", "functions for custom calls: a shared library", "Running"},
     {"cache", 0, OPT_SWITCH, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
     {"seed", 0, OPT_INT, ARG(seed), "N", "of the opcode rng, evaluated (default: 0)", "Running"},
     {"max-trip", 0, OPT_INT, ARG(max_trip), "N", "iterations that a loop may have", "Running"},
@@ -114,7 +116,9 @@ typedef struct Run {
     Signature      *signature;
     const Manifest *manifest;
     Literal       **inputs, **results;
+    const ExternCalls *calls; /* NULL: no library was given */
     Feeds          *feeds; /* NULL: neither option was given */
+    EvalHost        host;  /* both of them, for the evaluator */
     Ints            assignment; /* of devices; none: in order */
     RunTimes        times;
     Trace          *trace;     /* NULL: not asked for, as the next two */
@@ -230,8 +234,8 @@ static void look_up(Run *r)
 static bool build(Run *r)
 {
     CacheKey key = key_of(r);
-    r->compiled = compiled_build(r->arena, r->cache, r->module, r->signature, has_key(r->args) ? &key : NULL, r->args->cc, &r->times,
-                                 &r->diag);
+    CompileOptions o = {.cc = r->args->cc, .calls = r->calls};
+    r->compiled = compiled_build(r->arena, r->cache, r->module, r->signature, has_key(r->args) ? &key : NULL, &o, &r->times, &r->diag);
     return r->compiled != NULL;
 }
 
@@ -299,13 +303,19 @@ static bool bind_inputs(Run *r)
 
 /* ---- running ---- */
 
-static bool open_feeds(Run *r)
+/* What comes from outside. */
+static bool open_host(Run *r)
 {
     const Args *a = r->args;
-    if (!a->infeed && !a->outfeed)
-        return true;
-    r->feeds = feeds_open(r->arena, a->infeed, a->outfeed != NULL, &r->world);
-    return r->feeds != NULL;
+    bool        feeds = a->infeed || a->outfeed;
+    if (feeds && !(r->feeds = feeds_open(r->arena, a->infeed, a->outfeed != NULL, &r->world)))
+        return false;
+    if (a->calls.n > 0 && !(r->calls = externs_open(r->arena, a->calls.n, a->calls.v, &r->world)))
+        return false;
+    if (feeds)
+        r->host = *feeds_host(r->feeds);
+    r->host.calls = r->calls;
+    return true;
 }
 
 static bool assign_devices(Run *r)
@@ -324,14 +334,14 @@ static bool open_shadow(Run *r)
     if (!r->args->shadow)
         return true;
     if (need_module(r))
-        r->shadow = shadow_open(r->arena, r->module, r->feeds ? feeds_host(r->feeds) : NULL, &r->diag);
+        r->shadow = shadow_open(r->arena, r->module, &r->host, &r->diag);
     return r->shadow != NULL;
 }
 
 static bool prepare(Run *r)
 {
     bool c = is_compiled(r->args) && !r->args->isolate;
-    if (!open_feeds(r) || !assign_devices(r) || !open_shadow(r))
+    if (!open_host(r) || !assign_devices(r) || !open_shadow(r))
         return false;
     if (c)
         look_up(r);
@@ -348,7 +358,7 @@ static bool prepare(Run *r)
         return execution_fits(r->signature, NULL, &r->world);
     if (!optimize(r))
         return false;
-    return c ? build(r) && execution_fits(r->signature, NULL, &r->world) : eval_supported_with(r->module, r->feeds ? feeds_host(r->feeds) : NULL, r->args->on, &r->diag);
+    return c ? build(r) && execution_fits(r->signature, NULL, &r->world) : eval_supported_with(r->module, &r->host, r->args->on, &r->diag);
 }
 
 /* At most one of these was asked for. NULL and no error: none. */
@@ -379,6 +389,7 @@ static bool execute(Run *r)
                    .seed = (uint64_t)r->args->seed,
                    .watch = watch,
                    .max_trips = r->args->max_trip,
+                   .calls = r->calls,
                    .feeds = r->feeds,
                    .repeat = repeat,
                    .on = r->args->on,
@@ -424,14 +435,14 @@ static Verdict compare_modules(Run *r, Diag *d, Buf *text, Buf *report)
     if (!m)
         return v;
     Signature *s = signature_of(r->arena, m, d);
-    Execution  e = {.signature = s, .module = m, .seed = (uint64_t)r->args->seed, .feeds = r->feeds, .threads = 1,
+    Execution  e = {.signature = s, .module = m, .seed = (uint64_t)r->args->seed, .calls = r->calls, .feeds = r->feeds, .threads = 1,
                    .on = r->args->on, .assignment = r->assignment, .axis = axis_of(r->args)};
     Literal  **expected = ARENA_ARRAY(r->arena, Literal *, s ? s->n_results : 0);
     RunTimes   times;
     if (s && !same_interface(r->signature, s)) {
         diag_error(&r->world, LOC_NONE, "%s has other arguments or results than %s", tool_shown(r->args->against),
                    tool_shown(r->path));
-    } else if (s && eval_supported_with(m, r->feeds ? feeds_host(r->feeds) : NULL, r->args->on, d) &&
+    } else if (s && eval_supported_with(m, &r->host, r->args->on, d) &&
                execution_run(&e, r->inputs, expected, &times, d)) {
         Tolerances t = tolerances_of(r);
         v = results_against(report, s, r->results, expected, &t);
@@ -551,7 +562,7 @@ static Verdict hold_against_shadow(Run *r)
 {
     const Signature *s = r->signature;
     Literal        **expected = r->args->expect ? ARENA_ARRAY(r->arena, Literal *, s->n_results) : NULL;
-    Execution        like = {.signature = s, .seed = (uint64_t)r->args->seed, .feeds = r->feeds, .max_trips = r->args->max_trip, .threads = 1};
+    Execution        like = {.signature = s, .seed = (uint64_t)r->args->seed, .calls = r->calls, .feeds = r->feeds, .max_trips = r->args->max_trip, .threads = 1};
     Verdict          v = RESULTS_TROUBLE;
     if (expected && !results_read(r->arena, r->args->expect, s, r->results, expected, &r->world))
         return v;
@@ -595,8 +606,8 @@ static int finish(Run *r)
 static int isolate(Run *r)
 {
     const Args    *a = r->args;
-    IsolateOptions o = {.all = a->all, .cache = cache_open(r->arena, a->cache), .cc = a->cc};
-    Execution      like = {.signature = r->signature, .module = r->module, .seed = (uint64_t)a->seed, .threads = threads_of(a)};
+    IsolateOptions o = {.all = a->all, .cache = cache_open(r->arena, a->cache), .compile = {a->cc, r->calls}};
+    Execution      like = {.signature = r->signature, .module = r->module, .seed = (uint64_t)a->seed, .calls = r->calls, .threads = threads_of(a)};
     Buf            b = {0};
     Verdict        v = isolate_run(&b, &like, r->inputs, &o, &r->diag);
     if (!write_text(r, &b, "-"))

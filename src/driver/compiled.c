@@ -263,15 +263,22 @@ typedef struct Source {
 
 static const TargetCOptions source_options = { .weights = "weights.bin" }; /* beside the source, where the compiler runs */
 
-static bool emit(Arena *a, const Module *m, Signature *s, Source *out, Diag *d)
+static bool has_function(void *cookie, const char *symbol)
 {
-    Program *p = program_plan(out->arena, m, NULL, d);
+    const ExternCalls *calls = cookie;
+    return calls->find(calls->cookie, symbol) != NULL;
+}
+
+static bool emit(Arena *a, const Module *m, Signature *s, const ExternCalls *calls, Source *out, Diag *d)
+{
+    PlanOptions o = { .has_function = calls ? has_function : NULL, .cookie = (void *)(uintptr_t)calls };
+    Program    *p = program_plan(out->arena, m, &o, d);
     if (p) {
         s->name = arena_strndup(a, p->name, strlen(p->name));
         s->scratch_bytes = p->scratch_bytes;
         s->n_kernels = p->n_kernels;
         s->n_copies = p->n_copies;
-        out->openblas = p->n_calls > 0;
+        out->openblas = p->lapack;
         target_c_source(&out->text, p, &source_options);
         out->program = p;
     }
@@ -374,20 +381,20 @@ static Compiled *load_or_compile(const Compiler *c, const Source *x, const Signa
     return loaded;
 }
 
-Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, const CacheKey *key, const char *cc, RunTimes *t,
+Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, const CacheKey *key, const CompileOptions *o, RunTimes *t,
                          Diag *d)
 {
     Source   x = { .arena = arena_new() };
     Compiler c = { .arena = a, .cache = cache, .d = d };
     double   start = seconds_now();
     Compiled *loaded = NULL;
-    if (emit(a, m, s, &x, d)) {
+    if (emit(a, m, s, o->calls, &x, d)) {
         t->emit_s = seconds_now() - start;
         start = seconds_now();
         interrupt_hold();
         if (!cache_begin(cache, a))
             diag_error(d, LOC_NONE, "no folder for compiled modules: %s", strerror(errno));
-        else if (open_compiler(&c, cc))
+        else if (open_compiler(&c, o->cc))
             loaded = load_or_compile(&c, &x, s, key, t);
         cache_end(cache);
         interrupt_release();

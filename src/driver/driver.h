@@ -30,9 +30,14 @@ CacheKey compiled_key(const char *text, size_t len, const char *options);
 /* What the cache has under key, loaded; NULL when it has nothing that can be used. *s is its signature. */
 Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signature **s);
 
+typedef struct CompileOptions {
+    const char        *cc;    /* the compiler, NULL: the one found */
+    const ExternCalls *calls; /* functions of custom calls, loaded; NULL: none */
+} CompileOptions;
+
 /* Plans m as it stands, emits C, compiles it (or finds the same source in the cache) and loads it; s is completed. key: remember it
- * under that, too (NULL: do not). cc: the compiler, NULL for the one found. The compiler's own messages are shown when it fails. */
-Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, const CacheKey *key, const char *cc, RunTimes *t,
+ * under that, too (NULL: do not). The compiler's own messages are shown when it fails. */
+Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, const CacheKey *key, const CompileOptions *o, RunTimes *t,
                          Diag *d);
 
 /* ---- running (execute.c) ---- */
@@ -47,6 +52,7 @@ typedef struct Execution {
     uint64_t         seed;     /* of its random numbers */
     const struct EvalWatch *watch; /* of its first run; NULL: nobody looks on */
     int64_t          max_trips; /* of its loops, 0: any number */
+    const ExternCalls *calls;  /* of its custom calls; NULL: none */
     struct Feeds    *feeds;    /* of its infeeds and outfeeds; NULL: none */
     int64_t          repeat;   /* timed runs after the first one, which is not timed; 0: only that */
     int              threads;

@@ -220,8 +220,9 @@ static bool evaluate_once(Arena *a, const Execution *e, const EvalWatch *watch, 
     const Comp     *entry = e->module->entry;
     Literal       **params = ARENA_ARRAY(a, Literal *, entry->n_params);
     Literal *const *next = leaves;
-    EvalOptions     options = { .memory_limit = host_memory(), .seed = e->seed, .host = e->feeds ? feeds_host(e->feeds) : NULL,
-                                .max_trips = e->max_trips, .watch = watch };
+    EvalHost        host = e->feeds ? *feeds_host(e->feeds) : (EvalHost){0};
+    EvalOptions     options = { .memory_limit = host_memory(), .seed = e->seed, .host = &host, .max_trips = e->max_trips, .watch = watch };
+    host.calls = e->calls;
     if (devices_count(e->on) > 1)
         return devices_evaluate(a, e, leaves, &options, out, d);
     if (e->feeds)

@@ -49,7 +49,7 @@ static void drop_arrays(void *cookie)
 Feeds *feeds_open(Arena *a, const char *in, bool out, Diag *d)
 {
     Feeds *f = ARENA_NEW(a, Feeds);
-    *f = (Feeds){ .arena = a, .d = d, .host = { f, in ? next_array : NULL, out ? keep_array : NULL } };
+    *f = (Feeds){ .arena = a, .d = d, .host = { .cookie = f, .infeed = in ? next_array : NULL, .outfeed = out ? keep_array : NULL } };
     if (in && !(f->file = array_file_read(a, in, ARRAY_ANY, d)))
         return NULL;
     arena_defer(a, drop_arrays, f);

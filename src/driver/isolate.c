@@ -8,6 +8,7 @@
 
 #include "driver/find.h"
 #include "driver/inputs.h"
+#include "ir/custom_call.h"
 #include "support/vec.h"
 
 enum { BATCH = 100 };
@@ -38,6 +39,10 @@ static bool is_tried(const Inst *i)
     case OP_PARAMETER: case OP_TUPLE: case OP_GET_TUPLE_ELEMENT: case OP_WHILE: case OP_CALL: case OP_CONDITIONAL: case OP_OPT_BARRIER:
     case OP_DOMAIN: case OP_AFTER_ALL: case OP_ADD_DEPENDENCY: case OP_COPY_START: case OP_COPY_DONE: case OP_PARTITION_ID:
     case OP_REPLICA_ID: return false;
+    case OP_CUSTOM_CALL: /* a function from outside is the same on both sides */
+        if (custom_call_kind(inst_string(i, ATTR_CUSTOM_CALL_TARGET)) == CALL_UNKNOWN)
+            return false;
+        /* fallthrough */
     default: return !op_has(i->op, F_EFFECT) && !op_has(i->op, F_COLLECTIVE) && !inst_has_effect(i);
     }
 }
@@ -234,7 +239,7 @@ static bool try_sheet(Isolate *x, int32_t n, const Trial *trials, Diag *d)
     RunTimes  times;
     make_sheet(&s, x->like->module, n, trials);
     Signature *sig = signature_of(a, s.module, d);
-    Compiled  *c = sig ? compiled_build(a, x->options->cache, s.module, sig, NULL, x->options->cc, &times, d) : NULL;
+    Compiled  *c = sig ? compiled_build(a, x->options->cache, s.module, sig, NULL, &x->options->compile, &times, d) : NULL;
     bool       ran = c && run_sheet(x, &s, sig, c, n, trials, d);
     module_free(s.module);
     arena_free(a);

@@ -15,7 +15,7 @@
 typedef struct IsolateOptions {
     bool        all; /* go on behind the first that differs */
     Cache      *cache;
-    const char *cc;
+    CompileOptions compile;
 } IsolateOptions;
 
 /* like: module, signature, seed, threads. What differs is reported to b, with a last line of counts, and what the compiled backend cannot do

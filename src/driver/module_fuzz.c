@@ -265,7 +265,7 @@ static int check_code(const Trial *t, const Module *m, const char *what, const c
     Buf            text = { 0 };
     TargetCOptions o = { 0 };
     diag_init(&d, t->a);
-    Program   *p = program_plan(t->a, m, "prog", &d);
+    Program   *p = program_plan(t->a, m, &(PlanOptions){ .name = "prog" }, &d);
     Signature *s = signature_of(t->a, m, &d);
     if (!p || !s)
         return failed(t, arena_printf(t->a, "%s: it cannot be emitted", what), &d);

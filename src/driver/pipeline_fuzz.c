@@ -224,7 +224,7 @@ static void emit(const Module *m, Arena *a)
     Buf            b = {0};
     TargetCOptions o = {0};
     diag_init(&d, a);
-    const Program *p = program_plan(a, m, "fuzz", &d);
+    const Program *p = program_plan(a, m, &(PlanOptions){ .name = "fuzz" }, &d);
     if (p && d.errors == 0) {
         target_c_main(&b, p, &o);
         target_c_header(&b, p);

@@ -145,7 +145,7 @@ bool shadow_run(Shadow *s, const Execution *like, Literal *const *args, Diag *d)
 {
     const Signature *sig = like->signature;
     EvalWatch        keep = {.cookie = s, .after = keep_decision}, compare = {.cookie = s, .after = compare_decision};
-    Execution        e = {.signature = sig, .seed = like->seed, .feeds = like->feeds, .max_trips = like->max_trips, .threads = like->threads};
+    Execution        e = {.signature = sig, .seed = like->seed, .calls = like->calls, .feeds = like->feeds, .max_trips = like->max_trips, .threads = like->threads};
     Literal        **own = ARENA_ARRAY(s->arena, Literal *, sig->n_results), **raised = ARENA_ARRAY(s->arena, Literal *, sig->n_args);
     RunTimes         times;
     e.module = s->own;

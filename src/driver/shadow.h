@@ -16,7 +16,7 @@ typedef struct Shadow Shadow;
 /* Of m as it stands, before any pass: m may change afterwards. It goes with the arena. NULL after reporting what the evaluator cannot do. */
 Shadow *shadow_open(Arena *a, const Module *m, const EvalHost *host, Diag *d);
 
-/* Evaluates m twice on args, in its own types and in double precision. like: whose seed and feeds are used. False after reporting. */
+/* Evaluates m twice on args, in its own types and in double precision. like: whose seed, functions and feeds are used. False after reporting. */
 bool    shadow_run(Shadow *s, const Execution *like, Literal *const *args, Diag *d);
 
 /* For every result: the error of results[k], and of expected[k] when that is given, and which is worse. Elements of integers and pred that

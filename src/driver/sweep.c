@@ -304,7 +304,7 @@ static bool run_level(Arena *a, int32_t n, Case *const *cases, int level, const 
     if (!cache || !m || (*passes && !pipeline_run(m, passes, &po, &d)))
         return trouble("the sheet is no module", &d);
     Signature *s = signature_of(a, m, &d);
-    Compiled *code = s ? compiled_build(a, cache, m, s, NULL, cc, &times, &d) : NULL;
+    Compiled *code = s ? compiled_build(a, cache, m, s, NULL, &(CompileOptions){.cc = cc}, &times, &d) : NULL;
     if (!code)
         return trouble("the sheet cannot be compiled", &d);
     Literal **args = ARENA_ARRAY(a, Literal *, s->n_args), **results = ARENA_ARRAY(a, Literal *, s->n_results), **at = args;

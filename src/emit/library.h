@@ -1,12 +1,14 @@
-/* A call of a library's routine as a function of its own: operands by columns come in, results by columns leave. */
+/* A call of a routine of LAPACK, or of a function from outside, as a function of its own. Operands and results of LAPACK's lie by columns. */
 #ifndef EMIT_LIBRARY_H
 #define EMIT_LIBRARY_H
 
+#include "ir/extern_call.h"
 #include "ir/lapack.h"
 
 typedef struct LibraryCall {
     const char *name;  /* of the function, a C identifier */
     const Inst *inst;  /* the first instruction that it was made for */
+    const ExternCall *outside; /* NULL: it is LAPACK's */
     LapackCall  lapack;
     int64_t     place[LAPACK_MOST_ARGS]; /* of an argument's working memory, in bytes; -1: it needs none */
     int64_t     temp_bytes;              /* all of it; 0: none */

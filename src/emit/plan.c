@@ -185,6 +185,10 @@ static void finish(Plan *p, const StepList *body)
     p->program->n_functions = p->functions.n;
     p->program->functions = p->functions.v;
     p->program->n_calls = p->calls.n;
+    for (int32_t k = 0; k < p->calls.n; k++) {
+        p->program->outside |= p->calls.v[k]->outside != NULL;
+        p->program->lapack |= !p->calls.v[k]->outside;
+    }
     p->program->calls = p->calls.v;
     p->program->n_constants = f.constants.n;
     p->program->constants = f.constants.v;
@@ -225,10 +229,11 @@ static void plan_module(Plan *p)
     finish(p, &body);
 }
 
-Program *program_plan(Arena *a, const Module *m, const char *name, Diag *d)
+Program *program_plan(Arena *a, const Module *m, const PlanOptions *o, Diag *d)
 {
+    static const PlanOptions none;
     m = module_expanded(a, m);
-    Plan p = { .arena = a, .work = arena_new(), .module = m, .diag = d, .program = ARENA_NEW(a, Program) };
+    Plan p = { .arena = a, .work = arena_new(), .module = m, .options = o ? o : &none, .diag = d, .program = ARENA_NEW(a, Program) };
     p.names = names_new(a);
     p.values = map_new(p.work);
     p.kernels = map_new(p.work);
@@ -236,7 +241,7 @@ Program *program_plan(Arena *a, const Module *m, const char *name, Diag *d)
     p.constants = map_new(p.work);
     p.reported = map_new(p.work);
     p.program->module = m;
-    name_program(&p, name ? name : c_prefix(a, m->name));
+    name_program(&p, p.options->name ? p.options->name : c_prefix(a, m->name));
     plan_module(&p);
     arena_free(p.work);
     return p.bad ? NULL : p.program;

@@ -4,7 +4,7 @@
  *     plan_build.c     instructions to steps over slots; nothing is shared yet, every result has a slot of its own
  *     plan_control.c   while, conditional, call, asynchronous calls; parallel copies
  *     plan_device.c    collectives with nobody else
- *     plan_library.c   custom calls of LAPACK routines
+ *     plan_library.c   custom calls of LAPACK routines and of functions from outside
  *     plan_sizes.c     sizes of bounded dimensions
  *     plan_live.c      where each slot is live
  *     plan_share.c     slots that may be one: copies that vanish, updates in place
@@ -76,6 +76,7 @@ typedef struct Plan {
     Arena        *arena;   /* the Program's */
     Arena        *work;    /* the planner's own */
     const Module *module;
+    const PlanOptions *options;
     Diag         *diag;
     Program      *program;
     NameSet       names;
@@ -144,6 +145,7 @@ Value *plan_collective(Plan *p, const Inst *i);
 
 /* plan_library.c */
 Value *plan_library(Plan *p, StepList *out, const Inst *i);
+Value *plan_extern(Plan *p, StepList *out, const Inst *i);
 
 /* plan_sizes.c: arrays with bounds have their full size. */
 Value *plan_dimension_size(Plan *p, const Inst *i); /* get-dimension-size */

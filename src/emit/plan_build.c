@@ -315,12 +315,9 @@ static Value *custom_call_value(Plan *p, StepList *out, const Inst *i)
             return i->n_operands > 1 && shape_is_tuple(i->shape) ? plan_tuple(p, i) : forwarded_value(p, out, i, 0);
         break;
     case CALL_UNKNOWN:
-        break;
+        return plan_extern(p, out, i);
     }
-    if (why)
-        plan_fail(p, i, "\"%s\" %%%s: %s", target, i->name, why);
-    else
-        plan_fail(p, i, "no implementation for target \"%s\" (%%%s)", target, i->name);
+    plan_fail(p, i, "\"%s\" %%%s: %s", target, i->name, why);
     return value_fresh(p, i->shape, i);
 }
 

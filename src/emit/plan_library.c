@@ -1,11 +1,13 @@
-/* Custom calls of LAPACK routines to steps. Operands are brought into the order by columns where they do not lie so; results lie so, and
- * whoever wants another order brings them there. */
+/* Custom calls of LAPACK routines, and of functions from outside, to steps. LAPACK's operands are brought into the order by columns where they
+ * do not lie so; results lie so, and whoever wants another order brings them there. Functions from outside get the layouts of the text. */
 #include "emit/plan.h"
 
 #include <string.h>
 
 bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o)
 {
+    if (c->outside)
+        return c->outside->alias[r] == o;
     for (int32_t k = 0; k < c->lapack.n_buffers; k++)
         if (c->lapack.buffers[k].operand == o && c->lapack.buffers[k].result == r)
             return true;
@@ -15,6 +17,8 @@ bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o)
 bool library_equal(const LibraryCall *a, const LibraryCall *b)
 {
     const LapackCall *x = &a->lapack, *y = &b->lapack;
+    if (a->outside || b->outside) /* each call hands over its own name */
+        return false;
     bool same = strcmp(x->symbol, y->symbol) == 0 && x->batch == y->batch && x->n_args == y->n_args && x->n_buffers == y->n_buffers;
     for (int32_t k = 0; same && k < x->n_args; k++)
         same = x->args[k].kind == y->args[k].kind && x->args[k].value == y->args[k].value;
@@ -106,5 +110,56 @@ Value *plan_library(Plan *p, StepList *out, const Inst *i)
         s->slots[n++] = result->v[k].slot;
     if (c->temp_bytes > 0)
         s->slots[n++] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
+    return result;
+}
+
+/* The leaves of i's operands in the orders that the call wants, tokens left out. */
+static void extern_operands(Plan *p, StepList *out, const Inst *i, const ExternCall *x, Slot **slots)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Value *v = value_of(p, i->operands[k].def);
+        for (int32_t e = 0; e < v->n; e++)
+            if (v->v[e].slot) {
+                slots[n] = leaf_as(p, out, v->v[e], x->operands[n], i).slot;
+                n++;
+            }
+    }
+}
+
+Value *plan_extern(Plan *p, StepList *out, const Inst *i)
+{
+    ExternCall  *x = ARENA_NEW(p->arena, ExternCall);
+    const char  *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET), *symbol = extern_symbol(p->work, target), *why = NULL;
+    const PlanOptions *o = p->options;
+    Value       *result = value_fresh(p, i->shape, i);
+    if (!o->has_function || !o->has_function(o->cookie, symbol)) {
+        bool first = !map_has(&p->reported, i) && !diag_full(p->diag);
+        plan_fail(p, i, "no implementation for target \"%s\" (%%%s)", target, i->name);
+        if (first)
+            diag_note(p->diag, LOC_NONE, "hlo-run --custom-call=LIBRARY and hlo-codegen --extern-calls call functions of one's own: this one would be %s", symbol);
+        return result;
+    }
+    if ((why = extern_call(p->arena, i, x)) != NULL) {
+        plan_fail(p, i, "\"%s\" %%%s: %s", target, i->name, why);
+        return result;
+    }
+    LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
+    *c = (LibraryCall){ .inst = i, .outside = x };
+    Slot   **in = ARENA_ARRAY(p->work, Slot *, x->n_operands);
+    int32_t  n = 0;
+    extern_operands(p, out, i, x, in);
+    PlanStep *s = step_new(p, out, STEP_CALL, i, x->n_operands + x->n_results);
+    c->name = names_take(&p->names, "", i->name);
+    s->step.function = p->calls.n;
+    vec_push(p->arena, &p->calls, c);
+    s->step.call = c;
+    s->step.n_operands = x->n_operands;
+    s->n_results = x->n_results;
+    for (int32_t k = 0; k < x->n_operands; k++)
+        s->slots[n++] = in[k];
+    for (int32_t k = 0; k < result->n; k++)
+        if (result->v[k].slot)
+            s->slots[n++] = result->v[k].slot;
     return result;
 }

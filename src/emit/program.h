@@ -24,7 +24,7 @@ typedef struct Buffer {
     const char  *name;  /* C identifier of a scratch buffer, unique in the program; NULL for the other kinds */
 } Buffer;
 
-/* CALL is a routine of a library. RANDOM writes the run's random state, two words, and moves it on by the delta of its instruction; SEED writes the run's
+/* CALL is a routine of a library, or a function from outside, which may fail. RANDOM writes the run's random state, two words, and moves it on by the delta of its instruction; SEED writes the run's
  * seed. COPY moves bytes; the two pointers may be equal when a donated argument is returned as it came. A copy that changes the order in
  * memory is a KERNEL. WHILE runs the condition before every iteration. IF with a pred takes block 0 for true; with an s32 a value
  * outside of [0, n) takes the last block. */
@@ -86,11 +86,18 @@ typedef struct Program {
     int64_t       buffer_bytes;  /* what all scratch buffers together would need without reuse, for the report */
     int32_t       n_kernels, n_copies, n_library; /* steps, for the report */
     bool          random;        /* there are RANDOM steps */
+    bool          lapack, outside; /* what calls there are */
 } Program;
 
-/* Plans m as it stands (one kernel an instruction where nothing is fused). name: NULL takes the module's. Everything that is made lives
+typedef struct PlanOptions {
+    const char *name;  /* of the program; NULL: the module's */
+    bool (*has_function)(void *cookie, const char *symbol); /* may a custom call of no known target call this? NULL: no */
+    void *cookie;
+} PlanOptions;
+
+/* Plans m as it stands (one kernel an instruction where nothing is fused). o may be NULL. Everything that is made lives
  * in a, and m must outlive it. NULL after reporting everything that cannot be emitted. */
-Program *program_plan(Arena *a, const Module *m, const char *name, Diag *d);
+Program *program_plan(Arena *a, const Module *m, const PlanOptions *o, Diag *d);
 
 /* The plan for people: arguments, results, buffers with their offsets, steps as an indented list. */
 void program_report(Buf *b, const Program *p);

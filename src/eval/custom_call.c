@@ -3,7 +3,7 @@
 #include "ir/call_meaning.h"
 #include "ir/custom_call.h"
 
-EvalFn eval_custom_call, eval_lapack, eval_region, eval_tuple;
+EvalFn eval_custom_call, eval_extern, eval_lapack, eval_region, eval_tuple;
 
 /* The computation that a call stands for is built when it first runs. */
 static const Comp *meaning(Eval *e, const Inst *i)
@@ -54,7 +54,7 @@ Literal *eval_custom_call(Eval *e, const Inst *i, Literal **x)
     case CALL_SEED:
         return seed(e, i);
     case CALL_UNKNOWN:
-        break;
+        return eval_extern(e, i, x);
     }
-    return eval_fail(e, i, "no implementation for custom-call target \"%s\" (%%%s)", target, i->name);
+    die("%s: a kind of custom call without a meaning", target);
 }

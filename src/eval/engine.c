@@ -403,6 +403,7 @@ void eval_start(Eval *e, const EvalOptions *o, Diag *d)
     e->bodies = map_new(e->arena);
     e->groups = map_new(e->arena);
     e->meanings = map_new(e->arena);
+    e->externs = map_new(e->arena);
 }
 
 /* Each array alone must fit: what is absurd is refused before anything runs. */

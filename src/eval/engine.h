@@ -18,6 +18,7 @@ typedef struct Eval {
     Map      plans;       /* Comp -> its plan */
     Map      bodies;      /* Comp -> its Body */
     Map      meanings;    /* custom-call -> the computation that it stands for */
+    Map      externs;     /* custom-call -> ExternCall */
     Literal **args;       /* of the computation that runs; a parameter takes its own */
     int64_t  work;        /* element operations so far */
     int64_t *live, limit; /* bytes held by values (of all devices), and how many may be */

@@ -3,11 +3,13 @@
 #ifndef EVAL_EVAL_H
 #define EVAL_EVAL_H
 
+#include "ir/extern_call.h"
 #include "ir/groups.h"
 
-/* The host's side of infeed and outfeed; a function may be NULL. */
+/* What comes from outside: the host's side of infeed and outfeed, functions of custom calls. A function may be NULL. */
 typedef struct EvalHost {
-    void *cookie;
+    const ExternCalls *calls; /* NULL: none */
+    void *cookie; /* of the next two */
     Literal *(*infeed)(void *cookie, const Shape *s);   /* the next array, of shape s: one reference, NULL after reporting */
     void (*outfeed)(void *cookie, Literal *l);          /* takes over the reference */
 } EvalHost;

@@ -6,14 +6,27 @@
 
 EvalFn eval_collective, eval_transfer;
 
-static bool custom_call_supported(const Inst *i, Devices on, Diag *d)
+static bool extern_is_there(const Inst *i, const EvalHost *host, Diag *d)
+{
+    const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET), *symbol = extern_symbol(d->arena, target);
+    if (host && host->calls && host->calls->find(host->calls->cookie, symbol))
+        return true;
+    inst_error(d, i, "the evaluator has no implementation for custom-call target \"%s\" (%%%s)", target, i->name);
+    diag_note(d, LOC_NONE, "hlo-run --custom-call=LIBRARY brings functions of one's own: this one would be %s", symbol);
+    return false;
+}
+
+static bool custom_call_supported(const Inst *i, const EvalHost *host, Devices on, Diag *d)
 {
     const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET);
-    bool        cuts = custom_call_kind(target) == CALL_CUT || custom_call_kind(target) == CALL_JOIN;
-    const char *why = cuts && on.partitions > 1 ? region_refused(d->arena, i, on) : custom_call_refused(d->arena, i);
-    if (custom_call_kind(target) == CALL_UNKNOWN)
-        inst_error(d, i, "the evaluator has no implementation for custom-call target \"%s\" (%%%s)", target, i->name);
-    else if (why)
+    CallKind    kind = custom_call_kind(target);
+    bool        cuts = kind == CALL_CUT || kind == CALL_JOIN;
+    ExternCall  call;
+    if (kind == CALL_UNKNOWN && !extern_is_there(i, host, d))
+        return false;
+    const char *why = kind == CALL_UNKNOWN ? extern_call(d->arena, i, &call)
+                    : cuts && on.partitions > 1 ? region_refused(d->arena, i, on) : custom_call_refused(d->arena, i);
+    if (why)
         inst_error(d, i, "custom-call \"%s\" %%%s: %s", target, i->name, why);
     else
         return true;
@@ -22,7 +35,7 @@ static bool custom_call_supported(const Inst *i, Devices on, Diag *d)
 
 static bool inst_supported(const Inst *i, const EvalHost *host, Devices on, Diag *d)
 {
-    if (i->op == OP_CUSTOM_CALL && !custom_call_supported(i, on, d))
+    if (i->op == OP_CUSTOM_CALL && !custom_call_supported(i, host, on, d))
         return false;
     const char *refused = eval_handlers[i->op] == eval_collective ? eval_collective_refused(d->arena, i, on)
                         : eval_handlers[i->op] == eval_transfer ? transfer_refused(d->arena, i, host, on) : NULL;

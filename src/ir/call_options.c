@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/numeric.h"
+
 typedef struct Reader {
     Arena      *arena;
     const char *p;
@@ -78,16 +80,60 @@ static char *bracketed(Reader *r)
     return arena_strndup(r->arena, from, (size_t)(r->p - from));
 }
 
+static bool is_whole(const char *text, const char *end)
+{
+    return end != text && !*end && !errno;
+}
+
+/* MLIR writes floats that have no short decimal form, and those that are not finite, by their bits: 0x7FC00000 : f32. */
+static bool read_bits(CallOption *o)
+{
+    Type  t = type_lookup(o->type, strlen(o->type));
+    char *end;
+    if (t == TYPE_COUNT || !type_is_float(t) || strncmp(o->text, "0x", 2) != 0)
+        return false;
+    uint64_t bits = strtoull(o->text, &end, 16);
+    o->is_real = is_whole(o->text, end) && (type_bits(t) == 64 || bits >> type_bits(t) == 0);
+    if (o->is_real)
+        o->real = float_decode(t, bits);
+    return true;
+}
+
+static bool read_integer(CallOption *o)
+{
+    char *end;
+    bool  yes = strcmp(o->text, "true") == 0;
+    if (yes || strcmp(o->text, "false") == 0) {
+        o->number = yes;
+        return o->is_number = true;
+    }
+    errno = 0;
+    int64_t v = strtoll(o->text, &end, 10);
+    if (errno == ERANGE && *o->text != '-') {
+        errno = 0;
+        v = (int64_t)strtoull(o->text, &end, 10);
+    }
+    o->is_number = is_whole(o->text, end);
+    o->number = o->is_number ? v : 0;
+    return o->is_number;
+}
+
 static void read_number(CallOption *o)
 {
     char *end;
     errno = 0;
-    o->number = strtoll(o->text, &end, 10);
-    o->is_number = end != o->text && !*end && !errno;
-    if (strcmp(o->text, "true") == 0 || strcmp(o->text, "false") == 0) {
-        o->number = o->text[0] == 't';
-        o->is_number = true;
-    }
+    if (read_bits(o))
+        return;
+    bool integer = read_integer(o), decimal = strspn(o->text, "0123456789+-.eE") == strlen(o->text);
+    o->real = decimal ? strtod(o->text, &end) : (double)o->number;
+    o->is_real = decimal && !integer && end != o->text && !*end;
+}
+
+/* A word, or one with what stands in angle brackets behind it: array<i64: 1, 2>, tensor<2xf32>. */
+static char *open_word(Reader *r)
+{
+    char *w = word(r);
+    return *r->p == '<' ? arena_printf(r->arena, "%s%s", w, bracketed(r)) : w;
 }
 
 /* name = value : type, or "name": value; when the value is a dictionary, only its beginning is taken. */
@@ -102,17 +148,15 @@ static void read_entry(Reader *r)
     if (take(r, '{'))
         return;
     skip_space(r);
-    bool text = *r->p == '"';
-    o.text = *r->p == '[' ? bracketed(r) : word(r);
-    if (*r->p == '<')
-        bracketed(r); /* array<...>, dense<...> */
-    if (!text)
-        read_number(&o);
+    o.type = "";
+    o.is_string = *r->p == '"';
+    o.text = *r->p == '[' ? bracketed(r) : open_word(r);
     if (mlir && take(r, ':')) {
-        word(r);
-        if (*r->p == '<')
-            bracketed(r);
+        skip_space(r);
+        o.type = open_word(r);
     }
+    if (!o.is_string)
+        read_number(&o);
     vec_push(r->arena, &r->found, o);
 }
 

@@ -11,8 +11,10 @@
 
 typedef struct CallOption {
     const char *name, *text; /* the value as written, without quotes */
-    int64_t     number;      /* of an integer; true is 1, false is 0 */
-    bool        is_number;
+    const char *type;        /* what is written behind its colon; "": nothing */
+    int64_t     number;      /* of an integer; true is 1, false is 0; unsigned ones above INT64_MAX by their bits */
+    double      real;        /* of a number of any kind */
+    bool        is_number, is_real, is_string; /* an integer, another number, text in quotes; none: a list and the like */
 } CallOption;
 
 typedef struct CallOptions {

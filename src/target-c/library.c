@@ -105,17 +105,17 @@ static void put_unpack(Buf *b, const char *real)
 void target_c_library_prelude(Buf *b, const Program *p)
 {
     bool single = false, twice = false;
-    if (p->n_calls > 0)
+    if (p->lapack)
         buf_puts(b, "\n// LAPACK, in OpenBLAS: column by column, all by address\n");
     for (int32_t k = 0; k < p->n_calls; k++) {
         const LapackCall *c = &p->calls[k]->lapack;
-        bool              seen = lapack_is_empty(c);
+        bool              seen = p->calls[k]->outside || lapack_is_empty(c);
         for (int32_t e = 0; e < k && !seen; e++)
-            seen = strcmp(p->calls[e]->lapack.symbol, c->symbol) == 0 && !lapack_is_empty(&p->calls[e]->lapack);
+            seen = !p->calls[e]->outside && strcmp(p->calls[e]->lapack.symbol, c->symbol) == 0 && !lapack_is_empty(&p->calls[e]->lapack);
         if (!seen)
             put_prototype(b, c);
-        single |= needs_unpacking(c, TYPE_F32);
-        twice |= needs_unpacking(c, TYPE_F64);
+        single |= !p->calls[k]->outside && needs_unpacking(c, TYPE_F32);
+        twice |= !p->calls[k]->outside && needs_unpacking(c, TYPE_F64);
     }
     if (single)
         put_unpack(b, "float");

@@ -71,8 +71,15 @@ static void put_kernel(Out *o, const Step *s)
     }
     if (s->kind == STEP_CALL) {
         line_start(o);
-        target_c_library_call(o->b, s->call, args);
-        buf_putc(o->b, '\n');
+        if (s->call->outside) {
+            buf_puts(o->b, "if (");
+            target_c_extern_call(o->b, s->call, args);
+            buf_puts(o->b, ")\n");
+            put_line(o, "    return 1;");
+        } else {
+            target_c_library_call(o->b, s->call, args);
+            buf_putc(o->b, '\n');
+        }
     } else
         target_c_kernel_call(o->b, o->indent, s->kernel, o->p->functions[s->function].name, args);
     buf_free(&text);
@@ -232,8 +239,14 @@ static const int32_t *first_part(const Out *o, const Block *x)
 static void put_block(Out *o, const Block *x)
 {
     const int32_t *first = first_part(o, x);
-    for (int32_t k = 0; first && k < parts_of(x); k++)
-        put_line(o, "hlo_steps_part%d(env, args, results%s%s);", *first + k, o->p->scratch_bytes > 0 ? ", mem" : "", o->p->random ? ", random" : "");
+    for (int32_t k = 0; first && k < parts_of(x); k++) {
+        const char *mem = o->p->scratch_bytes > 0 ? ", mem" : "", *random = o->p->random ? ", random" : "";
+        if (o->p->outside) {
+            put_line(o, "if (hlo_steps_part%d(env, args, results%s%s))", *first + k, mem, random);
+            put_line(o, "    return 1;");
+        } else
+            put_line(o, "hlo_steps_part%d(env, args, results%s%s);", *first + k, mem, random);
+    }
     for (int32_t k = 0; !first && k < x->n; k++)
         put_step(o, x->v[k]);
 }
@@ -282,15 +295,15 @@ static void put_part(Out *o, const Block *x, int32_t part)
     for (int32_t k = from; k < end; k++)
         list_step(o, x->v[k], &seen, &used);
     buf_printf(o->b,
-               "\nstatic HLO_STEPS void hlo_steps_part%d(const hlo_env *env, const void *const *args, void *const *results%s%s)\n{\n",
-               o->n_parts++, scratch ? ", char *mem" : "", random ? ", uint64_t *random" : "");
+               "\nstatic HLO_STEPS %s hlo_steps_part%d(const hlo_env *env, const void *const *args, void *const *results%s%s)\n{\n",
+               o->p->outside ? "int" : "void", o->n_parts++, scratch ? ", char *mem" : "", random ? ", uint64_t *random" : "");
     put_buffers(o, &used);
     buf_printf(o->b, "    (void)env, (void)args, (void)results%s%s;\n\n", scratch ? ", (void)mem" : "",
                random ? ", (void)random" : "");
     o->indent = 1;
     for (int32_t k = from; k < end; k++)
         put_step(o, x->v[k]);
-    buf_puts(o->b, "}\n");
+    buf_puts(o->b, o->p->outside ? "    return 0;\n}\n" : "}\n");
 }
 
 /* Calls and copies gain nothing from the optimizer, and there are enough of them to feel it. */
@@ -340,9 +353,10 @@ static void put_top(Buf *b, const Program *p)
 {
     buf_puts(b, "/* HLO module ");
     c_comment_text(b, p->module->name);
-    buf_printf(b, ".  Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -c FILE.c; link with -lm%s.\n *\n"
-                  " * %s_run returns 0, or 1 with a text in env->error. env may be NULL.\n",
-               p->n_calls > 0 ? " -lopenblas (LAPACK)" : "", p->name);
+    buf_printf(b, ".  Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -c FILE.c; link with -lm%s",
+               p->lapack ? " -lopenblas (LAPACK)" : "");
+    target_c_extern_symbols(b, p);
+    buf_printf(b, ".\n *\n * %s_run returns 0, or 1 with a text in env->error. env may be NULL.\n", p->name);
     for (int32_t k = 0; k < p->n_args; k++) {
         put_leaf(b, "args", k, &p->args[k]);
         buf_putc(b, '\n');
@@ -379,9 +393,13 @@ static void put_kernels(Buf *b, const Program *p)
         target_c_kernel(b, v[k], p->functions[k].name, p->functions[k].inst);
     }
     target_c_library_prelude(b, p);
+    target_c_extern_prelude(b, p);
     for (int32_t k = 0; k < p->n_calls; k++) {
         buf_putc(b, '\n');
-        target_c_library(b, p->calls[k]);
+        if (p->calls[k]->outside)
+            target_c_extern(b, p->calls[k]);
+        else
+            target_c_library(b, p->calls[k]);
     }
     arena_free(a);
 }
@@ -430,8 +448,6 @@ static void put_scratch(Out *o)
 static void put_entry(Out *o)
 {
     const Program *p = o->p;
-    if (p->scratch_bytes > 0)
-        put_fail(o->b);
     if (p->random)
         put_random_state(o->b);
     put_parts(o, &p->body);
@@ -460,6 +476,8 @@ static void put_source(Buf *b, const Program *p, const TargetCOptions *options, 
     put_types(b);
     buf_putc(b, '\n');
     c_constants(b, p, options->weights, o.places);
+    if (p->scratch_bytes > 0 || p->outside)
+        put_fail(b);
     put_kernels(b, p);
     put_entry(&o);
     arena_free(a);

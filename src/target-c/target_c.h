@@ -32,6 +32,12 @@ void target_c_library_call(Buf *b, const LibraryCall *x, const char *const *args
 /* Prototypes of the routines that are called, and helpers around them. */
 void target_c_library_prelude(Buf *b, const Program *p);
 
+/* Likewise a function from outside (extern.c): a call that may fail, an expression that is 0 when it did not. */
+void target_c_extern(Buf *b, const LibraryCall *x);
+void target_c_extern_call(Buf *b, const LibraryCall *x, const char *const *args);
+void target_c_extern_prelude(Buf *b, const Program *p); /* types and prototypes */
+void target_c_extern_symbols(Buf *b, const Program *p); /* " and what has a, b" for the first line, or nothing */
+
 /* The instruction that a function was made for, as a comment in front of it. */
 void target_c_origin(Buf *b, const Inst *i);
 

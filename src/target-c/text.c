@@ -1,6 +1,8 @@
 /* Text of a model (names, paths) comes in, text that is safe inside of C comes out. */
 #include "target-c/text.h"
 
+#include <string.h>
+
 void c_comment_text(Buf *b, const char *s)
 {
     for (; *s; s++) {
@@ -11,10 +13,10 @@ void c_comment_text(Buf *b, const char *s)
     }
 }
 
-void c_string(Buf *b, const char *s)
+void c_bytes(Buf *b, const char *s, size_t n)
 {
     buf_putc(b, '"');
-    for (; *s; s++)
+    for (; n > 0; n--, s++)
         if (*s == '"' || *s == '\\')
             buf_printf(b, "\\%c", *s);
         else if ((unsigned char)*s < ' ' || *s == '?' || *s == 127)
@@ -22,6 +24,11 @@ void c_string(Buf *b, const char *s)
         else
             buf_putc(b, *s);
     buf_putc(b, '"');
+}
+
+void c_string(Buf *b, const char *s)
+{
+    c_bytes(b, s, strlen(s));
 }
 
 void c_env_type(Buf *b)

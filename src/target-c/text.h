@@ -10,6 +10,7 @@
 
 void c_comment_text(Buf *b, const char *s); /* what a comment can hold: no end of comment, no line end, no line joining */
 void c_string(Buf *b, const char *s);       /* "s" */
+void c_bytes(Buf *b, const char *s, size_t n); /* likewise n bytes, NUL among them */
 void c_env_type(Buf *b);                    /* hlo_env, guarded */
 
 /* constants.c: for each constant where it lies in the weights file, -1: it is in the text. */
