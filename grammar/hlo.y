@@ -86,6 +86,8 @@ static void hlo_error(HLO_LTYPE *loc, Parser *p, const char *msg);
 
 /* Words with a meaning of their own that are also names. */
 %token T_DENSE "literal"
+%token <list> T_INTS "integers in braces"
+%token <meta> T_METADATA "metadata"
 %token <name> W_B "b" W_CONSTANT "constant" W_PARAMETER "parameter" W_MESH "mesh" W_SINGLE_DEVICE "single_device"
 %token <name> W_MAXIMAL_MESH "maximal_mesh" W_SYNTHETIC_CALL "synthetic_call"
 %token <name> W_D "D" W_L "L" W_E "E" W_S "S" W_SC "SC" W_P "P" W_M "M"
@@ -113,10 +115,11 @@ static void hlo_error(HLO_LTYPE *loc, Parser *p, const char *msg);
 
 %token <name> A_OTHER "unknown attribute" T_KEY "key="
 
-%type <name>   name word opcode_word plain_word mesh_single string_opt
-%type <i>      bool bool_item dlt int_or_star root_opt
+%type <name>   name word plain_word own_word mesh_single string_opt
+%type <i>      bool bool_item dlt int_or_star
+%type <text>   inst_head /* where ROOT stands, LOC_NONE: not the root */
 %type <num>    number value
-%type <shape>  type array_type
+%type <shape>  type array_type written_array
 %type <shapes> types type_list type_list_trailing
 %type <dims>   dims dim_list
 %type <layout> layout_opt layout_draft
@@ -124,7 +127,7 @@ static void hlo_error(HLO_LTYPE *loc, Parser *p, const char *msg);
 %type <list>   ints shape_index iota_dims bools
 %type <lists>  lists lists_opt
 %type <names>  word_list names words_opt
-%type <rhs>    rhs op_head typed_head untyped_head constant_head parameter_head typed_rhs
+%type <rhs>    rhs typed_head untyped_head constant_head parameter_head typed_rhs
 %type <comp>   callee
 %type <comps>  callees callee_list
 %type <slices> ranges range_list
@@ -159,7 +162,8 @@ input:
       START_MODULE module_line header_attrs stack_tables comps
     | START_COMPS comps
     | START_INST { single_begin(p); } single
-    | START_BODY insts_opt body_end comps_opt
+    | START_BODY body_end comps_opt
+    | START_BODY insts body_end comps_opt
     | START_MORE comps_opt
     ;
 
@@ -269,9 +273,9 @@ comp_attr:
 
 name: T_NAME | word ;
 word: plain_word | W_B | W_CONSTANT | W_PARAMETER ;
-plain_word:
-      T_IDENT | W_MESH | W_SINGLE_DEVICE | W_MAXIMAL_MESH | W_SYNTHETIC_CALL | W_D | W_L | W_E | W_S | W_SC | W_P | W_M ;
-opcode_word: plain_word ;
+plain_word: T_IDENT | own_word ;
+own_word:
+      W_MESH | W_SINGLE_DEVICE | W_MAXIMAL_MESH | W_SYNTHETIC_CALL | W_D | W_L | W_E | W_S | W_SC | W_P | W_M ;
 
 callee:
       name                                      { $$ = comp_find(p, $1, @1); }
@@ -280,20 +284,24 @@ callee:
 
 /* ---- instructions ---- */
 
-insts_opt: %empty | insts ;
 insts: inst | insts inst ;
-inst: root_opt name '=' { inst_pending(p, $2, @2); } rhs { p->current = $5; } attrs { inst_end(p, $1, @1, $2, @2, $5); } ;
-root_opt: %empty { $$ = 0; } | K_ROOT { $$ = 1; } ;
+inst: inst_head rhs attrs                       { inst_end(p, $1, $2); } ;
+inst_head:
+      T_NAME '='                                { inst_pending(p, $1, @1); $$ = LOC_NONE; }
+    | word '='                                  { inst_pending(p, $1, @1); $$ = LOC_NONE; }
+    | K_ROOT name '='                           { inst_pending(p, $2, @2); $$ = @1; }
+    ;
 
 single:
-      typed_rhs { p->current = $1; } attrs { single_end(p, $1, @1); }
-    | single_name rhs { p->current = $2; } attrs { single_end(p, $2, @2); }
-    | K_ROOT single_name rhs { p->current = $3; } attrs { single_end(p, $3, @3); }
+      typed_rhs attrs                           { single_end(p, $1, @1); }
+    | single_name rhs attrs                     { single_end(p, $2, @2); }
+    | K_ROOT single_name rhs attrs              { single_end(p, $3, @3); }
     ;
 single_name: name '='                           { inst_pending(p, $1, @1); } ;
 
 rhs:
-      op_head '(' operands ')'                  { $$ = rhs_operands(p, $1, @2); }
+      typed_head '(' operands ')'               { $$ = rhs_operands(p, $1, @2); }
+    | untyped_head '(' operands ')'             { $$ = rhs_operands(p, $1, @2); }
     | constant_head '(' literal_or_comma ')'    { $$ = rhs_literal(p, $1, @2, @3); }
     | parameter_head '(' T_INT ')'              { $$ = rhs_number(p, $1, $3, @3); }
     ;
@@ -302,9 +310,11 @@ typed_rhs:
     | type W_CONSTANT { $<rhs>$ = rhs_begin(p, $1, $2, @2); } '(' literal_or_comma ')' { $$ = rhs_literal(p, $<rhs>3, @4, @5); }
     | type W_PARAMETER { $<rhs>$ = rhs_begin(p, $1, $2, @2); } '(' T_INT ')' { $$ = rhs_number(p, $<rhs>3, $5, @5); }
     ;
-op_head: typed_head | untyped_head ;
-typed_head: type opcode_word                    { $$ = rhs_begin(p, $1, $2, @2); } ;
-untyped_head: opcode_word                       { $$ = rhs_begin(p, NULL, $1, @1); } ;
+typed_head:
+      type T_IDENT                              { $$ = rhs_begin(p, $1, $2, @2); }
+    | type own_word                             { $$ = rhs_begin(p, $1, $2, @2); }
+    ;
+untyped_head: plain_word                       { $$ = rhs_begin(p, NULL, $1, @1); } ;
 constant_head:
       W_CONSTANT                                { $$ = rhs_begin(p, NULL, $1, @1); }
     | type W_CONSTANT                           { $$ = rhs_begin(p, $1, $2, @2); }
@@ -335,13 +345,14 @@ indices:
 /* ---- types ---- */
 
 type:
-      array_type
+      T_ARRAY
+    | written_array
     | '(' types ')'                             { $$ = type_tuple(p, $2, @$); }
     | W_B '(' type ')'                          { $$ = type_buffer(p, $3, @3); }
     ;
-array_type:
-      T_ARRAY
-    | T_TYPE '[' dims ']' layout_opt            { $$ = type_array(p, $1, $3, $5, @$, @5); }
+array_type: T_ARRAY | written_array ;
+written_array:
+      T_TYPE '[' dims ']' layout_opt            { $$ = type_array(p, $1, $3, $5, @$, @5); }
     ;
 types: %empty { $$ = NULL; } | type_list ;
 type_list:
@@ -402,7 +413,7 @@ open_split: '(' T_INT ':' int_list_opt          { layout_split(p, $2, $4); } ;
 
 /* ---- attributes ---- */
 
-attrs: %empty | attrs ',' attr ;
+attrs: %empty { p->current = $<rhs>0; } | attrs ',' attr ; /* always behind a right-hand side */
 attr:
       A_INT T_INT                               { attr_add(p, $1, ATTR_CLASS_INT, @1, @2)->value.i = $2; }
     | A_NUMBER number                           { attr_add(p, $1, ATTR_CLASS_NUMBER, @1, @2)->number = $2; }
@@ -416,6 +427,7 @@ attr:
     | A_INTS_OR_LISTS '{' '}'                   { attr_add(p, $1, ATTR_CLASS_INTS_OR_LISTS, @1, @2); }
     | A_INTS_OR_LISTS '{' int_list '}'
       { attr_add(p, $1, ATTR_CLASS_INTS_OR_LISTS, @1, loc_span(@2, @4))->value.ints = list_ints(p, $3); }
+    | A_INTS_OR_LISTS T_INTS                    { attr_add(p, $1, ATTR_CLASS_INTS_OR_LISTS, @1, @2)->value.ints = $2; }
     | A_INTS_OR_LISTS '{' lists '}'             { attr_lists(p, $1, ATTR_CLASS_INTS_OR_LISTS, @1, loc_span(@2, @4), $3); }
     | A_BOOLS '{' '}'                           { attr_add(p, $1, ATTR_CLASS_BOOLS, @1, @2); }
     | A_BOOLS '{' bool_list '}'
@@ -438,7 +450,8 @@ attr:
     | A_STATISTICS '{' stats '}'                { attr_statistics(p, $1, @1, loc_span(@2, @4), $3); }
     | A_ACCURACY '{' accuracy '}'               { attr_add(p, $1, ATTR_CLASS_ACCURACY, @1, loc_span(@2, @4))->value.accuracy = $3; }
     | A_ORIGIN '{' origin_items '}'             { attr_origin(p, $1, @1, loc_span(@2, @4), $3); }
-    | A_METADATA metadata                       { attr_add(p, $1, ATTR_CLASS_METADATA, @1, @2)->meta = $2; }
+    | A_METADATA T_METADATA                     { attr_add(p, $1, ATTR_CLASS_METADATA, @1, @2)->meta = $2; }
+    | A_METADATA subattrs                       { attr_add(p, $1, ATTR_CLASS_METADATA, @1, @2)->meta = meta_end(p); }
     | A_INSTS '{' names '}'                     { attr_add(p, $1, ATTR_CLASS_INSTS, @1, loc_span(@2, @4))->words = $3; }
     | A_COMP callee                             { attr_comps(p, $1, ATTR_CLASS_COMP, @1, @2, comp_list(p, NULL, $2)); }
     | A_COMPS '{' callees '}'                   { attr_comps(p, $1, ATTR_CLASS_COMPS, @1, loc_span(@2, @4), $3); }
@@ -456,7 +469,10 @@ int_list:
     | int_list ',' T_INT                        { $$ = int_list(p, $1, $3); }
     ;
 int_list_opt: %empty { $$ = NULL; } | int_list ;
-ints: '{' int_list_opt '}'                      { $$ = list_ints(p, $2); } ;
+ints:
+      '{' int_list_opt '}'                      { $$ = list_ints(p, $2); }
+    | T_INTS
+    ;
 lists:
       ints                                      { $$ = lists_add(p, NULL, $1); }
     | lists ',' ints                            { $$ = lists_add(p, $1, $3); }
@@ -560,7 +576,10 @@ origin_array:
     | '{' T_STRING shape_index '}'              { $$ = KEPT(OriginArray, .known = true, .name = $2, .index = $3); }
     ;
 
-metadata: subattrs                              { $$ = meta_end(p); } ;
+metadata:
+      subattrs                                  { $$ = meta_end(p); }
+    | T_METADATA
+    ;
 subattrs: '{' { meta_begin(p); } subattr_items '}' ;
 subattr_items: %empty | subattr_list ;
 subattr_list: subattr | ',' subattr | subattr_list subattr | subattr_list ',' subattr ;

@@ -102,21 +102,20 @@ const char *uniquer_name(Uniquer *u, const char *name)
     return intern_printf(u->strings, "%s.%lld", root, (long long)id);
 }
 
+const bool name_chars[256] = {['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true, ['_'] = true, ['.'] = true, ['-'] = true};
+
 static bool name_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+    return name_chars[(unsigned char)c];
 }
 
 bool name_is_sanitary(Interner *strings, const char *name, const char **better)
 {
     size_t n = intern_len(name);
-    bool   plain = n <= TYPE_NAME_MAX; /* could be a type: their names are letters and digits alone */
     bool   clean = n > 0 && ((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z') || name[0] == '_');
-    for (size_t k = 1; k < n && clean; k++) {
+    for (size_t k = 1; k < n && clean; k++)
         clean = name_char(name[k]);
-        plain = plain && name[k] != '.' && name[k] != '_';
-    }
-    bool is_type = plain && type_lookup(name, n) != TYPE_COUNT;
+    bool is_type = n <= TYPE_NAME_MAX && !memchr(name, '.', n) && type_lookup(name, n) != TYPE_COUNT;
     bool reserved = n >= 2 && name[0] == '_' && name[1] == '_' && strncmp(name, "__xla_", 6) != 0;
     *better = name;
     if (clean && !is_type && !reserved)

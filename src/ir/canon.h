@@ -9,6 +9,8 @@ typedef struct Uniquer Uniquer;
 Uniquer    *uniquer_new(Arena *a, Interner *strings);
 const char *uniquer_name(Uniquer *u, const char *name); /* name is interned, and so is the result */
 
+extern const bool name_chars[256]; /* [A-Za-z0-9_.-] */
+
 /* True when name is one that XLA keeps; else *better is what it becomes (interned). */
 bool name_is_sanitary(Interner *strings, const char *name, const char **better);
 

@@ -14,7 +14,7 @@ typedef struct Buf {
     void (*spill)(struct Buf *); /* takes what is there away, called by buf_rest; NULL: everything stays until the end */
     void  *spill_to;             /* of spill alone */
 } Buf; /* zero-initialised is empty */
-enum { BUF_SPILL = 1 << 20 };
+enum { BUF_SPILL = 1 << 16 };
 
 void buf_free(Buf *b);
 void buf_clear(Buf *b);

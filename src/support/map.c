@@ -26,19 +26,29 @@ uint64_t hash_u64(uint64_t h, uint64_t x)
     return h ^ h >> 27;
 }
 
+/* Up to 8 bytes, all of them, some perhaps twice. */
+static uint64_t few_bytes(const unsigned char *s, size_t n)
+{
+    uint32_t low = 0, high = 0;
+    if (n >= 4) {
+        memcpy(&low, s, 4);
+        memcpy(&high, s + n - 4, 4);
+        return (uint64_t)high << 32 | low;
+    }
+    return n ? (uint64_t)s[0] << 16 | (uint64_t)s[n / 2] << 8 | s[n - 1] : 0;
+}
+
 uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
 {
     const unsigned char *s = p;
-    uint64_t             x = 0;
     h += n;
-    for (; n >= 8; n -= 8, s += 8) {
+    for (; n > 8; n -= 8, s += 8) {
+        uint64_t x;
         memcpy(&x, s, 8);
         h = (h ^ x) * 0x9E3779B97F4A7C15u;
         h ^= h >> 32;
     }
-    for (x = 0; n > 0; n--)
-        x = x << 8 | *s++;
-    return hash_u64(h, x);
+    return hash_u64(h, few_bytes(s, n));
 }
 
 Map map_new(Arena *a)

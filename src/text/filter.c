@@ -11,7 +11,8 @@
  *
  * Array types of sizes and an order come as one token with their shape, which equal texts share.
  *
- * The braces of a long constant come as one token: parse_dense.c has read its values by then. */
+ * The braces of a long constant come as one token: parse_dense.c has read its values by then. So do the plain values of attributes,
+ * by parse_plain.c. */
 #include "config.h"
 
 #include <errno.h>
@@ -195,11 +196,11 @@ bool lex_array(Parser *p, HLO_STYPE *v, const char *s, size_t n, char next)
     if (type_goes_on(s + n, next))
         return false;
     const char *text = intern(p->array_texts, s, n);
-    v->shape = map_get(&p->arrays, text);
-    if (!v->shape) {
-        v->shape = array_shape(p, s, n);
-        map_put(&p->arrays, text, (void *)(uintptr_t)v->shape);
+    if (!intern_tag(text)) {
+        vec_push(p->tmp, &p->array_shapes, array_shape(p, s, n));
+        intern_set_tag(text, (uint32_t)p->array_shapes.n);
     }
+    v->shape = p->array_shapes.v[intern_tag(text) - 1];
     return v->shape != NULL;
 }
 
@@ -336,39 +337,51 @@ int lex_error(Parser *p, Loc loc, const char *fmt, ...)
 
 /* ---- the filter ---- */
 
-/* A string without escapes right behind an attribute that takes one, found without the scanner: half of a module is such text. */
-static bool plain_string(Parser *p, HLO_STYPE *v, Loc *loc)
+/* The value right behind an attribute, found without the scanner: its kind, 0 when it is for the scanner. */
+static int fetch_plain(Parser *p, HLO_STYPE *v, Loc *loc)
 {
-    int64_t at = p->string_at;
-    p->string_at = -1;
+    int attr = p->plain_after;
+    p->plain_after = 0;
     hlo_lex_release(p->scanner);
-    const char *s = p->buf + at + 1, *end = p->buf[at] == '"' ? memchr(s, '"', p->len - (size_t)at - 1) : NULL;
-    if (!end || memchr(s, '\\', (size_t)(end - s)) || memchr(s, '\0', (size_t)(end - s)) || end - s >= INT32_MAX - 2)
-        return false;
-    hlo_lex_move(p->scanner, p->buf + (end + 1 - p->buf));
-    *loc = (Loc){at, (int32_t)(end + 2 - s)};
-    v->name = intern(p->strings, s, (size_t)(end - s));
-    return true;
+    int kind = plain_value(p, attr, v, loc, p->plain_at);
+    if (kind)
+        hlo_lex_move(p->scanner, p->buf + loc->off + loc->len);
+    return kind;
 }
 
-/* The scanner's next token: its kind. */
-static int fetch(Parser *p, HLO_STYPE *v, Loc *loc)
+/* The scanner's next token where a dictionary may begin or end. */
+static int fetch_in_keys(Parser *p, HLO_STYPE *v, Loc *loc)
 {
     bool raw = p->raw_next;
     int  keys = p->keys;
-    if (p->string_at >= 0 && plain_string(p, v, loc))
-        return T_STRING;
-    int kind = hlo_lex_lex(v, loc, p->scanner);
-    if (kind == S_STRING || kind == A_STRING)
-        p->string_at = loc->off + loc->len;
-    else if (kind == 0)
-        *loc = (Loc){(int64_t)p->len, 0};
+    int  kind = hlo_lex_lex(v, loc, p->scanner);
     if (raw && kind != HLO_error)
         p->raw_next = false;
     if (keys == KEYS_AHEAD)
         p->keys = kind == '{' ? KEYS_INSIDE : KEYS_NO;
     else if (keys == KEYS_INSIDE && kind == '}')
         p->keys = KEYS_NO;
+    return kind;
+}
+
+/* The scanner's next token: its kind. */
+static inline int fetch(Parser *p, HLO_STYPE *v, Loc *loc)
+{
+    int kind = p->plain_after ? fetch_plain(p, v, loc) : 0;
+    if (kind)
+        return kind;
+    kind = p->raw_next || p->keys != KEYS_NO ? fetch_in_keys(p, v, loc) : hlo_lex_lex(v, loc, p->scanner);
+    switch (kind) {
+    case A_METADATA: case A_INTS: case A_INTS_OR_LISTS: case S_STRING: case A_STRING:
+        p->plain_after = kind;
+        p->plain_at = loc->off + loc->len;
+        break;
+    case 0:
+        *loc = (Loc){(int64_t)p->len, 0};
+        break;
+    default:
+        break;
+    }
     return kind;
 }
 
@@ -394,17 +407,13 @@ static int input_kind(Parser *p)
     return peek(p, 1)->kind == '{' ? START_COMPS : START_INST;
 }
 
-static bool count_brackets(Parser *p, int kind, Loc loc)
+static int open_bracket(Parser *p, int kind, Loc loc)
 {
-    if (kind == ')' || kind == ']' || kind == '}')
-        p->depth--;
-    else if (kind == '(' || kind == '[' || kind == '{' || kind == T_LAYOUT)
-        p->depth++;
-    if (p->depth <= MAX_NESTING)
-        return true;
+    if (++p->depth <= MAX_NESTING)
+        return kind;
     p->error_loc = loc;
     parse_error(p, loc, "nested more than %d levels deep", MAX_NESTING);
-    return false;
+    return HLO_error;
 }
 
 /* The braces behind "constant(", when they are plain. */
@@ -448,13 +457,25 @@ int filter_next(Parser *p, HLO_STYPE *v, Loc *loc)
         kind = fetch(p, v, loc);
     }
     p->text_begins = p->before == START_INST;
-    if (kind == ']' && peek(p, 0)->kind == '{' && (peek(p, 1)->kind == T_INT || peek(p, 1)->kind == ':'))
-        peek(p, 0)->kind = T_LAYOUT;
-    else if (kind == T_IDENT && v->name[0] == 'T' && !v->name[1] && (p->before == ']' || p->before == ':' || p->before == ')')
-             && peek(p, 0)->kind == '(')
-        kind = K_T;
-    if (!count_brackets(p, kind, *loc))
-        kind = HLO_error;
+    switch (kind) {
+    case '(': case '[': case '{': case T_LAYOUT:
+        kind = open_bracket(p, kind, *loc);
+        break;
+    case ']':
+        if (peek(p, 0)->kind == '{' && (peek(p, 1)->kind == T_INT || peek(p, 1)->kind == ':'))
+            peek(p, 0)->kind = T_LAYOUT;
+        p->depth--;
+        break;
+    case ')': case '}':
+        p->depth--;
+        break;
+    case T_IDENT:
+        if (v->name[0] == 'T' && !v->name[1] && (p->before == ']' || p->before == ':' || p->before == ')') && peek(p, 0)->kind == '(')
+            kind = K_T;
+        break;
+    default:
+        break;
+    }
     p->token_loc = *loc;
     return p->before = kind;
 }
@@ -477,7 +498,6 @@ static void put_tables(Parser *p)
     static const WordRow type_row = {"", T_TYPE};
     p->vocabulary = ARENA_ARRAY(p->tmp, Vocabulary, 1 + N_KEYWORDS + N_ATTRIBUTES + TYPE_COUNT + OP_COUNT);
     p->vocabulary[0].op = OP_COUNT;
-    p->arrays = map_new(p->tmp);
     p->array_texts = interner_new(p->tmp);
     for (int k = 0; k < N_KEYWORDS; k++)
         vocabulary_entry(p, keywords[k].text)->word = &keywords[k];
@@ -585,7 +605,7 @@ void filter_start(Parser *p, int64_t off, int start)
     p->raw_next = false;
     p->raw_depth = 0;
     p->keys = KEYS_NO;
-    p->string_at = -1;
+    p->plain_after = 0;
     p->head = p->queued = 0;
     p->depth = 0;
     p->before = 0;

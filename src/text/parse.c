@@ -50,7 +50,7 @@ static const char *phrase(Parser *p, const char *symbol)
         {"name", "a name"}, {"string", "a string"}, {"integer", "an integer"}, {"number", "a number"}, {"-inf", "a number"},
         {"inf", "a number"}, {"element type", "a type"}, {"array type", "a type"}, {"dimension labels", "dimension labels"}, {"sizes", "sizes such as 2x3"},
         {"padding", "padding such as 0_1x2_2"}, {"key=", "a key"}, {"{ of a layout", "a layout"},
-        {"end of file", "the end of the text"}, {"literal", NULL},
+        {"end of file", "the end of the text"}, {"literal", NULL}, {"integers in braces", NULL}, {"metadata", NULL},
         {", device_ids=", NULL}, {"unknown attribute", NULL}, {"b", NULL}, {"parameter", NULL}, {"mesh", NULL},
         {"single_device", NULL}, {"maximal_mesh", NULL}, {"synthetic_call", NULL},
         {"D", NULL}, {"L", NULL}, {"E", NULL}, {"S", NULL}, {"SC", NULL}, {"P", NULL},
@@ -86,7 +86,7 @@ static const char *expectation(Parser *p, int n, const char *const *symbols)
         const char *s = phrase(p, symbols[k]);
         if (strcmp(symbols[k], "word") == 0 || strcmp(symbols[k], "constant") == 0)
             s = opcode ? "an opcode" : expects("name", n, symbols) ? NULL : "a word";
-        bool        twice = s == NULL;
+        bool        twice = s == NULL || (strcmp(symbols[k], "ROOT") == 0 && expects("name", n, symbols)); /* ROOT goes before one */
         for (int j = 0; j < count && !twice; j++)
             twice = strcmp(said[j], s) == 0;
         if (twice)

@@ -287,19 +287,20 @@ static void define(Parser *p, const char *name, Loc loc, Inst *i)
     name_put(p, name, i ? i : p->poison);
 }
 
-void inst_end(Parser *p, int64_t root, Loc root_loc, const char *name, Loc loc, Rhs *r)
+void inst_end(Parser *p, Loc root_loc, Rhs *r)
 {
-    Scope *s = p->scope;
-    Inst  *i = inst_build(p, r, name, p->raw.n ? &p->raw.v[r->attrs_base] : NULL, p->raw.n - r->attrs_base);
+    Scope      *s = p->scope;
+    const char *name = s->pending.s;
+    Inst       *i = inst_build(p, r, name, p->raw.n ? &p->raw.v[r->attrs_base] : NULL, p->raw.n - r->attrs_base);
     p->raw.n = r->attrs_base;
     rhs_end(p, r);
     s->failed |= !i;
-    define(p, name, loc, i);
+    define(p, name, s->pending.loc, i);
     p->names_change |= uniquer_name(p->uniquer, name) != name;
-    if (root && s->root_loc.off >= 0) {
+    if (root_loc.off >= 0 && s->root_loc.off >= 0) {
         parse_error(p, root_loc, "a computation has one ROOT");
         parse_note(p, s->root_loc, "the first one is here");
-    } else if (root) {
+    } else if (root_loc.off >= 0) {
         s->root_loc = root_loc;
         s->comp->root = i;
     }
@@ -320,7 +321,8 @@ void single_begin(Parser *p)
 
 void single_end(Parser *p, Rhs *r, Loc loc)
 {
-    Name name = p->scope->pending;
-    inst_end(p, 1, loc, name.s, name.loc.off >= 0 ? name.loc : loc, r);
+    if (p->scope->pending.loc.off < 0)
+        p->scope->pending.loc = loc;
+    inst_end(p, loc, r);
     p->entry = comp_end(p);
 }

@@ -251,12 +251,13 @@ struct Parser {
     char    *buf;                   /* the text as the scanner works on it: a copy, or the caller's bytes */
     Vocabulary *vocabulary;         /* by tag of the interned word; 0: of all other words */
     uint32_t n_vocabulary;
-    Interner *array_texts;          /* array types that came in one token */
-    Map      arrays;                /* such a text -> its Shape */
+    Interner *array_texts;          /* array types that came in one token, tagged by number from 1 on */
+    VEC(const Shape *) array_shapes; /* theirs; NULL: it is not as simple as it looked */
     bool     raw_next;
     int      raw_depth;
     int64_t  raw_start;             /* of the dictionary that is being scanned */
-    int64_t  string_at;             /* behind the '=' that a string has to follow, -1: the token before is another */
+    int      plain_after;           /* the attribute before, whose value parse_plain.c may know; 0: the token before is another */
+    int64_t  plain_at;              /* behind its '=' */
     int      keys;                  /* inside frontend_attributes={} or statistics={} */
     bool     keys_raw;
     int      start;                 /* artificial first token, -1 once it was returned */
@@ -321,6 +322,9 @@ struct Parser {
     FileLocation location;
     StackFrame   frame;
     VEC(SeenKey) keys_seen;   /* of metadata and the stack tables */
+    const char  *meta_text;   /* the metadata that meta_plain read last, in p->buf */
+    size_t       meta_len;    /* 0: none yet */
+    const Metadata *meta_read;
     DomainDraft *domain;
     OriginItem   origin_item;
     DebugAttr   *debug;
@@ -392,6 +396,13 @@ NamedDimVec *named_dim_push(Parser *p, NamedDimVec *v); /* p->named_dim */
 DebugVec *debug_add(Parser *p, DebugVec *v, const DebugAttr *x);
 TypedVec *typed_push(Parser *p, TypedVec *v, AttrLiteral x);
 
+/* Plain values of attributes, which need no tokens (parse_plain.c); the bytes of p->buf are the text's. Where these give NULL or 0,
+ * nothing was reported and the scanner goes on in front of the value. */
+int         plain_value(Parser *p, int attr, union HLO_STYPE *v, Loc *loc, int64_t at); /* the kind of the token */
+const char *plain_string(const Parser *p, const char *s);                               /* behind the string at s */
+const char *plain_int(const char *s, int64_t *v);                                       /* behind the digits at s */
+const char *meta_plain(Parser *p, const char *s, const Metadata **out);                 /* behind the metadata at s, a '{' */
+
 /* Types (parse_type.c). */
 void         dims_begin(Parser *p);
 void         dim_add(Parser *p, int64_t size, bool dynamic, Loc loc);
@@ -456,7 +467,7 @@ void  operand_name(Parser *p, const Shape *type, const char *name, Loc loc, cons
 void  operand_word(Parser *p, const Shape *type, const char *word, Loc loc); /* a name without % */
 void  operand_nested(Parser *p, Rhs *r, Loc loc);
 void  inst_pending(Parser *p, const char *name, Loc loc);
-void  inst_end(Parser *p, int64_t root, Loc root_loc, const char *name, Loc loc, Rhs *r);
+void  inst_end(Parser *p, Loc root_loc, Rhs *r); /* of what is pending; root_loc LOC_NONE: not the root */
 void  single_begin(Parser *p);
 void  single_end(Parser *p, Rhs *r, Loc loc);
 Inst *inst_find(Parser *p, const char *name, Loc loc); /* p->poison after reporting */
@@ -480,7 +491,7 @@ const Shape *op_stored_type(Parser *p, const Rhs *r);
 const Shape *literal_type(Parser *p, const Shape *s); /* what is stored of the type of a literal */
 bool         op_check_replication(Parser *p, const Rhs *r, const RawAttr *attrs, int32_t n);
 
-/* Attribute values (parse_attr.c, parse_attr_rare.c). */
+/* Attribute values (parse_attr.c, parse_meta.c, parse_rare.c). */
 RawAttr *attr_add(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc);
 void     attr_lists(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc, const IntsVec *v);
 void     attr_slices(Parser *p, const char *name, Loc loc, Loc value_loc, const SliceVec *v);

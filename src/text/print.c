@@ -28,6 +28,12 @@ static void printer_init(Printer *p, Buf *b, const PrintOptions *o)
     p->indent = o->indent;
 }
 
+static void printer_free(Printer *p)
+{
+    buf_free(&p->meta_text);
+    arena_free(p->arena);
+}
+
 /* Without ids, up to the first dot. */
 static void print_bare_name(Printer *p, const char *name)
 {
@@ -240,11 +246,27 @@ static void print_element_name(Printer *p, const Inst *i)
         buf_printf(p->b, "#%lld", (long long)path.v[--path.n]);
 }
 
+static void print_type(Printer *p, const Shape *s, bool layouts)
+{
+    TypeText *t = p->types ? &p->types[((uintptr_t)s / 64 + layouts) % TYPE_TEXTS] : NULL;
+    if (t && t->shape == s && t->layouts == layouts) {
+        buf_put(p->b, t->text, t->len);
+        return;
+    }
+    size_t from = p->b->n;
+    shape_print(p->b, s, layouts);
+    size_t len = p->b->n - from;
+    if (t && len <= sizeof t->text) {
+        *t = (TypeText){.shape = s, .layouts = layouts, .len = (uint8_t)len};
+        memcpy(t->text, p->b->p + from, len);
+    }
+}
+
 static void print_operand(Printer *p, const Inst *x)
 {
     bool named = p->o->canonical_names ? p->numbers != NULL : p->o->operand_names;
     if (p->o->operand_shapes) {
-        shape_print(p->b, x->shape, p->o->layouts);
+        print_type(p, x->shape, p->o->layouts);
         buf_puts(p->b, named ? " " : "");
     }
     if (named && is_compacted(p, x))
@@ -354,10 +376,15 @@ static void print_provenance(Printer *p, const Inst *i)
     }
     if (p->o->metadata && i->meta != NULL && metadata_is_printed(i->meta)) {
         buf_puts(b, ", metadata=");
-        if (p->o->only_op_name)
-            print_op_name(b, i->meta);
-        else
-            print_metadata(b, i->meta);
+        if (p->meta != i->meta) {
+            buf_clear(&p->meta_text);
+            p->meta = i->meta;
+            if (p->o->only_op_name)
+                print_op_name(&p->meta_text, i->meta);
+            else
+                print_metadata(&p->meta_text, i->meta);
+        }
+        buf_put(b, p->meta_text.p, p->meta_text.n);
     }
     if (p->o->backend_config && (x = inst_attr(i, ATTR_BACKEND_CONFIG)) != NULL && intern_len(x->value.s) > 0) {
         buf_puts(b, ", backend_config=");
@@ -373,7 +400,7 @@ static void print_instruction(Printer *p, const Inst *i)
         buf_puts(p->b, " = ");
     }
     if (p->o->result_shapes) {
-        shape_print(p->b, i->shape, p->o->layouts);
+        print_type(p, i->shape, p->o->layouts);
         buf_putc(p->b, ' ');
     }
     buf_puts(p->b, op_name(sugar != NULL ? sugar->op : i->op));
@@ -395,10 +422,10 @@ static void print_signature(Printer *p, const Comp *c)
         buf_puts(p->b, k > 0 ? ", " : "");
         print_bare_name(p, c->params[k]->name);
         buf_puts(p->b, ": ");
-        shape_print(p->b, c->params[k]->shape, false);
+        print_type(p, c->params[k]->shape, false);
     }
     buf_puts(p->b, ") -> ");
-    shape_print(p->b, c->root->shape, false);
+    print_type(p, c->root->shape, false);
     buf_putc(p->b, ' ');
 }
 
@@ -603,6 +630,7 @@ int32_t print_computations(Buf *b, const Module *m, const PrintOptions *o, bool 
     int32_t n, printed = 0;
     printer_init(&p, b, o);
     note_callers(&p, m);
+    p.types = ARENA_ARRAY(p.arena, TypeText, TYPE_TEXTS);
     Comp **order = o->sorted_computations ? stored_order(p.arena, m, &n) : module_comp_order(p.arena, m, &n);
     for (int32_t k = 0; k < n; k++) {
         if (o->async_sugar && map_has(&p.async_bodies, order[k]) && single_inst(&p, order[k]) != NULL)
@@ -613,7 +641,7 @@ int32_t print_computations(Buf *b, const Module *m, const PrintOptions *o, bool 
         buf_puts(b, "\n\n");
         printed++;
     }
-    arena_free(p.arena);
+    printer_free(&p);
     return printed;
 }
 
@@ -632,5 +660,5 @@ void print_inst(Buf *b, const Inst *i, const PrintOptions *o)
     Printer p;
     printer_init(&p, b, o);
     print_instruction(&p, i);
-    arena_free(p.arena);
+    printer_free(&p);
 }

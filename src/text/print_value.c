@@ -7,19 +7,22 @@
 
 static void print_quoted_bytes(Buf *b, const char *s, size_t n)
 {
-    static const char named[256] = {['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't', ['"'] = '"', ['\''] = '\'', ['\\'] = '\\'};
+    enum { OCTAL = 1 };
+    static const char escapes[256] = {[0 ... 8] = OCTAL,   ['\t'] = 't', ['\n'] = 'n', [0x0b ... 0x0c] = OCTAL, ['\r'] = 'r',
+                                      [0x0e ... 0x1f] = OCTAL, ['"'] = '"', ['\''] = '\'', ['\\'] = '\\', [0x7f ... 0xff] = OCTAL};
     size_t            done = 0;
     buf_putc(b, '"');
     for (size_t k = 0; k < n; k++) {
         unsigned char c = (unsigned char)s[k];
-        if (c >= 0x20 && c < 0x7f && named[c] == 0)
+        char          escape = escapes[c];
+        if (escape == 0)
             continue;
         buf_put(b, s + done, k - done);
         done = k + 1;
-        if (named[c] != 0)
-            buf_put(b, (char[2]){'\\', named[c]}, 2);
-        else
+        if (escape == OCTAL)
             buf_printf(b, "\\%03o", c);
+        else
+            buf_put(b, (char[2]){'\\', escape}, 2);
     }
     buf_put(b, s + done, n - done);
     buf_putc(b, '"');

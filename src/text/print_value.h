@@ -11,6 +11,15 @@ typedef struct Numbering {
 } Numbering;
 
 /* One run of the printer. */
+/* A type that was printed, with or without layouts: a module has few types, and each many times. */
+typedef struct TypeText {
+    const Shape *shape; /* NULL: none yet */
+    bool         layouts;
+    uint8_t      len;
+    char         text[46];
+} TypeText;
+enum { TYPE_TEXTS = 128 };
+
 typedef struct Printer {
     Buf                *b;
     const PrintOptions *o;
@@ -22,6 +31,9 @@ typedef struct Printer {
     Map                 fusion_bodies, async_bodies; /* sets of the module's computations; empty when one is printed alone */
     Numbering          *numbers; /* of the computation being printed; NULL outside of computations */
     int32_t             indent;
+    TypeText           *types;     /* TYPE_TEXTS: the last of those that share a place; NULL: one instruction is printed alone */
+    const Metadata     *meta;      /* printed last, NULL: none; instructions in a row share theirs */
+    Buf                 meta_text;
 } Printer;
 
 void print_name(Printer *p, const char *name);
