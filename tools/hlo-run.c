@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "data/fill.h"
@@ -37,7 +38,7 @@
 typedef struct Args {
     const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *color;
     const char *trace, *trace_file, *profile, *shadow;
-    OptionList  inputs, raws, texts, calls;
+    OptionList  inputs, raws, texts, calls, dists;
     int         level;
     int64_t     threads, repeat, ulp, max_errors, seed, trace_limit, max_trip, worst;
     double      atol, rtol;
@@ -63,7 +64,8 @@ static const Option options[] = {
     {"inputs", 'i', OPT_LIST, ARG(inputs), "FILE", "arguments: .npz, .safetensors, .npy in order", "Data"},
     {"arg", 0, OPT_LIST, ARG(texts), "[NAME=]LITERAL", "one argument as HLO text: {1, 2}", "Data"},
     {"raw", 0, OPT_LIST, ARG(raws), "[NAME=]FILE", "one argument as bytes, last dimension fastest", "Data"},
-    {"fake", 0, OPT_STRING, ARG(fake), "SEED", "make up the arguments that no file has", "Data"},
+    {"fake", 0, OPT_STRING, ARG(fake), "SEED|random", "make up the arguments that no file has", "Data"},
+    {"fake-dist", 0, OPT_LIST, ARG(dists), "[NAME=]DIST", "with --fake: how, as normal(0,1) or special", "Data"},
     {"fill", 0, OPT_STRING, ARG(fill), "FILE[:KEY]", "make missing arguments as a manifest says", "Data"},
     {"fill-elided", 0, OPT_STRING, ARG(fill_elided), "SEED|zeros", "values for constants printed as {...}", "Data"},
     {"constants", 0, OPT_STRING, ARG(constants), "FILE", "such values from .npz or .safetensors, by name", "Data"},
@@ -244,11 +246,16 @@ static bool build(Run *r)
 static bool parse_seed(Run *r, const char *text, uint64_t *seed)
 {
     char *end;
+    if (strcmp(text, "random") == 0) {
+        *seed = fill_hash((uint64_t)time(NULL), (uint64_t)getpid()) >> 32;
+        fprintf(stderr, "hlo-run: --fake=%" PRIu64 "\n", *seed);
+        return true;
+    }
     errno = 0;
     *seed = strtoull(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && !errno)
         return true;
-    diag_error(&r->world, LOC_NONE, "--fake expects a number, got '%s'", text);
+    diag_error(&r->world, LOC_NONE, "--fake expects a number or random, got '%s'", text);
     return false;
 }
 
@@ -260,7 +267,10 @@ static Literal **make_fakes(Run *r)
         return NULL;
     int32_t   n = r->module->entry->n_params;
     Literal **params = ARENA_ARRAY(r->arena, Literal *, n), **leaves = ARENA_ARRAY(r->arena, Literal *, r->signature->n_args);
-    bool made = fake_arguments(r->module, seed, params, &r->diag);
+    FakeDists dists;
+    if (!inputs_dists(r->arena, r->signature, r->args->dists.n, r->args->dists.v, &dists, &r->world))
+        return NULL;
+    bool made = fake_arguments(r->module, seed, &dists, params, &r->diag);
     if (made)
         leaves_flatten(n, params, leaves);
     literals_unref(n, params);
@@ -678,6 +688,10 @@ static bool check_options(const Args *a, const char *path)
         return false;
     if (a->json && (a->shadow || !(a->expect || a->against))) {
         tool_error(tool.name, "--json is the form of what --expect and --against report");
+        return false;
+    }
+    if (a->dists.n > 0 && !a->fake) {
+        tool_error(tool.name, "--fake-dist belongs to --fake");
         return false;
     }
     if (!check_finding(a))

@@ -16,7 +16,8 @@
  *   operand of cholesky, triangular-solve           with a heavy diagonal
  *   operand of dot, convolution over K terms        in [-1, 1) / sqrt(K), so that layers and recurrences do not blow up errors
  *
- * Floats without a constraint are uniform in [-1, 1), integers over their whole type. Source: reference operations 22. */
+ * Floats without a constraint are uniform in [-1, 1), integers over their whole type. Another distribution takes the place of this and of the last
+ * five rows, but the diagonal stays heavy. Source: reference operations 22. */
 #include "config.h"
 
 #include "data/fill.h"
@@ -343,12 +344,27 @@ static void fill_floats(Literal *l, uint64_t seed, const Wish *w)
         add_diagonal(l);
 }
 
-static Literal *fake_leaf(const Shape *s, uint64_t seed, const Wish *w)
+/* What a leaf must be for the module to have a meaning; NULL: it may be anything. */
+static const char *must_be(Arena *a, const Shape *s, const Wish *w)
+{
+    bool integer = !type_is_float(s->type) && !type_is_complex(s->type);
+    return w->start                 ? arena_printf(a, "it must be %g, for what begins with it or is of that size", w->start_value)
+           : w->bounded && integer  ? arena_printf(a, "it must be from 0 to %lld, as an index or a size", (long long)w->bound)
+           : w->distinct && integer ? "its values must be distinct, as keys of a sort"
+           : w->condition && integer ? "it ends a loop"
+                                    : NULL;
+}
+
+static Literal *fake_leaf(const Shape *s, uint64_t seed, const Wish *w, const Dist *x)
 {
     Literal *l = literal_for_shape(s, false);
     if (w->start)
         fill_const(l, w->start_value);
-    else if (type_is_float(s->type) || type_is_complex(s->type))
+    else if (x->kind != DIST_NONE) {
+        dist_fill(l, seed, x);
+        if (w->diagonal)
+            add_diagonal(l);
+    } else if (type_is_float(s->type) || type_is_complex(s->type))
         fill_floats(l, seed, w);
     else
         fill_integers(l, seed, w);
@@ -360,9 +376,28 @@ typedef struct Faker {
     Map         starts;
     const Inst *param;
     uint64_t    seed;
-    int32_t     leaf;
+    int32_t     leaf, array; /* of the parameter; of all arrays of all parameters */
+    const FakeDists *dists;
     Diag       *diag;
 } Faker;
+
+/* The distribution for the array at hand: DIST_NONE where the constraints decide. False after reporting. */
+static bool dist_for(Faker *f, const Shape *s, const Wish *w, Dist *x)
+{
+    const Dist *own = f->dists && f->dists->leaves ? &f->dists->leaves[f->array] : NULL;
+    const char *must = must_be(f->scratch, s, w), *why = NULL;
+    bool        named = own && own->kind != DIST_NONE;
+    *x = named ? *own : f->dists ? f->dists->all : (Dist){DIST_NONE, 0, 0};
+    if (x->kind != DIST_NONE && !must)
+        why = dist_refused(x, s->type);
+    if (named && must)
+        why = must;
+    if (must)
+        x->kind = DIST_NONE;
+    if (why)
+        inst_error(f->diag, f->param, "arg%d (%s) cannot be made up so: %s", f->array, shape_text(f->scratch, s), why);
+    return !why;
+}
 
 /* The value for shape s, a part of the parameter; NULL after reporting. Depth is that of the shape, which the reader limits. */
 static Literal *fake_value(Faker *f, const Shape *s)
@@ -376,8 +411,12 @@ static Literal *fake_value(Faker *f, const Shape *s)
             inst_error(f->diag, f->param, "no value can be made up for a parameter of this type");
             return NULL;
         }
+        Dist x;
         Wish w = follow(f->scratch, &f->starts, f->param, f->leaf);
-        return fake_leaf(s, fill_hash(f->seed, (uint64_t)f->param->param << 32 | (uint32_t)f->leaf++), &w);
+        if (!dist_for(f, s, &w, &x))
+            return NULL;
+        f->array++;
+        return fake_leaf(s, fill_hash(f->seed, (uint64_t)f->param->param << 32 | (uint32_t)f->leaf++), &w, &x);
     }
     Literal *t = literal_tuple(s->n_elems, NULL);
     for (int32_t k = 0; k < s->n_elems; k++) {
@@ -390,15 +429,17 @@ static Literal *fake_value(Faker *f, const Shape *s)
     return t;
 }
 
-bool fake_arguments(const Module *m, uint64_t seed, Literal **args, Diag *d)
+bool fake_arguments(const Module *m, uint64_t seed, const FakeDists *x, Literal **args, Diag *d)
 {
     prepare(m);
-    bool ok = true;
+    bool    ok = true;
+    int32_t arrays = 0;
     for (int32_t k = 0; k < m->entry->n_params; k++) {
-        Faker f = { .scratch = arena_new(), .param = comp_param(m->entry, k), .seed = seed, .diag = d };
+        Faker f = { .scratch = arena_new(), .param = comp_param(m->entry, k), .seed = seed, .array = arrays, .dists = x, .diag = d };
         f.starts = map_new(f.scratch);
         args[k] = fake_value(&f, f.param->shape);
         arena_free(f.scratch);
+        arrays += shape_leaf_count(f.param->shape, false);
         ok &= args[k] != NULL;
     }
     return ok;

@@ -2,6 +2,7 @@
 #ifndef DATA_FILL_H
 #define DATA_FILL_H
 
+#include "data/dist.h"
 #include "ir/inst.h"
 
 /* Streams of numbers, addressed by element: splitmix64 by counter.
@@ -13,8 +14,15 @@ void     fill_uniform(Literal *l, uint64_t seed, double scale, double offset);
 void     fill_int(Literal *l, uint64_t seed, int64_t lo, int64_t hi);
 void     fill_const(Literal *l, double v);
 
+/* How unconstrained values are made, where not as the head of fake.c says. */
+typedef struct FakeDists {
+    Dist        all;    /* of every argument; DIST_NONE: as ever */
+    const Dist *leaves; /* of each argument, tuples flattened and tokens left out, before `all`; NULL: none has its own */
+} FakeDists;
+
 /* Constrained arguments for every ENTRY parameter (tuples as tuples): indices stay in range, sort keys are distinct where that
- * matters, reduction starts are identities (reference operations 22). One literal per parameter in args; false after reporting. */
-bool fake_arguments(const Module *m, uint64_t seed, Literal **args, Diag *d);
+ * matters, reduction starts are identities (reference operations 22). A distribution that names one argument must not contradict what
+ * that one is constrained to, which is an error. x may be NULL. One literal per parameter in args; false after reporting. */
+bool fake_arguments(const Module *m, uint64_t seed, const FakeDists *x, Literal **args, Diag *d);
 
 #endif

@@ -161,7 +161,7 @@ static bool make_arguments(Check *c, const Module *m, Diag *d)
 {
     c->n_args = m->entry->n_params;
     c->args = ARENA_ARRAY(c->arena, Literal *, c->n_args);
-    return fake_arguments(m, c->options.seed, c->args, d);
+    return fake_arguments(m, c->options.seed, NULL, c->args, d);
 }
 
 static bool wants_set(const Check *c, int32_t set)

@@ -60,21 +60,35 @@ static void bind(Binder *b, int32_t k, const NpyArray *x, const char *path)
         b->args[k] = literal_from_array(x, s, arena_printf(b->arena, "%s: %s", path, argument_text(b, k)), b->d);
 }
 
-/* -1: no argument has that name. */
-static int32_t argument_called(const Binder *b, const char *name)
+int32_t argument_called(const Signature *s, const char *name)
 {
     int64_t k = position(name);
-    if (k >= b->s->n_args)
+    if (k >= s->n_args)
         k = -1; /* a parameter may be called so */
-    for (int32_t n = 0; k < 0 && n < b->s->n_args; n++)
-        if (!strcmp(b->s->args[n].name, name))
+    for (int32_t n = 0; k < 0 && n < s->n_args; n++)
+        if (!strcmp(s->args[n].name, name))
             k = n;
     return (int32_t)k;
 }
 
+bool inputs_dists(Arena *a, const Signature *s, int n, const char *const *entries, FakeDists *out, Diag *d)
+{
+    Dist *leaves = ARENA_ARRAY(a, Dist, s->n_args);
+    *out = (FakeDists){.leaves = leaves};
+    for (int e = 0; e < n; e++) {
+        const char *eq = strchr(entries[e], '='), *text = eq ? eq + 1 : entries[e];
+        int32_t     k = eq ? argument_called(s, arena_strndup(a, entries[e], (size_t)(eq - entries[e]))) : -1;
+        if (eq && k < 0)
+            diag_error(d, LOC_NONE, "--fake-dist=%s: this is no argument: the module has %d", entries[e], s->n_args);
+        else if (!dist_parse(text, eq ? &leaves[k] : &out->all))
+            diag_error(d, LOC_NONE, "--fake-dist=%s: expected uniform(A,B) with A < B, normal(M,S), large, special or const(V)", entries[e]);
+    }
+    return d->errors == 0;
+}
+
 static void bind_member(Binder *b, const NpyArray *x, const char *path)
 {
-    int32_t k = argument_called(b, x->name);
+    int32_t k = argument_called(b->s, x->name);
     if (k >= 0)
         bind(b, k, x, path);
     else
@@ -106,7 +120,7 @@ static int32_t named_or_next(Binder *b, const char *option, const char *entry, c
     *value = eq ? eq + 1 : entry;
     if (eq) {
         const char *name = arena_strndup(b->arena, entry, (size_t)(eq - entry));
-        int32_t     k = argument_called(b, name);
+        int32_t     k = argument_called(b->s, name);
         if (k < 0)
             diag_error(b->d, LOC_NONE, "%s=%s: '%s' is no argument: the module has %d", option, entry, name, b->s->n_args);
         return k;

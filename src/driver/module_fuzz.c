@@ -314,7 +314,7 @@ static int check(Trial *t, Module *m)
     diag_init(&d, t->a);
     t->n_args = m->entry->n_params;
     t->args = ARENA_ARRAY(t->a, Literal *, t->n_args + 1);
-    if (!fake_arguments(m, t->seed, t->args, &d))
+    if (!fake_arguments(m, t->seed, NULL, t->args, &d))
         return failed(t, "no arguments", &d);
     for (int32_t k = 0; t->random.specials && k < t->n_args; k++)
         put_specials(t->args[k], t->seed + (uint64_t)k);

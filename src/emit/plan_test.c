@@ -233,7 +233,7 @@ static void test(const char *name, Expect e, const char *text)
     check(p != NULL, "no program");
     Literal **args = ARENA_ARRAY(a, Literal *, m->entry->n_params), **flat = ARENA_ARRAY(a, Literal *, p->n_args);
     int32_t   n = 0;
-    check(fake_arguments(m, 7, args, &d), "no arguments");
+    check(fake_arguments(m, 7, NULL, args, &d), "no arguments");
     for (int32_t k = 0; k < m->entry->n_params; k++)
         flatten(args[k], flat, &n);
     EvalOptions o = { 0 };
