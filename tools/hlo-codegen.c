@@ -20,6 +20,7 @@ typedef struct Args {
     const char *target, *emit, *name, *weights, *output, *color, *fill_elided, *constants;
     int64_t     max_errors;
     bool        verify, stats, werror, extern_calls;
+    Devices     on;
     bool        standalone; /* what is emitted is one file in any case */
 } Args;
 
@@ -32,6 +33,8 @@ static const Option options[] = {
     {"weights", 0, OPT_STRING, ARG(weights), "FILE", "put constants above 64 KiB there, with .incbin", "Output"},
     {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
     {"extern-calls", 0, OPT_FLAG, ARG(extern_calls), NULL, "call functions for unknown custom calls", "Output"},
+    {"replicas", 0, OPT_INT, ARG(on.replicas), "N", "for so many replicas (default: 1)", "Devices"},
+    {"partitions", 0, OPT_INT, ARG(on.partitions), "N", "partitions of each replica (default: 1)", "Devices"},
     {"fill-elided", 0, OPT_STRING, ARG(fill_elided), "SEED|zeros", "values for constants printed as {...}", "Data"},
     {"constants", 0, OPT_STRING, ARG(constants), "FILE", "such values from .npz or .safetensors, by name", "Data"},
     {"verify", 0, OPT_SWITCH, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
@@ -89,7 +92,7 @@ static bool process_module(const Args *args, Module *m, Arena *a, Product *out, 
         return false;
     if (!elided_fill(m, args->fill_elided, args->constants, d))
         return false;
-    PlanOptions    o = {.name = args->name, .has_function = args->extern_calls ? any_function : NULL};
+    PlanOptions    o = {.name = args->name, .has_function = args->extern_calls ? any_function : NULL, .on = args->on};
     const Program *p = program_plan(a, m, &o, d);
     if (!p || d->errors > 0)
         return false;
@@ -159,6 +162,15 @@ static bool check_options(const Args *args, Arena *a)
         tool_error(tool.name, "--target=%s is not supported by this build, only --target=c is", args->target);
         return false;
     }
+    if (args->on.replicas < 1 || args->on.replicas > MOST_DEVICES || args->on.partitions < 1 ||
+        args->on.partitions > MOST_DEVICES / args->on.replicas) {
+        tool_error(tool.name, "--replicas times --partitions must be from 1 to %d", MOST_DEVICES);
+        return false;
+    }
+    if (devices_n(args->on) > 1 && strcmp(args->emit, "main") == 0) {
+        tool_error(tool.name, "--emit=main makes a program for one device, not for --replicas or --partitions");
+        return false;
+    }
     if (args->max_errors < 0 || args->max_errors > 1000000) {
         tool_error(tool.name, "--max-errors expects a number from 0 to 1000000");
         return false;
@@ -176,7 +188,7 @@ static bool check_options(const Args *args, Arena *a)
 
 int main(int argc, char **argv)
 {
-    Args          args = {.target = "c", .emit = "source", .color = "auto", .max_errors = 20, .verify = true};
+    Args          args = {.target = "c", .emit = "source", .color = "auto", .max_errors = 20, .verify = true, .on = {1, 1}};
     OptionList    files = {0};
     int           status = EXIT_TROUBLE;
     tool_guard_streams();

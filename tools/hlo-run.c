@@ -57,7 +57,7 @@ static const Option options[] = {
     {"cache", 0, OPT_SWITCH, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
     {"seed", 0, OPT_INT, ARG(seed), "N", "of the opcode rng, evaluated (default: 0)", "Running"},
     {"max-trip", 0, OPT_INT, ARG(max_trip), "N", "iterations that a loop may have", "Running"},
-    {"replicas", 0, OPT_INT, ARG(on.replicas), "N", "replicas, evaluated (default: 1)", "Devices"},
+    {"replicas", 0, OPT_INT, ARG(on.replicas), "N", "replicas (default: 1)", "Devices"},
     {"partitions", 0, OPT_INT, ARG(on.partitions), "N", "partitions of each replica (default: 1)", "Devices"},
     {"device-assignment", 0, OPT_STRING, ARG(assignment), "LIST", "device of each partition, replica by replica", "Devices"},
     {"device-axis", 0, OPT_CHOICE, ARG(axis), "yes|no", "results of each device (default: if an input is)", "Devices"},
@@ -217,7 +217,7 @@ static bool has_key(const Args *args)
 static CacheKey key_of(const Run *r)
 {
     const char *cc = r->args->cc ? r->args->cc : "";
-    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d cc=%s", r->args->level, cc));
+    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d cc=%s %" PRId64 "*%" PRId64, r->args->level, cc, r->args->on.replicas, r->args->on.partitions));
 }
 
 /* Opens the cache and looks there. */
@@ -236,7 +236,7 @@ static void look_up(Run *r)
 static bool build(Run *r)
 {
     CacheKey key = key_of(r);
-    CompileOptions o = {.cc = r->args->cc, .calls = r->calls};
+    CompileOptions o = {.cc = r->args->cc, .calls = r->calls, .on = r->args->on};
     r->compiled = compiled_build(r->arena, r->cache, r->module, r->signature, has_key(r->args) ? &key : NULL, &o, &r->times, &r->diag);
     return r->compiled != NULL;
 }
@@ -700,15 +700,11 @@ static bool check_options(const Args *a, const char *path)
         tool_error(tool.name, "--infeed and --outfeed need --backend=eval");
         return false;
     }
-    if (!in_range("replicas", a->on.replicas, 1, EVAL_MAX_DEVICES) ||
-        !in_range("partitions", a->on.partitions, 1, EVAL_MAX_DEVICES / a->on.replicas))
+    if (!in_range("replicas", a->on.replicas, 1, MOST_DEVICES) ||
+        !in_range("partitions", a->on.partitions, 1, MOST_DEVICES / a->on.replicas))
         return false;
-    if (devices_count(a->on) > 1 && is_compiled(a)) {
-        tool_error(tool.name, "--replicas and --partitions above 1 need --backend=eval");
-        return false;
-    }
-    if (devices_count(a->on) > 1 && (a->trace || a->first_nonfinite || a->profile || a->shadow)) {
-        tool_error(tool.name, "--trace, --first-nonfinite, --shadow and --profile look at one device");
+    if (devices_count(a->on) > 1 && (a->trace || a->first_nonfinite || a->profile || a->shadow || a->isolate)) {
+        tool_error(tool.name, "--trace, --first-nonfinite, --shadow, --isolate and --profile look at one device");
         return false;
     }
     if (isnan(a->atol) || isnan(a->rtol)) {

@@ -269,10 +269,11 @@ static bool has_function(void *cookie, const char *symbol)
     return calls->find(calls->cookie, symbol) != NULL;
 }
 
-static bool emit(Arena *a, const Module *m, Signature *s, const ExternCalls *calls, Source *out, Diag *d)
+static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *with, Source *out, Diag *d)
 {
-    PlanOptions o = { .has_function = calls ? has_function : NULL, .cookie = (void *)(uintptr_t)calls };
-    Program    *p = program_plan(out->arena, m, &o, d);
+    const ExternCalls *calls = with->calls;
+    PlanOptions        o = { .has_function = calls ? has_function : NULL, .cookie = (void *)(uintptr_t)calls, .on = with->on };
+    Program           *p = program_plan(out->arena, m, &o, d);
     if (p) {
         s->name = arena_strndup(a, p->name, strlen(p->name));
         s->scratch_bytes = p->scratch_bytes;
@@ -388,7 +389,7 @@ Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, 
     Compiler c = { .arena = a, .cache = cache, .d = d };
     double   start = seconds_now();
     Compiled *loaded = NULL;
-    if (emit(a, m, s, o->calls, &x, d)) {
+    if (emit(a, m, s, o, &x, d)) {
         t->emit_s = seconds_now() - start;
         start = seconds_now();
         interrupt_hold();

@@ -12,7 +12,27 @@ typedef struct HloEnv {
     uint64_t error_bytes;
     uint64_t seed;
     uint64_t *random;
+    const struct HloDevices *devices;
 } HloEnv;
+
+enum { HLO_GATHER, HLO_TRADE, HLO_BROADCAST, HLO_PERMUTE };
+
+typedef struct HloExchange {
+    int32_t        kind, step;
+    int64_t        channel, bytes;
+    int32_t        n_groups;
+    const int32_t *groups;
+    int32_t        n_pairs;
+    const int32_t *pairs;
+    const char    *op, *name, *type;
+} HloExchange;
+
+typedef struct HloDevices {
+    uint32_t size;
+    int32_t  replicas, partitions, replica, partition;
+    void    *context;
+    int (*exchange)(void *context, const HloExchange *x, const void *in, void *out);
+} HloDevices;
 
 typedef int HloEntry(const HloEnv *env, const void *const *args, void *const *results, void *scratch);
 

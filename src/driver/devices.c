@@ -71,14 +71,20 @@ static Literal *row_of(const Literal *x, int64_t device)
     return literal_borrow(x->type, x->rank - 1, x->dims + 1, (char *)x->data + device * bytes);
 }
 
+void devices_deal(const Execution *e, Literal *const *leaves, int64_t p, Literal **own)
+{
+    const Signature *s = e->signature;
+    for (int32_t k = 0; k < s->n_args; k++)
+        own[k] = leaves[k]->rank > s->args[k].shape->rank ? row_of(leaves[k], device_of(e, p)) : literal_ref(leaves[k]);
+}
+
 static Literal **arguments_of(Arena *a, const Execution *e, Literal *const *leaves, int64_t process)
 {
     const Signature *s = e->signature;
     const Comp      *entry = e->module->entry;
     Literal        **own = ARENA_ARRAY(a, Literal *, s->n_args), **params = ARENA_ARRAY(a, Literal *, entry->n_params);
     Literal *const  *next = own;
-    for (int32_t k = 0; k < s->n_args; k++)
-        own[k] = leaves[k]->rank > s->args[k].shape->rank ? row_of(leaves[k], device_of(e, process)) : literal_ref(leaves[k]);
+    devices_deal(e, leaves, process, own);
     for (int32_t k = 0; k < entry->n_params; k++)
         params[k] = leaves_gather(comp_param(entry, k)->shape, &next);
     literals_unref(s->n_args, own);
@@ -124,10 +130,11 @@ static int64_t first_process(const Execution *e)
     return p;
 }
 
-static bool collect(Arena *a, const Execution *e, bool axis, int64_t n, Literal *const *const *all, Literal **out, Diag *d)
+bool devices_collect(Arena *a, const Execution *e, Literal *const *leaves, Literal *const *const *all, Literal **out, Diag *d)
 {
     const Signature *s = e->signature;
-    int64_t          first = first_process(e);
+    int64_t          first = first_process(e), n = devices_count(e->on);
+    bool             axis = has_axis(e, leaves);
     for (int32_t k = 0; k < s->n_results; k++) {
         bool same = true;
         for (int64_t p = 0; !axis && e->axis == AXIS_AS_INPUTS && same && p < n; p++)
@@ -164,7 +171,7 @@ bool devices_evaluate(Arena *a, const Execution *e, Literal *const *leaves, cons
     }
     if (!ok)
         return false;
-    ok = collect(a, e, has_axis(e, leaves), n, (Literal *const *const *)all, out, d);
+    ok = devices_collect(a, e, leaves, (Literal *const *const *)all, out, d);
     for (int64_t p = 0; p < n; p++)
         literals_unref(e->signature->n_results, all[p]);
     return ok;

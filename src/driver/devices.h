@@ -17,6 +17,12 @@ bool devices_assignment(Arena *a, const char *text, int64_t n, Ints *out, Diag *
 /* s with the axis of n devices in front. */
 const Shape *devices_shape(Arena *a, const Shape *s, int64_t n);
 
+/* The arguments of process p of e's: each of leaves, or its row of it. One reference each. */
+void devices_deal(const Execution *e, Literal *const *leaves, int64_t p, Literal **own);
+
+/* The results of all processes as one; consumes no reference. out as below. */
+bool devices_collect(Arena *a, const Execution *e, Literal *const *leaves, Literal *const *const *all, Literal **out, Diag *d);
+
 /* Evaluates e->module on its devices. leaves: the arguments, with or without the axis; out: the results, with the axis when e->axis says so,
  * or, if it says nothing, when an argument has it. Results without it must be the same on all devices, unless it is refused outright: then
  * they are those of the first. False after reporting. */

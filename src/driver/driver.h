@@ -33,6 +33,7 @@ Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signa
 typedef struct CompileOptions {
     const char        *cc;    /* the compiler, NULL: the one found */
     const ExternCalls *calls; /* functions of custom calls, loaded; NULL: none */
+    Devices            on;    /* zeros: one device */
 } CompileOptions;
 
 /* Plans m as it stands, emits C, compiles it (or finds the same source in the cache) and loads it; s is completed. key: remember it
@@ -48,7 +49,7 @@ typedef enum DeviceAxis { AXIS_AS_INPUTS, AXIS_YES, AXIS_NO } DeviceAxis;
 typedef struct Execution {
     const Signature *signature;
     const Compiled  *compiled; /* NULL: the evaluator */
-    const Module    *module;   /* of the evaluator */
+    const Module    *module;   /* of the evaluator; for messages of compiled code, where it is there */
     uint64_t         seed;     /* of its random numbers */
     const struct EvalWatch *watch; /* of its first run; NULL: nobody looks on */
     int64_t          max_trips; /* of its loops, 0: any number */
@@ -56,7 +57,7 @@ typedef struct Execution {
     struct Feeds    *feeds;    /* of its infeeds and outfeeds; NULL: none */
     int64_t          repeat;   /* timed runs after the first one, which is not timed; 0: only that */
     int              threads;
-    Devices      on;         /* of the evaluator; zeros: one device */
+    Devices          on;         /* zeros: one device */
     Ints             assignment; /* the device of each process; none: its number */
     DeviceAxis       axis;
 } Execution;

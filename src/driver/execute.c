@@ -16,6 +16,7 @@
 #include "driver/devices.h"
 #include "driver/feeds.h"
 #include "driver/inputs.h"
+#include "driver/meet.h"
 #include "eval/eval.h"
 #include "support/host.h"
 
@@ -185,31 +186,102 @@ static void take_results(const Signature *s, const Arrays *x, Literal **results)
     }
 }
 
-static bool call(const Execution *e, const Arrays *x, Diag *d)
+/* Each device's arguments, and its pointers. */
+typedef struct DeviceRun {
+    int64_t     n;
+    Literal  ***args;
+    Arrays     *arrays;
+    DeviceCall *calls;
+} DeviceRun;
+
+static bool call(const Execution *e, const DeviceRun *r, Diag *d)
 {
     char   error[512] = "";
-    HloEnv env = { sizeof env, (uint32_t)e->threads, error, sizeof error, e->seed, NULL };
-    int    status = e->compiled->run(&env, x->args, x->results, x->scratch);
+    HloEnv env = { sizeof env, (uint32_t)e->threads, error, sizeof error, e->seed, NULL, NULL };
+    if (r->n > 1) {
+        env.threads = e->threads / r->n > 0 ? (uint32_t)(e->threads / r->n) : 1;
+        return meet_run(e->compiled->run, e->on, &env, r->calls, e->module, d);
+    }
+    int status = e->compiled->run(&env, r->arrays->args, r->arrays->results, r->arrays->scratch);
     if (status)
         diag_error(d, LOC_NONE, "the module failed with status %d%s%s", status, *error ? ": " : "", error);
     return status == 0;
 }
 
-static bool run_compiled(Arena *a, const Execution *e, Literal *const *args, Literal **results, double *us, Diag *d)
+/* What all devices need at once fits. */
+static bool devices_fit(const Signature *s, int64_t n, Diag *d)
 {
-    Arrays x = make_arrays(a, e, args);
-    if (!call(e, &x, d))
+    int64_t total = signature_bytes(s);
+    bool    known = total >= 0 && size_add(total, s->scratch_bytes, &total) && size_mul(total, n, &total);
+    return (known && total <= host_memory()) || too_much(d, NULL, known ? total : -1);
+}
+
+static DeviceRun deal(Arena *a, const Execution *e, Literal *const *args)
+{
+    int64_t   n = devices_count(e->on);
+    DeviceRun r = { n, ARENA_ARRAY(a, Literal **, n), ARENA_ARRAY(a, Arrays, n), ARENA_ARRAY(a, DeviceCall, n) };
+    for (int64_t p = 0; p < n; p++) {
+        r.args[p] = ARENA_ARRAY(a, Literal *, e->signature->n_args);
+        devices_deal(e, args, p, r.args[p]);
+    }
+    return r;
+}
+
+static void make_calls(Arena *a, const Execution *e, DeviceRun *r)
+{
+    for (int64_t p = 0; p < r->n; p++) {
+        Arrays *x = &r->arrays[p];
+        *x = make_arrays(a, e, r->args[p]);
+        r->calls[p] = (DeviceCall){ x->args, x->results, x->scratch };
+    }
+}
+
+static bool collect(Arena *a, const Execution *e, const DeviceRun *r, Literal *const *args, Literal **results, Diag *d)
+{
+    Literal ***all = ARENA_ARRAY(a, Literal **, r->n);
+    if (r->n == 1) {
+        take_results(e->signature, r->arrays, results);
+        return true;
+    }
+    for (int64_t p = 0; p < r->n; p++) {
+        all[p] = ARENA_ARRAY(a, Literal *, e->signature->n_results);
+        take_results(e->signature, &r->arrays[p], all[p]);
+    }
+    bool ok = devices_collect(a, e, args, (Literal *const *const *)all, results, d);
+    for (int64_t p = 0; p < r->n; p++)
+        literals_unref(e->signature->n_results, all[p]);
+    return ok;
+}
+
+static bool run_calls(Arena *a, const Execution *e, DeviceRun *r, Literal *const *args, Literal **results, double *us, Diag *d)
+{
+    make_calls(a, e, r);
+    if (!call(e, r, d) || !collect(a, e, r, args, results, d))
         return false;
-    take_results(e->signature, &x, results);
     for (int64_t k = 0; k < e->repeat; k++) {
         double start = seconds_now();
-        if (!call(e, &x, d)) {
+        if (!call(e, r, d)) {
             literals_unref(e->signature->n_results, results);
             return false;
         }
         us[k] = (seconds_now() - start) * 1e6;
     }
     return true;
+}
+
+static bool run_compiled(Arena *a, const Execution *e, Literal *const *args, Literal **results, double *us, Diag *d)
+{
+    int64_t n = devices_count(e->on);
+    if (n > 1 && !devices_fit(e->signature, n, d))
+        return false;
+    DeviceRun r = deal(a, e, args);
+    bool      ok = true;
+    for (int64_t p = 0; p < n && ok; p++)
+        ok = sizes_are_bounds(e->signature, r.args[p], d);
+    ok = ok && run_calls(a, e, &r, args, results, us, d);
+    for (int64_t p = 0; p < n; p++)
+        literals_unref(e->signature->n_args, r.args[p]);
+    return ok;
 }
 
 /* ---- evaluated ---- */
@@ -272,8 +344,6 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
 
 bool execution_run(const Execution *e, Literal *const *args, Literal **results, RunTimes *t, Diag *d)
 {
-    if (e->compiled && !sizes_are_bounds(e->signature, args, d))
-        return false;
     Arena  *a = arena_new();
     double *us = ARENA_ARRAY(a, double, e->repeat);
     bool    ok = e->compiled ? run_compiled(a, e, args, results, us, d) : run_evaluated(a, e, args, results, us, d);

@@ -19,12 +19,17 @@ static void free_module(void *m)
     module_free(m);
 }
 
-const Module *module_expanded(Arena *a, const Module *m)
+static bool is_collective(const Inst *i, Devices on)
+{
+    return devices_n(on) > 1 && op_has(i->op, F_COLLECTIVE) && collective_expands(i, on);
+}
+
+const Module *module_expanded(Arena *a, const Module *m, Devices on, Map *exchanges)
 {
     bool any = false;
     for (const Comp *c = m->first; c && !any; c = c->next)
         for (const Inst *i = c->first; i && !any; i = i->next)
-            any = expansion_of(i) != NULL;
+            any = expansion_of(i) || is_collective(i, on);
     if (!any)
         return m;
     Module *copy = module_clone(m);
@@ -35,6 +40,8 @@ const Module *module_expanded(Arena *a, const Module *m)
             next = i->next;
             if (expand)
                 expand(i);
+            else if (is_collective(i, on))
+                expand_collective(i, on, exchanges);
         }
     return copy;
 }

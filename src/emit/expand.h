@@ -2,15 +2,19 @@
 #ifndef EMIT_EXPAND_H
 #define EMIT_EXPAND_H
 
-#include "ir/inst.h"
+#include "ir/groups.h"
 
-/* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot and ragged-dot. */
-const Module *module_expanded(Arena *a, const Module *m);
+/* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot and ragged-dot; on several devices without collectives of several
+ * participants either, but for those that cannot be done. exchanges: gets the Exchange of each instruction that stands for one. */
+const Module *module_expanded(Arena *a, const Module *m, Devices on, Map *exchanges);
 
 /* These replace one instruction of a module that may be changed. */
 void expand_scan(Inst *i);
 void expand_rng(Inst *i);
 void expand_ragged_dot(Inst *i);
 void expand_scaled_dot(Inst *i);
+
+bool collective_expands(const Inst *i, Devices on);
+void expand_collective(Inst *i, Devices on, Map *exchanges);
 
 #endif

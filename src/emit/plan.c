@@ -166,6 +166,7 @@ static Block finish_block(Finish *f, const StepList *list)
         f->p->program->n_library += s->step.kind == STEP_CALL;
         f->p->program->n_copies += s->step.kind == STEP_COPY;
         f->p->program->random |= s->step.kind == STEP_RANDOM;
+        f->p->program->on_devices |= s->step.kind == STEP_EXCHANGE || s->step.kind == STEP_REPLICA || s->step.kind == STEP_PARTITION;
         s->step.buffers = ARENA_ARRAY(f->p->arena, const Buffer *, s->step.n_buffers);
         for (int32_t e = 0; e < s->step.n_buffers; e++)
             s->step.buffers[e] = finish_buffer(f, s->slots[e]);
@@ -190,6 +191,8 @@ static void finish(Plan *p, const StepList *body)
         p->program->lapack |= !p->calls.v[k]->outside;
     }
     p->program->calls = p->calls.v;
+    p->program->n_exchanges = p->exchanged.n;
+    p->program->exchanges = p->exchanged.v;
     p->program->n_constants = f.constants.n;
     p->program->constants = f.constants.v;
     p->program->n_buffers = f.buffers.n;
@@ -232,8 +235,10 @@ static void plan_module(Plan *p)
 Program *program_plan(Arena *a, const Module *m, const PlanOptions *o, Diag *d)
 {
     static const PlanOptions none;
-    m = module_expanded(a, m);
-    Plan p = { .arena = a, .work = arena_new(), .module = m, .options = o ? o : &none, .diag = d, .program = ARENA_NEW(a, Program) };
+    Plan p = { .arena = a, .work = arena_new(), .options = o ? o : &none, .diag = d, .program = ARENA_NEW(a, Program) };
+    p.program->on = p.options->on.replicas > 0 ? p.options->on : (Devices){ 1, 1 };
+    p.exchanges = map_new(p.work);
+    p.module = m = module_expanded(a, m, p.program->on, &p.exchanges);
     p.names = names_new(a);
     p.values = map_new(p.work);
     p.kernels = map_new(p.work);

@@ -3,7 +3,7 @@
  *     plan.c           the entry: parameters and results, names, the finished Program
  *     plan_build.c     instructions to steps over slots; nothing is shared yet, every result has a slot of its own
  *     plan_control.c   while, conditional, call, asynchronous calls; parallel copies
- *     plan_device.c    collectives with nobody else
+ *     plan_device.c    collectives with nobody else, exchanges with other devices
  *     plan_library.c   custom calls of LAPACK routines and of functions from outside
  *     plan_sizes.c     sizes of bounded dimensions
  *     plan_live.c      where each slot is live
@@ -88,6 +88,8 @@ typedef struct Plan {
     VEC(Slot *) slots;
     VEC(Function) functions;
     VEC(LibraryCall *) calls;
+    Map           exchanges; /* Inst -> Exchange */
+    VEC(const Exchange *) exchanged; /* those that have an identifier */
     VEC(PlanStep *) steps;   /* kernels and copies, in the order of their ticks once these are given */
     Module       *helper;    /* owns the instructions that change the order in memory; NULL until one is needed */
     int32_t       depth, loops; /* nesting of computations, of loops */
@@ -142,6 +144,8 @@ void parallel_copy(Plan *p, StepList *out, int32_t n, Slot *const *to, Slot *con
 /* plan_device.c: the operands side by side (tuple, markers of several arrays); collectives of one participant, but for the -done steps. */
 Value *plan_tuple(Plan *p, const Inst *i);
 Value *plan_collective(Plan *p, const Inst *i);
+Value *plan_exchange(Plan *p, StepList *out, const Inst *i, Exchange *x);
+Value *plan_device_number(Plan *p, StepList *out, const Inst *i); /* replica-id, partition-id */
 
 /* plan_library.c */
 Value *plan_library(Plan *p, StepList *out, const Inst *i);

@@ -342,14 +342,6 @@ static bool is_seed(const Inst *i)
     return target && strcmp(target, "GetRngSeed") == 0;
 }
 
-/* One device runs: its number is 0. */
-static Value *zero_value(Plan *p, const Inst *i)
-{
-    Value *x = value_new(p, 1);
-    x->v[0] = (Leaf){ slot_constant(p, literal_keep(p->arena, literal_for_shape(i->shape, true)), i->shape, i), i->shape };
-    return x;
-}
-
 /* A fusion is one kernel, or if that cannot be (it holds loops, other fusions, trees of tuples) its instructions one by one. */
 static Value *fusion_value(Plan *p, StepList *out, const Inst *i)
 {
@@ -360,7 +352,10 @@ static Value *fusion_value(Plan *p, StepList *out, const Inst *i)
 
 static Value *inst_value(Plan *p, StepList *out, const Inst *i)
 {
-    int32_t k = is_array_copy(i) ? -1 : inst_forwards(i);
+    Exchange *x = map_get(&p->exchanges, i);
+    int32_t   k = is_array_copy(i) ? -1 : inst_forwards(i);
+    if (x)
+        return plan_exchange(p, out, i, x);
     if (k >= 0 && i->op != OP_CUSTOM_CALL)
         return forwarded_value(p, out, i, k);
     if (is_seed(i))
@@ -376,7 +371,7 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
         return value_fresh(p, i->shape, i);
     case OP_REPLICA_ID:
     case OP_PARTITION_ID:
-        return zero_value(p, i);
+        return plan_device_number(p, out, i);
     case OP_RNG_GET_AND_UPDATE_STATE:
         return run_value(p, out, i, STEP_RANDOM);
     case OP_COPY_START:

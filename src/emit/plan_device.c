@@ -1,11 +1,13 @@
-/* Values that are the operands' own. Collectives when one device runs: each is the identity, or zeros for a device that nothing is sent to. What names another device is
- * refused. Source: reference operations 16. */
+/* Values that are the operands' own. Collectives of one participant: each is the identity, or zeros for a device that nothing is sent to. What
+ * names a device that is not there is refused. On several devices: exchanges, and which of them this one is. Source: reference
+ * operations 16. */
 #include "emit/plan.h"
 #include "ir/attr_rare.h"
+#include "ir/collective.h"
 
 static void needs_more(Plan *p, const Inst *i, int64_t id)
 {
-    plan_fail(p, i, "names device %lld, and emitted code is for one device (hlo-run --replicas=N --partitions=M runs more)", (long long)id);
+    plan_fail(p, i, "names device %lld, and emitted code is for one device (--replicas=N --partitions=M: for more)", (long long)id);
 }
 
 /* Every id must be 0. */
@@ -20,10 +22,24 @@ static bool alone(Plan *p, const Inst *i, IntsList lists)
     return true;
 }
 
+/* What several devices cannot do; the rest of what is left has one participant. */
+static void check_devices(Plan *p, const Inst *i)
+{
+    const char *why = i->op == OP_COLLECTIVE_REDUCE ? "on several devices cannot be emitted"
+                    : inst_bool(i, ATTR_HAS_DYNAMIC_ROOT) ? "with a root that is an operand cannot be emitted"
+                    : inst_attr(i, ATTR_SLICE_SIZES) ? "of slices in place cannot be emitted" : collective_refused(p->work, i, p->program->on);
+    if (why)
+        plan_fail(p, i, "%s (%%%s)", why, i->name);
+}
+
 static void check_groups(Plan *p, const Inst *i)
 {
     const Attr *groups = inst_attr(i, ATTR_REPLICA_GROUPS);
     bool        ok = true;
+    if (devices_n(p->program->on) > 1) {
+        check_devices(p, i);
+        return;
+    }
     if (!groups)
         return;
     IntsList lists = replica_groups_lists(p->work, groups->value.groups, &ok);
@@ -105,4 +121,40 @@ Value *plan_collective(Plan *p, const Inst *i)
         plan_fail(p, i, "cannot be emitted");
         return value_fresh(p, i->shape, i);
     }
+}
+
+/* ---- several devices ---- */
+
+Value *plan_exchange(Plan *p, StepList *out, const Inst *i, Exchange *x)
+{
+    const Inst *from = i->operands[0].def;
+    Leaf        in = leaf_as(p, out, value_of(p, from)->v[0], from->shape, i);
+    Value      *y = value_fresh(p, i->shape, i);
+    PlanStep   *s = step_new(p, out, STEP_EXCHANGE, i, 2);
+    if (!x->id) {
+        x->id = names_take(&p->names, "x_", i->name);
+        vec_push(p->arena, &p->exchanged, x);
+    }
+    s->step.exchange = x;
+    s->step.n_operands = 1;
+    s->slots[0] = in.slot;
+    s->slots[1] = y->v[0].slot;
+    s->n_results = 1;
+    return y;
+}
+
+Value *plan_device_number(Plan *p, StepList *out, const Inst *i)
+{
+    bool    replica = i->op == OP_REPLICA_ID;
+    Devices on = p->program->on;
+    Value  *x = value_new(p, 1);
+    if ((replica ? on.replicas : on.partitions) == 1) {
+        x->v[0] = (Leaf){ slot_constant(p, literal_keep(p->arena, literal_for_shape(i->shape, true)), i->shape, i), i->shape };
+        return x;
+    }
+    PlanStep *s = step_new(p, out, replica ? STEP_REPLICA : STEP_PARTITION, i, 1);
+    x = value_fresh(p, i->shape, i);
+    s->slots[0] = x->v[0].slot;
+    s->n_results = 1;
+    return x;
 }

@@ -48,9 +48,17 @@ static void put_head(Buf *b, const Program *p, const Step *s)
         put_buffer(b, p, s->buffers[0]);
         buf_printf(b, ", %lld bytes", (long long)s->buffers[1]->bytes);
         break;
+    case STEP_EXCHANGE:
+        buf_printf(b, "exchange %s: ", s->exchange->id);
+        put_buffer(b, p, s->buffers[1]);
+        buf_puts(b, " <- ");
+        put_buffer(b, p, s->buffers[0]);
+        break;
+    case STEP_REPLICA:
+    case STEP_PARTITION:
     case STEP_RANDOM:
     case STEP_SEED:
-        buf_puts(b, s->kind == STEP_RANDOM ? "random state: " : "seed: ");
+        buf_printf(b, "%s: ", s->kind == STEP_RANDOM ? "random state" : s->kind == STEP_SEED ? "seed" : op_name(s->inst->op));
         put_buffer(b, p, s->buffers[0]);
         break;
     case STEP_WHILE:

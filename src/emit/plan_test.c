@@ -136,6 +136,11 @@ static void run_step(Machine *m, const Step *s)
     case STEP_COPY:
         memmove(address(m, s->buffers[1]), address(m, s->buffers[0]), (size_t)s->buffers[0]->bytes);
         break;
+    case STEP_EXCHANGE:
+    case STEP_REPLICA:
+    case STEP_PARTITION:
+        check(false, "one device");
+        break;
     case STEP_RANDOM:
     case STEP_SEED:
         check(false, "no random numbers here");

@@ -2,6 +2,7 @@
 #ifndef EMIT_PROGRAM_H
 #define EMIT_PROGRAM_H
 
+#include "emit/exchange.h"
 #include "emit/kernel.h"
 #include "emit/library.h"
 
@@ -24,11 +25,14 @@ typedef struct Buffer {
     const char  *name;  /* C identifier of a scratch buffer, unique in the program; NULL for the other kinds */
 } Buffer;
 
-/* CALL is a routine of a library, or a function from outside, which may fail. RANDOM writes the run's random state, two words, and moves it on by the delta of its instruction; SEED writes the run's
+/* CALL is a routine of a library, or a function from outside, which may fail. EXCHANGE is one with the other devices, which may fail, too. REPLICA
+ * and PARTITION write the number of this one's. RANDOM writes the run's random state, two words, and moves it on by the delta of its instruction; SEED writes the run's
  * seed. COPY moves bytes; the two pointers may be equal when a donated argument is returned as it came. A copy that changes the order in
  * memory is a KERNEL. WHILE runs the condition before every iteration. IF with a pred takes block 0 for true; with an s32 a value
  * outside of [0, n) takes the last block. */
-typedef enum StepKind { STEP_KERNEL, STEP_CALL, STEP_COPY, STEP_RANDOM, STEP_SEED, STEP_WHILE, STEP_IF } StepKind;
+typedef enum StepKind {
+    STEP_KERNEL, STEP_CALL, STEP_COPY, STEP_EXCHANGE, STEP_REPLICA, STEP_PARTITION, STEP_RANDOM, STEP_SEED, STEP_WHILE, STEP_IF
+} StepKind;
 
 typedef struct Step Step;
 typedef struct Block {
@@ -41,9 +45,10 @@ struct Step {
     const Inst *inst;      /* where it came from */
     Kernel     *kernel;    /* STEP_KERNEL */
     const LibraryCall *call; /* STEP_CALL */
+    const Exchange *exchange; /* STEP_EXCHANGE */
     int32_t     function;  /* STEP_KERNEL: index into Program.functions (equal kernels share one); STEP_CALL: into Program.calls */
-    int32_t     n_operands; /* KERNEL, CALL: how many of the buffers are read; the others are written. COPY: 1 */
-    int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY: from, to; RANDOM, SEED: to; WHILE, IF: the
+    int32_t     n_operands; /* KERNEL, CALL: how many of the buffers are read; the others are written. COPY, EXCHANGE: 1 */
+    int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY, EXCHANGE: from, to; REPLICA, PARTITION, RANDOM, SEED: to; WHILE, IF: the
                               predicate or index */
     const Buffer **buffers;
     Block       condition; /* WHILE: computes the predicate into buffers[0] */
@@ -80,6 +85,10 @@ typedef struct Program {
     Constant     *constants;
     Function     *functions;
     LibraryCall *const *calls;
+    Devices       on;       /* that it is for */
+    bool          on_devices; /* it asks which of them it runs on, or exchanges something */
+    int32_t       n_exchanges;
+    const Exchange *const *exchanges;
     const Buffer **buffers; /* the scratch buffers, in the order of their first use */
     Block         body;
     int64_t       scratch_bytes; /* a multiple of PROGRAM_ALIGN; 0: no scratch is needed */
@@ -93,6 +102,7 @@ typedef struct PlanOptions {
     const char *name;  /* of the program; NULL: the module's */
     bool (*has_function)(void *cookie, const char *symbol); /* may a custom call of no known target call this? NULL: no */
     void *cookie;
+    Devices on;        /* for which the Program is: one, which each of them runs; zeros: one device */
 } PlanOptions;
 
 /* Plans m as it stands (one kernel an instruction where nothing is fused). o may be NULL. Everything that is made lives

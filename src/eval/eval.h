@@ -39,8 +39,6 @@ typedef struct EvalWatch {
     bool (*after)(void *cookie, const EvalStep *s);      /* false: the run ends here, without a report */
 } EvalWatch;
 
-enum { EVAL_MAX_DEVICES = 1024 };
-
 typedef struct EvalOptions {
     int64_t work_limit;   /* element operations before it gives up, 0: no limit (constant folding sets one) */
     int64_t memory_limit; /* bytes alive at once, 0: no limit */

@@ -16,6 +16,8 @@ typedef struct Devices {
     int64_t replicas, partitions;
 } Devices;
 
+enum { MOST_DEVICES = 1024 }; /* that anything is run on or emitted for */
+
 static inline int64_t devices_n(Devices on) { return on.replicas * on.partitions; } /* it must fit */
 
 typedef enum GroupMode { GROUP_CROSS_REPLICA, GROUP_CROSS_PARTITION, GROUP_CROSS_BOTH, GROUP_FLATTENED } GroupMode;

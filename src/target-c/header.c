@@ -26,6 +26,8 @@ void target_c_header(Buf *b, const Program *p)
     c_comment_text(b, p->module->name);
     buf_printf(b, " */\n#ifndef HLO_MODULE_%s\n#define HLO_MODULE_%s\n\n#include <stdint.h>\n\n", p->name, p->name);
     buf_puts(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    if (p->on_devices)
+        c_devices_types(b);
     c_env_type(b);
     buf_puts(b, "#ifndef HLO_LEAF\n"
                 "#define HLO_LEAF\n"
@@ -38,6 +40,9 @@ void target_c_header(Buf *b, const Program *p)
     buf_printf(b, "#define %s_N_ARGS %d\n#define %s_N_RESULTS %d\n", p->name, p->n_args, p->name, p->n_results);
     buf_printf(b, "#define %s_SCRATCH_BYTES INT64_C(%lld)\n#define %s_SCRATCH_ALIGN %d\n\n", p->name, (long long)p->scratch_bytes, p->name,
                PROGRAM_ALIGN);
+    if (devices_n(p->on) > 1)
+        buf_printf(b, "#define %s_REPLICAS %lld\n#define %s_PARTITIONS %lld\n\n", p->name, (long long)p->on.replicas, p->name,
+                   (long long)p->on.partitions);
     put_leaves(b, p, "args", p->n_args, p->args);
     put_leaves(b, p, "results", p->n_results, p->results);
     buf_printf(b, "\nextern const uint64_t %s_scratch_bytes;\n\n"

@@ -392,7 +392,7 @@ static const char body_text[] =
     "    void       *args[N_ARGS + 1] = { 0 }, *results[N_RESULTS + 1] = { 0 }, *scratch = get_memory(SCRATCH_BYTES);\n"
     "    const char *path = NULL;\n"
     "    char        text[256] = \"failed\";\n"
-    "    hlo_env     env = { sizeof env, 1, text, sizeof text, 0, 0 };\n"
+    "    hlo_env     env = { .size = sizeof env, .threads = 1, .error = text, .error_bytes = sizeof text };\n"
     "    for (int k = 1; k < argc; k++)\n"
     "        if (strncmp(argv[k], \"--inputs=\", 9) == 0)\n"
     "            read_inputs(argv[k] + 9, args);\n"

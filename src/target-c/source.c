@@ -57,18 +57,38 @@ static void put_address(Buf *b, const Out *o, const Buffer *x)
         buf_puts(b, x->name);
 }
 
+static const char *address_text(const Out *o, Arena *a, const Buffer *x)
+{
+    Buf text = { 0 };
+    put_address(&text, o, x);
+    const char *s = arena_strndup(a, text.p, text.n);
+    buf_free(&text);
+    return s;
+}
+
+static void put_exchange(Out *o, const Step *s)
+{
+    Arena *a = arena_new();
+    c_exchange_step(o->b, arena_printf(a, "%*s", 4 * o->indent, ""), s->exchange, address_text(o, a, s->buffers[0]),
+                    address_text(o, a, s->buffers[1]));
+    arena_free(a);
+}
+
+static void put_device_number(Out *o, const Step *s)
+{
+    line_start(o);
+    buf_puts(o->b, "*(uint32_t *)");
+    put_address(o->b, o, s->buffers[0]);
+    buf_printf(o->b, " = (uint32_t)env->devices->%s;\n", s->kind == STEP_REPLICA ? "replica" : "partition");
+}
+
 /* A call of a kernel or of a library's function. */
 static void put_kernel(Out *o, const Step *s)
 {
     Arena       *a = arena_new();
     const char **args = ARENA_ARRAY(a, const char *, s->n_buffers);
-    Buf          text = { 0 };
-    for (int32_t k = 0; k < s->n_buffers; k++) {
-        buf_clear(&text);
-        if (s->buffers[k])
-            put_address(&text, o, s->buffers[k]);
-        args[k] = arena_strndup(a, text.p ? text.p : "", text.n);
-    }
+    for (int32_t k = 0; k < s->n_buffers; k++)
+        args[k] = s->buffers[k] ? address_text(o, a, s->buffers[k]) : "";
     if (s->kind == STEP_CALL) {
         line_start(o);
         if (s->call->outside) {
@@ -82,7 +102,6 @@ static void put_kernel(Out *o, const Step *s)
         }
     } else
         target_c_kernel_call(o->b, o->indent, s->kernel, o->p->functions[s->function].name, args);
-    buf_free(&text);
     arena_free(a);
 }
 
@@ -202,6 +221,13 @@ static void put_step(Out *o, const Step *s)
     case STEP_COPY:
         put_copy(o, s);
         break;
+    case STEP_EXCHANGE:
+        put_exchange(o, s);
+        break;
+    case STEP_REPLICA:
+    case STEP_PARTITION:
+        put_device_number(o, s);
+        break;
     case STEP_RANDOM:
         put_random(o, s);
         break;
@@ -236,12 +262,17 @@ static const int32_t *first_part(const Out *o, const Block *x)
     return map_get(&o->parts, x);
 }
 
+static bool may_fail(const Program *p)
+{
+    return p->n_exchanges > 0 || p->outside;
+}
+
 static void put_block(Out *o, const Block *x)
 {
     const int32_t *first = first_part(o, x);
     for (int32_t k = 0; first && k < parts_of(x); k++) {
         const char *mem = o->p->scratch_bytes > 0 ? ", mem" : "", *random = o->p->random ? ", random" : "";
-        if (o->p->outside) {
+        if (may_fail(o->p)) {
             put_line(o, "if (hlo_steps_part%d(env, args, results%s%s))", *first + k, mem, random);
             put_line(o, "    return 1;");
         } else
@@ -296,14 +327,14 @@ static void put_part(Out *o, const Block *x, int32_t part)
         list_step(o, x->v[k], &seen, &used);
     buf_printf(o->b,
                "\nstatic HLO_STEPS %s hlo_steps_part%d(const hlo_env *env, const void *const *args, void *const *results%s%s)\n{\n",
-               o->p->outside ? "int" : "void", o->n_parts++, scratch ? ", char *mem" : "", random ? ", uint64_t *random" : "");
+               may_fail(o->p) ? "int" : "void", o->n_parts++, scratch ? ", char *mem" : "", random ? ", uint64_t *random" : "");
     put_buffers(o, &used);
     buf_printf(o->b, "    (void)env, (void)args, (void)results%s%s;\n\n", scratch ? ", (void)mem" : "",
                random ? ", (void)random" : "");
     o->indent = 1;
     for (int32_t k = from; k < end; k++)
         put_step(o, x->v[k]);
-    buf_puts(o->b, o->p->outside ? "    return 0;\n}\n" : "}\n");
+    buf_puts(o->b, may_fail(o->p) ? "    return 0;\n}\n" : "}\n");
 }
 
 /* Calls and copies gain nothing from the optimizer, and there are enough of them to feel it. */
@@ -373,11 +404,13 @@ static void put_top(Buf *b, const Program *p)
         buf_puts(b, " *     scratch: none, may be NULL */\n");
 }
 
-static void put_types(Buf *b)
+static void put_types(Buf *b, const Program *p)
 {
     static const int bits[] = { 8, 16, 32, 64 };
     for (size_t k = 0; k < 4; k++)
         buf_printf(b, "typedef __INT%d_TYPE__ int%d_t;\ntypedef __UINT%d_TYPE__ uint%d_t;\n", bits[k], bits[k], bits[k], bits[k]);
+    if (p->on_devices)
+        c_devices_types(b);
     c_env_type(b);
 }
 
@@ -456,11 +489,13 @@ static void put_entry(Out *o)
                      "\nint %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n"
                      "int %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n",
                p->name, p->name, (long long)p->scratch_bytes, p->name, p->name);
+    if (p->on_devices)
+        c_check_devices(o->b, p);
     if (p->scratch_bytes > 0)
         put_scratch(o);
     if (p->random)
         buf_printf(o->b, "    uint64_t own[2] = { 0x%x, 0 };\n"
-                         "    uint64_t *const random = env && env->size >= sizeof *env && env->random ? env->random : own;\n", RANDOM_START);
+                         "    uint64_t *const random = env && env->size >= __builtin_offsetof(hlo_env, devices) && env->random ? env->random : own;\n", RANDOM_START);
     buf_printf(o->b, "    (void)env, (void)args, (void)results%s;\n\n", p->scratch_bytes > 0 ? "" : ", (void)scratch");
     o->indent = 1;
     put_block(o, &p->body);
@@ -473,12 +508,13 @@ static void put_source(Buf *b, const Program *p, const TargetCOptions *options, 
     Out    o = { .b = b, .p = p, .places = weights_places(a, p, options->weights), .arena = a, .parts = map_new(a) };
     put_top(b, p);
     buf_puts(b, includes);
-    put_types(b);
+    put_types(b, p);
     buf_putc(b, '\n');
     c_constants(b, p, options->weights, o.places);
-    if (p->scratch_bytes > 0 || p->outside)
+    if (p->scratch_bytes > 0 || p->outside || p->on_devices)
         put_fail(b);
     put_kernels(b, p);
+    c_exchanges(b, p);
     put_entry(&o);
     arena_free(a);
 }

@@ -42,6 +42,7 @@ void c_env_type(Buf *b)
                 "    uint64_t error_bytes; /* its size; the text is cut to fit and ends in NUL */\n"
                 "    uint64_t seed;        /* of rng */\n"
                 "    uint64_t *random;     /* {low, high} of the random state, moved on by the call; NULL: starts as ever */\n"
+                "    const struct hlo_devices *devices; /* of a module for several: which one this is, and the others */\n"
                 "} hlo_env;\n"
                 "#endif\n");
 }

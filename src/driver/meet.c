@@ -1,0 +1,380 @@
+/* Threads that meet. The lock is held while somebody comes or goes, not while code runs or blocks are copied. */
+#include "driver/meet.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STACK_BYTES = 32 << 20, SHOWN = 8, ERROR_BYTES = 512 };
+
+typedef enum State { RUNS, WAITS, COPIES, COPIED, ENDED } State;
+
+typedef struct Meeting Meeting;
+
+typedef struct Device {
+    Meeting           *of;
+    int32_t            number;
+    State              state;
+    bool               failed, sent_away; /* on its own; from where it waited, since nobody could go on */
+    pthread_t          thread;
+    pthread_cond_t     go;
+    const HloExchange *at;    /* WAITS, COPIES, COPIED: where, */
+    const int32_t     *group; /* with whom (how many, then these), */
+    const char        *in;    /* with which blocks, */
+    char              *out;   /* to where */
+    HloDevices         others;
+    HloEnv             env;
+    char               error[ERROR_BYTES], differs[ERROR_BYTES]; /* what the code says, what its exchange is wrong about */
+} Device;
+
+struct Meeting {
+    Devices           on;
+    HloEntry         *run;
+    const DeviceCall *calls;
+    int32_t           n;
+    Device           *devices;
+    bool              over; /* nobody can go on */
+    pthread_mutex_t   lock;
+};
+
+/* ---- who meets whom ---- */
+
+/* The place of device in a group, -1: it is not in it. */
+static int32_t place_in(const int32_t *group, int32_t device)
+{
+    for (int32_t k = 0; k < group[0]; k++)
+        if (group[1 + k] == device)
+            return k;
+    return -1;
+}
+
+/* NULL: it is in none. */
+static const int32_t *group_of(const HloExchange *x, int32_t device)
+{
+    const int32_t *g = x->groups;
+    for (int32_t k = 0; k < x->n_groups; k++, g += g[0] + 1)
+        if (place_in(g, device) >= 0)
+            return g;
+    return NULL;
+}
+
+/* One place, or two of one opcode, channel and step. */
+static bool same_place(const HloExchange *x, const HloExchange *y)
+{
+    return x == y || (x->channel >= 0 && x->channel == y->channel && x->step == y->step && strcmp(x->op, y->op) == 0);
+}
+
+static bool meets(const Device *d, const HloExchange *x, const int32_t *group)
+{
+    return d->state == WAITS && same_place(d->at, x) && memcmp(d->group, group, (size_t)(group[0] + 1) * sizeof *group) == 0;
+}
+
+static bool all_here(const Meeting *t, const HloExchange *x, const int32_t *group)
+{
+    for (int32_t k = 1; k <= group[0]; k++)
+        if (!meets(&t->devices[group[k]], x, group))
+            return false;
+    return true;
+}
+
+static bool same_exchange(const HloExchange *x, const HloExchange *y)
+{
+    return x == y || (x->kind == y->kind && x->bytes == y->bytes && strcmp(x->type, y->type) == 0);
+}
+
+/* Two instructions of a channel may have been written for different arrays: then the later one fails. NULL: they agree. */
+static Device *who_differs(const Meeting *t, const int32_t *group)
+{
+    const Device *first = &t->devices[group[1]];
+    for (int32_t k = 2; k <= group[0]; k++) {
+        Device *d = &t->devices[group[k]];
+        if (same_exchange(d->at, first->at))
+            continue;
+        snprintf(d->differs, sizeof d->differs, "%s %%%s meets %%%s of device %d on channel %lld, but their types differ", d->at->op, d->at->name,
+                 first->at->name, first->number, (long long)d->at->channel);
+        return d;
+    }
+    return NULL;
+}
+
+/* ---- blocks ---- */
+
+static void copy(char *to, const char *from, int64_t bytes)
+{
+    if (bytes > 0)
+        memcpy(to, from, (size_t)bytes);
+}
+
+static void zero(char *to, int64_t bytes)
+{
+    if (bytes > 0)
+        memset(to, 0, (size_t)bytes);
+}
+
+/* The device that sends to this one, -1: none. */
+static int32_t source_of(const HloExchange *x, int32_t device)
+{
+    for (int32_t k = 0; k < x->n_pairs; k++)
+        if (x->pairs[2 * k + 1] == device)
+            return x->pairs[2 * k];
+    return -1;
+}
+
+/* What d gets. The others stay where they are until all have copied. */
+static void copy_blocks(const Device *d)
+{
+    const Device      *all = d->of->devices;
+    const HloExchange *x = d->at;
+    int32_t            me = place_in(d->group, d->number), source = x->kind == HLO_PERMUTE ? source_of(x, d->number) : d->group[1];
+    switch (x->kind) {
+    case HLO_GATHER:
+    case HLO_TRADE:
+        for (int32_t k = 0; k < d->group[0]; k++)
+            copy(d->out + k * x->bytes, all[d->group[1 + k]].in + (x->kind == HLO_TRADE ? me * x->bytes : 0), x->bytes);
+        break;
+    default:
+        if (source >= 0)
+            copy(d->out, all[source].in, x->bytes);
+        else
+            zero(d->out, x->bytes);
+    }
+}
+
+/* ---- coming and going ---- */
+
+static void set_state(Device *d, State s)
+{
+    d->state = s;
+    pthread_cond_signal(&d->go);
+}
+
+static void set_all(Meeting *t, const int32_t *group, State s)
+{
+    for (int32_t k = 1; k <= group[0]; k++)
+        set_state(&t->devices[group[k]], s);
+}
+
+static bool all_copied(const Meeting *t, const int32_t *group)
+{
+    for (int32_t k = 1; k <= group[0]; k++)
+        if (t->devices[group[k]].state != COPIED)
+            return false;
+    return true;
+}
+
+/* When all devices wait or have ended, those that wait are sent away. */
+static void look_around(Meeting *t)
+{
+    for (int32_t k = 0; k < t->n; k++)
+        if (t->devices[k].state != WAITS && t->devices[k].state != ENDED)
+            return;
+    t->over = true;
+    for (int32_t k = 0; k < t->n; k++)
+        if (t->devices[k].state == WAITS)
+            pthread_cond_signal(&t->devices[k].go);
+}
+
+/* Comes to x and waits for the others. False: nobody can go on, or the types differ. */
+static bool come(Device *d, const HloExchange *x)
+{
+    Meeting *t = d->of;
+    Device  *odd;
+    d->at = x;
+    d->state = WAITS;
+    if (all_here(t, x, d->group)) {
+        odd = who_differs(t, d->group);
+        if (odd) {
+            odd->failed = true;
+            set_state(odd, RUNS);
+        } else
+            set_all(t, d->group, COPIES);
+    }
+    if (d->state == WAITS)
+        look_around(t);
+    while (d->state == WAITS && !t->over)
+        pthread_cond_wait(&d->go, &t->lock);
+    if (d->state == WAITS)
+        d->sent_away = true;
+    if (d->state != COPIES)
+        d->state = RUNS;
+    return d->state == COPIES;
+}
+
+static void leave(Device *d)
+{
+    d->state = COPIED;
+    if (all_copied(d->of, d->group))
+        set_all(d->of, d->group, RUNS);
+    while (d->state == COPIED)
+        pthread_cond_wait(&d->go, &d->of->lock);
+}
+
+static int exchange(void *context, const HloExchange *x, const void *in, void *out)
+{
+    Device *d = context;
+    d->group = group_of(x, d->number);
+    d->in = in;
+    d->out = out;
+    if (!d->group) {
+        zero(out, x->bytes);
+        return 0;
+    }
+    pthread_mutex_lock(&d->of->lock);
+    bool met = come(d, x);
+    pthread_mutex_unlock(&d->of->lock);
+    if (!met)
+        return 1;
+    copy_blocks(d);
+    pthread_mutex_lock(&d->of->lock);
+    leave(d);
+    pthread_mutex_unlock(&d->of->lock);
+    return 0;
+}
+
+static void *run_device(void *of)
+{
+    Device           *d = of;
+    const DeviceCall *c = &d->of->calls[d->number];
+    int               status = d->of->run(&d->env, c->args, c->results, c->scratch);
+    pthread_mutex_lock(&d->of->lock);
+    d->failed |= status && !d->sent_away;
+    d->state = ENDED;
+    look_around(d->of);
+    pthread_mutex_unlock(&d->of->lock);
+    return NULL;
+}
+
+/* ---- the run ---- */
+
+static void prepare(Meeting *t, const HloEnv *env)
+{
+    for (int32_t k = 0; k < t->n; k++) {
+        Device *d = &t->devices[k];
+        int32_t partitions = (int32_t)t->on.partitions;
+        d->of = t;
+        d->number = k;
+        d->others = (HloDevices){sizeof d->others, (int32_t)t->on.replicas, partitions, k / partitions, k % partitions, d, exchange};
+        d->env = *env;
+        d->env.error = d->error;
+        d->env.error_bytes = sizeof d->error;
+        d->env.devices = &d->others;
+        pthread_cond_init(&d->go, NULL);
+    }
+}
+
+/* How many threads there are; the others have ended. */
+static int32_t start(Meeting *t, Diag *d)
+{
+    pthread_attr_t attr;
+    int32_t        k = 0;
+    int            error = 0;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    pthread_mutex_lock(&t->lock);
+    for (; k < t->n; k++)
+        if ((error = pthread_create(&t->devices[k].thread, &attr, run_device, &t->devices[k])) != 0)
+            break;
+    if (error)
+        diag_error(d, LOC_NONE, "cannot run %d devices: no thread for device %d: %s", t->n, k, strerror(error));
+    for (int32_t j = k; j < t->n; j++)
+        t->devices[j].state = ENDED;
+    pthread_mutex_unlock(&t->lock);
+    pthread_attr_destroy(&attr);
+    return k;
+}
+
+/* ---- messages ---- */
+
+static const char *device_name(const Meeting *t, Arena *a, int32_t device)
+{
+    long long partitions = t->on.partitions;
+    if (t->on.replicas == 1 || partitions == 1)
+        return arena_printf(a, "device %d", device);
+    return arena_printf(a, "device %d (replica %lld, partition %lld)", device, device / partitions, device % partitions);
+}
+
+/* The instruction of m that x was, NULL: not found, or there is no module. */
+static const Inst *inst_of(const Module *m, const HloExchange *x)
+{
+    for (const Comp *c = m && x ? m->first : NULL; c; c = c->next)
+        for (const Inst *i = c->first; i; i = i->next)
+            if (strcmp(i->name, x->name) == 0 && strcmp(op_name(i->op), x->op) == 0)
+                return i;
+    return NULL;
+}
+
+static void report(Diag *d, const Inst *i, const char *text)
+{
+    if (i)
+        inst_error(d, i, "%s", text);
+    else
+        diag_error(d, LOC_NONE, "%s", text);
+}
+
+/* "device 1 waits at all-reduce %s for device 0" */
+static const char *waits_text(const Meeting *t, Arena *a, const Device *d)
+{
+    int32_t k = 1;
+    while (k < d->group[0] && t->devices[d->group[k]].sent_away && same_place(t->devices[d->group[k]].at, d->at))
+        k++;
+    return arena_printf(a, "%s waits at %s %%%s for %s", device_name(t, a, d->number), d->at->op, d->at->name,
+                        device_name(t, a, d->group[k]));
+}
+
+static void report_waiting(const Meeting *t, const Module *m, Diag *d)
+{
+    int32_t shown = 0, waiting = 0, ended = 0, first_ended = 0;
+    for (int32_t k = 0; k < t->n; k++) {
+        const Device *x = &t->devices[k];
+        if (!x->sent_away && ended++ == 0)
+            first_ended = k;
+        if (!x->sent_away || waiting++ >= SHOWN)
+            continue;
+        const Inst *i = inst_of(m, x->at);
+        const char *text = waits_text(t, d->arena, x);
+        if (shown++ == 0)
+            report(d, i, arena_printf(d->arena, "the devices wait for each other: %s", text));
+        else
+            diag_note(d, i ? i->loc : LOC_NONE, "%s", text);
+    }
+    if (waiting > shown)
+        diag_note(d, LOC_NONE, "and %d more wait", waiting - shown);
+    if (ended > 0)
+        diag_note(d, LOC_NONE, ended == 1 ? "%s has ended" : "%s and %d more have ended", device_name(t, d->arena, first_ended), ended - 1);
+}
+
+/* Reports the first device that failed, or else that some wait for ever. */
+static bool all_is_well(const Meeting *t, const Module *m, Diag *d)
+{
+    bool waited = false;
+    for (int32_t k = 0; k < t->n; k++) {
+        const Device *x = &t->devices[k];
+        waited |= x->sent_away;
+        if (!x->failed)
+            continue;
+        report(d, inst_of(m, x->at), *x->differs ? x->differs : *x->error ? x->error : "the module failed");
+        diag_note(d, LOC_NONE, "this is %s", device_name(t, d->arena, k));
+        return false;
+    }
+    if (waited)
+        report_waiting(t, m, d);
+    return !waited;
+}
+
+bool meet_run(HloEntry *run, Devices on, const HloEnv *env, const DeviceCall *calls, const Module *m, Diag *d)
+{
+    Arena  *a = arena_new();
+    Meeting t = {.on = on, .run = run, .calls = calls, .n = (int32_t)devices_n(on)};
+    t.devices = ARENA_ARRAY(a, Device, t.n);
+    pthread_mutex_init(&t.lock, NULL);
+    prepare(&t, env);
+    int32_t n = start(&t, d);
+    for (int32_t k = 0; k < n; k++)
+        pthread_join(t.devices[k].thread, NULL);
+    bool ok = n == t.n && all_is_well(&t, m, d);
+    for (int32_t k = 0; k < t.n; k++)
+        pthread_cond_destroy(&t.devices[k].go);
+    pthread_mutex_destroy(&t.lock);
+    arena_free(a);
+    return ok;
+}
