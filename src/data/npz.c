@@ -1,5 +1,5 @@
 /* Files of arrays: which format it is, where its bytes come from and go to, and what the bytes mean.
- * A regular file is mapped, anything else is read whole. An array that is stored and lies at a multiple of 64 bytes is used where
+ * A regular file is mapped, anything else is read whole. An array that is stored and lies at a multiple of its element's size is used where
  * it is; every other one is copied. */
 #include "config.h"
 
@@ -218,6 +218,16 @@ const ArrayFile *array_file_parse(Arena *a, const char *name, const void *p, siz
     return npy_parse(a, x.p, x.n, x.n, f->path, v, d) ? f : NULL;
 }
 
+bool array_file_bytes(Arena *a, const char *path, const void **p, size_t *n, Diag *d)
+{
+    Bytes x;
+    if (!read_bytes(a, path, &x, d))
+        return false;
+    *p = x.p;
+    *n = x.n;
+    return true;
+}
+
 const ArrayFile *array_file_read(Arena *a, const char *path, int64_t most, Diag *d)
 {
     const char *name = strcmp(path, "-") ? arena_strndup(a, path, strlen(path)) : "<stdin>";
@@ -296,7 +306,7 @@ Literal *literal_from_array(const NpyArray *x, const Shape *s, const char *what,
         return NULL;
     }
     Literal *l;
-    if ((uintptr_t)x->data % 64 == 0 && x->count) {
+    if (x->count && (uintptr_t)x->data % (uintptr_t)type_bytes(type_component(s->type)) == 0) {
         l = literal_borrow(s->type, x->rank, x->dims, (void *)(uintptr_t)x->data);
     } else {
         l = literal_new(s->type, x->rank, x->dims);

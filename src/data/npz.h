@@ -43,6 +43,8 @@ enum { ARRAY_ANY = -1 };
 const ArrayFile *array_file_read(Arena *a, const char *path, int64_t most, Diag *d);
 /* The same of the bytes p[0..n), which must outlive a. name stands for the path in messages. */
 const ArrayFile *array_file_parse(Arena *a, const char *name, const void *p, size_t n, int64_t most, Diag *d);
+/* What is in a file of no format, mapped likewise. False after reporting. */
+bool array_file_bytes(Arena *a, const char *path, const void **p, size_t *n, Diag *d);
 const NpyArray  *array_file_find(const ArrayFile *f, const char *name); /* NULL when absent */
 
 /* The array as a literal of shape s. A dynamic dimension of s takes any size up to its bound. The literal may point into the file,

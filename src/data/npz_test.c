@@ -146,7 +146,7 @@ static void test_round_trip(Arena *a)
         const NpyArray *x = array_file_find(f, names[k]);
         CHECK((uintptr_t)x->data % 64 == 0); /* arrays are aligned in the file */
         Literal *l = literal_from_array(x, literal_shape(a, v[k]), names[k], &d);
-        CHECK(l && literal_equal(l, v[k]));
+        CHECK(l && literal_equal(l, v[k]) && l->borrowed && l->data == x->data); /* used where they are */
         literal_unref(l);
     }
     Buf one = { 0 }, two = { 0 };

@@ -3,7 +3,6 @@
 
 #include "driver/inputs_text.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "data/npz.h"
@@ -47,23 +46,19 @@ Literal *literal_from_text(const char *text, const Shape *s, const char *what, D
     return l;
 }
 
-Literal *literal_from_bytes(const char *path, const Shape *s, const char *what, Diag *d)
+Literal *literal_from_bytes(Arena *a, const char *path, const Shape *s, const char *what, Diag *d)
 {
-    Buf bytes = {0};
+    NpyArray x = {.kind = npy_kind(s->type), .bytes = type_bytes(s->type), .rank = s->rank, .dims = s->dims, .count = shape_count(s)};
+    size_t   n;
+    x.size = (size_t)x.count * (size_t)x.bytes;
     if (shape_is_dynamic(s)) {
         diag_error(d, LOC_NONE, "%s: an argument with a dynamic size cannot be given as bytes", what);
         return NULL;
     }
-    if (!buf_read_file(&bytes, path)) {
-        diag_error(d, LOC_NONE, "%s: %s", path, strerror(errno));
+    if (!array_file_bytes(a, path, &x.data, &n, d))
         return NULL;
-    }
-    NpyArray x = {.kind = npy_kind(s->type), .bytes = type_bytes(s->type), .rank = s->rank, .dims = s->dims, .count = shape_count(s)};
-    x.size = (size_t)x.count * (size_t)x.bytes;
-    x.data = arena_copy(d->arena, bytes.p, bytes.n);
-    bool fits = bytes.n == x.size;
-    if (!fits)
-        diag_error(d, LOC_NONE, "%s: %s has %zu bytes, %s takes %zu", what, path, bytes.n, shape_text(d->arena, s), x.size);
-    buf_free(&bytes);
-    return fits ? literal_from_array(&x, s, what, d) : NULL;
+    if (n == x.size)
+        return literal_from_array(&x, s, what, d);
+    diag_error(d, LOC_NONE, "%s: %s has %zu bytes, %s takes %zu", what, path, n, shape_text(d->arena, s), x.size);
+    return NULL;
 }

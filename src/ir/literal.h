@@ -16,7 +16,7 @@ struct Literal {
     bool      borrowed; /* data belongs to someone else (a mapped file) and is neither freed nor written */
     int32_t   rank;
     int64_t   count;   /* elements */
-    void     *data;    /* 64-byte aligned; NULL for tuples, tokens, elided values; valid but empty for count 0 */
+    void     *data;    /* aligned to 64 bytes, borrowed ones to their element; NULL for tuples, tokens, elided values; valid but empty for count 0 */
     int32_t   n_elems;
     Literal **elems;
     int64_t   dims[];
