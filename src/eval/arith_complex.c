@@ -34,6 +34,8 @@ static double _Complex atan2_of(double _Complex y, double _Complex x)
     static T S##_log1p_of(T p)                                                                                                 \
     {                                                                                                                          \
         R a = RE(p), b = IM(p), m = F(fmax)(F(fabs)(a + 1), F(fabs)(b)), n = F(fmin)(F(fabs)(a + 1), F(fabs)(b));              \
+        if (isnan(a) || isnan(b)) /* fmax and fmin forget it */                                                                \
+            return MAKE((R)NAN, (R)NAN);                                                                                       \
         R t = m == a + 1 ? a : m - 1, ratio = m == 0 ? 0 : n / m;                                                              \
         return MAKE(F(log1p)(t) + F(log1p)(ratio * ratio) / 2, F(atan2)(b, a + 1));                                            \
     }                                                                                                                          \
