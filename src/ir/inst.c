@@ -19,16 +19,28 @@ static const OpAttr op_attr_rows[] = {
 #include "ir/op_attrs.def"
 #undef OPATTR
 };
-enum { OP_ATTR_ROWS = sizeof op_attr_rows / sizeof *op_attr_rows };
+/* Of each opcode its last row, from 1 on; 0: it has none. All of its rows name it, and the last of them stays. */
+enum {
+#define OPATTR(op, attr, given, print) ROW_##op##_##attr,
+#include "ir/op_attrs.def"
+#undef OPATTR
+    OP_ATTR_ROWS
+};
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+static const uint8_t last_row[OP_COUNT] = {
+#define OPATTR(op, attr, given, print) [OP_##op] = ROW_##op##_##attr + 1,
+#include "ir/op_attrs.def"
+#undef OPATTR
+};
+#pragma GCC diagnostic pop
+_Static_assert(OP_ATTR_ROWS < 256, "row numbers have 8 bits");
 
 const OpAttr *op_attrs(Op op, int *n)
 {
-    int first = 0;
-    while (first < OP_ATTR_ROWS && op_attr_rows[first].op != op)
-        first++;
-    int end = first;
-    while (end < OP_ATTR_ROWS && op_attr_rows[end].op == op)
-        end++;
+    int end = last_row[op], first = end;
+    while (first > 0 && op_attr_rows[first - 1].op == op)
+        first--;
     *n = end - first;
     return &op_attr_rows[first];
 }

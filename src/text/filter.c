@@ -506,10 +506,8 @@ static void put_tables(Parser *p)
     for (Type t = 0; t < TYPE_COUNT; t++)
         if (t != TYPE_TUPLE)
             vocabulary_entry(p, type_name(t))->word = &type_row;
-    for (Op op = 0; op < OP_COUNT; op++) {
+    for (Op op = 0; op < OP_COUNT; op++)
         vocabulary_entry(p, op_name(op))->op = op;
-        p->op_rows[op] = op_attrs(op, &p->op_row_count[op]);
-    }
     for (AttrId id = 0; id < ATTR_COUNT; id++)
         p->attr_names[id] = intern_str(p->strings, attr_info[id].text);
 }

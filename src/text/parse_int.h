@@ -274,8 +274,6 @@ struct Parser {
 
     /* tables */
     const char *attr_names[ATTR_COUNT]; /* interned */
-    const struct OpAttr *op_rows[OP_COUNT];
-    int          op_row_count[OP_COUNT];
 
     /* actions */
     Scope      *scope;

@@ -18,9 +18,11 @@ const RawAttr *raw_attr(const RawAttr *attrs, int32_t n, AttrId id)
 
 static AttrId own_attr(const Parser *p, Op op, const char *name)
 {
-    for (int k = 0; k < p->op_row_count[op]; k++)
-        if (p->attr_names[p->op_rows[op][k].attr] == name)
-            return p->op_rows[op][k].attr;
+    int           n;
+    const OpAttr *rows = op_attrs(op, &n);
+    for (int k = 0; k < n; k++)
+        if (p->attr_names[rows[k].attr] == name)
+            return rows[k].attr;
     return ATTR_COUNT;
 }
 
@@ -69,8 +71,10 @@ void attr_unknown(Parser *p, const Rhs *r, const char *name, Loc loc)
     parse_error(p, loc, "%s has no attribute '%s'", r->opcode.s, name);
     NameVec names = {0};
     Op      op = r->sugar == SUGAR_START ? r->wrapped : r->op;
-    for (int k = 0; op != OP_COUNT && k < p->op_row_count[op]; k++)
-        vec_push(p->tmp, &names, p->attr_names[p->op_rows[op][k].attr]);
+    int           n = 0;
+    const OpAttr *rows = op == OP_COUNT ? NULL : op_attrs(op, &n);
+    for (int k = 0; k < n; k++)
+        vec_push(p->tmp, &names, p->attr_names[rows[k].attr]);
     int own = names.n;
     for (AttrId id = ATTR_PARAMETER_REPLICATION; id < ATTR_COUNT; id++)
         vec_push(p->tmp, &names, p->attr_names[id]);
@@ -155,9 +159,10 @@ static void resolve_value(Parser *p, const Rhs *r, RawAttr *x)
 
 static void missing_attrs(Parser *p, const Rhs *r, Op op, const RawAttr *attrs, int32_t n)
 {
-    for (int k = 0; k < p->op_row_count[op]; k++) {
-        const OpAttr *row = &p->op_rows[op][k];
-        bool          wanted = row->required && !(r->sugar && row->attr == ATTR_CALLS && op == r->op);
+    int           n_rows;
+    const OpAttr *rows = op_attrs(op, &n_rows);
+    for (const OpAttr *row = rows; row < rows + n_rows; row++) {
+        bool wanted = row->required && !(r->sugar && row->attr == ATTR_CALLS && op == r->op);
         if (op == OP_BROADCAST && row->attr == ATTR_DIMENSIONS && r->n == 1 && p->operands.v[r->base] != p->poison)
             wanted = !shape_is_scalar(p->operands.v[r->base]->shape);
         if (wanted && !raw_attr(attrs, n, row->attr))
@@ -280,8 +285,10 @@ static void attrs_callees(Parser *p, Inst *i, const RawAttr *attrs, int32_t n)
 {
     CompVec *all = &p->callees;
     all->n = 0;
-    for (int k = 0; k < p->op_row_count[i->op]; k++) {
-        const RawAttr *x = raw_attr(attrs, n, p->op_rows[i->op][k].attr);
+    int           n_rows;
+    const OpAttr *rows = op_attrs(i->op, &n_rows);
+    for (int k = 0; k < n_rows; k++) {
+        const RawAttr *x = raw_attr(attrs, n, rows[k].attr);
         if (!x || !x->comps || (i->op == OP_CUSTOM_CALL && all->n))
             continue;
         for (int32_t j = 0; j < x->comps->n; j++)

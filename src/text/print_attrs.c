@@ -291,18 +291,10 @@ static void print_row(Printer *p, const Inst *i, const OpAttr *row)
     print_value(p, i, &own);
 }
 
-static const OpAttr *rows_of(Printer *p, Op op, int *n)
-{
-    if (!p->rows[op])
-        p->rows[op] = op_attrs(op, &p->n_rows[op]);
-    *n = p->n_rows[op];
-    return p->rows[op];
-}
-
 void print_own_attrs(Printer *p, const Inst *i)
 {
     int           n;
-    const OpAttr *rows = rows_of(p, i->op, &n);
+    const OpAttr *rows = op_attrs(i->op, &n);
     for (int k = 0; k < n; k++)
         print_row(p, i, &rows[k]);
 }
@@ -310,7 +302,7 @@ void print_own_attrs(Printer *p, const Inst *i)
 void print_own_attr(Printer *p, const Inst *i, AttrId id)
 {
     int           n;
-    const OpAttr *rows = rows_of(p, i->op, &n);
+    const OpAttr *rows = op_attrs(i->op, &n);
     for (int k = 0; k < n; k++)
         if (rows[k].attr == id)
             print_row(p, i, &rows[k]);

@@ -26,8 +26,6 @@ typedef struct Printer {
     Arena              *arena;  /* scratch */
     Map                 starts; /* asynchronous instruction -> the async-start of its chain, or itself when there is none */
     Map                 single; /* computation -> the instruction it is sugar for, or itself: see single_inst in print.c */
-    const OpAttr       *rows[OP_COUNT]; /* op_attrs of the opcodes met so far */
-    int                 n_rows[OP_COUNT];
     Map                 fusion_bodies, async_bodies; /* sets of the module's computations; empty when one is printed alone */
     Numbering          *numbers; /* of the computation being printed; NULL outside of computations */
     int32_t             indent;
