@@ -133,6 +133,11 @@ int lex_attr(Parser *p, HLO_STYPE *v, const char *s, size_t n)
     return row->token;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* "2,3" behind s, which moves behind it; NULL when a number is too long to be sure that it fits. */
 static IntVec *short_ints(Parser *p, const char **s)
 {
@@ -141,7 +146,7 @@ static IntVec *short_ints(Parser *p, const char **s)
     for (;; ++*s) {
         const char *from = *s;
         int64_t     x = 0;
-        for (; **s >= '0' && **s <= '9'; ++*s)
+        for (; is_digit(**s); ++*s)
             x = *s - from < SURE ? x * 10 + (**s - '0') : 0;
         if (*s - from > SURE)
             return NULL;
@@ -150,6 +155,35 @@ static IntVec *short_ints(Parser *p, const char **s)
         if (**s != ',')
             return v;
     }
+}
+
+char *name_end(char *s)
+{
+    while (name_chars[(unsigned char)*s])
+        s++;
+    return s;
+}
+
+/* Behind "2,0,1" at s; s itself when nothing of that is there. */
+static char *ints_end(char *s)
+{
+    while (is_digit(*s)) {
+        while (is_digit(*s))
+            s++;
+        if (*s != ',' || !is_digit(s[1]))
+            break;
+        s++;
+    }
+    return s;
+}
+
+char *array_end(char *s)
+{
+    char *end = ints_end(s);
+    if (*end != ']')
+        return s;
+    char *order = *++end == '{' ? ints_end(end + 1) : end;
+    return order > end + 1 && *order == '}' ? order + 1 : end;
 }
 
 /* The shape of s, NULL when it is not one without errors. s ends with a NUL. */
@@ -188,12 +222,12 @@ static bool type_goes_on(const char *behind, char next)
     if (next != ' ' && next != '{')
         return next == '/' || next == '\t' || next == '\r' || next == '\n';
     const char *inside = skip_space((next == '{' ? behind : skip_space(behind + 1)) + 1);
-    return *inside == ':' || *inside == '/' || *inside == '-' || (*inside >= '0' && *inside <= '9');
+    return *inside == ':' || *inside == '/' || *inside == '-' || is_digit(*inside);
 }
 
 bool lex_array(Parser *p, HLO_STYPE *v, const char *s, size_t n, char next)
 {
-    if (type_goes_on(s + n, next))
+    if (s[n - 1] == '[' || type_goes_on(s + n, next))
         return false;
     const char *text = intern(p->array_texts, s, n);
     if (!intern_tag(text)) {
@@ -517,18 +551,18 @@ static size_t log_prefix(const char *s, const char *end)
 {
     const char *at = s;
     for (const char *form = "L#### ##:##:##.#"; *form; form++, at++) {
-        bool fits = at < end && (*form == 'L' ? strchr("IWEF", *at) && *at : *form == '#' ? *at >= '0' && *at <= '9' : *at == *form);
+        bool fits = at < end && (*form == 'L' ? strchr("IWEF", *at) && *at : *form == '#' ? is_digit(*at) : *at == *form);
         if (!fits)
             return 0;
     }
-    while (at < end && *at >= '0' && *at <= '9')
+    while (at < end && is_digit(*at))
         at++;
     const char *mark = at;
     while (at < end && *at == ' ')
         at++;
     if (at == mark)
         return 0;
-    for (mark = at; at < end && *at >= '0' && *at <= '9';)
+    for (mark = at; at < end && is_digit(*at);)
         at++;
     if (at == mark || at == end || *at != ' ')
         return 0;
@@ -538,7 +572,7 @@ static size_t log_prefix(const char *s, const char *end)
         at++;
     if (at == mark || at == end || *at != ':')
         return 0;
-    for (mark = ++at; at < end && *at >= '0' && *at <= '9';)
+    for (mark = ++at; at < end && is_digit(*at);)
         at++;
     return at == mark || at == end || *at != ']' ? 0 : (size_t)(at + 1 - s);
 }

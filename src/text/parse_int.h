@@ -342,6 +342,8 @@ const char *lex_name(Parser *p, const char *s, size_t n);
 int lex_word(Parser *p, union HLO_STYPE *v, const char *s, size_t n);
 int lex_attr(Parser *p, union HLO_STYPE *v, const char *s, size_t n);
 Op   op_lookup(const Parser *p, const char *word); /* OP_COUNT when an interned word is no opcode */
+char *name_end(char *s);  /* behind the characters of a name at s */
+char *array_end(char *s); /* behind "2,3]{1,0}" at s, the rest of an array type; s itself when it is not so simple */
 /* An array type in one token, such as f32[2,3]{1,0}: false for one with an error, and where `next` or the text behind it could belong
  * to it, so that the grammar reads it piece by piece. */
 bool lex_array(Parser *p, union HLO_STYPE *v, const char *s, size_t n, char next);
