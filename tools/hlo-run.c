@@ -208,10 +208,16 @@ static bool optimize(Run *r)
     return ok && r->diag.errors == 0;
 }
 
-/* Constants from other sources than the text are not in the key, so such a module is not looked up. */
+/* Compiled code tells what it does. */
+static bool is_watched(const Args *args)
+{
+    return args->trace || args->profile;
+}
+
+/* Constants from other sources than the text are not in the key, so such a module is not looked up; nor is one whose steps are wanted. */
 static bool has_key(const Args *args)
 {
-    return !args->fill_elided && !args->constants;
+    return !args->fill_elided && !args->constants && !is_watched(args);
 }
 
 static CacheKey key_of(const Run *r)
@@ -233,10 +239,20 @@ static void look_up(Run *r)
         r->signature = NULL;
 }
 
+static bool is_traced(void *trace, const Inst *i)
+{
+    return trace_wants(trace, i);
+}
+
 static bool build(Run *r)
 {
     CacheKey key = key_of(r);
     CompileOptions o = {.cc = r->args->cc, .calls = r->calls, .on = r->args->on};
+    if (is_watched(r->args)) {
+        o.watched = true;
+        o.is_shown = r->trace ? is_traced : NULL;
+        o.shown_cookie = r->trace;
+    }
     r->compiled = compiled_build(r->arena, r->cache, r->module, r->signature, has_key(r->args) ? &key : NULL, &o, &r->times, &r->diag);
     return r->compiled != NULL;
 }
@@ -348,6 +364,24 @@ static bool open_shadow(Run *r)
     return r->shadow != NULL;
 }
 
+/* At most one of these was asked for. Of the module as it runs. */
+static bool open_watch(Run *r)
+{
+    const Args *a = r->args;
+    if (a->trace && !(r->trace = trace_open(r->arena, r->module, a->trace, a->trace_limit, &r->world)))
+        return false;
+    if (a->first_nonfinite)
+        r->nonfinite = nonfinite_open(r->arena);
+    if (a->profile)
+        r->profile = profile_open(r->arena);
+    return true;
+}
+
+static const EvalWatch *watch_of(const Run *r)
+{
+    return r->trace ? trace_watch(r->trace) : r->nonfinite ? nonfinite_watch(r->nonfinite) : r->profile ? profile_watch(r->profile) : NULL;
+}
+
 static bool prepare(Run *r)
 {
     bool c = is_compiled(r->args) && !r->args->isolate;
@@ -366,21 +400,11 @@ static bool prepare(Run *r)
         return false;
     if (r->compiled)
         return execution_fits(r->signature, NULL, &r->world);
-    if (!optimize(r))
+    if (!optimize(r) || !open_watch(r))
         return false;
     return c ? build(r) && execution_fits(r->signature, NULL, &r->world) : eval_supported_with(r->module, &r->host, r->args->on, &r->diag);
 }
 
-/* At most one of these was asked for. NULL and no error: none. */
-static const EvalWatch *open_watch(Run *r)
-{
-    const Args *a = r->args;
-    if (a->trace && (r->trace = trace_open(r->arena, r->module, a->trace, a->trace_limit, &r->world)))
-        return trace_watch(r->trace);
-    if (a->first_nonfinite)
-        return nonfinite_watch(r->nonfinite = nonfinite_open(r->arena));
-    return a->profile ? profile_watch(r->profile = profile_open(r->arena)) : NULL;
-}
 
 static int threads_of(const Args *a)
 {
@@ -389,15 +413,14 @@ static int threads_of(const Args *a)
 
 static bool execute(Run *r)
 {
-    const EvalWatch *watch = open_watch(r);
-    if (r->world.errors)
-        return false;
     int64_t   repeat = r->args->repeat ? r->args->repeat : r->args->time ? 1 : 0;
     Execution e = {.signature = r->signature,
                    .compiled = r->compiled,
                    .module = r->module,
                    .seed = (uint64_t)r->args->seed,
-                   .watch = watch,
+                   .watch = watch_of(r),
+                   .steps = r->compiled && is_watched(r->args) ? steps_open(r->arena, r->compiled, r->profile, r->trace) : NULL,
+                   .watch_repeats = r->profile != NULL,
                    .max_trips = r->args->max_trip,
                    .calls = r->calls,
                    .feeds = r->feeds,
@@ -408,7 +431,7 @@ static bool execute(Run *r)
     e.threads = threads_of(r->args);
     r->times.threads = e.threads;
     r->results = ARENA_ARRAY(r->arena, Literal *, r->signature->n_results);
-    return execution_run(&e, r->inputs, r->results, &r->times, &r->diag);
+    return execution_run(&e, r->inputs, r->results, &r->times, &r->diag) && r->world.errors == 0;
 }
 
 /* ---- comparing ---- */
@@ -512,6 +535,12 @@ static bool write_times(Run *r)
     return ok;
 }
 
+static bool write_trace(Run *r)
+{
+    const char *fused = r->compiled ? steps_fused(r->arena, r->compiled, r->trace) : NULL;
+    return trace_write(r->trace, r->args->trace_file, fused);
+}
+
 static bool write_profile(Run *r)
 {
     const char *path = r->args->profile;
@@ -595,7 +624,7 @@ static int finish(Run *r)
     ok = ok && (!a->outfeed || feeds_write(r->feeds, a->outfeed));
     if (ok && a->time)
         ok = write_times(r);
-    ok = ok && (!r->trace || trace_write(r->trace, a->trace_file)) && (!r->profile || write_profile(r));
+    ok = ok && (!r->trace || write_trace(r)) && (!r->profile || write_profile(r));
     if (ok && !a->outputs && !a->time && !a->expect && !a->against && !a->shadow) {
         Buf b = {0};
         results_print(&b, r->signature, r->results, a->full);
@@ -673,7 +702,7 @@ static bool check_finding(const Args *a)
         tool_error(tool.name, "--all belongs to --isolate");
         return false;
     }
-    const char *name = a->trace ? "trace" : a->first_nonfinite ? "first-nonfinite" : a->profile ? "profile" : a->max_trip ? "max-trip" : NULL;
+    const char *name = a->first_nonfinite ? "first-nonfinite" : a->max_trip ? "max-trip" : NULL;
     if (name && is_compiled(a))
         tool_error(tool.name, "--%s needs --backend=eval", name);
     return !(name && is_compiled(a)) && in_range("trace-limit", a->trace_limit, 0, INT64_MAX) && in_range("max-trip", a->max_trip, 0, INT64_MAX);

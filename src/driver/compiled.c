@@ -98,6 +98,8 @@ static Compiled *load(Arena *a, const char *path, const char *name)
     Compiled *c = ARENA_NEW(a, Compiled);
     void     *entry = dlsym(handle, arena_printf(a, "%s_run", name));
     memcpy(&c->run, &entry, sizeof entry);
+    void *watch = dlsym(handle, arena_printf(a, "%s_watch", name));
+    memcpy(&c->watch, &watch, sizeof watch);
     one_thread(handle);
     return entry ? c : NULL;
 }
@@ -272,7 +274,8 @@ static bool has_function(void *cookie, const char *symbol)
 static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *with, Source *out, Diag *d)
 {
     const ExternCalls *calls = with->calls;
-    PlanOptions        o = { .has_function = calls ? has_function : NULL, .cookie = (void *)(uintptr_t)calls, .on = with->on };
+    PlanOptions        o = { .has_function = calls ? has_function : NULL, .cookie = (void *)(uintptr_t)calls, .watched = with->watched, .is_shown = with->is_shown,
+                              .shown_cookie = with->shown_cookie, .on = with->on };
     Program           *p = program_plan(out->arena, m, &o, d);
     if (p) {
         s->name = arena_strndup(a, p->name, strlen(p->name));
@@ -385,7 +388,7 @@ static Compiled *load_or_compile(const Compiler *c, const Source *x, const Signa
 Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, const CacheKey *key, const CompileOptions *o, RunTimes *t,
                          Diag *d)
 {
-    Source   x = { .arena = arena_new() };
+    Source   x = { .arena = o->watched ? a : arena_new() }; /* the program of a watched module stays */
     Compiler c = { .arena = a, .cache = cache, .d = d };
     double   start = seconds_now();
     Compiled *loaded = NULL;
@@ -397,11 +400,14 @@ Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, 
             diag_error(d, LOC_NONE, "no folder for compiled modules: %s", strerror(errno));
         else if (open_compiler(&c, o->cc))
             loaded = load_or_compile(&c, &x, s, key, t);
+        if (loaded && o->watched)
+            loaded->program = x.program;
         cache_end(cache);
         interrupt_release();
         t->compile_s = seconds_now() - start;
     }
     buf_free(&x.text);
-    arena_free(x.arena);
+    if (!o->watched)
+        arena_free(x.arena);
     return loaded;
 }

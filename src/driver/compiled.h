@@ -36,8 +36,13 @@ typedef struct HloDevices {
 
 typedef int HloEntry(const HloEnv *env, const void *const *args, void *const *results, void *scratch);
 
+/* Who looks on is told with the numbers of steps, see WatchEvent. */
+typedef void HloWatcher(void *cookie, int32_t event, int32_t step, const void *const *values);
+
 struct Compiled {
-    HloEntry *run;
+    HloEntry             *run;
+    void                (*watch)(HloWatcher *f, void *cookie); /* NULL: its text tells nothing */
+    const struct Program *program; /* of watched ones, else NULL */
 };
 
 #endif

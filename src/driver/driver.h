@@ -34,6 +34,9 @@ typedef struct CompileOptions {
     const char        *cc;    /* the compiler, NULL: the one found */
     const ExternCalls *calls; /* functions of custom calls, loaded; NULL: none */
     Devices            on;    /* zeros: one device */
+    bool               watched; /* the code tells what it does, and the module must outlive it */
+    bool (*is_shown)(void *cookie, const Inst *i); /* with watched: whose values; NULL: none */
+    void              *shown_cookie;
 } CompileOptions;
 
 /* Plans m as it stands, emits C, compiles it (or finds the same source in the cache) and loads it; s is completed. key: remember it
@@ -52,6 +55,8 @@ typedef struct Execution {
     const Module    *module;   /* of the evaluator; for messages of compiled code, where it is there */
     uint64_t         seed;     /* of its random numbers */
     const struct EvalWatch *watch; /* of its first run; NULL: nobody looks on */
+    struct StepWatch *steps;   /* of a watched compiled module, likewise */
+    bool             watch_repeats; /* of the timed runs, where there are some, not of the first */
     int64_t          max_trips; /* of its loops, 0: any number */
     const ExternCalls *calls;  /* of its custom calls; NULL: none */
     struct Feeds    *feeds;    /* of its infeeds and outfeeds; NULL: none */

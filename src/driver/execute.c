@@ -15,7 +15,9 @@
 #include "driver/compiled.h"
 #include "driver/devices.h"
 #include "driver/feeds.h"
+#include "driver/find.h"
 #include "driver/inputs.h"
+#include "driver/order.h"
 #include "driver/meet.h"
 #include "eval/eval.h"
 #include "support/host.h"
@@ -63,28 +65,7 @@ bool execution_fits(const Signature *s, const Module *m, Diag *d)
     return true;
 }
 
-/* ---- arrays in another order ---- */
-
-/* dst has the order of memory of s, src is row-major (or the other way round when back). */
-static void reorder(const Shape *s, void *dst, const void *src, bool back)
-{
-    int64_t stride[64], index[64] = { 0 }, at = 0, count = shape_count(s);
-    size_t  width = (size_t)type_bytes(s->type);
-    shape_strides(s, stride);
-    for (int64_t n = 0; n < count; n++) {
-        if (back)
-            memcpy((char *)dst + (size_t)n * width, (const char *)src + (size_t)at * width, width);
-        else
-            memcpy((char *)dst + (size_t)at * width, (const char *)src + (size_t)n * width, width);
-        for (int32_t k = s->rank - 1; k >= 0; k--) {
-            at += stride[k];
-            if (++index[k] < s->dims[k])
-                break;
-            at -= stride[k] * s->dims[k];
-            index[k] = 0;
-        }
-    }
-}
+/* ---- arrays ---- */
 
 /* Large blocks come from the system directly, in huge pages where it has them. */
 static void *block(Arena *a, int64_t bytes)
@@ -162,7 +143,7 @@ static Arrays make_arrays(Arena *a, const Execution *e, Literal *const *args)
         if (layout_is_row_major(shape) && result < 0)
             continue;
         void *copy = block(a, shape_bytes(shape));
-        reorder(shape, copy, args[k]->data, false);
+        order_to_memory(shape, copy, args[k]->data);
         x.args[k] = copy;
         if (result >= 0)
             x.results[result] = copy;
@@ -179,10 +160,7 @@ static void take_results(const Signature *s, const Arrays *x, Literal **results)
     for (int32_t k = 0; k < s->n_results; k++) {
         const Shape *shape = s->results[k].shape;
         results[k] = literal_new(shape->type, shape->rank, shape->dims);
-        if (layout_is_row_major(shape))
-            memcpy(results[k]->data, x->results[k], (size_t)literal_bytes(results[k]));
-        else
-            reorder(shape, results[k]->data, x->results[k], true);
+        order_from_memory(shape, results[k]->data, x->results[k]);
     }
 }
 
@@ -253,11 +231,24 @@ static bool collect(Arena *a, const Execution *e, const DeviceRun *r, Literal *c
     return ok;
 }
 
+static bool watches_repeats(const Execution *e)
+{
+    return e->watch_repeats && e->repeat > 0;
+}
+
+static void steps_watch(const Execution *e, bool on)
+{
+    if (e->steps)
+        e->compiled->watch(on ? steps_watcher : NULL, e->steps);
+}
+
 static bool run_calls(Arena *a, const Execution *e, DeviceRun *r, Literal *const *args, Literal **results, double *us, Diag *d)
 {
     make_calls(a, e, r);
+    steps_watch(e, !watches_repeats(e));
     if (!call(e, r, d) || !collect(a, e, r, args, results, d))
         return false;
+    steps_watch(e, watches_repeats(e));
     for (int64_t k = 0; k < e->repeat; k++) {
         double start = seconds_now();
         if (!call(e, r, d)) {
@@ -316,7 +307,7 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
 {
     const Signature *s = e->signature;
     Literal        **now = ARENA_ARRAY(a, Literal *, s->n_args), **then = ARENA_ARRAY(a, Literal *, s->n_results);
-    if (!evaluate_once(a, e, e->watch, args, results, d))
+    if (!evaluate_once(a, e, watches_repeats(e) ? NULL : e->watch, args, results, d))
         return false;
     bool ok = true;
     for (int32_t k = 0; k < s->n_args; k++) {
@@ -325,7 +316,7 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
     }
     for (int64_t k = 0; ok && k < e->repeat; k++) {
         double start = seconds_now();
-        ok = evaluate_once(a, e, NULL, now, then, d);
+        ok = evaluate_once(a, e, watches_repeats(e) ? e->watch : NULL, now, then, d);
         us[k] = (seconds_now() - start) * 1e6;
         for (int32_t r = 0; ok && r < s->n_results; r++) {
             int32_t arg = s->results[r].alias;

@@ -8,7 +8,7 @@
 #ifndef DRIVER_FIND_H
 #define DRIVER_FIND_H
 
-#include "eval/eval.h"
+#include "driver/driver.h"
 
 /* ---- keys and places (place.c) ---- */
 
@@ -37,8 +37,14 @@ typedef struct Trace Trace;
  * one that matches no instruction of m. */
 Trace           *trace_open(Arena *a, const Module *m, const char *expression, int64_t limit, Diag *d);
 const EvalWatch *trace_watch(const Trace *t);
-/* Writes them as a file of arrays. False after reporting; nothing to write is reported, too. */
-bool             trace_write(Trace *t, const char *path);
+bool             trace_wants(const Trace *t, const Inst *i); /* by its name */
+/* Calls are counted in m from now on, which may be another form of the module. */
+void             trace_of(Trace *t, const Module *m);
+/* Records one value; false: too much, which was reported. */
+bool             trace_step(Trace *t, const EvalStep *s);
+/* Writes them as a file of arrays. False after reporting; nothing to write is reported, too. note: where those are to be had that have no
+ * value here; NULL: there are none such. */
+bool             trace_write(Trace *t, const char *path, const char *note);
 
 /* ---- the first value that is not finite (nonfinite.c) ---- */
 
@@ -57,7 +63,20 @@ typedef struct Profile Profile;
 
 Profile         *profile_open(Arena *a);
 const EvalWatch *profile_watch(const Profile *p);
+/* What runs between the two is of a row of its own for each key: name (what) */
+void             profile_begin(Profile *p, const void *key, const char *name, const char *what, const char *source);
+void             profile_end(Profile *p);
 void             profile_table(Buf *b, const Profile *p);
 void             profile_json(Buf *b, const Profile *p);
+
+/* ---- compiled code (steps.c) ---- */
+
+/* What a watched module tells while it runs, handed on to either of the two. */
+typedef struct StepWatch StepWatch;
+
+StepWatch *steps_open(Arena *a, const Compiled *c, Profile *p, Trace *t);
+void       steps_watcher(void *steps, int32_t event, int32_t step, const void *const *values);
+/* "a, b and 3 more": instructions that t wants and that are inside of kernels; NULL: there are none. */
+const char *steps_fused(Arena *a, const Compiled *c, const Trace *t);
 
 #endif

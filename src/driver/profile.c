@@ -14,7 +14,7 @@
 
 typedef struct Row {
     const char *name; /* a copy: instructions that a custom call stands for are gone after the run */
-    Op          op;
+    const char *what, *source; /* opcode or the like; the model's line, NULL: unknown */
     int64_t     count;
     double      own, total;
 } Row;
@@ -26,33 +26,31 @@ typedef struct Running {
 
 struct Profile {
     Arena       *arena;
-    Map          rows; /* Inst -> Row */
+    Map          rows; /* key, of an instruction itself -> Row */
     VEC(Row *)   list;
     VEC(Running) running; /* innermost last */
     EvalWatch    watch;
 };
 
-static Row *row_of(Profile *p, const Inst *i)
+static Row *new_row(Profile *p, const void *key, const char *name, const char *what, const char *source)
 {
-    Row *r = map_get(&p->rows, i);
-    if (r)
-        return r;
-    r = ARENA_NEW(p->arena, Row);
-    *r = (Row){.name = arena_strndup(p->arena, i->name, strlen(i->name)), .op = i->op};
-    map_put(&p->rows, i, r);
+    Row *r = ARENA_NEW(p->arena, Row);
+    *r = (Row){.name = arena_strndup(p->arena, name, strlen(name)), .what = what, .source = source};
+    map_put(&p->rows, key, r);
     vec_push(p->arena, &p->list, r);
     return r;
 }
 
-static void before(void *cookie, const Inst *i)
+void profile_begin(Profile *p, const void *key, const char *name, const char *what, const char *source)
 {
-    Profile *p = cookie;
-    vec_push(p->arena, &p->running, ((Running){.row = row_of(p, i), .start = seconds_now()}));
+    Row *r = map_get(&p->rows, key);
+    if (!r)
+        r = new_row(p, key, name, what, source);
+    vec_push(p->arena, &p->running, ((Running){.row = r, .start = seconds_now()}));
 }
 
-static bool after(void *cookie, const EvalStep *s)
+void profile_end(Profile *p)
 {
-    Profile *p = cookie;
     Running *r = &p->running.v[--p->running.n];
     double   took = seconds_now() - r->start;
     r->row->count++;
@@ -60,6 +58,18 @@ static bool after(void *cookie, const EvalStep *s)
     r->row->own += took - r->callees;
     if (p->running.n > 0)
         r[-1].callees += took;
+}
+
+static void before(void *cookie, const Inst *i)
+{
+    Profile *p = cookie;
+    profile_begin(p, i, i->name, op_name(i->op), map_has(&p->rows, i) ? NULL : inst_source_line(p->arena, i));
+}
+
+static bool after(void *cookie, const EvalStep *s)
+{
+    (void)s;
+    profile_end(cookie);
     return true;
 }
 
@@ -107,8 +117,9 @@ void profile_table(Buf *b, const Profile *p)
     Row  **rows = sorted(p, &sum);
     buf_printf(b, "%12s %12s %7s %10s  %s\n", "own us", "total us", "share", "count", "instruction");
     for (int32_t k = 0; k < p->list.n; k++)
-        buf_printf(b, "%12.1f %12.1f %6.1f%% %10" PRId64 "  %s (%s)\n", rows[k]->own * 1e6, rows[k]->total * 1e6,
-                   100 * share(rows[k], sum), rows[k]->count, rows[k]->name, op_name(rows[k]->op));
+        buf_printf(b, "%12.1f %12.1f %6.1f%% %10" PRId64 "  %s (%s)%s%s\n", rows[k]->own * 1e6, rows[k]->total * 1e6,
+                   100 * share(rows[k], sum), rows[k]->count, rows[k]->name, rows[k]->what, rows[k]->source ? " from " : "",
+                   rows[k]->source ? rows[k]->source : "");
 }
 
 void profile_json(Buf *b, const Profile *p)
@@ -119,8 +130,13 @@ void profile_json(Buf *b, const Profile *p)
     for (int32_t k = 0; k < p->list.n; k++) {
         buf_puts(b, k ? ",\n  {\"name\": " : "\n  {\"name\": ");
         json_text(b, rows[k]->name);
-        buf_printf(b, ", \"opcode\": \"%s\", \"count\": %" PRId64 ", \"own_us\": %.3f, \"total_us\": %.3f, \"share\": %.6f}",
-                   op_name(rows[k]->op), rows[k]->count, rows[k]->own * 1e6, rows[k]->total * 1e6, share(rows[k], sum));
+        buf_printf(b, ", \"opcode\": \"%s\", \"count\": %" PRId64 ", \"own_us\": %.3f, \"total_us\": %.3f, \"share\": %.6f",
+                   rows[k]->what, rows[k]->count, rows[k]->own * 1e6, rows[k]->total * 1e6, share(rows[k], sum));
+        if (rows[k]->source) {
+            buf_puts(b, ", \"source\": ");
+            json_text(b, rows[k]->source);
+        }
+        buf_putc(b, '}');
     }
     buf_puts(b, "]}\n");
 }

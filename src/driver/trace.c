@@ -13,6 +13,7 @@ struct Trace {
     Arena          *arena;
     Diag           *d;
     const char     *expression;
+    regex_t         pattern;
     Places          places;
     Map             wanted; /* Inst: its name matches */
     int32_t         n_wanted;
@@ -49,16 +50,34 @@ static bool record_leaves(Trace *t, const char *key, const char *index, const Li
     return ok;
 }
 
-static bool after(void *cookie, const EvalStep *s)
+bool trace_step(Trace *t, const EvalStep *s)
 {
-    Trace *t = cookie;
-    Buf    key = {0};
-    if (!map_has(&t->wanted, s->inst))
-        return true;
+    Buf key = {0};
     place_key(&key, &t->places, s);
     bool ok = record_leaves(t, arena_strndup(t->arena, key.p, key.n), "", s->value);
     buf_free(&key);
     return ok;
+}
+
+static bool after(void *cookie, const EvalStep *s)
+{
+    Trace *t = cookie;
+    return !map_has(&t->wanted, s->inst) || trace_step(t, s);
+}
+
+bool trace_wants(const Trace *t, const Inst *i)
+{
+    return regexec(&t->pattern, i->name, 0, NULL, 0) == 0;
+}
+
+void trace_of(Trace *t, const Module *m)
+{
+    t->places = places_of(t->arena, m);
+}
+
+static void free_pattern(void *pattern)
+{
+    regfree(pattern);
 }
 
 static void drop_values(void *cookie)
@@ -70,21 +89,20 @@ static void drop_values(void *cookie)
 
 static bool find_wanted(Trace *t, const Module *m)
 {
-    regex_t re;
-    int     status = regcomp(&re, t->expression, REG_EXTENDED | REG_NOSUB);
+    int status = regcomp(&t->pattern, t->expression, REG_EXTENDED | REG_NOSUB);
     if (status) {
         char why[200];
-        regerror(status, &re, why, sizeof why);
+        regerror(status, &t->pattern, why, sizeof why);
         diag_error(t->d, LOC_NONE, "--trace: '%s': %s", t->expression, why);
         return false;
     }
+    arena_defer(t->arena, free_pattern, &t->pattern);
     for (const Comp *c = m->first; c; c = c->next)
         for (const Inst *i = c->first; i; i = i->next)
-            if (regexec(&re, i->name, 0, NULL, 0) == 0) {
+            if (trace_wants(t, i)) {
                 map_put(&t->wanted, i, t);
                 t->n_wanted++;
             }
-    regfree(&re);
     if (t->n_wanted == 0)
         diag_error(t->d, LOC_NONE, "--trace: no instruction has a name that '%s' matches", t->expression);
     return t->n_wanted > 0;
@@ -104,11 +122,16 @@ const EvalWatch *trace_watch(const Trace *t)
     return &t->watch;
 }
 
-bool trace_write(Trace *t, const char *path)
+bool trace_write(Trace *t, const char *path, const char *note)
 {
-    if (t->values.n > 0)
+    if (t->values.n > 0) {
+        if (note)
+            diag_warning(t->d, LOC_NONE, "--trace: %s", note);
         return array_file_write(t->arena, path, t->values.n, t->keys.v, t->values.v, t->d);
+    }
     diag_error(t->d, LOC_NONE, "--trace: of the %d instruction%s that '%s' matches none ran and gave an array; what is applied to elements is no step",
                t->n_wanted, t->n_wanted == 1 ? "" : "s", t->expression);
+    if (note)
+        diag_note(t->d, LOC_NONE, "%s", note);
     return false;
 }

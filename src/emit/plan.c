@@ -118,6 +118,7 @@ typedef struct Finish {
     Plan *p;
     VEC(const Buffer *) buffers;
     VEC(Constant) constants;
+    VEC(Step *) steps;
 } Finish;
 
 static void number_constant(Finish *f, Slot *s)
@@ -170,6 +171,8 @@ static Block finish_block(Finish *f, const StepList *list)
         s->step.buffers = ARENA_ARRAY(f->p->arena, const Buffer *, s->step.n_buffers);
         for (int32_t e = 0; e < s->step.n_buffers; e++)
             s->step.buffers[e] = finish_buffer(f, s->slots[e]);
+        s->step.number = f->steps.n;
+        vec_push(f->p->arena, &f->steps, &s->step);
         s->step.condition = finish_block(f, &s->condition);
         s->step.blocks = ARENA_ARRAY(f->p->arena, Block, s->step.n_blocks);
         for (int32_t e = 0; e < s->step.n_blocks; e++)
@@ -195,13 +198,16 @@ static void finish(Plan *p, const StepList *body)
     p->program->exchanges = p->exchanged.v;
     p->program->n_constants = f.constants.n;
     p->program->constants = f.constants.v;
+    p->program->n_steps = f.steps.n;
+    p->program->steps = f.steps.v;
+    p->program->watched = p->options->watched;
     p->program->n_buffers = f.buffers.n;
     p->program->buffers = f.buffers.v;
 }
 
 static void name_program(Plan *p, const char *name)
 {
-    static const char *const parts[] = { "run", "scratch_bytes", "weights", "args", "results", "env", "info" };
+    static const char *const parts[] = { "run", "scratch_bytes", "weights", "args", "results", "env", "info", "watch" };
     p->program->name = name;
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
         names_reserve(&p->names, arena_printf(p->work, "%s_%s", name, parts[k]));

@@ -94,6 +94,7 @@ typedef struct Plan {
     Module       *helper;    /* owns the instructions that change the order in memory; NULL until one is needed */
     int32_t       depth, loops; /* nesting of computations, of loops */
     int32_t       ticks;
+    const Callers *callers;  /* of the computation being walked */
     int64_t       walked;    /* instructions, each as often as it is inlined */
     bool          bad;       /* something was reported; the rest is walked to report it too */
     bool          stopped;   /* a limit was reached: no sense in walking on */

@@ -144,6 +144,7 @@ PlanStep *step_new(Plan *p, StepList *out, StepKind kind, const Inst *i, int32_t
     PlanStep *s = ARENA_NEW(p->arena, PlanStep);
     s->step.kind = kind;
     s->step.inst = i;
+    s->step.callers = p->callers;
     s->step.n_buffers = n_slots;
     s->slots = ARENA_ARRAY(p->arena, Slot *, n_slots);
     s->depth = p->loops;
@@ -412,9 +413,30 @@ static void stop(Plan *p, const Inst *i, const char *fmt, int limit)
     p->stopped = true;
 }
 
+/* A step that shows the value x of i. */
+static void show_value(Plan *p, StepList *out, const Inst *i, const Value *x)
+{
+    PlanStep *s = step_new(p, out, STEP_VALUE, i, x->n);
+    s->step.n_operands = x->n;
+    s->step.shapes = ARENA_ARRAY(p->arena, const Shape *, x->n);
+    for (int32_t k = 0; k < x->n; k++) {
+        s->slots[k] = x->v[k].slot;
+        s->step.shapes[k] = x->v[k].shape;
+    }
+}
+
+static void walk_inst(Plan *p, StepList *out, const Inst *i, Value *const *params)
+{
+    Value *x = i->op == OP_PARAMETER ? params[i->param] : inst_value(p, out, i);
+    map_put(&p->values, i, x);
+    if (p->options->is_shown && p->options->is_shown(p->options->shown_cookie, i) && !p->bad)
+        show_value(p, out, i, x);
+}
+
 Value *plan_comp(Plan *p, StepList *out, const Comp *c, Value *const *params, const Inst *caller)
 {
-    int32_t n;
+    int32_t        n;
+    const Callers *outer = p->callers;
     if (p->depth >= DEEPEST)
         stop(p, caller, "computations call each other more than %d deep", DEEPEST);
     if (p->walked > MOST_WALKED)
@@ -423,12 +445,15 @@ Value *plan_comp(Plan *p, StepList *out, const Comp *c, Value *const *params, co
         return value_fresh(p, c->root->shape, c->root);
     const Inst **order = schedule_comp(p->work, c, &n);
     p->depth++;
+    if (caller)
+        p->callers = arena_copy(p->arena, &(Callers){ outer, caller }, sizeof(Callers));
     for (int32_t k = 0; k < n && !p->stopped; k++) {
         const Inst *i = order[k];
         p->walked++;
         p->stopped = p->stopped || diag_full(p->diag);
-        map_put(&p->values, i, i->op == OP_PARAMETER ? params[i->param] : inst_value(p, out, i));
+        walk_inst(p, out, i, params);
     }
     p->depth--;
+    p->callers = outer;
     return p->stopped ? value_fresh(p, c->root->shape, c->root) : value_of(p, c->root);
 }

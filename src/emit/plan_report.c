@@ -61,6 +61,10 @@ static void put_head(Buf *b, const Program *p, const Step *s)
         buf_printf(b, "%s: ", s->kind == STEP_RANDOM ? "random state" : s->kind == STEP_SEED ? "seed" : op_name(s->inst->op));
         put_buffer(b, p, s->buffers[0]);
         break;
+    case STEP_VALUE:
+        buf_puts(b, "value: ");
+        put_buffers(b, p, s, 0, s->n_buffers);
+        break;
     case STEP_WHILE:
     case STEP_IF:
         buf_puts(b, s->kind == STEP_WHILE ? "while " : "if ");

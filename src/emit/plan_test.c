@@ -141,6 +141,9 @@ static void run_step(Machine *m, const Step *s)
     case STEP_PARTITION:
         check(false, "one device");
         break;
+    case STEP_VALUE:
+        check(false, "nobody looks on");
+        break;
     case STEP_RANDOM:
     case STEP_SEED:
         check(false, "no random numbers here");

@@ -27,11 +27,11 @@ typedef struct Buffer {
 
 /* CALL is a routine of a library, or a function from outside, which may fail. EXCHANGE is one with the other devices, which may fail, too. REPLICA
  * and PARTITION write the number of this one's. RANDOM writes the run's random state, two words, and moves it on by the delta of its instruction; SEED writes the run's
- * seed. COPY moves bytes; the two pointers may be equal when a donated argument is returned as it came. A copy that changes the order in
+ * seed. VALUE shows the value of an instruction to who looks on. COPY moves bytes; the two pointers may be equal when a donated argument is returned as it came. A copy that changes the order in
  * memory is a KERNEL. WHILE runs the condition before every iteration. IF with a pred takes block 0 for true; with an s32 a value
  * outside of [0, n) takes the last block. */
 typedef enum StepKind {
-    STEP_KERNEL, STEP_CALL, STEP_COPY, STEP_EXCHANGE, STEP_REPLICA, STEP_PARTITION, STEP_RANDOM, STEP_SEED, STEP_WHILE, STEP_IF
+    STEP_KERNEL, STEP_CALL, STEP_COPY, STEP_EXCHANGE, STEP_REPLICA, STEP_PARTITION, STEP_RANDOM, STEP_SEED, STEP_VALUE, STEP_WHILE, STEP_IF
 } StepKind;
 
 typedef struct Step Step;
@@ -40,17 +40,26 @@ typedef struct Block {
     Step  **v;
 } Block;
 
+/* The instructions that called the computation that a step is of, the innermost first; NULL: the entry's. */
+typedef struct Callers {
+    const struct Callers *outer;
+    const Inst           *caller;
+} Callers;
+
 struct Step {
     StepKind    kind;
     const Inst *inst;      /* where it came from */
+    const Callers *callers;
+    int32_t     number;    /* in Program.steps */
     Kernel     *kernel;    /* STEP_KERNEL */
     const LibraryCall *call; /* STEP_CALL */
     const Exchange *exchange; /* STEP_EXCHANGE */
     int32_t     function;  /* STEP_KERNEL: index into Program.functions (equal kernels share one); STEP_CALL: into Program.calls */
-    int32_t     n_operands; /* KERNEL, CALL: how many of the buffers are read; the others are written. COPY, EXCHANGE: 1 */
+    int32_t     n_operands; /* KERNEL, CALL: how many of the buffers are read; the others are written. COPY, EXCHANGE: 1; VALUE: all */
     int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY, EXCHANGE: from, to; REPLICA, PARTITION, RANDOM, SEED: to; WHILE, IF: the
                               predicate or index */
     const Buffer **buffers;
+    const Shape **shapes;  /* VALUE: of the buffers, each with the order in memory at that time; tokens have no buffer */
     Block       condition; /* WHILE: computes the predicate into buffers[0] */
     int32_t     n_blocks;  /* WHILE: 1, the body; IF: one per branch */
     Block      *blocks;
@@ -91,6 +100,9 @@ typedef struct Program {
     const Exchange *const *exchanges;
     const Buffer **buffers; /* the scratch buffers, in the order of their first use */
     Block         body;
+    int32_t       n_steps;
+    Step        **steps;         /* all of them, in the order of the text */
+    bool          watched;       /* its text tells what it does */
     int64_t       scratch_bytes; /* a multiple of PROGRAM_ALIGN; 0: no scratch is needed */
     int64_t       buffer_bytes;  /* what all scratch buffers together would need without reuse, for the report */
     int32_t       n_kernels, n_copies, n_library; /* steps, for the report */
@@ -102,6 +114,9 @@ typedef struct PlanOptions {
     const char *name;  /* of the program; NULL: the module's */
     bool (*has_function)(void *cookie, const char *symbol); /* may a custom call of no known target call this? NULL: no */
     void *cookie;
+    bool    watched;   /* the text tells of each step when it begins and ends, */
+    bool (*is_shown)(void *cookie, const Inst *i); /* and the values of these instructions, which are kept until then; NULL: of none */
+    void   *shown_cookie;
     Devices on;        /* for which the Program is: one, which each of them runs; zeros: one device */
 } PlanOptions;
 

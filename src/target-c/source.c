@@ -158,11 +158,30 @@ static void put_origin(Out *o, const Step *s)
     arena_free(a);
 }
 
+/* What the text of a watched program tells: the events of WatchEvent, in a call of hlo_watch. */
+static void put_event(Out *o, const Step *s, WatchEvent event)
+{
+    if (o->p->watched)
+        put_line(o, "hlo_watch(%d, %d, 0);", event, s->number);
+}
+
+static void put_value(Out *o, const Step *s)
+{
+    Arena *a = arena_new();
+    line_start(o);
+    buf_printf(o->b, "hlo_watch(%d, %d, (const void *const[]){ ", WATCH_VALUE, s->number);
+    for (int32_t k = 0; k < s->n_buffers; k++)
+        buf_printf(o->b, "%s, ", s->buffers[k] ? address_text(o, a, s->buffers[k]) : "0");
+    buf_puts(o->b, "0 });\n");
+    arena_free(a);
+}
+
 static void put_while(Out *o, const Step *s)
 {
     put_origin(o, s);
     put_line(o, "while (1) {");
     o->indent++;
+    put_event(o, s, WATCH_TRIP);
     put_block(o, &s->condition);
     line_start(o);
     buf_puts(o->b, "if (!*(const uint8_t *)");
@@ -237,6 +256,9 @@ static void put_step(Out *o, const Step *s)
         put_address(o->b, o, s->buffers[0]);
         buf_puts(o->b, " = env && env->size >= __builtin_offsetof(hlo_env, random) ? env->seed : 0;\n");
         break;
+    case STEP_VALUE:
+        put_value(o, s);
+        break;
     case STEP_WHILE:
         put_while(o, s);
         break;
@@ -248,6 +270,15 @@ static void put_step(Out *o, const Step *s)
             put_switch(o, s);
         break;
     }
+}
+
+static void put_told_step(Out *o, const Step *s)
+{
+    if (s->kind != STEP_VALUE)
+        put_event(o, s, WATCH_BEGIN);
+    put_step(o, s);
+    if (s->kind != STEP_VALUE)
+        put_event(o, s, WATCH_END);
 }
 
 /* ---- blocks as functions ---- */
@@ -279,7 +310,7 @@ static void put_block(Out *o, const Block *x)
             put_line(o, "hlo_steps_part%d(env, args, results%s%s);", *first + k, mem, random);
     }
     for (int32_t k = 0; !first && k < x->n; k++)
-        put_step(o, x->v[k]);
+        put_told_step(o, x->v[k]);
 }
 
 typedef VEC(const Buffer *) BufferList;
@@ -333,7 +364,7 @@ static void put_part(Out *o, const Block *x, int32_t part)
                random ? ", (void)random" : "");
     o->indent = 1;
     for (int32_t k = from; k < end; k++)
-        put_step(o, x->v[k]);
+        put_told_step(o, x->v[k]);
     buf_puts(o->b, may_fail(o->p) ? "    return 0;\n}\n" : "}\n");
 }
 
@@ -452,6 +483,26 @@ static void put_fail(Buf *b)
                 "}\n");
 }
 
+/* Who looks on is told to the library, not to a call: only hlo-run has such text. */
+static void put_watch(Buf *b, const Program *p)
+{
+    buf_printf(b, "\ntypedef void hlo_watcher(void *cookie, int32_t event, int32_t step, const void *const *values);\n"
+                  "static hlo_watcher *hlo_watcher_now;\n"
+                  "static void *hlo_watcher_cookie;\n"
+                  "\nvoid %s_watch(hlo_watcher *f, void *cookie);\n"
+                  "void %s_watch(hlo_watcher *f, void *cookie)\n"
+                  "{\n"
+                  "    hlo_watcher_now = f;\n"
+                  "    hlo_watcher_cookie = cookie;\n"
+                  "}\n"
+                  "\nstatic void hlo_watch(int32_t event, int32_t step, const void *const *values)\n"
+                  "{\n"
+                  "    if (hlo_watcher_now)\n"
+                  "        hlo_watcher_now(hlo_watcher_cookie, event, step, values);\n"
+                  "}\n",
+               p->name, p->name);
+}
+
 /* One state of 128 bits for the whole run; every one that is asked for moves it on. */
 static void put_random_state(Buf *b)
 {
@@ -483,6 +534,8 @@ static void put_entry(Out *o)
     const Program *p = o->p;
     if (p->random)
         put_random_state(o->b);
+    if (p->watched)
+        put_watch(o->b, p);
     put_parts(o, &p->body);
     buf_printf(o->b, "\nextern const uint64_t %s_scratch_bytes;\n"
                      "const uint64_t %s_scratch_bytes = %lld;\n"

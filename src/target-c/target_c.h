@@ -9,6 +9,10 @@ typedef struct TargetCOptions {
     const char *weights;   /* path for .incbin of constants above 64 KiB; NULL: all in the text */
 } TargetCOptions;
 
+/* What the text of a watched program tells to the function that NAME_watch was given, with the number of the step: it begins; it is over; the
+ * WHILE begins another trip (its condition); the value of the VALUE is at these addresses. */
+typedef enum WatchEvent { WATCH_BEGIN, WATCH_END, WATCH_TRIP, WATCH_VALUE } WatchEvent;
+
 void target_c_source(Buf *b, const Program *p, const TargetCOptions *o); /* --emit=source */
 void target_c_header(Buf *b, const Program *p);                          /* --emit=h */
 void target_c_main(Buf *b, const Program *p, const TargetCOptions *o);   /* --emit=main: source and a main */
