@@ -12,8 +12,10 @@
  *   BROADCAST  [1 block]  -> [1 block]    the first participant's; zeros for a device in no group
  *   PERMUTE    [1 block]  -> [1 block]    that of the device that sends to this one; zeros if there is none
  *
+ *   CHECK      the second operand, a pred, must be true, or the run fails; the first is the result. Nothing is exchanged.
+ *
  * In groups of different sizes n is the largest one; blocks that a group has no participant for are left as they were. */
-typedef enum ExchangeKind { EXCHANGE_GATHER, EXCHANGE_TRADE, EXCHANGE_BROADCAST, EXCHANGE_PERMUTE } ExchangeKind;
+typedef enum ExchangeKind { EXCHANGE_GATHER, EXCHANGE_TRADE, EXCHANGE_BROADCAST, EXCHANGE_PERMUTE, EXCHANGE_CHECK } ExchangeKind;
 
 typedef struct Exchange {
     ExchangeKind kind;
@@ -23,6 +25,7 @@ typedef struct Exchange {
     IntsList     groups;  /* of devices that meet */
     IntsList     pairs;   /* PERMUTE: from and to */
     const char  *op, *name, *type; /* of the collective: "all-reduce", "sum", "f32[4] (f32[4])" */
+    const char  *failure; /* CHECK: what is wrong when it fails */
     const char  *id;      /* a C identifier, given by the planner; NULL before */
 } Exchange;
 

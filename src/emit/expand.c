@@ -19,9 +19,13 @@ static void free_module(void *m)
     module_free(m);
 }
 
-static bool is_collective(const Inst *i, Devices on)
+typedef void DeviceExpander(Inst *i, Devices on, Map *exchanges);
+
+static DeviceExpander *on_devices(const Inst *i, Devices on)
 {
-    return devices_n(on) > 1 && op_has(i->op, F_COLLECTIVE) && collective_expands(i, on);
+    if (op_has(i->op, F_COLLECTIVE) && collective_expands(i, on))
+        return expand_collective;
+    return region_expands(i, on) ? expand_region : NULL;
 }
 
 const Module *module_expanded(Arena *a, const Module *m, Devices on, Map *exchanges)
@@ -29,19 +33,20 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, Map *exchan
     bool any = false;
     for (const Comp *c = m->first; c && !any; c = c->next)
         for (const Inst *i = c->first; i && !any; i = i->next)
-            any = expansion_of(i) || is_collective(i, on);
+            any = expansion_of(i) || on_devices(i, on);
     if (!any)
         return m;
     Module *copy = module_clone(m);
     arena_defer(a, free_module, copy);
     for (Comp *c = copy->first; c; c = c->next)
         for (Inst *i = c->first, *next; i; i = next) {
-            Expansion *expand = expansion_of(i);
+            Expansion      *expand = expansion_of(i);
+            DeviceExpander *meet = expand ? NULL : on_devices(i, on);
             next = i->next;
             if (expand)
                 expand(i);
-            else if (is_collective(i, on))
-                expand_collective(i, on, exchanges);
+            else if (meet)
+                meet(i, on, exchanges);
         }
     return copy;
 }

@@ -4,8 +4,8 @@
 
 #include "ir/groups.h"
 
-/* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot and ragged-dot; on several devices without collectives of several
- * participants either, but for those that cannot be done. exchanges: gets the Exchange of each instruction that stands for one. */
+/* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot, ragged-dot and ragged-all-to-all; on several devices without
+ * collectives of several participants either, but for those that cannot be done. exchanges: gets the Exchange of each instruction that stands for one. */
 const Module *module_expanded(Arena *a, const Module *m, Devices on, Map *exchanges);
 
 /* These replace one instruction of a module that may be changed. */
@@ -16,5 +16,7 @@ void expand_scaled_dot(Inst *i);
 
 bool collective_expands(const Inst *i, Devices on);
 void expand_collective(Inst *i, Devices on, Map *exchanges);
+bool region_expands(const Inst *i, Devices on);
+void expand_region(Inst *i, Devices on, Map *exchanges);
 
 #endif

@@ -5,6 +5,7 @@
  *   all-gather      GATHER [n,c], then dimension d out of it
  *   all-to-all      dimension d as [n,c], TRADE, and back
  *   broadcast, permute   BROADCAST, PERMUTE
+ *   ragged-all-to-all    expand_pieces.c
  *
  * fold([n,c]) = ((row 0 + row 1) + row 2) + ... for each element, in the type of to_apply and in the group's order, whatever the sizes: the result
  * has the same bits on all devices. It is one fusion of up to FOLD rows at a time. What starts is done at its start. Source: reference
@@ -89,7 +90,7 @@ static Inst *row(const DeviceExpansion *x, Inst *rows, int64_t k, Type t)
 
 static Inst *applied(const DeviceExpansion *x, Inst *acc, Inst *y)
 {
-    Inst *sum = dev_made(x, OP_MAP, acc->shape, 2, (Inst *const[]){acc, y}, "fold");
+    Inst *sum = dev_made(x, OP_MAP, acc->shape, 2, (Inst *const[]){acc, y}, "acc");
     inst_set_callees(sum, 1, &x->i->callees[0]);
     inst_set_ints(sum, ATTR_DIMENSIONS, (Ints){(const int64_t[]){0}, 1});
     return sum;
@@ -245,14 +246,6 @@ static OneArray *work_of(Op op)
 
 /* ---- the instruction ---- */
 
-static Inst *tuple_of(const DeviceExpansion *x, int32_t n, Inst *const *v)
-{
-    const Shape **s = ARENA_ARRAY(x->arena, const Shape *, n);
-    for (int32_t k = 0; k < n; k++)
-        s[k] = v[k]->shape;
-    return dev_made(x, OP_TUPLE, shape_tuple(x->arena, n, s), n, v, "all");
-}
-
 /* Operand k goes to participant k. */
 static void trade_operands(DeviceExpansion *x, Inst **results)
 {
@@ -275,11 +268,17 @@ static Inst *started(const DeviceExpansion *x, Inst *result)
     Inst       **v = ARENA_ARRAY(x->arena, Inst *, s->n_elems), **operands = ARENA_ARRAY(x->arena, Inst *, x->i->n_operands);
     for (int32_t k = 0; k < x->i->n_operands; k++)
         operands[k] = inst_operand(x->i, k);
-    v[0] = shape_is_tuple(s->elems[0]) ? tuple_of(x, x->i->n_operands, operands) : operands[0];
+    v[0] = shape_is_tuple(s->elems[0]) ? dev_tuple(x, x->i->n_operands, operands) : operands[0];
     v[1] = result;
     for (int32_t k = 2; k < s->n_elems; k++)
         v[k] = dev_zeros(x, s->elems[k]);
-    return tuple_of(x, s->n_elems, v);
+    return dev_tuple(x, s->n_elems, v);
+}
+
+static void replace(Inst *i, Inst *y)
+{
+    inst_replace(i, y);
+    inst_delete(i);
 }
 
 void expand_collective(Inst *i, Devices on, Map *exchanges)
@@ -291,6 +290,10 @@ void expand_collective(Inst *i, Devices on, Map *exchanges)
     list_groups(&x);
     if (is_permute(i))
         list_pairs(&x);
+    if (i->op == OP_RAGGED_ALL_TO_ALL) {
+        replace(i, dev_shaped(&x, dev_pieces(&x), i->shape));
+        return;
+    }
     if (i->op == OP_ALL_TO_ALL && inst_ints(i, ATTR_DIMENSIONS).n == 0)
         trade_operands(&x, results);
     for (int32_t k = 0; k < i->n_operands; k++) {
@@ -298,11 +301,10 @@ void expand_collective(Inst *i, Devices on, Map *exchanges)
             results[k] = work(&x, inst_operand(i, k));
         results[k] = dev_shaped(&x, results[k], collective_part(given, k));
     }
-    Inst *y = shape_is_tuple(given) ? tuple_of(&x, i->n_operands, results) : results[0];
+    Inst *y = shape_is_tuple(given) ? dev_tuple(&x, i->n_operands, results) : results[0];
     if (given != i->shape)
         y = started(&x, y);
-    inst_replace(i, y);
-    inst_delete(i);
+    replace(i, y);
 }
 
 /* ---- which ones ---- */
@@ -322,11 +324,25 @@ static bool has_others(const Inst *i, Devices on)
     return (mode == GROUP_CROSS_BOTH ? most * on.partitions : most) > 1;
 }
 
+/* The numbers of expand_pieces.c fit. */
+static bool pieces_fit(const Inst *i)
+{
+    int64_t pieces = shape_count(inst_operand(i, 2)->shape), rows;
+    return size_mul(pieces, inst_operand(i, 0)->shape->dims[0], &rows) && size_mul(rows, pieces, &rows);
+}
+
+static bool is_known(const Inst *i)
+{
+    if (i->op == OP_RAGGED_ALL_TO_ALL)
+        return pieces_fit(i);
+    return work_of(i->op) && !inst_bool(i, ATTR_HAS_DYNAMIC_ROOT) && !inst_attr(i, ATTR_SLICE_SIZES);
+}
+
 bool collective_expands(const Inst *i, Devices on)
 {
     Arena *a = arena_new();
-    bool   yes = work_of(i->op) && !collective_refused(a, i, on) && !inst_bool(i, ATTR_HAS_DYNAMIC_ROOT) && !inst_attr(i, ATTR_SLICE_SIZES) &&
-               (has_others(i, on) || i->op == OP_COLLECTIVE_BROADCAST);
+    bool   always = i->op == OP_RAGGED_ALL_TO_ALL || (i->op == OP_COLLECTIVE_BROADCAST && devices_n(on) > 1);
+    bool   yes = is_known(i) && !collective_refused(a, i, on) && (always || has_others(i, on));
     arena_free(a);
     return yes;
 }

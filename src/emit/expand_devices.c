@@ -31,6 +31,14 @@ Inst *dev_shaped(const DeviceExpansion *x, Inst *y, const Shape *want)
     return shape_equal(y->shape, want) ? y : dev_made(x, OP_COPY, want, 1, &y, "copy");
 }
 
+Inst *dev_tuple(const DeviceExpansion *x, int32_t n, Inst *const *v)
+{
+    const Shape **s = ARENA_ARRAY(x->arena, const Shape *, n);
+    for (int32_t k = 0; k < n; k++)
+        s[k] = v[k]->shape;
+    return dev_made(x, OP_TUPLE, shape_tuple(x->arena, n, s), n, v, "all");
+}
+
 Inst *dev_converted(const DeviceExpansion *x, Inst *y, Type t)
 {
     return y->shape->type == t ? y : dev_made(x, OP_CONVERT, dev_array(x, t, y->shape->rank, y->shape->dims), 1, &y, "convert");
@@ -124,6 +132,15 @@ Inst *dev_exchanged(DeviceExpansion *x, ExchangeKind kind, Inst *y)
                     .name = x->i->name,
                     .type = type_text(x)};
     Inst *z = dev_made(x, ops[kind], s, 1, &y, done[kind]);
+    map_put(x->exchanges, z, e);
+    return z;
+}
+
+Inst *dev_checked(const DeviceExpansion *x, Inst *y, Inst *ok, const char *failure)
+{
+    Exchange *e = ARENA_NEW(x->arena, Exchange);
+    *e = (Exchange){.kind = EXCHANGE_CHECK, .op = op_name(x->i->op), .name = x->i->name, .failure = failure};
+    Inst *z = dev_made(x, OP_ADD_DEPENDENCY, y->shape, 2, (Inst *const[]){y, ok}, "checked");
     map_put(x->exchanges, z, e);
     return z;
 }

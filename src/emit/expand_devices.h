@@ -26,6 +26,7 @@ const Shape *dev_array(const DeviceExpansion *x, Type t, int32_t rank, const int
 Inst *dev_made(const DeviceExpansion *x, Op op, const Shape *s, int32_t n, Inst *const *operands, const char *what);
 Inst *dev_reshaped(const DeviceExpansion *x, Inst *y, int32_t rank, const int64_t *dims);
 Inst *dev_shaped(const DeviceExpansion *x, Inst *y, const Shape *want); /* same elements in want's dimensions and order in memory */
+Inst *dev_tuple(const DeviceExpansion *x, int32_t n, Inst *const *v);
 Inst *dev_converted(const DeviceExpansion *x, Inst *y, Type t);
 Inst *dev_constant(const DeviceExpansion *x, Literal *l);
 Inst *dev_zeros(const DeviceExpansion *x, const Shape *s);
@@ -34,6 +35,12 @@ Inst *dev_padded(const DeviceExpansion *x, Inst *y, const int64_t *dims);       
 
 /* y, of n blocks where the kind has them, after the exchange. */
 Inst *dev_exchanged(DeviceExpansion *x, ExchangeKind kind, Inst *y);
+
+/* y, behind a test that ok, a pred, is true. */
+Inst *dev_checked(const DeviceExpansion *x, Inst *y, Inst *ok, const char *failure);
+
+/* expand_pieces.c: the result of a ragged-all-to-all, whose groups are known. */
+Inst *dev_pieces(DeviceExpansion *x);
 
 /* v[d] on device d, as s32[]. */
 Inst *dev_number(const DeviceExpansion *x, Ints v);

@@ -9,6 +9,7 @@
 #include "analysis/schedule.h"
 #include "ir/call_meaning.h"
 #include "ir/custom_call.h"
+#include "ir/region.h"
 
 #define DEEPEST 200
 #define MOST_WALKED (1 << 20)
@@ -293,6 +294,11 @@ static bool is_array_copy(const Inst *i)
     return i->op == OP_COPY && shape_is_array(i->shape) && !shape_same_memory(i->shape, i->operands[0].def->shape);
 }
 
+static Value *several_or_one(Plan *p, StepList *out, const Inst *i)
+{
+    return i->n_operands > 1 && shape_is_tuple(i->shape) ? plan_tuple(p, i) : forwarded_value(p, out, i, 0);
+}
+
 static Value *custom_call_value(Plan *p, StepList *out, const Inst *i)
 {
     const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET), *why = custom_call_refused(p->work, i);
@@ -309,11 +315,18 @@ static Value *custom_call_value(Plan *p, StepList *out, const Inst *i)
     case CALL_SEED:
         why = "emitted code has no seed";
         break;
-    case CALL_MARKER:
     case CALL_CUT:
     case CALL_JOIN:
+        if (p->program->on.partitions > 1) { /* it would have been expanded */
+            why = region_refused(p->work, i, p->program->on);
+            break;
+        }
         if (!why)
-            return i->n_operands > 1 && shape_is_tuple(i->shape) ? plan_tuple(p, i) : forwarded_value(p, out, i, 0);
+            return several_or_one(p, out, i);
+        break;
+    case CALL_MARKER:
+        if (!why)
+            return several_or_one(p, out, i);
         break;
     case CALL_UNKNOWN:
         return plan_extern(p, out, i);

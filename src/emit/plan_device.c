@@ -5,55 +5,19 @@
 #include "ir/attr_rare.h"
 #include "ir/collective.h"
 
-static void needs_more(Plan *p, const Inst *i, int64_t id)
-{
-    plan_fail(p, i, "names device %lld, and emitted code is for one device (--replicas=N --partitions=M: for more)", (long long)id);
-}
-
-/* Every id must be 0. */
-static bool alone(Plan *p, const Inst *i, IntsList lists)
-{
-    for (int32_t k = 0; k < lists.n; k++)
-        for (int32_t e = 0; e < lists.v[k].n; e++)
-            if (lists.v[k].v[e] != 0) {
-                needs_more(p, i, lists.v[k].v[e]);
-                return false;
-            }
-    return true;
-}
-
-/* What several devices cannot do; the rest of what is left has one participant. */
 static void check_devices(Plan *p, const Inst *i)
 {
-    const char *why = i->op == OP_COLLECTIVE_REDUCE ? "on several devices cannot be emitted"
+    const char *why = i->op == OP_COLLECTIVE_REDUCE && devices_n(p->program->on) > 1 ? "on several devices cannot be emitted"
                     : inst_bool(i, ATTR_HAS_DYNAMIC_ROOT) ? "with a root that is an operand cannot be emitted"
                     : inst_attr(i, ATTR_SLICE_SIZES) ? "of slices in place cannot be emitted" : collective_refused(p->work, i, p->program->on);
     if (why)
         plan_fail(p, i, "%s (%%%s)", why, i->name);
 }
 
-static void check_groups(Plan *p, const Inst *i)
+/* Whether a device gets its own operand back; else it gets zeros. */
+static bool sends_to_itself(const Inst *i)
 {
-    const Attr *groups = inst_attr(i, ATTR_REPLICA_GROUPS);
-    bool        ok = true;
-    if (devices_n(p->program->on) > 1) {
-        check_devices(p, i);
-        return;
-    }
-    if (!groups)
-        return;
-    IntsList lists = replica_groups_lists(p->work, groups->value.groups, &ok);
-    if (ok)
-        alone(p, i, lists);
-    else
-        plan_fail(p, i, "has more replica groups than can be listed, and emitted code is for one device");
-}
-
-/* Whether device 0 gets its own operand back; the others get zeros. */
-static bool sends_to_itself(Plan *p, const Inst *i)
-{
-    const Attr *pairs = inst_attr(i, ATTR_SOURCE_TARGET_PAIRS);
-    return !pairs || !alone(p, i, *pairs->value.lists) || pairs->value.lists->n > 0;
+    return inst_attr(i, ATTR_SOURCE_TARGET_PAIRS)->value.lists->n > 0;
 }
 
 /* The operands' leaves, `times` over. */
@@ -101,7 +65,7 @@ Value *plan_tuple(Plan *p, const Inst *i)
 
 Value *plan_collective(Plan *p, const Inst *i)
 {
-    check_groups(p, i);
+    check_devices(p, i);
     switch (i->op) {
     case OP_ALL_REDUCE:
     case OP_ALL_REDUCE_START:
@@ -114,9 +78,9 @@ Value *plan_collective(Plan *p, const Inst *i)
     case OP_ALL_GATHER_START:
         return shaped(p, i, operands_again(p, i, 2), false);
     case OP_COLLECTIVE_PERMUTE:
-        return shaped(p, i, operands_again(p, i, 1), !sends_to_itself(p, i));
+        return shaped(p, i, operands_again(p, i, 1), !sends_to_itself(i));
     case OP_COLLECTIVE_PERMUTE_START:
-        return shaped(p, i, operands_again(p, i, 2), !sends_to_itself(p, i));
+        return shaped(p, i, operands_again(p, i, 2), !sends_to_itself(i));
     default:
         plan_fail(p, i, "cannot be emitted");
         return value_fresh(p, i->shape, i);
@@ -125,8 +89,19 @@ Value *plan_collective(Plan *p, const Inst *i)
 
 /* ---- several devices ---- */
 
+static Value *checked(Plan *p, StepList *out, const Inst *i, const Exchange *x)
+{
+    PlanStep *s = step_new(p, out, STEP_CHECK, i, 1);
+    s->step.exchange = x;
+    s->step.n_operands = 1;
+    s->slots[0] = value_of(p, i->operands[1].def)->v[0].slot;
+    return value_of(p, i->operands[0].def);
+}
+
 Value *plan_exchange(Plan *p, StepList *out, const Inst *i, Exchange *x)
 {
+    if (x->kind == EXCHANGE_CHECK)
+        return checked(p, out, i, x);
     const Inst *from = i->operands[0].def;
     Leaf        in = leaf_as(p, out, value_of(p, from)->v[0], from->shape, i);
     Value      *y = value_fresh(p, i->shape, i);

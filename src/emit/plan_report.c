@@ -54,6 +54,10 @@ static void put_head(Buf *b, const Program *p, const Step *s)
         buf_puts(b, " <- ");
         put_buffer(b, p, s->buffers[0]);
         break;
+    case STEP_CHECK:
+        buf_puts(b, "check ");
+        put_buffer(b, p, s->buffers[0]);
+        break;
     case STEP_REPLICA:
     case STEP_PARTITION:
     case STEP_RANDOM:

@@ -28,7 +28,7 @@ static const PlanStep *step_at(const Plan *p, int32_t tick)
 /* Whether s may write result r over operand o. */
 static bool may_alias(const PlanStep *s, int32_t r, int32_t o)
 {
-    if (s->step.kind == STEP_EXCHANGE)
+    if (s->step.kind == STEP_EXCHANGE || s->step.kind == STEP_CHECK)
         return false;
     return s->step.kind == STEP_CALL ? library_may_alias(s->step.call, r, o) : kernel_may_alias(s->step.kernel, r, o);
 }

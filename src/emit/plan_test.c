@@ -137,6 +137,7 @@ static void run_step(Machine *m, const Step *s)
         memmove(address(m, s->buffers[1]), address(m, s->buffers[0]), (size_t)s->buffers[0]->bytes);
         break;
     case STEP_EXCHANGE:
+    case STEP_CHECK:
     case STEP_REPLICA:
     case STEP_PARTITION:
         check(false, "one device");

@@ -25,13 +25,14 @@ typedef struct Buffer {
     const char  *name;  /* C identifier of a scratch buffer, unique in the program; NULL for the other kinds */
 } Buffer;
 
-/* CALL is a routine of a library, or a function from outside, which may fail. EXCHANGE is one with the other devices, which may fail, too. REPLICA
- * and PARTITION write the number of this one's. RANDOM writes the run's random state, two words, and moves it on by the delta of its instruction; SEED writes the run's
- * seed. VALUE shows the value of an instruction to who looks on. COPY moves bytes; the two pointers may be equal when a donated argument is returned as it came. A copy that changes the order in
- * memory is a KERNEL. WHILE runs the condition before every iteration. IF with a pred takes block 0 for true; with an s32 a value
- * outside of [0, n) takes the last block. */
+/* CALL is a routine of a library, or a function from outside, which may fail. EXCHANGE is one with the other devices, which may fail, too; CHECK fails
+ * unless its pred is true. REPLICA and PARTITION write the number of this device's. RANDOM writes the run's random state, two words, and moves it on by
+ * the delta of its instruction; SEED writes the run's seed. VALUE shows the value of an instruction to who looks on. COPY moves bytes; the two
+ * pointers may be equal when a donated argument is returned as it came. A copy that changes the order in memory is a KERNEL. WHILE runs the
+ * condition before every iteration. IF with a pred takes block 0 for true; with an s32 a value outside of [0, n) takes the last block. */
 typedef enum StepKind {
-    STEP_KERNEL, STEP_CALL, STEP_COPY, STEP_EXCHANGE, STEP_REPLICA, STEP_PARTITION, STEP_RANDOM, STEP_SEED, STEP_VALUE, STEP_WHILE, STEP_IF
+    STEP_KERNEL, STEP_CALL, STEP_COPY, STEP_EXCHANGE, STEP_CHECK, STEP_REPLICA, STEP_PARTITION, STEP_RANDOM, STEP_SEED, STEP_VALUE, STEP_WHILE,
+    STEP_IF
 } StepKind;
 
 typedef struct Step Step;
@@ -53,10 +54,11 @@ struct Step {
     int32_t     number;    /* in Program.steps */
     Kernel     *kernel;    /* STEP_KERNEL */
     const LibraryCall *call; /* STEP_CALL */
-    const Exchange *exchange; /* STEP_EXCHANGE */
+    const Exchange *exchange; /* STEP_EXCHANGE, STEP_CHECK */
     int32_t     function;  /* STEP_KERNEL: index into Program.functions (equal kernels share one); STEP_CALL: into Program.calls */
-    int32_t     n_operands; /* KERNEL, CALL: how many of the buffers are read; the others are written. COPY, EXCHANGE: 1; VALUE: all */
-    int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY, EXCHANGE: from, to; REPLICA, PARTITION, RANDOM, SEED: to; WHILE, IF: the
+    int32_t     n_operands; /* KERNEL, CALL: how many of the buffers are read; the others are written. COPY, EXCHANGE, CHECK: 1; VALUE: all */
+    int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY, EXCHANGE: from, to; REPLICA, PARTITION,
+                              RANDOM, SEED: to; CHECK, WHILE, IF: the
                               predicate or index */
     const Buffer **buffers;
     const Shape **shapes;  /* VALUE: of the buffers, each with the order in memory at that time; tokens have no buffer */
@@ -95,6 +97,7 @@ typedef struct Program {
     Function     *functions;
     LibraryCall *const *calls;
     Devices       on;       /* that it is for */
+    bool          may_fail;   /* once it runs: there are EXCHANGE or CHECK steps, or calls of functions from outside */
     bool          on_devices; /* it asks which of them it runs on, or exchanges something */
     int32_t       n_exchanges;
     const Exchange *const *exchanges;

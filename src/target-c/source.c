@@ -74,6 +74,20 @@ static void put_exchange(Out *o, const Step *s)
     arena_free(a);
 }
 
+static void put_check(Out *o, const Step *s)
+{
+    Arena *a = arena_new();
+    line_start(o);
+    buf_puts(o->b, "if (!*(const uint8_t *)");
+    put_address(o->b, o, s->buffers[0]);
+    buf_puts(o->b, ")\n");
+    line_start(o);
+    buf_puts(o->b, "    return hlo_fail(env, ");
+    c_string(o->b, arena_printf(a, "%s %%%s: %s", s->exchange->op, s->exchange->name, s->exchange->failure));
+    buf_puts(o->b, ");\n");
+    arena_free(a);
+}
+
 static void put_device_number(Out *o, const Step *s)
 {
     line_start(o);
@@ -243,6 +257,9 @@ static void put_step(Out *o, const Step *s)
     case STEP_EXCHANGE:
         put_exchange(o, s);
         break;
+    case STEP_CHECK:
+        put_check(o, s);
+        break;
     case STEP_REPLICA:
     case STEP_PARTITION:
         put_device_number(o, s);
@@ -293,17 +310,12 @@ static const int32_t *first_part(const Out *o, const Block *x)
     return map_get(&o->parts, x);
 }
 
-static bool may_fail(const Program *p)
-{
-    return p->n_exchanges > 0 || p->outside;
-}
-
 static void put_block(Out *o, const Block *x)
 {
     const int32_t *first = first_part(o, x);
     for (int32_t k = 0; first && k < parts_of(x); k++) {
         const char *mem = o->p->scratch_bytes > 0 ? ", mem" : "", *random = o->p->random ? ", random" : "";
-        if (may_fail(o->p)) {
+        if (o->p->may_fail) {
             put_line(o, "if (hlo_steps_part%d(env, args, results%s%s))", *first + k, mem, random);
             put_line(o, "    return 1;");
         } else
@@ -358,14 +370,14 @@ static void put_part(Out *o, const Block *x, int32_t part)
         list_step(o, x->v[k], &seen, &used);
     buf_printf(o->b,
                "\nstatic HLO_STEPS %s hlo_steps_part%d(const hlo_env *env, const void *const *args, void *const *results%s%s)\n{\n",
-               may_fail(o->p) ? "int" : "void", o->n_parts++, scratch ? ", char *mem" : "", random ? ", uint64_t *random" : "");
+               o->p->may_fail ? "int" : "void", o->n_parts++, scratch ? ", char *mem" : "", random ? ", uint64_t *random" : "");
     put_buffers(o, &used);
     buf_printf(o->b, "    (void)env, (void)args, (void)results%s%s;\n\n", scratch ? ", (void)mem" : "",
                random ? ", (void)random" : "");
     o->indent = 1;
     for (int32_t k = from; k < end; k++)
         put_told_step(o, x->v[k]);
-    buf_puts(o->b, may_fail(o->p) ? "    return 0;\n}\n" : "}\n");
+    buf_puts(o->b, o->p->may_fail ? "    return 0;\n}\n" : "}\n");
 }
 
 /* Calls and copies gain nothing from the optimizer, and there are enough of them to feel it. */
@@ -564,7 +576,7 @@ static void put_source(Buf *b, const Program *p, const TargetCOptions *options, 
     put_types(b, p);
     buf_putc(b, '\n');
     c_constants(b, p, options->weights, o.places);
-    if (p->scratch_bytes > 0 || p->outside || p->on_devices)
+    if (p->scratch_bytes > 0 || p->may_fail || p->on_devices)
         put_fail(b);
     put_kernels(b, p);
     c_exchanges(b, p);
