@@ -607,7 +607,7 @@ static Verdict hold_against_shadow(Run *r)
         return v;
     if (shadow_run(r->shadow, &like, r->inputs, &r->diag)) {
         Buf b = {0};
-        v = shadow_report(&b, r->shadow, s, r->results, expected);
+        v = shadow_report(&b, r->shadow, s, r->results, expected, r->args->json);
         v = write_report(r, &b) ? v : RESULTS_TROUBLE;
         buf_free(&b);
     }
@@ -645,7 +645,7 @@ static int finish(Run *r)
 static int isolate(Run *r)
 {
     const Args    *a = r->args;
-    IsolateOptions o = {.all = a->all, .cache = cache_open(r->arena, a->cache), .compile = {a->cc, r->calls}};
+    IsolateOptions o = {.all = a->all, .json = a->json, .cache = cache_open(r->arena, a->cache), .compile = {a->cc, r->calls}};
     Execution      like = {.signature = r->signature, .module = r->module, .seed = (uint64_t)a->seed, .calls = r->calls, .threads = threads_of(a)};
     Buf            b = {0};
     Verdict        v = isolate_run(&b, &like, r->inputs, &o, &r->diag);
@@ -715,8 +715,8 @@ static bool check_options(const Args *a, const char *path)
         !in_range("repeat", a->repeat, 0, 1000000000) || !in_range("max-errors", a->max_errors, 0, 1000000) ||
         !in_range("ulp", a->ulp, -1, INT64_MAX) || !in_range("worst", a->worst, 1, COMPARE_WORST))
         return false;
-    if (a->json && (a->shadow || !(a->expect || a->against))) {
-        tool_error(tool.name, "--json is the form of what --expect and --against report");
+    if (a->json && !(a->expect || a->against || a->shadow || a->isolate)) {
+        tool_error(tool.name, "--json is the form of what --expect, --against, --shadow and --isolate report");
         return false;
     }
     if (a->dists.n > 0 && !a->fake) {

@@ -26,8 +26,9 @@ bool   inst_has_steps(const Inst *i);
 void   place_text(Buf *b, const EvalFrame *f);
 /* "[1,0]", of element i. */
 void   place_index(Buf *b, const Literal *l, int64_t i);
-/* "text" as JSON has it. */
+/* "text", and a number, as JSON has them; those that it does not have are strings: "nan", "inf", "-inf". */
 void   json_text(Buf *b, const char *text);
+void   json_real(Buf *b, double v);
 
 /* ---- values (trace.c) ---- */
 

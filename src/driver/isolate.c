@@ -175,6 +175,20 @@ static void make_sheet(Sheet *s, const Module *m, int32_t n, const Trial *trials
 
 /* ---- judging ---- */
 
+/* {"instruction": "add.1", "opcode": "add", "status": "differs", "place": "in trip 0 of while.1", "source": "model.py:7" */
+static void put_object(Isolate *x, const Trial *t, const char *status)
+{
+    const char *line = inst_source_line(x->arena, t->inst);
+    buf_puts(x->report, "{\"instruction\": ");
+    json_text(x->report, t->inst->name);
+    buf_printf(x->report, ", \"opcode\": \"%s\", \"status\": \"%s\", \"place\": ", op_name(t->inst->op), status);
+    json_text(x->report, t->place);
+    if (line) {
+        buf_puts(x->report, ", \"source\": ");
+        json_text(x->report, line);
+    }
+}
+
 static void put_title(Isolate *x, const Trial *t)
 {
     const char *line = inst_source_line(x->arena, t->inst);
@@ -199,10 +213,16 @@ static bool judge_trial(Isolate *x, const Trial *t, Literal *const **next)
         Comparison c;
         if (compare_literals(actual, expected[k], &tol, &c))
             continue;
-        if (ok)
+        if (ok && !x->options->json)
             put_title(x, t);
         ok = false;
-        compare_report(x->report, n > 1 ? arena_printf(x->arena, "%s{%d}", t->inst->name, k) : t->inst->name, actual, expected[k], &tol, &c);
+        if (x->options->json) {
+            put_object(x, t, "differs");
+            buf_printf(x->report, ", \"leaf\": %d", k);
+            comparison_json(x->report, actual, expected[k], &tol, "opcode", &c);
+            buf_puts(x->report, "}\n");
+        } else
+            compare_report(x->report, n > 1 ? arena_printf(x->arena, "%s{%d}", t->inst->name, k) : t->inst->name, actual, expected[k], &tol, &c);
     }
     literals_unref(n, expected);
     return ok;
@@ -248,8 +268,15 @@ static bool try_sheet(Isolate *x, int32_t n, const Trial *trials, Diag *d)
 
 static void put_refused(Isolate *x, const Trial *t, const Diag *d)
 {
+    const char *why = d->first ? d->first->text : "it failed";
     x->refused++;
-    buf_printf(x->report, "%s (%s) cannot be tried alone: %s\n", t->inst->name, op_name(t->inst->op), d->first ? d->first->text : "it failed");
+    if (x->options->json) {
+        put_object(x, t, "refused");
+        buf_puts(x->report, ", \"why\": ");
+        json_text(x->report, why);
+        buf_puts(x->report, "}\n");
+    } else
+        buf_printf(x->report, "%s (%s) cannot be tried alone: %s\n", t->inst->name, op_name(t->inst->op), why);
 }
 
 /* Halves come in the order of evaluation, so the first that differs is the first that is reported. */
@@ -301,7 +328,10 @@ Verdict isolate_run(Buf *b, const Execution *like, Literal *const *args, const I
     if (ran || d->errors == 0)
         judge_batch(&x);
     drop_trials(&x);
-    buf_printf(b, "%" PRId64 " instructions agree, %" PRId64 " differ%s, %" PRId64 " could not be tried\n", x.agree, x.differ,
+    if (o->json)
+        buf_printf(b, "{\"agree\": %" PRId64 ", \"differ\": %" PRId64 ", \"refused\": %" PRId64 "}\n", x.agree, x.differ, x.refused);
+    else
+        buf_printf(b, "%" PRId64 " instructions agree, %" PRId64 " differ%s, %" PRId64 " could not be tried\n", x.agree, x.differ,
                x.differ > 0 && !o->all ? " (the others were not tried)" : "", x.refused);
     Verdict v = x.differ > 0 ? RESULTS_DIFFER : d->errors > 0 || (x.agree == 0 && x.refused > 0) ? RESULTS_TROUBLE : RESULTS_AGREE;
     arena_free(a);

@@ -14,6 +14,7 @@
 
 typedef struct IsolateOptions {
     bool        all; /* go on behind the first that differs */
+    bool        json; /* the report: an object a line for each that differs or cannot be tried, and one of counts */
     Cache      *cache;
     CompileOptions compile;
 } IsolateOptions;

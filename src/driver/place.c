@@ -4,6 +4,7 @@
 #include "driver/find.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "ir/custom_call.h"
 
@@ -82,4 +83,14 @@ void json_text(Buf *b, const char *text)
             buf_putc(b, *text);
     }
     buf_putc(b, '"');
+}
+
+void json_real(Buf *b, double v)
+{
+    if (isnan(v))
+        buf_puts(b, "\"nan\"");
+    else if (isinf(v))
+        buf_puts(b, v > 0 ? "\"inf\"" : "\"-inf\"");
+    else
+        buf_printf(b, "%.17g", v);
 }

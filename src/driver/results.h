@@ -19,6 +19,8 @@ typedef struct Tolerances {
 } Tolerances;
 
 /* {"result": "out0", ...} of one comparison, and a newline. from: "given", "manifest" or "default", where the tolerance comes from. */
+/* The members of such an object behind its name, each with ", " in front. */
+void comparison_json(Buf *b, const Literal *actual, const Literal *expected, const Tolerance *t, const char *from, const Comparison *c);
 void results_json(Buf *b, const char *name, const Literal *actual, const Literal *expected, const Tolerance *t, const char *from, const Comparison *c);
 
 typedef enum Verdict { RESULTS_AGREE, RESULTS_DIFFER, RESULTS_TROUBLE } Verdict;

@@ -1,4 +1,4 @@
-/* A comparison as JSON. Numbers that JSON does not have are strings: "nan", "inf", "-inf". */
+/* A comparison as JSON. */
 #include "config.h"
 
 #include "driver/results.h"
@@ -8,32 +8,22 @@
 
 #include "driver/find.h"
 
-static void put_real(Buf *b, double v)
-{
-    if (isnan(v))
-        buf_puts(b, "\"nan\"");
-    else if (isinf(v))
-        buf_puts(b, v > 0 ? "\"inf\"" : "\"-inf\"");
-    else
-        buf_printf(b, "%.17g", v);
-}
-
 static void put_field(Buf *b, const char *name, double v)
 {
     buf_printf(b, ", \"%s\": ", name);
-    put_real(b, v);
+    json_real(b, v);
 }
 
 static void put_value(Buf *b, const Literal *l, int64_t i)
 {
     if (type_is_complex(l->type)) {
         buf_putc(b, '[');
-        put_real(b, literal_get_f64(l, i));
+        json_real(b, literal_get_f64(l, i));
         buf_puts(b, ", ");
-        put_real(b, literal_get_imag(l, i));
+        json_real(b, literal_get_imag(l, i));
         buf_putc(b, ']');
     } else if (type_is_float(l->type))
-        put_real(b, literal_get_f64(l, i));
+        json_real(b, literal_get_f64(l, i));
     else if (l->type == TYPE_U64)
         buf_printf(b, "%" PRIu64, (uint64_t)literal_get_s64(l, i));
     else
@@ -70,10 +60,8 @@ static void put_rule(Buf *b, Type type, const Tolerance *t, const char *from)
         buf_printf(b, ", \"tolerance\": \"%s\"", from);
 }
 
-void results_json(Buf *b, const char *name, const Literal *actual, const Literal *expected, const Tolerance *t, const char *from, const Comparison *c)
+void comparison_json(Buf *b, const Literal *actual, const Literal *expected, const Tolerance *t, const char *from, const Comparison *c)
 {
-    buf_puts(b, "{\"result\": ");
-    json_text(b, name);
     buf_printf(b, ", \"agrees\": %s, \"elements\": %" PRId64 ", \"wrong\": %" PRId64, c->wrong ? "false" : "true", c->count, c->wrong);
     put_rule(b, expected->type, t, from);
     put_field(b, "needed_factor", c->needed);
@@ -92,5 +80,12 @@ void results_json(Buf *b, const char *name, const Literal *actual, const Literal
         buf_printf(b, k ? ", %" PRId64 : "%" PRId64, c->histogram[k]);
     buf_putc(b, ']');
     put_worst(b, actual, expected, c);
+}
+
+void results_json(Buf *b, const char *name, const Literal *actual, const Literal *expected, const Tolerance *t, const char *from, const Comparison *c)
+{
+    buf_puts(b, "{\"result\": ");
+    json_text(b, name);
+    comparison_json(b, actual, expected, t, from, c);
     buf_puts(b, "}\n");
 }

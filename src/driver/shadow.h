@@ -21,7 +21,7 @@ bool    shadow_run(Shadow *s, const Execution *like, Literal *const *args, Diag 
 
 /* For every result: the error of results[k], and of expected[k] when that is given, and which is worse. Elements of integers and pred that
  * double precision decides otherwise are counted, in results and at each instruction that makes them of floats.
- * DIFFER: a result is worse than what was expected; without expected: it is farther off than the default tolerance allows. */
-Verdict shadow_report(Buf *b, const Shadow *s, const Signature *sig, Literal *const *results, Literal *const *expected);
+ * json: an object a line for each result, and one of the decisions. DIFFER: a result is worse than what was expected; without expected: it is farther off than the default tolerance allows. */
+Verdict shadow_report(Buf *b, const Shadow *s, const Signature *sig, Literal *const *results, Literal *const *expected, bool json);
 
 #endif
