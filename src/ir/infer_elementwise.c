@@ -168,6 +168,8 @@ const Shape *infer_compare(const Infer *x)
     Word direction = inst_word(x->i, ATTR_DIRECTION);
     if (type_is_complex(s->type) && direction != CMP_EQ && direction != CMP_NE && x->i->shape)
         return infer_fail(x, "complex numbers compare only with EQ and NE, not %s", attr_words[direction].text);
+    if (!type_is_float(s->type) && !type_is_complex(s->type) && !compare_is_total(x->i) && x->i->shape)
+        return infer_fail(x, "%s has one order, a total one", type_name(s->type));
     return binary_result(x, s, TYPE_PRED);
 }
 
@@ -196,8 +198,6 @@ const Shape *infer_clamp(const Infer *x)
     for (int32_t k = 0; k <= 2; k += 2)
         if (operand_shape(x, k)->rank != 0 && !infer_same_dims(x, k, 1))
             return NULL;
-    if (x->i->shape && type_is_complex(operand_shape(x, 1)->type)) /* XLA's parser does not look */
-        return infer_fail(x, "complex numbers have no order");
     return operand_shape(x, 1);
 }
 

@@ -169,7 +169,9 @@ static void check_buffers(const Verify *v, const Inst *i)
             return;
         }
     }
-    if (any && !takes_buffers(i->op))
+    if (any && i->op == OP_PARAMETER && i->comp == v->m->entry)
+        verify_fail(v, i, "an argument of the module cannot hold a buffer: %s", verify_text(v, i->shape));
+    else if (any && !takes_buffers(i->op))
         verify_fail(v, i, "does not make buffers: %s", verify_text(v, i->shape));
     else if (any && i->op == OP_CUSTOM_CALL)
         check_buffer_call(v, i);
