@@ -115,7 +115,7 @@ static void hlo_error(HLO_LTYPE *loc, Parser *p, const char *msg);
 
 %token <name> A_OTHER "unknown attribute" T_KEY "key="
 
-%type <name>   name word plain_word own_word mesh_single string_opt
+%type <name>   name word plain_word own_word mesh_single string_opt table_name
 %type <i>      bool bool_item dlt int_or_star
 %type <text>   inst_head /* where ROOT stands, LOC_NONE: not the root */
 %type <num>    number value
@@ -246,8 +246,9 @@ stack_tables:
       %empty
     | K_FILE_NAMES file_names K_FUNCTION_NAMES function_names K_FILE_LOCATIONS file_locations K_STACK_FRAMES stack_frames
     ;
-file_names: %empty | file_names T_INT T_STRING          { vec_push(p->tmp, &p->files, $3); } ;
-function_names: %empty | function_names T_INT T_STRING  { vec_push(p->tmp, &p->functions, $3); } ;
+file_names: %empty | file_names T_INT table_name        { vec_push(p->tmp, &p->files, $3); } ;
+function_names: %empty | function_names T_INT table_name { vec_push(p->tmp, &p->functions, $3); } ;
+table_name: %empty { $$ = intern(p->strings, "", 0); } | T_STRING ; /* XLA's parser does not mind when none is there */
 file_locations: %empty | file_locations T_INT subattrs  { stack_location(p, @3); } ;
 stack_frames: %empty | stack_frames T_INT subattrs      { stack_frame(p, @3); } ;
 
@@ -723,7 +724,7 @@ literal_items: %empty | literal_items ',' | literal_items T_DOTS { lit_mark(p, L
 literal_list: %empty | literal_list ',' { lit_mark(p, LIT_COMMA, @2); } | literal_list literal ;
 
 typed_literal:
-      array_type { $<i>$ = p->lits.n; } literal { $$ = literal_leaf(p, $1, (int32_t)$<i>2, @1); }
+      array_type { $<i>$ = p->lits.n; } literal_or_comma { $$ = literal_leaf(p, $1, (int32_t)$<i>2, @1); }
     | '(' ')'                                   { $$ = literal_typed_tuple(p, NULL); }
     | '(' typed_list ')'                        { $$ = literal_typed_tuple(p, $2); }
     | '(' typed_list ',' ')'                    { $$ = literal_typed_tuple(p, $2); }

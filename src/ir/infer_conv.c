@@ -43,7 +43,7 @@ static bool check_operands(const Infer *x)
 {
     int32_t n = x->i->n_operands;
     bool    extra = inst_attr(x->i, ATTR_SPARSITY_CONFIG) || inst_attr(x->i, ATTR_BLOCK_SCALING_CONFIG);
-    if (n < 2 || (n > 2 && !extra))
+    if (n < 2 || (n > 2 && !extra && x->i->shape)) /* XLA's parser does not look */
         return infer_bad(x, "expects 2 operands, has %d", n);
     return infer_are_arrays(x);
 }

@@ -129,7 +129,7 @@ const Shape *infer_dot(const Infer *x)
     if (x->i->n_operands < 2)
         return infer_fail(x, "expects 2 operands, has %d", x->i->n_operands);
     bool extra = inst_attr(x->i, ATTR_SPARSITY_CONFIG) || inst_attr(x->i, ATTR_BLOCK_SCALING_CONFIG);
-    if (x->i->n_operands > 2 && !extra)
+    if (x->i->n_operands > 2 && !extra && x->i->shape) /* XLA's parser does not look */
         return infer_fail(x, "expects 2 operands, has %d", x->i->n_operands);
     if (!infer_are_arrays(x))
         return NULL;

@@ -87,12 +87,26 @@ static bool check_tuple(Parser *p, const Rhs *r)
     return false;
 }
 
+/* The operand's rank; -1 after reporting that it has none. */
+static int32_t rank_of(Parser *p, const Rhs *r, int32_t k)
+{
+    const Shape *s = operand(p, r, k)->shape;
+    if (type_is_array(s->type))
+        return s->rank;
+    parse_error(p, p->operand_locs.v[r->base + k], "%s takes arrays, found %s", r->opcode.s, shape_text(p->tmp, s));
+    return -1;
+}
+
 /* Start indices: one operand of rank 1 behind `before` others, or one for each dimension of operand 0. */
 static bool check_start_indices(Parser *p, const Rhs *r, int32_t before)
 {
-    if (r->n == before + 1 && operand(p, r, before)->shape->rank == 1)
-        return true;
-    if (r->n >= before && r->n == before + operand(p, r, 0)->shape->rank)
+    int32_t list = r->n == before + 1 ? rank_of(p, r, before) : 0;
+    if (list < 0 || list == 1)
+        return list == 1;
+    int32_t rank = r->n >= before && r->n > 0 ? rank_of(p, r, 0) : 0;
+    if (rank < 0)
+        return false;
+    if (r->n >= before && r->n == before + rank)
         return true;
     return fail_count(p, r, arena_printf(p->tmp, "%d and a start index for each dimension of the first", before));
 }
@@ -109,11 +123,12 @@ static int64_t count_known(Parser *p, const Shape *s)
     return shape_count(&known);
 }
 
-/* The same number of elements; bounds count as sizes, operands with '?' are not compared. */
+/* The same number of elements; bounds count as sizes, what reshape takes with '?' is not compared. */
 static bool check_reshape(Parser *p, const Rhs *r)
 {
     const Shape *from = operand(p, r, 0)->shape, *to = r->shape;
-    if (type_is_array(from->type) && type_is_array(to->type) && (shape_is_unbounded(from) || shape_count(from) == count_known(p, to)))
+    bool         any = r->op == OP_RESHAPE && shape_is_unbounded(from);
+    if (type_is_array(from->type) && type_is_array(to->type) && (any || count_known(p, from) == count_known(p, to)))
         return true;
     parse_error(p, r->open, "%s of %s to %s: the numbers of elements differ", r->opcode.s, shape_text(p->tmp, from),
                 shape_text(p->tmp, to));
