@@ -35,7 +35,7 @@ typedef struct Args {
     const char *extract_constants, *constants, *passes, *target, *emit, *print, *print_comp, *callees, *output, *color;
     const char *print_after, *print_before, *print_dir, *filter, *stats, *check_inputs, *check_bound, *test, *crash_reproducer;
     int         level;
-    int64_t     print_indent, max_errors, bisect_limit, rewrite_limit, check_seed, check_work;
+    int64_t     print_indent, max_errors, bisect_limit, rewrite_limit, check_seed, check_work, max_trip, test_timeout;
     bool        check_each, bisect, run_reproducer, verify, verify_each, verify_only, verify_diagnostics, split, werror;
     bool        list_passes, print_pipeline, print_after_all, print_changed, print_unchanged, time_passes;
     regex_t    *only_comps; /* filter, compiled */
@@ -77,12 +77,14 @@ static const Option options[] = {
     {"check-each", 0, OPT_FLAG, ARG(check_each), NULL, "evaluate before and after each pass, compare", "Wrong passes"},
     {"bisect", 0, OPT_FLAG, ARG(bisect), NULL, "find the wrong pass and the wrong rewrite in it", "Wrong passes"},
     {"test", 0, OPT_STRING, ARG(test), "COMMAND", "for --bisect: 0 if the file $1 or {} is right", "Wrong passes"},
+    {"test-timeout", 0, OPT_INT, ARG(test_timeout), "N", "seconds of a try, 0: any number (default: 300)", "Wrong passes"},
     {"crash-reproducer", 0, OPT_STRING, ARG(crash_reproducer), "FILE|none", "what a pass crashed on (default: none)", "Wrong passes"},
     {"run-reproducer", 0, OPT_FLAG, ARG(run_reproducer), NULL, "run the pass that FILE names on it", "Wrong passes"},
     {"check-inputs", 0, OPT_CHOICE, ARG(check_inputs), "all|plain|special", "arguments: made up, with NaN, -0, ...", "Wrong passes"},
     {"check-bound", 0, OPT_CHOICE, ARG(check_bound), "rounding|exact", "what counts as a difference", "Wrong passes"},
     {"check-seed", 0, OPT_INT, ARG(check_seed), "N", "of the made-up arguments (default: 1)", "Wrong passes"},
     {"check-work", 0, OPT_INT, ARG(check_work), "N", "most millions of operations (default: 1000)", "Wrong passes"},
+    {"max-trip", 0, OPT_INT, ARG(max_trip), "N", "iterations that a checked loop may have", "Wrong passes"},
     {"verify", 0, OPT_SWITCH, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
     {"verify-each", 0, OPT_SWITCH, ARG(verify_each), NULL, "verify after every pass (default)", "Checks"},
     {"verify-only", 0, OPT_FLAG, ARG(verify_only), NULL, "parse and verify, run and write nothing", "Checks"},
@@ -259,6 +261,7 @@ static CheckOptions check_options_of(const Args *args)
         .exact = strcmp(args->check_bound, "exact") == 0,
         .seed = (uint64_t)args->check_seed,
         .work = args->check_work * 1000000,
+        .trips = args->max_trip,
     };
 }
 
@@ -293,7 +296,7 @@ static bool needs_check(const Args *args)
 static int run_bisect(const Args *args, Module *m, Check *check, Buf *out, Diag *d)
 {
     PipelineOptions passes = {.target = args->target, .verify_each = args->verify_each, .verify_none = !args->verify};
-    BisectOptions   o = {.pipeline = choose_passes(args, m, d), .passes = &passes, .check = check, .test = args->test};
+    BisectOptions   o = {.pipeline = choose_passes(args, m, d), .passes = &passes, .check = check, .test = args->test, .timeout = args->test_timeout};
     switch (bisect_pipeline(m, &o, out, d)) {
     case BISECT_RIGHT: return EXIT_SUCCESS;
     case BISECT_FOUND: return EXIT_NO;
@@ -531,6 +534,10 @@ static bool check_limits(const Args *args)
         bad = "--check-seed expects a number from 0 up";
     else if (args->check_work < 0 || args->check_work > MAX_CHECK_WORK)
         bad = "--check-work expects a number from 0 (no limit) to 1000000000";
+    else if (args->max_trip < 0)
+        bad = "--max-trip expects a number from 0 (no limit) up";
+    else if (args->test_timeout < 0 || args->test_timeout > 1000000000)
+        bad = "--test-timeout expects a number of seconds from 0 (no limit) to 1000000000";
     else if (args->print_indent < 0 || args->print_indent > 1000)
         bad = "--print-indent expects a number from 0 to 1000";
     else if (args->passes && args->level >= 0)
@@ -573,7 +580,7 @@ int main(int argc, char **argv)
 #include "text/print_parts.def"
 #undef PART
                  .target = "cpu", .emit = "hlo", .print = "long", .color = "auto", .level = -1, .max_errors = 20,
-                 .check_inputs = "all", .check_bound = "rounding", .check_seed = 1, .check_work = 1000, .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
+                 .check_inputs = "all", .check_bound = "rounding", .check_seed = 1, .check_work = 1000, .test_timeout = 300, .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
     tool_guard_streams();

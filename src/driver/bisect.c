@@ -14,8 +14,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "driver/driver.h"
 #include "driver/process.h"
 #include "support/interrupt.h"
 #include "text/print.h"
@@ -78,14 +80,13 @@ static bool note_begin(void *cookie, const Module *m, const PassRun *run)
     return true;
 }
 
-static bool note_end(void *cookie, const Module *m, const PassRun *run)
+static void note_ran(void *cookie, const PassRun *run)
 {
     Progress *p = cookie;
     p->rewrites = run->rewrites;
     p->ended = true;
     keep_word(p->did, sizeof p->did, run->did);
     keep_word(p->did_at, sizeof p->did_at, run->did_at);
-    return true;
 }
 
 static bool write_text(int fd, const Module *m)
@@ -106,7 +107,7 @@ static bool write_text(int fd, const Module *m)
 static int child_status(Bisect *b, Limits limits, int text)
 {
     PipelineOptions o = *b->o->passes;
-    PipelineWatch   watch = {b->shared, note_begin, note_end};
+    PipelineWatch   watch = {.cookie = b->shared, .begin = note_begin, .ran = note_ran};
     o.bisect = limits.runs >= 0;
     o.bisect_limit = limits.runs;
     o.limit_rewrites = limits.rewrites >= 0;
@@ -121,7 +122,7 @@ static int child_status(Bisect *b, Limits limits, int text)
     const Progress *p = b->shared;
     const char *by = arena_printf(b->arena, "pass %s (run %lld)", p->stage, (long long)p->run);
     if (limits.rewrites >= 0)
-        by = arena_printf(b->arena, "%s, rewrite %lld of it,", by, (long long)p->rewrites);
+        by = arena_printf(b->arena, "%s at rewrite %lld", by, (long long)p->rewrites);
     return check_module(b->o->check, b->m, by, b->d) ? STATUS_RIGHT : STATUS_WRONG;
 }
 
@@ -150,14 +151,22 @@ static void read_back(FILE *f, Buf *to)
         buf_put(to, part, n);
 }
 
-static int wait_for(pid_t pid)
+/* *late: it was ended after so many seconds (0: any number). */
+static int wait_for(pid_t pid, int64_t seconds, bool *late)
 {
-    int status;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
+    struct timespec nap = {0, 2000000};
+    double          end = seconds_now() + (double)seconds;
+    int             status;
+    pid_t           ended;
+    while ((ended = waitpid(pid, &status, WNOHANG)) <= 0) {
+        if (ended < 0 && errno != EINTR)
             return -1;
-        else if (interrupt_seen())
+        bool over = seconds > 0 && seconds_now() > end;
+        if (over || interrupt_seen())
             kill(pid, SIGKILL);
+        *late |= over;
+        nanosleep(&nap, NULL);
+    }
     return status;
 }
 
@@ -183,7 +192,11 @@ static Outcome ask_test(Bisect *b, Try *t)
     enum { NOT_RUN = 126, NOT_FOUND = 127 };
     const char *argv[] = {b->shell, "-c", test_command(b->arena, b->o->test), "hlo-opt", b->file, NULL};
     buf_clear(&t->log);
-    int         status = buf_write_file(&t->text, b->file) ? program_run(argv, NULL, &t->log) : -1;
+    int         status = buf_write_file(&t->text, b->file) ? program_run_for(b->o->timeout, argv, NULL, &t->log) : -1;
+    if (status < 0 && errno == ETIMEDOUT) {
+        t->how = arena_printf(b->arena, "the test has not ended after %lld s", (long long)b->o->timeout);
+        return OUT_WRONG;
+    }
     if (status < 0) {
         trouble(b, "the test cannot be started");
         return OUT_TROUBLE;
@@ -222,12 +235,15 @@ static bool fork_try(Bisect *b, Limits limits, Try *t)
     if (pid == 0)
         child(b, limits, fileno(text), fileno(log));
     good = pid > 0 || trouble(b, "cannot start a process");
-    int status = good ? wait_for(pid) : -1;
+    bool late = false;
+    int  status = good ? wait_for(pid, b->o->timeout, &late) : -1;
     if (good && !interrupt_seen()) {
         t->progress = *b->shared;
         read_back(text, &t->text);
         read_back(log, &t->log);
-        t->outcome = outcome_of(b, t, status);
+        t->outcome = late ? OUT_WRONG : outcome_of(b, t, status);
+        if (late)
+            t->how = arena_printf(b->arena, "it has not ended after %lld s", (long long)b->o->timeout);
     }
     if (text)
         fclose(text);
@@ -254,13 +270,20 @@ static bool try_with(Bisect *b, Limits limits, Try *t)
     return false;
 }
 
-static bool is_wrong(Bisect *b, Limits limits, bool *wrong)
+static bool is_wrong_how(Bisect *b, Limits limits, bool *wrong, const char **how)
 {
     Try  t;
     bool good = try_with(b, limits, &t);
     *wrong = t.outcome == OUT_WRONG;
+    *how = t.how;
     try_free(&t);
     return good;
+}
+
+static bool is_wrong(Bisect *b, Limits limits, bool *wrong)
+{
+    const char *how;
+    return is_wrong_how(b, limits, wrong, &how);
 }
 
 /* *hi is wrong, lo is right; *hi becomes the first wrong one between them. */
@@ -370,10 +393,11 @@ static BisectVerdict search(Bisect *b, Buf *out)
     Try     all;
     bool    wrong;
     Limits  at = {-1, -1};
-    if (!is_wrong(b, (Limits){0, -1}, &wrong))
+    const char *how;
+    if (!is_wrong_how(b, (Limits){0, -1}, &wrong, &how))
         return BISECT_TROUBLE;
     if (wrong) {
-        diag_error(b->d, LOC_NONE, "--bisect: the module is wrong before any pass has run");
+        diag_error(b->d, LOC_NONE, "--bisect: the module is wrong before any pass has run: %s", how);
         return BISECT_TROUBLE;
     }
     bool    good = try_with(b, at, &all);

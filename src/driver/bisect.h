@@ -11,6 +11,7 @@ typedef struct BisectOptions {
     const PipelineOptions *passes; /* without limits, watches and dumps */
     Check                 *check;  /* who says what is right; NULL: */
     const char            *test;   /* a command of the shell, given a file with what the passes have left as "$1" or {}: 0 right, else wrong */
+    int64_t                timeout; /* seconds that the passes of a try may take, and a test; 0: any number. What takes longer is wrong */
 } BisectOptions;
 
 typedef enum BisectVerdict { BISECT_RIGHT, BISECT_FOUND, BISECT_TROUBLE } BisectVerdict;

@@ -11,7 +11,8 @@
 #include "ir/numeric.h"
 #include "support/host.h"
 
-enum { N_SETS = 9, KINDS = 4, AGAIN = 16 /* times as much: what a pass makes may cost more */ };
+enum { N_SETS = 9, KINDS = 4, AGAIN = 16 /* times as much memory: what a pass makes may cost more */ };
+enum { MORE_WORK = 100, SOME_WORK = 1000000 }; /* element operations: times those before, and so many besides. A loop without end comes to it soon */
 
 struct Check {
     Arena       *arena;
@@ -20,6 +21,7 @@ struct Check {
     int32_t      n_args;
     Literal    **args;            /* of set 0 */
     Literal     *results[N_SETS]; /* of `before`; NULL: the set is left out */
+    int64_t      work[N_SETS];    /* that they took */
     Module      *before;
     int64_t      runs;            /* of passes that were checked */
     bool         failed;
@@ -96,11 +98,14 @@ static Literal **arguments(const Check *c, int32_t set)
 
 /* ---- evaluating ---- */
 
-static Literal *evaluate(const Check *c, const Module *m, int32_t set, int64_t factor, const EvalWatch *watch, Diag *d)
+/* *work: what it took. */
+static Literal *evaluate(const Check *c, const Module *m, int32_t set, EvalOptions o, int64_t *work, Diag *d)
 {
-    EvalOptions o = {.work_limit = factor * c->options.work, .memory_limit = factor * c->options.memory, .watch = watch};
-    Literal   **args = arguments(c, set);
-    Literal    *result = eval_module(m, c->n_args, args, &o, d);
+    Literal **args = arguments(c, set);
+    *work = 0;
+    o.work = work;
+    o.max_trips = c->options.trips;
+    Literal *result = eval_module(m, c->n_args, args, &o, d);
     for (int32_t k = 0; k < c->n_args; k++)
         literal_unref(args[k]);
     return result;
@@ -179,7 +184,8 @@ static bool first_results(Check *c, const Module *m, Diag *d)
         diag_init(&own, c->arena);
         if (!wants_set(c, set))
             continue;
-        c->results[set] = evaluate(c, m, set, 1, NULL, set ? &own : d);
+        EvalOptions o = {.work_limit = c->options.work, .memory_limit = c->options.memory};
+        c->results[set] = evaluate(c, m, set, o, &c->work[set], set ? &own : d);
         if (!c->results[set] && set == 0)
             return false;
         if (!c->results[set])
@@ -219,6 +225,14 @@ void check_end(Check *c)
 
 /* ---- after a pass ---- */
 
+/* A pass may make a module dearer, but not without bounds; with any number allowed before, it is so now. */
+static EvalOptions limits_again(const Check *c, int32_t set)
+{
+    int64_t most;
+    bool    bounded = c->options.work && size_mul(c->work[set], MORE_WORK, &most) && size_add(most, SOME_WORK, &most);
+    return (EvalOptions){.work_limit = bounded ? most : 0, .memory_limit = AGAIN * c->options.memory};
+}
+
 typedef struct Again {
     const Check *check;
     int32_t      set;
@@ -228,7 +242,10 @@ typedef struct Again {
 static Literal *evaluate_again(void *cookie, const Module *m, const EvalWatch *o)
 {
     const Again *x = cookie;
-    return evaluate(x->check, m, x->set, AGAIN, o, x->d);
+    EvalOptions  limits = limits_again(x->check, x->set);
+    int64_t      work;
+    limits.watch = o;
+    return evaluate(x->check, m, x->set, limits, &work, x->d);
 }
 
 static bool check_set(Check *c, const Module *m, int32_t set, const char *by, Diag *d)
@@ -236,7 +253,8 @@ static bool check_set(Check *c, const Module *m, int32_t set, const char *by, Di
     Diag       own;
     Difference root;
     diag_init(&own, c->arena);
-    Literal *now = evaluate(c, m, set, AGAIN, NULL, &own);
+    int64_t  work;
+    Literal *now = evaluate(c, m, set, limits_again(c, set), &work, &own);
     if (!now) {
         diag_error(d, LOC_NONE, "%s: what is left does not evaluate any more: %s", by, reason(&own));
         diag_note(d, LOC_NONE, "%s", set_text(c, set));
@@ -250,6 +268,7 @@ static bool check_set(Check *c, const Module *m, int32_t set, const char *by, Di
     }
     literal_unref(c->results[set]);
     c->results[set] = now;
+    c->work[set] = work > c->work[set] ? work : c->work[set];
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "support/interrupt.h"
@@ -63,26 +64,61 @@ static int spawn(const char *const *argv, const char *dir, int out, pid_t *pid)
     return error;
 }
 
-/* Until the other ends are closed. A program that is told to end tells its child; it looks up now and then, since a signal may come just
- * before it starts to wait. */
-static void read_all(int fd, pid_t child, Buf *to)
+/* A moment after which a program is ended; 0: never. */
+typedef double Deadline;
+
+static Deadline deadline_in(int64_t seconds)
 {
-    enum { LOOK_UP_MS = 200 };
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return seconds > 0 ? (double)(t.tv_sec + seconds) + (double)t.tv_nsec * 1e-9 : 0;
+}
+
+/* Ends the child and what it has started when it is time, or when we are told to end ourselves; true: it is time. */
+static bool end_late(pid_t child, Deadline end)
+{
+    bool late = end > 0 && deadline_in(1) - 1 > end;
+    if (late || interrupt_seen())
+        kill(-child, SIGKILL);
+    return late;
+}
+
+enum { LOOK_UP_MS = 200 };
+
+/* Until the other ends are closed. A program that is told to end tells its child; it looks up now and then, since a signal may come just
+ * before it starts to wait. True: it was late. */
+static bool read_all(int fd, pid_t child, Deadline end, Buf *to)
+{
     char          part[4096];
     struct pollfd one = { .fd = fd, .events = POLLIN };
+    bool          late = false;
     for (;;) {
-        if (interrupt_seen())
-            kill(-child, SIGKILL);
+        late |= end_late(child, end);
         int     ready = poll(&one, 1, LOOK_UP_MS);
         ssize_t n = ready > 0 ? read(fd, part, sizeof part) : ready;
         if ((ready > 0 && n == 0) || (n < 0 && errno != EINTR))
-            return;
+            return late;
         if (n > 0)
             buf_put(to, part, (size_t)n);
     }
 }
 
-static int run_and_wait(const char *const *argv, const char *dir, Buf *output)
+/* Its output is closed, but it may go on. */
+static int wait_until(pid_t pid, Deadline end, bool *late, int *status)
+{
+    struct timespec nap = { 0, 2000000 };
+    pid_t           ended;
+    while ((ended = waitpid(pid, status, end > 0 ? WNOHANG : 0)) <= 0) {
+        if (ended < 0 && errno != EINTR)
+            return -1;
+        *late |= end_late(pid, end);
+        if (end > 0)
+            nanosleep(&nap, NULL);
+    }
+    return 0;
+}
+
+static int run_and_wait(int64_t seconds, const char *const *argv, const char *dir, Buf *output)
 {
     int   ends[2], status;
     pid_t pid;
@@ -95,18 +131,27 @@ static int run_and_wait(const char *const *argv, const char *dir, Buf *output)
         errno = error;
         return -1;
     }
-    read_all(ends[0], pid, output);
+    Deadline end = deadline_in(seconds);
+    bool     late = read_all(ends[0], pid, end, output);
     close(ends[0]);
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
+    if (wait_until(pid, end, &late, &status) < 0)
+        return -1;
+    if (late) {
+        errno = ETIMEDOUT;
+        return -1;
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int program_run(const char *const *argv, const char *dir, Buf *output)
 {
+    return program_run_for(0, argv, dir, output);
+}
+
+int program_run_for(int64_t seconds, const char *const *argv, const char *dir, Buf *output)
+{
     interrupt_hold();
-    int status = run_and_wait(argv, dir, output);
+    int status = run_and_wait(seconds, argv, dir, output);
     int error = errno;
     interrupt_release();
     errno = error;

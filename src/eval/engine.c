@@ -366,6 +366,10 @@ Literal *eval_trip(Eval *e, const Inst *loop, const Comp *c, Literal **args, int
         return eval_fail(e, loop, "%s %%%s: more than %lld iteration%s", op_name(loop->op), loop->name, (long long)most,
                          most == 1 ? "" : "s");
     }
+    if (!eval_work(e, loop, 1)) { /* a loop that computes nothing comes to the limit, too */
+        drop_operands(e, args, c->n_params);
+        return NULL;
+    }
     e->trip = t;
     return eval_comp(e, loop, c, args);
 }
@@ -443,11 +447,19 @@ Literal *eval_entry(Eval *e, const Module *m, int32_t n_args, Literal *const *ar
     return result;
 }
 
+static void count_work(const Eval *e)
+{
+    int64_t most = e->options->work_limit;
+    if (e->options->work)
+        *e->options->work += most && e->work > most ? most : e->work;
+}
+
 Literal *eval_module(const Module *m, int32_t n_args, Literal *const *args, const EvalOptions *o, Diag *d)
 {
     Eval e;
     eval_start(&e, o, d);
     Literal *result = eval_fits(&e, m) ? eval_entry(&e, m, n_args, args) : NULL;
+    count_work(&e);
     arena_free(e.arena);
     return result;
 }
@@ -466,8 +478,7 @@ Literal *eval_inst(const Inst *i, Literal *const *operands, const EvalOptions *o
     drop_operands(&e, x, i->n_operands);
     if (e.failed)
         eval_drop(&e, eval_move(&r, 0));
-    if (e.options->work)
-        *e.options->work += e.options->work_limit && e.work > e.options->work_limit ? e.options->work_limit : e.work;
+    count_work(&e);
     arena_free(e.arena);
     return r;
 }

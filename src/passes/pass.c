@@ -330,6 +330,13 @@ static bool tell_begin(const Run *r, const PassRun *run)
     return true;
 }
 
+static void tell_ran(const Run *r, const PassRun *run)
+{
+    for (int k = 0; k < r->o->n_watches; k++)
+        if (r->o->watches[k].ran)
+            r->o->watches[k].ran(r->o->watches[k].cookie, run);
+}
+
 static bool tell_end(const Run *r, const PassRun *run)
 {
     for (int k = 0; k < r->o->n_watches; k++) {
@@ -378,6 +385,7 @@ static bool run_pass(Run *r, Stage *s, bool *changed)
     if (!tell_begin(r, &run))
         return false;
     bool did = apply(r, s, &run);
+    tell_ran(r, &run);
     if (did)
         r->m->changed = r->unverified = *changed = true;
     if (r->o->verify_each)

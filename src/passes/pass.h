@@ -43,10 +43,11 @@ typedef struct PassRun {
     const char *did, *did_at; /* of PassCtx */
 } PassRun;
 
-/* Called around each run that is not left out; either may be NULL. False stops the pipeline. */
+/* Called around each run that is not left out; each may be NULL. False stops the pipeline. */
 typedef struct PipelineWatch {
     void *cookie;
     bool (*begin)(void *cookie, const Module *m, const PassRun *run);
+    void (*ran)(void *cookie, const PassRun *run); /* the module has not been verified: it may be broken */
     bool (*end)(void *cookie, const Module *m, const PassRun *run); /* the module has been verified */
 } PipelineWatch;
 

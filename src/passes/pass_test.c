@@ -124,7 +124,7 @@ static void test_run(Arena *a)
         diag_init(&d, a);
         Module         *m = parse_module(dead_sum, sizeof dead_sum - 1, &d);
         Watch           w = { .stop_after = runs[k].stop_after };
-        PipelineWatch   watches = { &w, watch_begin, watch_end };
+        PipelineWatch   watches = { .cookie = &w, .begin = watch_begin, .end = watch_end };
         PipelineOptions o = { .verify_each = true, .log = stderr, .n_watches = 1, .watches = &watches };
         CHECK(m);
         bool good = pipeline_run(m, runs[k].text, &o, &d);

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include "ir/shape.h"
 #include "passes/pass.h"
@@ -125,6 +126,23 @@ static Inst *wrong_crash(Inst *i)
     return NULL;
 }
 
+static Inst *wrong_endless(Inst *i)
+{
+    const Inst *loop = i->comp->n_params == 1 && i == i->comp->root && i->op == OP_COMPARE && i->shape->rank == 0 ? i : NULL;
+    if (!loop || inst_word(i, ATTR_DIRECTION) != CMP_LT || !type_is_int(inst_operand(i, 0)->shape->type))
+        return NULL;
+    Inst *always = binary(i, OP_COMPARE, inst_operand(i, 0), inst_operand(i, 0));
+    inst_set_word(always, ATTR_DIRECTION, CMP_EQ);
+    return always;
+}
+
+static Inst *wrong_hang(Inst *i)
+{
+    while (i->op == OP_TANH)
+        pause(); /* does no work, so that a test of it takes none */
+    return NULL;
+}
+
 /* The chain of frames cannot become a loop: each has its own block, which the next one reads. */
 static int64_t fill_stack(volatile int64_t *above)
 {
@@ -146,4 +164,6 @@ bool pass_planted_trip(Module *m, PassCtx *cx) { return sweep(m, wrong_trip, cx)
 bool pass_planted_shape(Module *m, PassCtx *cx) { return sweep(m, wrong_shape, cx); }
 bool pass_planted_die(Module *m, PassCtx *cx) { return sweep(m, wrong_die, cx); }
 bool pass_planted_crash(Module *m, PassCtx *cx) { return sweep(m, wrong_crash, cx); }
+bool pass_planted_endless(Module *m, PassCtx *cx) { return sweep(m, wrong_endless, cx); }
+bool pass_planted_hang(Module *m, PassCtx *cx) { return sweep(m, wrong_hang, cx); }
 bool pass_planted_deep(Module *m, PassCtx *cx) { return sweep(m, wrong_deep, cx); }
