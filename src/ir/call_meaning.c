@@ -6,6 +6,7 @@
 #include "ir/call_options.h"
 #include "ir/custom_call.h"
 #include "ir/infer.h"
+#include "ir/old_lapack.h"
 
 typedef struct Build {
     Arena      *arena;
@@ -301,6 +302,11 @@ static Inst *mean_eigh(Build *b)
     return x ? tuple(b, 2, (Inst *const[]){ element(b, x, 0), element(b, x, 1) }) : NULL;
 }
 
+static Inst *mean_old_lapack(Build *b)
+{
+    return old_lapack(b->arena, b->body, b->in, b->call, b->argument, &b->why);
+}
+
 /* ---- bits ---- */
 
 static bool has_type(Build *b, const Shape *s, Type t, Type u)
@@ -410,10 +416,19 @@ static const Row rows[] = {
 #undef MEANING
 };
 
+/* A ? of the table is one of LAPACK's letters of types. */
+static bool is_target(const char *pattern, const char *target)
+{
+    for (; *pattern && *target; pattern++, target++)
+        if (*pattern != *target && (*pattern != '?' || !strchr("sdcz", *target)))
+            return false;
+    return *pattern == *target;
+}
+
 static const Row *find_row(const char *target)
 {
     for (size_t k = 0; target && k < sizeof rows / sizeof *rows; k++)
-        if (strcmp(rows[k].target, target) == 0)
+        if (is_target(rows[k].target, target))
             return &rows[k];
     return NULL;
 }
