@@ -205,17 +205,6 @@ static void count_specials(double v, int64_t *nan, int64_t *inf)
     *inf += isinf(v) != 0; /* -1 for the negative one */
 }
 
-static int bin_of(double rel)
-{
-    double bound = 1e-8;
-    if (rel == 0)
-        return 0;
-    for (int k = 1; k < COMPARE_BINS - 1; k++, bound *= 10)
-        if (rel <= bound)
-            return k;
-    return COMPARE_BINS - 1; /* NaN too */
-}
-
 /* Distances of one element (of type t), for the statistics. */
 static void measure(Comparison *c, Type t, double a, double e)
 {
@@ -223,7 +212,7 @@ static void measure(Comparison *c, Type t, double a, double e)
     count_specials(e, &c->nan_expected, &c->inf_expected);
     bool   same = a == e || (isnan(a) && isnan(e));
     double diff = same ? 0 : fabs(a - e), rel = same ? 0 : diff / fabs(e);
-    c->histogram[bin_of(rel)]++;
+    histogram_add(&c->relative, rel);
     if (!isfinite(diff)) {
         c->least_rtol = c->least_ulp = INFINITY;
         return;
@@ -365,17 +354,8 @@ static void put_worst(Buf *b, const Literal *actual, const Literal *expected, co
 
 static void put_histogram(Buf *b, const Comparison *c)
 {
-    buf_puts(b, "  relative error:");
-    for (int k = 0; k < COMPARE_BINS; k++) {
-        if (!c->histogram[k])
-            continue;
-        if (k == 0)
-            buf_printf(b, " 0: %lld", (long long)c->histogram[k]);
-        else if (k == COMPARE_BINS - 1)
-            buf_printf(b, " more: %lld", (long long)c->histogram[k]);
-        else
-            buf_printf(b, " <=1e%d: %lld", k - 9, (long long)c->histogram[k]);
-    }
+    buf_puts(b, "  relative error: ");
+    histogram_print(b, &c->relative);
     buf_putc(b, '\n');
 }
 

@@ -8,6 +8,7 @@
 #ifndef DATA_COMPARE_H
 #define DATA_COMPARE_H
 
+#include "data/histogram.h"
 #include "ir/inst.h"
 
 typedef enum CompareRule { COMPARE_SUM, COMPARE_BOTH, COMPARE_ULP } CompareRule;
@@ -43,14 +44,14 @@ Tolerance tolerance_default(const Literal *expected, const ErrorModel *e);
  *                                                                                   what it calls directly */
 Tolerance tolerance_of_inst(const Inst *i, const Literal *expected);
 
-enum { COMPARE_WORST = 100, COMPARE_SHOWN = 5, COMPARE_BINS = 10 };
+enum { COMPARE_WORST = 100, COMPARE_SHOWN = 5 };
 
 typedef struct Comparison {
     int64_t count, wrong, nan_actual, nan_expected, inf_actual, inf_expected;
     double  max_abs, max_rel, mean_abs; /* over pairs of finite values */
     int32_t n_worst;
     int64_t worst[COMPARE_WORST]; /* linear indices of wrong elements, worst first */
-    int64_t histogram[COMPARE_BINS]; /* of |a - e| / |e|: 0, then up to 1e-8, 1e-7, ... 1e-1, then above and not finite */
+    Histogram relative; /* of |a - e| / |e| */
     int32_t shown;    /* how many of the worst a report shows; 0: COMPARE_SHOWN */
     double  least_rtol, least_ulp; /* what would pass alone, as max_abs does; infinity when nothing does */
     double  needed; /* the factor on the tolerance at which all would pass; infinity when none does */

@@ -46,6 +46,19 @@ static void put_worst(Buf *b, const Literal *actual, const Literal *expected, co
     buf_putc(b, ']');
 }
 
+static void put_histogram(Buf *b, const Histogram *h)
+{
+    HistogramRow rows[HISTOGRAM_SHOWN + 2];
+    int          n = histogram_rows(h, rows);
+    buf_puts(b, ", \"relative_errors\": [");
+    for (int k = 0; k < n; k++) {
+        buf_puts(b, k ? ", {\"upto\": " : "{\"upto\": ");
+        json_real(b, rows[k].upto);
+        buf_printf(b, ", \"count\": %" PRId64 "}", rows[k].count);
+    }
+    buf_putc(b, ']');
+}
+
 static void put_rule(Buf *b, Type type, const Tolerance *t, const char *from)
 {
     bool exact = !type_is_float(type) && !type_is_complex(type);
@@ -75,10 +88,7 @@ void comparison_json(Buf *b, const Literal *actual, const Literal *expected, con
     put_field(b, "mean_error", c->mean_abs);
     buf_printf(b, ", \"nan\": {\"expected\": %" PRId64 ", \"actual\": %" PRId64 "}, \"infinite\": {\"expected\": %" PRId64 ", \"actual\": %" PRId64 "}",
                c->nan_expected, c->nan_actual, c->inf_expected, c->inf_actual);
-    buf_puts(b, ", \"relative_error_decades\": [");
-    for (int k = 0; k < COMPARE_BINS; k++)
-        buf_printf(b, k ? ", %" PRId64 : "%" PRId64, c->histogram[k]);
-    buf_putc(b, ']');
+    put_histogram(b, &c->relative);
     put_worst(b, actual, expected, c);
 }
 
