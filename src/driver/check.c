@@ -177,6 +177,21 @@ static bool wants_set(const Check *c, int32_t set)
     return set == 0 ? c->options.plain || !specials : c->options.special && specials;
 }
 
+/* MORE_WORK times that of a run, and SOME_WORK; 0, any number, where that is allowed. */
+static int64_t work_like(const Check *c, int64_t work)
+{
+    int64_t most;
+    bool    bounded = c->options.work && size_mul(work, MORE_WORK, &most) && size_add(most, SOME_WORK, &most);
+    return bounded ? most : 0;
+}
+
+/* Special values can only make loops longer, and those may be without end. */
+static int64_t first_work(const Check *c, int32_t set)
+{
+    int64_t like = set > 0 && c->results[0] ? work_like(c, c->work[0]) : 0;
+    return like && like < c->options.work ? like : c->options.work;
+}
+
 static bool first_results(Check *c, const Module *m, Diag *d)
 {
     for (int32_t set = 0; set < N_SETS; set++) {
@@ -184,7 +199,7 @@ static bool first_results(Check *c, const Module *m, Diag *d)
         diag_init(&own, c->arena);
         if (!wants_set(c, set))
             continue;
-        EvalOptions o = {.work_limit = c->options.work, .memory_limit = c->options.memory};
+        EvalOptions o = {.work_limit = first_work(c, set), .memory_limit = c->options.memory};
         c->results[set] = evaluate(c, m, set, o, &c->work[set], set ? &own : d);
         if (!c->results[set] && set == 0)
             return false;
@@ -228,9 +243,7 @@ void check_end(Check *c)
 /* A pass may make a module dearer, but not without bounds; with any number allowed before, it is so now. */
 static EvalOptions limits_again(const Check *c, int32_t set)
 {
-    int64_t most;
-    bool    bounded = c->options.work && size_mul(c->work[set], MORE_WORK, &most) && size_add(most, SOME_WORK, &most);
-    return (EvalOptions){.work_limit = bounded ? most : 0, .memory_limit = AGAIN * c->options.memory};
+    return (EvalOptions){.work_limit = work_like(c, c->work[set]), .memory_limit = AGAIN * c->options.memory};
 }
 
 typedef struct Again {

@@ -147,7 +147,10 @@ static bool compare_one(Buf *b, const Signature *s, int32_t k, const Literal *ac
     Comparison c;
     if (!same_dims(actual, expected)) {
         Buf text = { 0 };
-        buf_printf(&text, "%s: the two have different sizes\n", s->results[k].name);
+        Arena *a = arena_new();
+        buf_printf(&text, "%s: the sizes differ: expected %s, got %s\n", s->results[k].name, shape_text(a, literal_shape(a, expected)),
+                   shape_text(a, literal_shape(a, actual)));
+        arena_free(a);
         put_text(b, s->results[k].name, &text, false, from);
         buf_free(&text);
         return false;
@@ -252,8 +255,10 @@ static const NpyArray *take_result(Expected *e, const Signature *s, int32_t k)
 
 static Literal *result_from(const Expected *e, const Signature *s, int32_t k, const NpyArray *x, const Literal *actual)
 {
-    const char *what = arena_printf(e->arena, "%s: %s", e->file->path, s->results[k].name);
-    return literal_from_array(x, literal_shape(e->arena, actual), what, e->d);
+    const char  *what = arena_printf(e->arena, "%s: %s", e->file->path, s->results[k].name);
+    const Shape *own = s->results[k].shape, *found = literal_shape(e->arena, actual);
+    bool         any_size = shape_is_dynamic(own) && own->rank == actual->rank; /* another one is a difference */
+    return literal_from_array(x, any_size ? own : found, what, e->d);
 }
 
 static Verdict expect_one(Buf *b, Expected *e, const Signature *s, int32_t k, const Literal *actual, const Tolerances *from)

@@ -99,6 +99,7 @@ static int64_t beyond_default(const Literal *actual, const Literal *exact, const
 static Finding finding_of(const char *name, const Literal *actual, const Literal *expected, const Literal *exact, const ErrorModel *error)
 {
     Finding f = {.name = name, .actual = actual, .expected = expected, .sizes_differ = exact->count != actual->count};
+    f.sizes_differ |= expected && expected->count != actual->count;
     if (f.sizes_differ)
         return f;
     f.run = distance_of(actual, exact);

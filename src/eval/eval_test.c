@@ -178,6 +178,98 @@ static void test_inst(void)
     puts("ok inst");
 }
 
+/* ---- looking on ---- */
+
+typedef struct Seen {
+    char text[2000]; /* "name@caller#trip=value" of each step, the innermost frame first */
+    int  begun, ended, stop_after, operands;
+} Seen;
+
+static void note_begin(void *cookie, const Inst *i)
+{
+    ((Seen *)cookie)->begun++;
+}
+
+static bool note_step(void *cookie, const EvalStep *s)
+{
+    Seen *x = cookie;
+    char  step[200];
+    int   n = snprintf(step, sizeof step, "%s", s->inst->name);
+    for (const EvalFrame *f = s->frame; f->outer; f = f->outer)
+        n += snprintf(step + n, sizeof step - (size_t)n, f->trip >= 0 ? "@%s#%d" : "@%s", f->caller->name, (int)f->trip);
+    if (s->value->type == TYPE_S32)
+        snprintf(step + n, sizeof step - (size_t)n, "=%d", (int)literal_get_s64(s->value, 0));
+    strncat(x->text, step, sizeof x->text - strlen(x->text) - 2);
+    strcat(x->text, " ");
+    for (int32_t k = 0; s->operands && k < s->inst->n_operands; k++) /* as they were, whatever was computed of them */
+        x->operands += s->inst->op == OP_NEGATE ? (int)literal_get_s64(s->operands[k], 0) : 0;
+    return ++x->ended != x->stop_after;
+}
+
+/* A loop of two trips that counts up, and a call: while(n < 2) n = n + 1; negate. */
+static void build_counting_loop(Fixture *f)
+{
+    const Shape *s = shape_scalar(f->m->arena, TYPE_S32), *p = shape_scalar(f->m->arena, TYPE_PRED);
+    Comp *body = comp_new(f->m, "body"), *cond = comp_new(f->m, "cond"), *minus = comp_new(f->m, "minus"), *c = comp_new(f->m, "main");
+    Inst *n = inst_parameter(body, NULL, 0, s, "n"), *one = inst_constant(body, NULL, literal_from_s64(TYPE_S32, 1), "one");
+    body->root = inst_new(body, NULL, OP_ADD, s, 2, (Inst *[]){n, one}, "next");
+    Inst *m = inst_parameter(cond, NULL, 0, s, "m"), *two = inst_constant(cond, NULL, literal_from_s64(TYPE_S32, 2), "two");
+    cond->root = inst_new(cond, NULL, OP_COMPARE, p, 2, (Inst *[]){m, two}, "less");
+    inst_set_word(cond->root, ATTR_DIRECTION, CMP_LT);
+    Inst *x = inst_parameter(minus, NULL, 0, s, "x");
+    minus->root = inst_new(minus, NULL, OP_NEGATE, s, 1, (Inst *[]){x}, "minus");
+    Inst *start = inst_constant(c, NULL, literal_from_s64(TYPE_S32, 0), "start");
+    Inst *loop = inst_new(c, NULL, OP_WHILE, s, 1, (Inst *[]){start}, "loop");
+    inst_set_callees(loop, 2, (Comp *[]){body, cond});
+    Inst *call = inst_new(c, NULL, OP_CALL, s, 1, (Inst *[]){loop}, "call");
+    inst_set_callees(call, 1, (Comp *[]){minus});
+    entry(f, c, call);
+}
+
+static void test_watch(void)
+{
+    Fixture     f = open_fixture();
+    Seen        x = {.text = ""}, stopped = {.text = "", .stop_after = 3};
+    EvalWatch   w = {.cookie = &x, .wants_operands = true, .before = note_begin, .after = note_step};
+    EvalOptions o = {.watch = &w};
+    build_counting_loop(&f);
+    Literal *r = eval_module(f.m, 0, NULL, &o, &f.diag);
+    CHECK(r && literal_get_s64(r, 0) == -2);
+    literal_unref(r);
+    CHECK(strcmp(x.text, "start=0 "
+                         "m@loop#0=0 two@loop#0=2 less@loop#0 n@loop#0=0 one@loop#0=1 next@loop#0=1 "
+                         "m@loop#1=1 two@loop#1=2 less@loop#1 n@loop#1=1 one@loop#1=1 next@loop#1=2 "
+                         "m@loop#2=2 two@loop#2=2 less@loop#2 loop=2 "
+                         "x@call=2 minus@call=-2 call=-2 ") == 0);
+    CHECK(x.begun == x.ended && x.operands == 2); /* negate saw 2, though it might have written over it */
+    w.cookie = &stopped;
+    CHECK(!eval_module(f.m, 0, NULL, &o, &f.diag) && f.diag.errors == 0); /* the watch ends it, without a report */
+    CHECK(stopped.ended == 3 && stopped.begun == 4); /* start, loop, m, two */
+    close_fixture(&f);
+    puts("ok watch");
+}
+
+/* What is counted: a trip of a loop and each element that is made. */
+static void test_work(void)
+{
+    Fixture     f = open_fixture();
+    int64_t     work = 0, trips = 0;
+    EvalOptions o = {.work = &work};
+    build_counting_loop(&f);
+    Literal *r = eval_module(f.m, 0, NULL, &o, &f.diag);
+    CHECK(r && work >= 2 + 3); /* two trips, three tests */
+    literal_unref(r);
+    o = (EvalOptions){.work = &trips, .work_limit = work - 1};
+    CHECK(!eval_module(f.m, 0, NULL, &o, &f.diag) && trips == work - 1 && reported(&f, "element operations"));
+    close_fixture(&f);
+    f = open_fixture();
+    build_counting_loop(&f);
+    o = (EvalOptions){.max_trips = 1};
+    CHECK(!eval_module(f.m, 0, NULL, &o, &f.diag) && reported(&f, "more than 1 iteration"));
+    close_fixture(&f);
+    puts("ok work");
+}
+
 int main(void)
 {
     test_arguments();
@@ -185,5 +277,7 @@ int main(void)
     test_limits();
     test_supported();
     test_inst();
+    test_watch();
+    test_work();
     return 0;
 }
