@@ -1,0 +1,152 @@
+/* An integer of a loop's state is followed through tuples, elements, copies and fusions to the form constant or state + constant. */
+#include "analysis/loops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A computation that was entered, and by which instruction. */
+typedef struct Frame {
+    const Inst         *by; /* NULL: a condition or body, whose parameter is the state */
+    const struct Frame *up;
+} Frame;
+
+typedef struct Linear {
+    bool    known;
+    int64_t state; /* which element of the state is added, -1: none */
+    int64_t add;
+} Linear;
+
+enum { STEPS = 1000 }; /* from an integer to where it comes from; a sum takes both ways */
+
+static const Linear unknown = {.state = -1};
+
+static Linear follow(const Inst *i, const Frame *f, int *steps);
+
+/* Element k of i: of a tuple, or i itself, which then has one element. */
+static Linear follow_element(const Inst *i, int64_t k, const Frame *f, int *steps)
+{
+    if (!shape_is_tuple(i->shape))
+        return follow(i, f, steps);
+    if (--*steps < 0)
+        return unknown;
+    switch (i->op) {
+    case OP_TUPLE: return follow(i->operands[k].def, f, steps);
+    case OP_PARAMETER: return !f ? unknown : f->by ? follow_element(f->by->operands[i->param].def, k, f->up, steps) : (Linear){true, k, 0};
+    case OP_FUSION: return follow_element(i->callees[0]->root, k, &(Frame){i, f}, steps);
+    case OP_COPY: case OP_OPT_BARRIER: return follow_element(i->operands[0].def, k, f, steps);
+    default: return unknown;
+    }
+}
+
+static Linear sum(Linear a, Linear b, bool minus)
+{
+    Linear out = {true, a.state < 0 ? b.state : a.state, 0};
+    bool   fits = minus ? !__builtin_sub_overflow(a.add, b.add, &out.add) : !__builtin_add_overflow(a.add, b.add, &out.add);
+    return a.known && b.known && fits && (b.state < 0 || (a.state < 0 && !minus)) ? out : unknown;
+}
+
+static Linear follow(const Inst *i, const Frame *f, int *steps)
+{
+    if (--*steps < 0 || !shape_is_array(i->shape) || shape_count(i->shape) != 1 || !type_is_int(i->shape->type))
+        return unknown;
+    switch (i->op) {
+    case OP_CONSTANT: return i->literal->elided ? unknown : (Linear){true, -1, literal_get_s64(i->literal, 0)};
+    case OP_PARAMETER: return !f ? unknown : f->by ? follow(f->by->operands[i->param].def, f->up, steps) : (Linear){true, 0, 0};
+    case OP_GET_TUPLE_ELEMENT: return follow_element(i->operands[0].def, inst_int(i, ATTR_INDEX, 0), f, steps);
+    case OP_ADD: case OP_SUBTRACT:
+        return sum(follow(i->operands[0].def, f, steps), follow(i->operands[1].def, f, steps), i->op == OP_SUBTRACT);
+    case OP_FUSION: case OP_CALL: return follow(i->callees[0]->root, &(Frame){i, f}, steps);
+    case OP_BITCAST: case OP_BROADCAST: case OP_COPY: case OP_RESHAPE: return follow(i->operands[0].def, f, steps);
+    default: return unknown;
+    }
+}
+
+/* What element k of the state becomes in a trip. */
+static Linear next_state(const Inst *w, int64_t k)
+{
+    static const Frame body = {0};
+    int                steps = STEPS;
+    return follow_element(while_body(w)->root, k, &body, &steps);
+}
+
+/* The k-th element of the state when the loop begins. */
+static Linear first_state(const Inst *w, int64_t k)
+{
+    int steps = STEPS;
+    return follow_element(w->operands[0].def, k, NULL, &steps);
+}
+
+/* A bound: itself, or what an element of the state that no trip changes has from the start. */
+static Linear settled(const Inst *w, Linear x)
+{
+    if (!x.known || x.state < 0)
+        return x;
+    Linear next = next_state(w, x.state);
+    if (!next.known || next.state != x.state || next.add != 0)
+        return unknown;
+    return sum(first_state(w, x.state), (Linear){true, -1, x.add}, false);
+}
+
+/* Trips of for (i = from; i DIRECTION to; i += step), -1 when it does not end by counting. */
+static int64_t count_trips(Word direction, __int128 from, __int128 to, __int128 step)
+{
+    if (direction == CMP_LE)
+        to++;
+    else if (direction == CMP_GE)
+        to--;
+    if (direction == CMP_EQ)
+        return from != to ? 0 : step != 0 ? 1 : -1;
+    bool     up = direction == CMP_NE ? step > 0 : direction == CMP_LT || direction == CMP_LE;
+    __int128 way = up ? to - from : from - to, stride = up ? step : -step;
+    if (direction == CMP_NE && way != 0 && (way < 0 || stride == 0 || way % stride != 0))
+        return -1; /* it ends when the integer has wrapped around, if at all */
+    if (way <= 0)
+        return 0;
+    __int128 n = stride > 0 ? (way + stride - 1) / stride : -1;
+    return n > INT64_MAX ? INT64_MAX : (int64_t)n;
+}
+
+/* "known_trip_count":{"n":"12"} */
+static int64_t written_count(const Inst *w)
+{
+    const char *config = inst_string(w, ATTR_BACKEND_CONFIG), *at = config ? strstr(config, "\"known_trip_count\"") : NULL;
+    const char *n = at ? strstr(at, "\"n\"") : NULL;
+    if (!n)
+        return -1;
+    n += strcspn(n + 3, "0123456789}") + 3;
+    return *n >= '0' && *n <= '9' ? strtoll(n, NULL, 10) : -1;
+}
+
+int64_t while_trip_count(const Inst *w)
+{
+    static const Frame condition = {0};
+    const Inst        *cmp = while_condition(w)->root;
+    const Frame       *f = &condition;
+    int                steps = STEPS;
+    int64_t            known = written_count(w);
+    if (known >= 0)
+        return known;
+    Frame entered = {cmp, &condition};
+    if (cmp->op == OP_FUSION || cmp->op == OP_CALL) {
+        f = &entered;
+        cmp = cmp->callees[0]->root;
+    }
+    if (cmp->op != OP_COMPARE)
+        return -1;
+    Linear i = follow(cmp->operands[0].def, f, &steps), bound = follow(cmp->operands[1].def, f, &steps);
+    Word   direction = inst_word(cmp, ATTR_DIRECTION);
+    if (i.state < 0 || !settled(w, bound).known) { /* the other way round: bound > i */
+        static const Word mirrored[] = {[CMP_EQ] = CMP_EQ, [CMP_NE] = CMP_NE, [CMP_LT] = CMP_GT, [CMP_LE] = CMP_GE, [CMP_GT] = CMP_LT, [CMP_GE] = CMP_LE};
+        Linear            other = i;
+        i = bound;
+        bound = other;
+        direction = mirrored[direction];
+    }
+    bound = settled(w, bound);
+    if (i.state < 0 || !bound.known)
+        return -1;
+    Linear start = first_state(w, i.state), next = next_state(w, i.state);
+    if (!start.known || !next.known || next.state != i.state)
+        return -1;
+    return count_trips(direction, (__int128)start.add + i.add, bound.add, next.add);
+}
