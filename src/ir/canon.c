@@ -8,7 +8,7 @@
 
 /* ---- names ---- */
 
-/* The numbers in use behind one root. Most roots have one, which needs no map; the others are mostly numbered through. */
+/* The numbers in use behind one root. Most roots have one, which is the table's entry itself; the others are mostly numbered through. */
 enum { WORD_BITS = 8 * sizeof(uintptr_t) };
 typedef struct Root {
     int64_t first;
@@ -19,7 +19,7 @@ typedef struct Root {
 struct Uniquer {
     Arena    *arena;
     Interner *strings;
-    Map       roots; /* interned root -> Root */
+    Map       roots; /* interned root -> Root, or twice its only number and 1 */
 };
 
 Uniquer *uniquer_new(Arena *a, Interner *strings)
@@ -70,19 +70,41 @@ static void root_add(Uniquer *u, Root *r, int64_t id)
     map_put_u64(r->more, (uint64_t)id / WORD_BITS, (void *)word);
 }
 
+static Root *root_new(Uniquer *u, int64_t first)
+{
+    Root *r = ARENA_NEW(u->arena, Root);
+    r->first = first;
+    return r;
+}
+
+static void root_begin(Uniquer *u, const char *root, int64_t id)
+{
+    bool fits = id >= 0 && id <= INTPTR_MAX >> 1;
+    map_put(&u->roots, root, fits ? (void *)((uintptr_t)id << 1 | 1) : root_new(u, id));
+}
+
+/* A second name with that root. */
+static Root *root_open(Uniquer *u, const char *root, void *entry)
+{
+    if (((uintptr_t)entry & 1) == 0)
+        return entry;
+    Root *r = root_new(u, (int64_t)((uintptr_t)entry >> 1));
+    map_put(&u->roots, root, r);
+    return r;
+}
+
 const char *uniquer_name(Uniquer *u, const char *name)
 {
     size_t  n = intern_len(name), root_len = n;
     int64_t id = 0;
     bool    had = split_number(name, n, &root_len, &id);
     const char *root = had ? intern(u->strings, name, root_len) : name;
-    Root       *r = map_get(&u->roots, root);
+    void       *entry = map_get(&u->roots, root);
     int64_t     wanted = id;
-    if (!r) {
-        r = ARENA_NEW(u->arena, Root);
-        r->first = id;
-        map_put(&u->roots, root, r);
+    if (!entry) {
+        root_begin(u, root, id);
     } else {
+        Root *r = root_open(u, root, entry);
         if (root_has(r, id)) {
             for (id = r->next; root_has(r, id);)
                 id++;

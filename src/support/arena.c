@@ -4,6 +4,7 @@
 
 #include "support/arena.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 typedef struct Block {
     struct Block *next;
     size_t        used, size;
+    bool          own; /* holds one request */
     _Alignas(16) char data[];
 } Block;
 
@@ -27,9 +29,9 @@ struct Arena {
 };
 
 #ifdef HLO_STRESS
-enum { FIRST_BLOCK = 64, MAX_BLOCK = 64 };
+enum { FIRST_BLOCK = 64, MAX_BLOCK = 64, LEAST_DROPPED = 1 };
 #else
-enum { FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20 };
+enum { FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20, LEAST_DROPPED = 1 << 16 };
 #endif
 
 void die_out_of_memory(const char *what)
@@ -82,37 +84,59 @@ static Block *block_new(Arena *a, size_t size)
     return b;
 }
 
+#ifndef HLO_ASAN
+/* What an object of n bytes can ask for: its size is a multiple of its alignment. */
+static size_t align_up(size_t at, size_t n)
+{
+    size_t mask = n % 16 == 0 ? 15 : 7;
+    return (at + mask) & ~mask;
+}
+#endif
+
 void *arena_alloc(Arena *a, size_t n)
 {
     if (n > SIZE_MAX - 16)
         die_out_of_memory(NULL);
-    size_t need = (n + 15) & ~(size_t)15;
 #ifdef HLO_ASAN
     Block *own = block_new(a, n); /* exactly n bytes: the red zone follows */
     own->used = n;
-    (void)need;
+    own->own = true;
     return own->data;
 #else
     Block *b = a->blocks;
-    if (b && b->size - b->used >= need) {
-        void *p = b->data + b->used;
-        b->used += need;
-        return p;
+    size_t at = b ? align_up(b->used, n) : 0;
+    if (b && at <= b->size && b->size - at >= n) {
+        b->used = at + n;
+        return b->data + at;
     }
-    if (need > a->next_size / 4 && b) { /* keeps the current block in front: it has room left */
-        Block *own = block_new(a, need);
-        own->used = need;
+    if (n > a->next_size / 4 && b) { /* keeps the current block in front: it has room left */
+        Block *own = block_new(a, n);
+        own->used = n;
+        own->own = true;
         a->blocks = b;
         own->next = b->next;
         b->next = own;
         return own->data;
     }
-    b = block_new(a, need > a->next_size ? need : a->next_size);
+    b = block_new(a, n > a->next_size ? n : a->next_size);
     if (a->next_size < MAX_BLOCK)
         a->next_size *= 2;
-    b->used = need;
+    b->used = n;
+    b->own = n == b->size;
     return b->data;
 #endif
+}
+
+void arena_drop(Arena *a, void *p, size_t n)
+{
+    for (Block **at = &a->blocks; n >= LEAST_DROPPED && *at; at = &(*at)->next) {
+        Block *b = *at;
+        if (b->data == p && b->own) {
+            *at = b->next;
+            free(b);
+            return;
+        }
+    }
 }
 
 void *arena_array(Arena *a, int64_t n, size_t size)

@@ -1,7 +1,7 @@
 /* Memory with a lifetime instead of an owner.
  *
  * An arena hands out zeroed blocks and frees them all at once. A module has one, a pass has one for scratch, a tool has
- * one for its run. Nothing is freed singly. Out of memory and sizes that overflow are reported on stderr and end the
+ * one for its run. Nothing is freed singly, but for large tables that were outgrown. Out of memory and sizes that overflow are reported on stderr and end the
  * process with exit status 2 inside these functions, so that no caller has to check.
  */
 #ifndef SUPPORT_ARENA_H
@@ -16,8 +16,10 @@ typedef struct Arena Arena;
 Arena *arena_new(void);
 void   arena_free(Arena *a); /* runs the deferred calls, last first; NULL is allowed */
 
-/* n bytes, zeroed, aligned to 16. n == 0 gives a valid pointer. */
+/* n bytes, zeroed, aligned for whatever has that size: to 16 when n is a multiple of it, else to 8. n == 0 gives a valid pointer. */
 void *arena_alloc(Arena *a, size_t n);
+/* The n bytes at p are done with: a table that has grown. Gives back what is large, the rest stays until the end. */
+void arena_drop(Arena *a, void *p, size_t n);
 /* n * size bytes with an overflow check; n < 0 counts as overflow. */
 void *arena_array(Arena *a, int64_t n, size_t size);
 void *arena_copy(Arena *a, const void *p, size_t n);

@@ -42,6 +42,7 @@ static void grow(Interner *t)
                 j = (j + 1) & (cap - 1);
             slots[j] = t->slots[k];
         }
+    arena_drop(t->arena, t->slots, t->cap * sizeof *slots);
     t->slots = slots;
     t->cap = cap;
 }

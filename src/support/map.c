@@ -78,6 +78,7 @@ void map_put_u64(Map *m, uint64_t key, void *value)
         for (uint64_t k = 0; k < m->cap; k++)
             if (m->slots[k].value)
                 *find(slots, cap, m->slots[k].key) = m->slots[k];
+        arena_drop(m->arena, m->slots, (size_t)m->cap * sizeof *slots);
         m->slots = slots;
         m->cap = cap;
     }

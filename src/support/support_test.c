@@ -26,7 +26,7 @@ static void test_arena(void)
         arena_defer(a, note, &ids[k]);
     for (size_t n = 0; n < 5000; n = n * 2 + 1) {
         unsigned char *p = arena_alloc(a, n);
-        CHECK(((uintptr_t)p & 15) == 0);
+        CHECK(((uintptr_t)p & (n % 16 ? 7 : 15)) == 0);
         for (size_t k = 0; k < n; k++)
             CHECK(p[k] == 0);
         memset(p, 0xff, n);
@@ -40,6 +40,27 @@ static void test_arena(void)
     arena_free(a);
     CHECK(deferred_n == 3 && deferred_order[0] == 3 && deferred_order[2] == 1);
     puts("ok arena");
+}
+
+/* What is dropped is gone, whatever was asked for before and after it; a part of a block stays. */
+static void test_arena_drop(void)
+{
+    enum { LARGE = 1 << 20, SMALL = 24 };
+    Arena *a = arena_new();
+    char  *kept[40];
+    for (int k = 0; k < 40; k++) {
+        size_t n = k % 2 ? LARGE : SMALL;
+        char  *gone = arena_alloc(a, n);
+        kept[k] = arena_alloc(a, n);
+        memset(kept[k], k, n);
+        memset(gone, 0xff, n);
+        arena_drop(a, gone, n);
+        arena_drop(a, gone + 1, n); /* nothing that was handed out */
+    }
+    for (int k = 0; k < 40; k++)
+        CHECK(kept[k][0] == k && kept[k][(k % 2 ? LARGE : SMALL) - 1] == k);
+    arena_free(a);
+    puts("ok arena_drop");
 }
 
 static void test_map(void)
@@ -138,6 +159,7 @@ static void test_diag(void)
 int main(void)
 {
     test_arena();
+    test_arena_drop();
     test_map();
     test_intern();
     test_buf();

@@ -267,8 +267,13 @@ void name_put(Parser *p, const char *name, Inst *i)
         tag = (uint32_t)(p->bindings.n > (int32_t)p->n_vocabulary ? p->bindings.n : (int32_t)p->n_vocabulary + 1);
         intern_set_tag(name, tag);
     }
-    while (p->bindings.n <= (int32_t)tag)
+    while (p->bindings.n <= (int32_t)tag) {
+        Binding *before = p->bindings.v;
+        size_t   n = (size_t)p->bindings.n * sizeof *before;
         vec_push(p->tmp, &p->bindings, (Binding){0});
+        if (p->bindings.v != before)
+            arena_drop(p->tmp, before, n);
+    }
     Binding *b = &p->bindings.v[tag];
     if (b->scope && b->scope != p->scope->serial && p->scope->parent)
         vec_push(p->tmp, &p->shadowed, ((Shadowed){*b, tag, p->scope->serial}));
