@@ -282,6 +282,7 @@ static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *
         s->scratch_bytes = p->scratch_bytes;
         s->n_kernels = p->n_kernels;
         s->n_copies = p->n_copies;
+        s->meets = p->on_devices;
         out->openblas = p->lapack;
         target_c_source(&out->text, p, &source_options);
         out->program = p;

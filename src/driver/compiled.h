@@ -15,7 +15,7 @@ typedef struct HloEnv {
     const struct HloDevices *devices;
 } HloEnv;
 
-enum { HLO_GATHER, HLO_TRADE, HLO_BROADCAST, HLO_PERMUTE };
+enum { HLO_GATHER, HLO_TRADE, HLO_BROADCAST, HLO_PERMUTE, HLO_SEND, HLO_RECEIVE };
 
 typedef struct HloExchange {
     int32_t        kind, step;

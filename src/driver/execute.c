@@ -176,9 +176,10 @@ static bool call(const Execution *e, const DeviceRun *r, Diag *d)
 {
     char   error[512] = "";
     HloEnv env = { sizeof env, (uint32_t)e->threads, error, sizeof error, e->seed, NULL, NULL };
-    if (r->n > 1) {
+    if (r->n > 1 || e->signature->meets) {
+        Devices on = r->n > 1 ? e->on : (Devices){ 1, 1 };
         env.threads = e->threads / r->n > 0 ? (uint32_t)(e->threads / r->n) : 1;
-        return meet_run(e->compiled->run, e->on, &env, r->calls, e->module, d);
+        return meet_run(e->compiled->run, on, &env, r->calls, e->module, d);
     }
     int status = e->compiled->run(&env, r->arrays->args, r->arrays->results, r->arrays->scratch);
     if (status)

@@ -11,6 +11,14 @@ typedef enum State { RUNS, WAITS, COPIES, COPIED, ENDED } State;
 
 typedef struct Meeting Meeting;
 
+/* What was sent and not yet taken. */
+typedef struct Message {
+    struct Message *next; /* later */
+    int64_t         channel, bytes;
+    int32_t         step;
+    char           *data;
+} Message;
+
 typedef struct Device {
     Meeting           *of;
     int32_t            number;
@@ -19,9 +27,10 @@ typedef struct Device {
     pthread_t          thread;
     pthread_cond_t     go;
     const HloExchange *at;    /* WAITS, COPIES, COPIED: where, */
-    const int32_t     *group; /* with whom (how many, then these), */
+    const int32_t     *group; /* with whom (how many, then these; NULL: for a message), */
     const char        *in;    /* with which blocks, */
     char              *out;   /* to where */
+    Message           *sent;  /* to this one, oldest first */
     HloDevices         others;
     HloEnv             env;
     char               error[ERROR_BYTES], differs[ERROR_BYTES]; /* what the code says, what its exchange is wrong about */
@@ -66,7 +75,7 @@ static bool same_place(const HloExchange *x, const HloExchange *y)
 
 static bool meets(const Device *d, const HloExchange *x, const int32_t *group)
 {
-    return d->state == WAITS && same_place(d->at, x) && memcmp(d->group, group, (size_t)(group[0] + 1) * sizeof *group) == 0;
+    return d->state == WAITS && d->group && same_place(d->at, x) && memcmp(d->group, group, (size_t)(group[0] + 1) * sizeof *group) == 0;
 }
 
 static bool all_here(const Meeting *t, const HloExchange *x, const int32_t *group)
@@ -117,6 +126,15 @@ static int32_t source_of(const HloExchange *x, int32_t device)
     for (int32_t k = 0; k < x->n_pairs; k++)
         if (x->pairs[2 * k + 1] == device)
             return x->pairs[2 * k];
+    return -1;
+}
+
+/* The device that this one sends to, -1: none. */
+static int32_t target_of(const HloExchange *x, int32_t device)
+{
+    for (int32_t k = 0; k < x->n_pairs; k++)
+        if (x->pairs[2 * k] == device)
+            return x->pairs[2 * k + 1];
     return -1;
 }
 
@@ -209,9 +227,8 @@ static void leave(Device *d)
         pthread_cond_wait(&d->go, &d->of->lock);
 }
 
-static int exchange(void *context, const HloExchange *x, const void *in, void *out)
+static int meet(Device *d, const HloExchange *x, const void *in, void *out)
 {
-    Device *d = context;
     d->group = group_of(x, d->number);
     d->in = in;
     d->out = out;
@@ -229,6 +246,94 @@ static int exchange(void *context, const HloExchange *x, const void *in, void *o
     leave(d);
     pthread_mutex_unlock(&d->of->lock);
     return 0;
+}
+
+/* ---- messages ---- */
+
+static void send(Device *d, const HloExchange *x, const void *in)
+{
+    int32_t  target = target_of(x, d->number);
+    Meeting *t = d->of;
+    if (target < 0)
+        return;
+    Message *m = mem_alloc(1, sizeof *m);
+    *m = (Message){NULL, x->channel, x->bytes, x->step, mem_alloc(x->bytes, 1)};
+    copy(m->data, in, x->bytes);
+    pthread_mutex_lock(&t->lock);
+    Device   *to = &t->devices[target];
+    Message **end = &to->sent;
+    while (*end)
+        end = &(*end)->next;
+    *end = m;
+    if (to->state == WAITS && !to->group)
+        set_state(to, RUNS);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* The oldest one for x, out of the list; NULL: there is none yet. */
+static Message *take(Device *d, const HloExchange *x)
+{
+    Message **at = &d->sent, *m;
+    while (*at && ((*at)->channel != x->channel || (*at)->step != x->step))
+        at = &(*at)->next;
+    if ((m = *at))
+        *at = m->next;
+    return m;
+}
+
+static Message *wait_for(Device *d, const HloExchange *x)
+{
+    Meeting *t = d->of;
+    Message *m;
+    d->at = x;
+    d->group = NULL;
+    while (!(m = take(d, x)) && !t->over) {
+        d->state = WAITS;
+        look_around(t);
+        while (d->state == WAITS && !t->over)
+            pthread_cond_wait(&d->go, &t->lock);
+    }
+    d->sent_away = !m;
+    d->state = RUNS;
+    return m;
+}
+
+static void free_message(Message *m)
+{
+    mem_free(m->data);
+    mem_free(m);
+}
+
+static int receive(Device *d, const HloExchange *x, char *out)
+{
+    if (source_of(x, d->number) < 0) {
+        zero(out, x->bytes);
+        return 0;
+    }
+    pthread_mutex_lock(&d->of->lock);
+    Message *m = wait_for(d, x);
+    pthread_mutex_unlock(&d->of->lock);
+    bool fits = m && m->bytes == x->bytes;
+    if (fits)
+        copy(out, m->data, x->bytes);
+    else if (m) {
+        snprintf(d->differs, sizeof d->differs, "%s %%%s takes %s, but %lld bytes were sent on channel %lld", x->op, x->name, x->type,
+                 (long long)m->bytes, (long long)x->channel);
+        d->failed = true;
+    }
+    if (m)
+        free_message(m);
+    return fits ? 0 : 1;
+}
+
+static int exchange(void *context, const HloExchange *x, const void *in, void *out)
+{
+    Device *d = context;
+    switch (x->kind) {
+    case HLO_SEND: send(d, x, in); return 0;
+    case HLO_RECEIVE: return receive(d, x, out);
+    default: return meet(d, x, in, out);
+    }
 }
 
 static void *run_device(void *of)
@@ -315,6 +420,9 @@ static void report(Diag *d, const Inst *i, const char *text)
 static const char *waits_text(const Meeting *t, Arena *a, const Device *d)
 {
     int32_t k = 1;
+    if (!d->group)
+        return arena_printf(a, "%s waits at %s %%%s for a message of channel %lld", device_name(t, a, d->number), d->at->op, d->at->name,
+                            (long long)d->at->channel);
     while (k < d->group[0] && t->devices[d->group[k]].sent_away && same_place(t->devices[d->group[k]].at, d->at))
         k++;
     return arena_printf(a, "%s waits at %s %%%s for %s", device_name(t, a, d->number), d->at->op, d->at->name,
@@ -343,6 +451,13 @@ static void report_waiting(const Meeting *t, const Module *m, Diag *d)
         diag_note(d, LOC_NONE, ended == 1 ? "%s has ended" : "%s and %d more have ended", device_name(t, d->arena, first_ended), ended - 1);
 }
 
+/* One device has sent itself nothing. */
+static void report_missing(const Device *x, const Module *m, Diag *d)
+{
+    report(d, inst_of(m, x->at),
+           arena_printf(d->arena, "%s %%%s: nothing has been sent on channel %lld", x->at->op, x->at->name, (long long)x->at->channel));
+}
+
 /* Reports the first device that failed, or else that some wait for ever. */
 static bool all_is_well(const Meeting *t, const Module *m, Diag *d)
 {
@@ -356,7 +471,9 @@ static bool all_is_well(const Meeting *t, const Module *m, Diag *d)
         diag_note(d, LOC_NONE, "this is %s", device_name(t, d->arena, k));
         return false;
     }
-    if (waited)
+    if (waited && t->n == 1)
+        report_missing(&t->devices[0], m, d);
+    else if (waited)
         report_waiting(t, m, d);
     return !waited;
 }
@@ -372,8 +489,13 @@ bool meet_run(HloEntry *run, Devices on, const HloEnv *env, const DeviceCall *ca
     for (int32_t k = 0; k < n; k++)
         pthread_join(t.devices[k].thread, NULL);
     bool ok = n == t.n && all_is_well(&t, m, d);
-    for (int32_t k = 0; k < t.n; k++)
+    for (int32_t k = 0; k < t.n; k++) {
+        for (Message *sent = t.devices[k].sent, *next; sent; sent = next) {
+            next = sent->next;
+            free_message(sent);
+        }
         pthread_cond_destroy(&t.devices[k].go);
+    }
     pthread_mutex_destroy(&t.lock);
     arena_free(a);
     return ok;

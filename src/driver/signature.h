@@ -20,6 +20,7 @@ typedef struct Signature {
     ErrorModel  error;
     int64_t     scratch_bytes;
     int64_t     n_kernels, n_copies;
+    int64_t     meets;   /* not 0: the compiled form asks which device it runs on, or exchanges something */
 } Signature;
 
 /* NULL after reporting: a parameter or result that no array can stand for. Names and shapes are copied into a. */

@@ -12,18 +12,22 @@
  *   BROADCAST  [1 block]  -> [1 block]    the first participant's; zeros for a device in no group
  *   PERMUTE    [1 block]  -> [1 block]    that of the device that sends to this one; zeros if there is none
  *
+ *   SEND       [1 block]  ->              to the device that this one sends to, if there is one; it does not wait for it
+ *   RECEIVE               -> [1 block]    the oldest that was sent here on the channel; zeros for a device that nobody sends to
  *   CHECK      the second operand, a pred, must be true, or the run fails; the first is the result. Nothing is exchanged.
  *
  * In groups of different sizes n is the largest one; blocks that a group has no participant for are left as they were. */
-typedef enum ExchangeKind { EXCHANGE_GATHER, EXCHANGE_TRADE, EXCHANGE_BROADCAST, EXCHANGE_PERMUTE, EXCHANGE_CHECK } ExchangeKind;
+typedef enum ExchangeKind {
+    EXCHANGE_GATHER, EXCHANGE_TRADE, EXCHANGE_BROADCAST, EXCHANGE_PERMUTE, EXCHANGE_SEND, EXCHANGE_RECEIVE, EXCHANGE_CHECK
+} ExchangeKind;
 
 typedef struct Exchange {
     ExchangeKind kind;
     int32_t      step;    /* which of its collective's exchanges this is */
     int64_t      channel; /* -1: none */
     int64_t      bytes;   /* of a block */
-    IntsList     groups;  /* of devices that meet */
-    IntsList     pairs;   /* PERMUTE: from and to */
+    IntsList     groups;  /* of devices that meet; SEND, RECEIVE: none */
+    IntsList     pairs;   /* PERMUTE, SEND, RECEIVE: from and to */
     const char  *op, *name, *type; /* of the collective: "all-reduce", "sum", "f32[4] (f32[4])" */
     const char  *failure; /* CHECK: what is wrong when it fails */
     const char  *id;      /* a C identifier, given by the planner; NULL before */

@@ -4,6 +4,7 @@
  *     plan_build.c     instructions to steps over slots; nothing is shared yet, every result has a slot of its own
  *     plan_control.c   while, conditional, call, asynchronous calls; parallel copies
  *     plan_device.c    collectives with nobody else, exchanges with other devices
+ *     plan_message.c   send and recv
  *     plan_library.c   custom calls of LAPACK routines and of functions from outside
  *     plan_sizes.c     sizes of bounded dimensions
  *     plan_live.c      where each slot is live
@@ -89,6 +90,7 @@ typedef struct Plan {
     VEC(Function) functions;
     VEC(LibraryCall *) calls;
     Map           exchanges; /* Inst -> Exchange */
+    Map           messages;  /* Inst -> the Exchanges of its arrays */
     VEC(const Exchange *) exchanged; /* those that have an identifier */
     VEC(PlanStep *) steps;   /* kernels and copies, in the order of their ticks once these are given */
     Module       *helper;    /* owns the instructions that change the order in memory; NULL until one is needed */
@@ -146,6 +148,7 @@ void parallel_copy(Plan *p, StepList *out, int32_t n, Slot *const *to, Slot *con
 Value *plan_tuple(Plan *p, const Inst *i);
 Value *plan_collective(Plan *p, const Inst *i);
 Value *plan_exchange(Plan *p, StepList *out, const Inst *i, Exchange *x);
+Value *plan_message(Plan *p, StepList *out, const Inst *i); /* plan_message.c: send, recv and their ends */
 Value *plan_device_number(Plan *p, StepList *out, const Inst *i); /* replica-id, partition-id */
 
 /* plan_library.c */

@@ -398,6 +398,11 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
     case OP_ALL_GATHER_DONE:
     case OP_COLLECTIVE_PERMUTE_DONE:
         return value_element(p, operand(p, i, 0), i->operands[0].def->shape, 1);
+    case OP_SEND:
+    case OP_SEND_DONE:
+    case OP_RECV:
+    case OP_RECV_DONE:
+        return plan_message(p, out, i);
     case OP_GET_DIMENSION_SIZE:
         return plan_dimension_size(p, i);
     case OP_SET_DIMENSION_SIZE:

@@ -50,9 +50,9 @@ static void put_head(Buf *b, const Program *p, const Step *s)
         break;
     case STEP_EXCHANGE:
         buf_printf(b, "exchange %s: ", s->exchange->id);
-        put_buffer(b, p, s->buffers[1]);
+        put_buffers(b, p, s, s->n_operands, s->n_buffers);
         buf_puts(b, " <- ");
-        put_buffer(b, p, s->buffers[0]);
+        put_buffers(b, p, s, 0, s->n_operands);
         break;
     case STEP_CHECK:
         buf_puts(b, "check ");

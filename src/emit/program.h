@@ -56,8 +56,8 @@ struct Step {
     const LibraryCall *call; /* STEP_CALL */
     const Exchange *exchange; /* STEP_EXCHANGE, STEP_CHECK */
     int32_t     function;  /* STEP_KERNEL: index into Program.functions (equal kernels share one); STEP_CALL: into Program.calls */
-    int32_t     n_operands; /* KERNEL, CALL: how many of the buffers are read; the others are written. COPY, EXCHANGE, CHECK: 1; VALUE: all */
-    int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY, EXCHANGE: from, to; REPLICA, PARTITION,
+    int32_t     n_operands; /* KERNEL, CALL: how many of the buffers are read; the others are written. COPY, CHECK: 1; EXCHANGE: 1, RECEIVE 0; VALUE: all */
+    int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY, EXCHANGE: from, to, which a SEND does not have; REPLICA, PARTITION,
                               RANDOM, SEED: to; CHECK, WHILE, IF: the
                               predicate or index */
     const Buffer **buffers;

@@ -12,16 +12,17 @@ void c_devices_types(Buf *b)
 {
     buf_puts(b, "#ifndef HLO_DEVICES\n"
                 "#define HLO_DEVICES\n"
-                "enum { HLO_GATHER, HLO_TRADE, HLO_BROADCAST, HLO_PERMUTE };\n"
+                "enum { HLO_GATHER, HLO_TRADE, HLO_BROADCAST, HLO_PERMUTE, HLO_SEND, HLO_RECEIVE };\n"
                 "typedef struct hlo_exchange { /* a place where devices meet */\n"
                 "    int32_t        kind;     /* GATHER: 1 block in, those of all out; TRADE: block k goes to participant k; BROADCAST: the\n"
-                "                                first one's block; PERMUTE: from device to device */\n"
+                "                                first one's block; PERMUTE: from device to device; SEND, RECEIVE: likewise, at\n"
+                "                                times of their own */\n"
                 "    int32_t        step;     /* which of its instruction's exchanges this is */\n"
                 "    int64_t        channel;  /* exchanges of one op, channel and step may meet, too; -1: none */\n"
                 "    int64_t        bytes;    /* of a block */\n"
                 "    int32_t        n_groups; /* of devices that meet */\n"
                 "    const int32_t *groups;   /* of each: how many devices, then these; device: replica * partitions + partition */\n"
-                "    int32_t        n_pairs;  /* of PERMUTE */\n"
+                "    int32_t        n_pairs;  /* of PERMUTE, SEND, RECEIVE */\n"
                 "    const int32_t *pairs;    /* of each: from which device, to which */\n"
                 "    const char    *op, *name, *type; /* the instruction */\n"
                 "} hlo_exchange;\n"
@@ -70,15 +71,16 @@ static void put_lists(Buf *b, const char *name, int32_t k, IntsList lists, bool 
 
 static void put_exchange(Buf *b, const Program *p, int32_t k)
 {
-    static const char *const kinds[] = {"HLO_GATHER", "HLO_TRADE", "HLO_BROADCAST", "HLO_PERMUTE"};
+    static const char *const kinds[] = {"HLO_GATHER", "HLO_TRADE", "HLO_BROADCAST", "HLO_PERMUTE", "HLO_SEND", "HLO_RECEIVE"};
     const Exchange          *x = p->exchanges[k];
     int32_t                  groups = first_with(p, k);
-    if (groups == k)
+    if (groups == k && x->groups.n > 0)
         put_lists(b, "groups", k, x->groups, true);
     if (x->pairs.n > 0)
         put_lists(b, "pairs", k, x->pairs, false);
-    buf_printf(b, "static const hlo_exchange %s = {%s, %d, %lld, %lld, %d, hlo_groups_%d, ", x->id, kinds[x->kind], x->step,
-               (long long)x->channel, (long long)x->bytes, x->groups.n, groups);
+    buf_printf(b, "static const hlo_exchange %s = {%s, %d, %lld, %lld, %d, ", x->id, kinds[x->kind], x->step, (long long)x->channel,
+               (long long)x->bytes, x->groups.n);
+    buf_printf(b, x->groups.n > 0 ? "hlo_groups_%d, " : "0, ", groups);
     buf_printf(b, x->pairs.n > 0 ? "%d, hlo_pairs_%d, " : "%d, 0, ", x->pairs.n, k);
     c_string(b, x->op);
     buf_puts(b, ", ");

@@ -68,9 +68,10 @@ static const char *address_text(const Out *o, Arena *a, const Buffer *x)
 
 static void put_exchange(Out *o, const Step *s)
 {
-    Arena *a = arena_new();
-    c_exchange_step(o->b, arena_printf(a, "%*s", 4 * o->indent, ""), s->exchange, address_text(o, a, s->buffers[0]),
-                    address_text(o, a, s->buffers[1]));
+    Arena      *a = arena_new();
+    const char *in = s->n_operands > 0 ? address_text(o, a, s->buffers[0]) : "0";
+    const char *out = s->n_buffers > s->n_operands ? address_text(o, a, s->buffers[s->n_operands]) : "0";
+    c_exchange_step(o->b, arena_printf(a, "%*s", 4 * o->indent, ""), s->exchange, in, out);
     arena_free(a);
 }
 
