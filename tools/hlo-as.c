@@ -15,14 +15,15 @@
 #include "support/tool.h"
 
 typedef struct Args {
-    const char *output, *format, *arguments, *results, *platform, *color;
-    int64_t     max_errors, partitions;
-    bool        verify, force, werror;
+    const char *output, *format, *arguments, *results, *platform;
+    int64_t     partitions;
+    bool        verify, force;
+    MessageArgs messages;
 } Args;
 
 #define ARG(member) offsetof(Args, member)
 static const Option options[] = {
-    {"output", 'o', OPT_STRING, ARG(output), "FILE", "write there instead of stdout", "Output"},
+    OUTPUT_OPTION(ARG(output)),
     {"format", 0, OPT_CHOICE, ARG(format), "module|hlo|snapshot|unoptimized-snapshot", "which message (default: module, HloModuleProto)",
      "Output"},
     {"force", 'f', OPT_FLAG, ARG(force), NULL, "write to a terminal, too", "Output"},
@@ -30,10 +31,8 @@ static const Option options[] = {
     {"results", 0, OPT_STRING, ARG(results), "FILE", "a snapshot's results", "Values"},
     {"partitions", 0, OPT_INT, ARG(partitions), "N", "arguments have an axis of N in front (default: 1)", "Values"},
     {"platform", 0, OPT_STRING, ARG(platform), "NAME", "where a snapshot was taken, such as Host", "Values"},
-    {"verify", 0, OPT_SWITCH, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
-    {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
-    {"Werror", 0, OPT_FLAG, ARG(werror), NULL, "treat warnings as errors", "Messages"},
-    {"color", 0, OPT_CHOICE, ARG(color), "auto|always|never", "colour in messages", "Messages"},
+    VERIFY_OPTION(ARG(verify)),
+    MESSAGE_OPTIONS(ARG(messages)),
     {0},
 };
 
@@ -82,11 +81,10 @@ static int process_file(const Args *args, const char *path)
     Arena *a = arena_new();
     diag_init(&d, a);
     diag_source(&d, shown, NULL, 0);
-    d.max_errors = (int)args->max_errors;
-    d.werror = args->werror;
+    tool_messages_begin(&d, &args->messages);
     Module *m = module_input(&in, &d) ? module_read(&in, NULL, &d) : NULL;
     bool    good = m && process_module(args, m, &out, &d);
-    diag_print(&d, stderr, tool_color(args->color));
+    tool_messages_print(&d, &args->messages);
     good = good && tool_write(tool.name, &out, args->output);
     if (m)
         module_free(m);
@@ -102,10 +100,8 @@ static bool check_options(const Args *args)
     enum { MAX_PARTITIONS = 1 << 20 };
     bool snapshot = kind_of(args) == PROTO_SNAPSHOT;
     bool to_stdout = !args->output || strcmp(args->output, "-") == 0;
-    if (args->max_errors < 0 || args->max_errors > 1000000) {
-        tool_error(tool.name, "--max-errors expects a number from 0 to 1000000");
+    if (!tool_messages_good(tool.name, &args->messages))
         return false;
-    }
     if (!has_values(args) && (args->arguments || args->results || args->platform || args->partitions != 1)) {
         tool_error(tool.name, "--args, --results, --partitions and --platform are of snapshots alone: --format=snapshot");
         return false;
@@ -128,7 +124,7 @@ static bool check_options(const Args *args)
 
 int main(int argc, char **argv)
 {
-    Args       args = {.format = "module", .color = "auto", .max_errors = 20, .partitions = 1, .verify = true};
+    Args       args = {.format = "module", .messages = MESSAGE_DEFAULTS, .partitions = 1, .verify = true};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
     tool_guard_streams();

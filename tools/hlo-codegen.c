@@ -7,26 +7,26 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "data/outfile.h"
 #include "driver/driver.h"
 #include "emit/names.h"
 #include "ir/verify.h"
 #include "proto/read.h"
 #include "support/options.h"
+#include "support/outfile.h"
 #include "support/tool.h"
 #include "target-c/target_c.h"
 
 typedef struct Args {
-    const char *target, *emit, *name, *weights, *output, *color, *fill_elided, *constants;
-    int64_t     max_errors;
-    bool        verify, stats, werror, extern_calls;
+    const char *target, *emit, *name, *weights, *output, *fill_elided, *constants;
+    bool        verify, stats, extern_calls;
     Devices     on;
     bool        standalone; /* what is emitted is one file in any case */
+    MessageArgs messages;
 } Args;
 
 #define ARG(member) offsetof(Args, member)
 static const Option options[] = {
-    {"output", 'o', OPT_STRING, ARG(output), "FILE", "write there instead of stdout", "Output"},
+    OUTPUT_OPTION(ARG(output)),
     {"target", 0, OPT_CHOICE, ARG(target), "c|cuda", "the language (default: c)", "Output"},
     {"emit", 0, OPT_CHOICE, ARG(emit), "source|h|main|plan|none", "source, its header, a program, a report, nothing", "Output"},
     {"name", 0, OPT_STRING, ARG(name), "NAME", "prefix of exported names (default: module's)", "Output"},
@@ -35,13 +35,10 @@ static const Option options[] = {
     {"extern-calls", 0, OPT_FLAG, ARG(extern_calls), NULL, "call functions for unknown custom calls", "Output"},
     {"replicas", 0, OPT_INT, ARG(on.replicas), "N", "for so many replicas (default: 1)", "Devices"},
     {"partitions", 0, OPT_INT, ARG(on.partitions), "N", "partitions of each replica (default: 1)", "Devices"},
-    {"fill-elided", 0, OPT_STRING, ARG(fill_elided), "SEED|zeros", "values for constants printed as {...}", "Data"},
-    {"constants", 0, OPT_STRING, ARG(constants), "FILE", "such values from .npz or .safetensors, by name", "Data"},
-    {"verify", 0, OPT_SWITCH, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
+    ELIDED_OPTIONS(ARG(fill_elided), ARG(constants)),
+    VERIFY_OPTION(ARG(verify)),
     {"stats", 0, OPT_FLAG, ARG(stats), NULL, "show how many kernels and bytes, on stderr", "Messages"},
-    {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
-    {"Werror", 0, OPT_FLAG, ARG(werror), NULL, "treat warnings as errors", "Messages"},
-    {"color", 0, OPT_CHOICE, ARG(color), "auto|always|never", "colour in messages", "Messages"},
+    MESSAGE_OPTIONS(ARG(messages)),
     {0},
 };
 
@@ -141,11 +138,10 @@ static int process_file(const Args *args, const char *path)
     Arena *messages = arena_new(), *a = arena_new();
     diag_init(&d, messages);
     diag_source(&d, shown, NULL, 0);
-    d.max_errors = (int)args->max_errors;
-    d.werror = args->werror;
+    tool_messages_begin(&d, &args->messages);
     Module *m = module_input(&in, &d) ? module_read_in_place(&in, NULL, &d) : NULL;
     bool    good = m && process_module(args, m, a, &out, &d) && d.errors == 0;
-    diag_print(&d, stderr, tool_color(args->color));
+    tool_messages_print(&d, &args->messages);
     good = good && write_product(args, &out);
     arena_free(a);
     if (m)
@@ -171,10 +167,8 @@ static bool check_options(const Args *args, Arena *a)
         tool_error(tool.name, "--emit=main makes a program for one device, not for --replicas or --partitions");
         return false;
     }
-    if (args->max_errors < 0 || args->max_errors > 1000000) {
-        tool_error(tool.name, "--max-errors expects a number from 0 to 1000000");
+    if (!tool_messages_good(tool.name, &args->messages))
         return false;
-    }
     if (args->weights && (!*args->weights || strcmp(args->weights, "-") == 0)) {
         tool_error(tool.name, "--weights expects the name of a file that the compiler can read");
         return false;
@@ -188,7 +182,7 @@ static bool check_options(const Args *args, Arena *a)
 
 int main(int argc, char **argv)
 {
-    Args          args = {.target = "c", .emit = "source", .color = "auto", .max_errors = 20, .verify = true, .on = {1, 1}};
+    Args          args = {.target = "c", .emit = "source", .messages = MESSAGE_DEFAULTS, .verify = true, .on = {1, 1}};
     OptionList    files = {0};
     int           status = EXIT_TROUBLE;
     tool_guard_streams();

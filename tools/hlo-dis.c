@@ -16,9 +16,8 @@
 #include "text/print.h"
 
 typedef struct Args {
-    const char *output, *arguments, *results, *color;
-    int64_t     max_errors;
-    bool        werror;
+    const char *output, *arguments, *results;
+    MessageArgs messages;
 } Args;
 
 #define ARG(member) offsetof(Args, member)
@@ -26,9 +25,7 @@ static const Option options[] = {
     {"output", 'o', OPT_STRING, ARG(output), "FILE", "write the text there instead of stdout", "Output"},
     {"args", 0, OPT_STRING, ARG(arguments), "FILE", "a snapshot's arguments, as .npz or .safetensors", "Output"},
     {"results", 0, OPT_STRING, ARG(results), "FILE", "a snapshot's results, as .npz or .safetensors", "Output"},
-    {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
-    {"Werror", 0, OPT_FLAG, ARG(werror), NULL, "treat warnings as errors", "Messages"},
-    {"color", 0, OPT_CHOICE, ARG(color), "auto|always|never", "colour in messages", "Messages"},
+    MESSAGE_OPTIONS(ARG(messages)),
     {0},
 };
 
@@ -131,14 +128,13 @@ static int process_file(const Args *args, const char *path)
     Arena *a = arena_new();
     diag_init(&d, a);
     diag_source(&d, shown, NULL, 0);
-    d.max_errors = (int)args->max_errors;
-    d.werror = args->werror;
+    tool_messages_begin(&d, &args->messages);
     Module *m = module_input(&in, &d) ? module_read(&in, &s, &d) : NULL;
     bool    good = m && d.errors == 0;
     if (good)
         print_module(&out, m, &form);
     good = good && write_values(args, a, &s, &d) && d.errors == 0;
-    diag_print(&d, stderr, tool_color(args->color));
+    tool_messages_print(&d, &args->messages);
     good = good && tool_write(tool.name, &out, args->output);
     if (m)
         module_free(m);
@@ -150,7 +146,7 @@ static int process_file(const Args *args, const char *path)
 
 int main(int argc, char **argv)
 {
-    Args       args = {.color = "auto", .max_errors = 20};
+    Args       args = {.messages = MESSAGE_DEFAULTS};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
     tool_guard_streams();
@@ -158,11 +154,9 @@ int main(int argc, char **argv)
     OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
     if (parsed == OPTIONS_DONE)
         status = tool_finish(tool.name, EXIT_SUCCESS);
-    else if (parsed == OPTIONS_RUN && (args.max_errors < 0 || args.max_errors > 1000000))
-        tool_error(tool.name, "--max-errors expects a number from 0 to 1000000");
     else if (parsed == OPTIONS_RUN && files.n == 0 && isatty(STDIN_FILENO))
         fprintf(stderr, "usage: hlo-dis %s\n", tool.usage);
-    else if (parsed == OPTIONS_RUN)
+    else if (parsed == OPTIONS_RUN && tool_messages_good(tool.name, &args.messages))
         status = process_file(&args, files.n ? files.v[0] : NULL);
     arena_free(a);
     return status;

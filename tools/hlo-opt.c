@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "data/outfile.h"
 #include "driver/bisect.h"
 #include "driver/check.h"
 #include "driver/driver.h"
@@ -21,6 +20,7 @@
 #include "support/buf.h"
 #include "support/expected.h"
 #include "support/options.h"
+#include "support/outfile.h"
 #include "support/tool.h"
 #include "text/print.h"
 
@@ -32,13 +32,14 @@ typedef struct PrintToggles {
 } PrintToggles;
 
 typedef struct Args {
-    const char *extract_constants, *constants, *passes, *target, *emit, *print, *print_comp, *callees, *output, *color;
+    const char *extract_constants, *constants, *passes, *target, *emit, *print, *print_comp, *callees, *output;
     const char *print_after, *print_before, *print_dir, *filter, *stats, *check_inputs, *check_bound, *test, *crash_reproducer;
     int         level;
-    int64_t     print_indent, max_errors, bisect_limit, rewrite_limit, check_seed, check_work, max_trip, test_timeout;
-    bool        check_each, bisect, run_reproducer, verify, verify_each, verify_only, verify_diagnostics, split, werror;
+    int64_t     print_indent, bisect_limit, rewrite_limit, check_seed, check_work, max_trip, test_timeout;
+    bool        check_each, bisect, run_reproducer, verify, verify_each, verify_only, verify_diagnostics, split;
     bool        list_passes, print_pipeline, print_after_all, print_changed, print_unchanged, time_passes;
     regex_t    *only_comps; /* filter, compiled */
+    MessageArgs messages;
     PrintToggles parts;
 } Args;
 
@@ -47,7 +48,7 @@ enum { MAX_CHECK_WORK = 1000000000 };
 
 #define ARG(member) offsetof(Args, member)
 static const Option options[] = {
-    {"output", 'o', OPT_STRING, ARG(output), "FILE", "write there instead of stdout", "Output"},
+    OUTPUT_OPTION(ARG(output)),
     {"emit", 0, OPT_CHOICE, ARG(emit), "hlo|checks|none", "the module, FileCheck lines, nothing", "Output"},
     {"print", 0, OPT_CHOICE, ARG(print), "long|short|types|canonical|fingerprint|module-fingerprint", "XLA's forms", "Output"},
 #define PART(field, name, l, s, c, f, help) {"print-" name, 0, OPT_TOGGLE, ARG(parts.field), NULL, help, "Printing"},
@@ -85,14 +86,12 @@ static const Option options[] = {
     {"check-seed", 0, OPT_INT, ARG(check_seed), "N", "of the made-up arguments (default: 1)", "Wrong passes"},
     {"check-work", 0, OPT_INT, ARG(check_work), "N", "most millions of operations (default: 1000)", "Wrong passes"},
     {"max-trip", 0, OPT_INT, ARG(max_trip), "N", "iterations that a checked loop may have", "Wrong passes"},
-    {"verify", 0, OPT_SWITCH, ARG(verify), NULL, "apply the verifier's rules (default)", "Checks"},
+    VERIFY_OPTION(ARG(verify)),
     {"verify-each", 0, OPT_SWITCH, ARG(verify_each), NULL, "verify after every pass (default)", "Checks"},
     {"verify-only", 0, OPT_FLAG, ARG(verify_only), NULL, "parse and verify, run and write nothing", "Checks"},
     {"verify-diagnostics", 0, OPT_FLAG, ARG(verify_diagnostics), NULL, "compare messages with // expected-error {{text}}", "Checks"},
     {"split-input-file", 0, OPT_FLAG, ARG(split), NULL, "treat pieces between // ----- lines as modules", "Checks"},
-    {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
-    {"Werror", 0, OPT_FLAG, ARG(werror), NULL, "treat warnings as errors", "Messages"},
-    {"color", 0, OPT_CHOICE, ARG(color), "auto|always|never", "colour in messages", "Messages"},
+    MESSAGE_OPTIONS(ARG(messages)),
     {0},
 };
 
@@ -353,12 +352,11 @@ static int process_piece(const Args *args, const char *file, Buf *in, int line, 
     diag_init(&d, a);
     diag_source(&d, file, in->p ? in->p : "", in->n);
     d.first_line = line;
-    d.max_errors = (int)args->max_errors;
-    d.werror = args->werror;
+    tool_messages_begin(&d, &args->messages);
     int status = process_module(args, in, out, &d);
     if (args->verify_diagnostics)
         status = expected_check(&d, stderr) ? EXIT_SUCCESS : EXIT_NO;
-    diag_print(&d, stderr, tool_color(args->color));
+    tool_messages_print(&d, &args->messages);
     arena_free(a);
     return status;
 }
@@ -421,7 +419,7 @@ static bool gunzip_input(const Args *args, const char *shown, Buf *in)
     diag_init(&d, a);
     diag_source(&d, shown, NULL, 0);
     bool ok = module_input(in, &d);
-    diag_print(&d, stderr, tool_color(args->color));
+    tool_messages_print(&d, &args->messages);
     arena_free(a);
     if (!ok)
         buf_free(in);
@@ -467,7 +465,7 @@ static bool follow_reproducer(Args *args, Arena *a, const char *shown, const Buf
     diag_init(&d, a);
     diag_source(&d, shown, NULL, 0);
     bool good = reproducer_read(a, in->p, in->n, &o, &d) && pipeline_check(o.passes, &d);
-    diag_print(&d, stderr, tool_color(args->color));
+    tool_messages_print(&d, &args->messages);
     args->passes = o.passes;
     args->target = o.target;
     args->rewrite_limit = o.rewrite_limit < 0 ? args->rewrite_limit : o.rewrite_limit;
@@ -524,9 +522,9 @@ static bool compile_filter(Args *args, Arena *a)
 static bool check_limits(const Args *args)
 {
     const char *bad = NULL;
-    if (args->max_errors < 0 || args->max_errors > 1000000)
-        bad = "--max-errors expects a number from 0 to 1000000";
-    else if (args->bisect_limit < -1 && args->bisect_limit != NO_LIMIT)
+    if (!tool_messages_good(tool.name, &args->messages))
+        return false;
+    if (args->bisect_limit < -1 && args->bisect_limit != NO_LIMIT)
         bad = "--bisect-limit expects a number from 0 up, or -1 to see the runs";
     else if (args->rewrite_limit < 0 && args->rewrite_limit != NO_LIMIT)
         bad = "--rewrite-limit expects a number from 0 up";
@@ -569,7 +567,7 @@ static bool check_options(Args *args, Arena *a)
     for (int k = 0; k < 3; k++)
         if (lists[k] && !pipeline_check(lists[k], &d))
             break;
-    diag_print(&d, stderr, tool_color(args->color));
+    tool_messages_print(&d, &args->messages);
     return d.errors == 0;
 }
 
@@ -579,7 +577,7 @@ int main(int argc, char **argv)
     Args args = {
 #include "text/print_parts.def"
 #undef PART
-                 .target = "cpu", .emit = "hlo", .print = "long", .color = "auto", .level = -1, .max_errors = 20,
+                 .target = "cpu", .emit = "hlo", .print = "long", .messages = MESSAGE_DEFAULTS, .level = -1,
                  .check_inputs = "all", .check_bound = "rounding", .check_seed = 1, .check_work = 1000, .test_timeout = 300, .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;

@@ -17,7 +17,6 @@
 
 #include "data/fill.h"
 #include "data/manifest.h"
-#include "data/outfile.h"
 #include "driver/devices.h"
 #include "driver/externs.h"
 #include "driver/feeds.h"
@@ -33,18 +32,20 @@
 #include "support/buf.h"
 #include "support/host.h"
 #include "support/options.h"
+#include "support/outfile.h"
 #include "support/tool.h"
 
 typedef struct Args {
-    const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *color;
+    const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc;
     const char *trace, *trace_file, *profile, *shadow;
     OptionList  inputs, raws, texts, calls, dists;
     int         level;
-    int64_t     threads, repeat, ulp, max_errors, seed, trace_limit, max_trip, worst;
+    int64_t     threads, repeat, ulp, seed, trace_limit, max_trip, worst;
     double      atol, rtol;
     bool        full, stats, cache, first_nonfinite, isolate, all, json;
     Devices on;
     const char *assignment, *axis;
+    MessageArgs messages;
 } Args;
 
 #define ARG(member) offsetof(Args, member)
@@ -67,8 +68,7 @@ static const Option options[] = {
     {"fake", 0, OPT_STRING, ARG(fake), "SEED|random", "make up the arguments that no file has", "Data"},
     {"fake-dist", 0, OPT_LIST, ARG(dists), "[NAME=]DIST", "with --fake: how, as normal(0,1) or special", "Data"},
     {"fill", 0, OPT_STRING, ARG(fill), "FILE[:KEY]", "make missing arguments as a manifest says", "Data"},
-    {"fill-elided", 0, OPT_STRING, ARG(fill_elided), "SEED|zeros", "values for constants printed as {...}", "Data"},
-    {"constants", 0, OPT_STRING, ARG(constants), "FILE", "such values from .npz or .safetensors, by name", "Data"},
+    ELIDED_OPTIONS(ARG(fill_elided), ARG(constants)),
     {"infeed", 0, OPT_STRING, ARG(infeed), "FILE", "what infeeds take: .npz (infeed0, ...)", "Data"},
     {"outputs", 'o', OPT_STRING, ARG(outputs), "FILE", "store the results: .npz, .safetensors, one .npy", "Results"},
     {"outfeed", 0, OPT_STRING, ARG(outfeed), "FILE", "store what outfeeds give: .npz (outfeed0, ...)", "Results"},
@@ -92,8 +92,7 @@ static const Option options[] = {
     {"profile", 0, OPT_MAYBE, ARG(profile), "FILE", "times by instruction; FILE: as JSON", "Measuring"},
     {"time", 0, OPT_STRING, ARG(time), "FILE", "write times as JSON", "Measuring"},
     {"stats", 0, OPT_FLAG, ARG(stats), NULL, "say on stderr what was run", "Measuring"},
-    {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
-    {"color", 0, OPT_CHOICE, ARG(color), "auto|always|never", "colour in messages", "Messages"},
+    MESSAGE_OPTIONS(ARG(messages)),
     {0},
 };
 
@@ -491,9 +490,9 @@ static Verdict against(Run *r, Buf *report)
     Arena *a = arena_new();
     Diag   d;
     diag_init(&d, a);
-    d.max_errors = (int)r->args->max_errors;
+    tool_messages_begin(&d, &r->args->messages);
     Verdict v = compare_modules(r, &d, &text, report);
-    diag_print(&d, stderr, tool_color(r->args->color));
+    tool_messages_print(&d, &r->args->messages);
     arena_free(a);
     buf_free(&text);
     return v;
@@ -662,7 +661,8 @@ static int run(const Args *args, const char *path, Arena *a)
     diag_init(&r.diag, a);
     diag_init(&r.world, a);
     diag_source(&r.world, "hlo-run", NULL, 0);
-    r.diag.max_errors = (int)args->max_errors;
+    tool_messages_begin(&r.diag, &args->messages);
+    tool_messages_begin(&r.world, &args->messages);
     bool ready = read_text(path, &r.text, &r.diag, &r.world) && prepare(&r);
     if (ready && args->isolate)
         status = isolate(&r);
@@ -670,9 +670,10 @@ static int run(const Args *args, const char *path, Arena *a)
         bool ran = execute(&r);
         status = r.nonfinite ? finish_nonfinite(&r, ran) : ran ? finish(&r) : EXIT_TROUBLE;
     }
-    bool color = tool_color(args->color);
-    diag_print(&r.diag, stderr, color);
-    diag_print(&r.world, stderr, color);
+    if (status == EXIT_SUCCESS && r.diag.errors + r.world.errors > 0) /* a warning that counts as one */
+        status = EXIT_TROUBLE;
+    tool_messages_print(&r.diag, &args->messages);
+    tool_messages_print(&r.world, &args->messages);
     if (r.signature && r.inputs)
         literals_unref(r.signature->n_args, r.inputs);
     if (r.signature && r.results)
@@ -712,7 +713,7 @@ static bool check_finding(const Args *a)
 static bool check_options(const Args *a, const char *path)
 {
     if (!in_range("seed", a->seed, 0, INT64_MAX) || !in_range("threads", a->threads, 0, 4096) ||
-        !in_range("repeat", a->repeat, 0, 1000000000) || !in_range("max-errors", a->max_errors, 0, 1000000) ||
+        !in_range("repeat", a->repeat, 0, 1000000000) || !tool_messages_good(tool.name, &a->messages) ||
         !in_range("ulp", a->ulp, -1, INT64_MAX) || !in_range("worst", a->worst, 1, COMPARE_WORST))
         return false;
     if (a->json && !(a->expect || a->against || a->shadow || a->isolate)) {
@@ -761,7 +762,7 @@ static bool check_options(const Args *a, const char *path)
 
 int main(int argc, char **argv)
 {
-    Args args = {.backend = "c", .color = "auto", .level = -1, .max_errors = 20, .atol = -1, .rtol = -1, .ulp = -1, .cache = true,
+    Args args = {.backend = "c", .messages = MESSAGE_DEFAULTS, .level = -1, .atol = -1, .rtol = -1, .ulp = -1, .cache = true,
                  .worst = COMPARE_SHOWN, .trace_file = "trace.npz", .trace_limit = 1 << 30,
                  .on = {1, 1}};
     OptionList files = {0};

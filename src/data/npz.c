@@ -15,9 +15,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "data/outfile.h"
 #include "data/zip.h"
 #include "support/host.h"
+#include "support/outfile.h"
 
 /* Reading. */
 

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "data/outfile.h"
 #include "support/host.h"
+#include "support/outfile.h"
 
 enum {
     MAX_ENTRIES = 2000, /* when there are more, the older half goes */

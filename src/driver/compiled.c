@@ -17,11 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/outfile.h"
 #include "driver/compiled.h"
 #include "driver/process.h"
 #include "emit/program.h"
 #include "support/interrupt.h"
+#include "support/outfile.h"
 #include "target-c/target_c.h"
 
 static const char code_file[] = "module.so";

@@ -76,6 +76,11 @@ bool execution_run(const Execution *e, Literal *const *args, Literal **results, 
 
 /* ---- constants without values (elided.c) ---- */
 
+/* The rows of a tool's table for what elided_fill takes. */
+#define ELIDED_OPTIONS(fill, constants)                                                                                 \
+    {"fill-elided", 0, OPT_STRING, fill, "SEED|zeros", "values for constants printed as {...}", "Data"},               \
+    {"constants", 0, OPT_STRING, constants, "FILE", "such values from .npz or .safetensors, by name", "Data"}
+
 /* Gives values to constants that the text elides: from arrays of a file named like the instructions (constants), then by fill ("zeros" or a
  * seed). Either may be NULL. False after reporting: a member that fits no such constant, a bad fill. What has no value stays as it is. */
 bool elided_fill(Module *m, const char *fill, const char *constants, Diag *d);

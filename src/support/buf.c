@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "support/arena.h"
-#include "support/interrupt.h"
+#include "support/outfile.h"
 
 void buf_free(Buf *b)
 {
@@ -112,81 +112,15 @@ bool buf_read_file(Buf *b, const char *path)
     return ok;
 }
 
-static bool write_all(int fd, const char *p, size_t n)
-{
-    while (n) {
-        ssize_t k = write(fd, p, n);
-        if (k < 0 && errno == EINTR && !interrupt_seen())
-            continue;
-        if (k < 0)
-            return false;
-        p += k;
-        n -= (size_t)k;
-    }
-    return true;
-}
-
-/* A device or pipe is written directly: there is nothing to rename over it. */
-static bool is_plain_target(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) != 0 || S_ISREG(st.st_mode);
-}
-
-/* Written beside its place and renamed. */
-static bool replace_file(const Buf *b, const char *path)
-{
-    size_t n = strlen(path);
-    char  *temp = mem_alloc((int64_t)n + 8, 1);
-    memcpy(temp, path, n);
-    memcpy(temp + n, ".XXXXXX", 8);
-    int  fd = mkstemp(temp);
-    bool ok = fd >= 0;
-    if (ok) {
-        mode_t mask = umask(0);
-        umask(mask);
-        errno = 0;
-        ok = fchmod(fd, 0666 & ~mask) == 0 && write_all(fd, b->p, b->n);
-        int saved = errno;
-        if (close(fd) != 0)
-            ok = false;
-        else if (!ok)
-            errno = saved;
-        if (ok)
-            ok = rename(temp, path) == 0;
-        if (!ok) {
-            saved = errno;
-            unlink(temp);
-            errno = saved;
-        }
-    }
-    mem_free(temp);
-    return ok;
-}
-
 bool buf_write_file(const Buf *b, const char *path)
 {
-    if (!path || strcmp(path, "-") == 0) {
-        bool ok = write_all(STDOUT_FILENO, b->p, b->n);
-        /* close reports what a file system kept back; closing a copy leaves stdout itself open */
-        int copy = ok ? dup(STDOUT_FILENO) : -1;
-        return ok && copy >= 0 && close(copy) == 0;
-    }
-    if (!is_plain_target(path)) {
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd < 0)
-            return false;
-        bool ok = write_all(fd, b->p, b->n);
-        int  saved = errno;
-        ok = close(fd) == 0 && ok;
-        if (!ok && saved)
-            errno = saved;
-        return ok;
-    }
-    interrupt_hold();
-    bool ok = replace_file(b, path);
-    int  saved = errno;
-    interrupt_release();
-    errno = saved;
+    Arena  *a = arena_new();
+    OutFile f;
+    outfile_open(&f, a, path ? path : "-");
+    outfile_put(&f, b->p, b->n);
+    bool ok = outfile_close(&f);
+    arena_free(a);
+    if (!ok)
+        errno = f.error;
     return ok;
 }

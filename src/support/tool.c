@@ -25,6 +25,25 @@ bool tool_color(const char *when)
     return isatty(STDERR_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
 }
 
+bool tool_messages_good(const char *tool, const MessageArgs *m)
+{
+    bool good = m->max_errors >= 0 && m->max_errors <= 1000000;
+    if (!good)
+        tool_error(tool, "--max-errors expects a number from 0 to 1000000");
+    return good;
+}
+
+void tool_messages_begin(Diag *d, const MessageArgs *m)
+{
+    d->max_errors = (int)m->max_errors;
+    d->werror = m->werror;
+}
+
+void tool_messages_print(Diag *d, const MessageArgs *m)
+{
+    diag_print(d, stderr, tool_color(m->color));
+}
+
 const char *tool_shown(const char *path)
 {
     return path && strcmp(path, "-") != 0 ? path : "<stdin>";

@@ -4,8 +4,10 @@
 #define SUPPORT_TOOL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "support/buf.h"
+#include "support/diag.h"
 
 enum { EXIT_NO = 1 /* it ran and the answer is no */, EXIT_TROUBLE = 2 /* bad input, bad options, a write that failed */ };
 
@@ -15,6 +17,27 @@ void tool_guard_streams(void);
 
 /* --color: auto is yes on a terminal that is not dumb, unless NO_COLOR is set. */
 bool tool_color(const char *when);
+
+/* What every tool is told about its messages: a member of its arguments, with the rows of its table for that. */
+typedef struct MessageArgs {
+    const char *color;
+    int64_t     max_errors;
+    bool        werror;
+} MessageArgs;
+
+#define MESSAGE_DEFAULTS {.color = "auto", .max_errors = 20}
+#define MESSAGE_OPTIONS(at)                                                                                                              \
+    {"max-errors", 0, OPT_INT, (at) + offsetof(MessageArgs, max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"}, \
+    {"Werror", 0, OPT_FLAG, (at) + offsetof(MessageArgs, werror), NULL, "treat warnings as errors", "Messages"},                          \
+    {"color", 0, OPT_CHOICE, (at) + offsetof(MessageArgs, color), "auto|always|never", "colour in messages", "Messages"}
+
+/* Rows that several tools have alike, for a member of their arguments. */
+#define OUTPUT_OPTION(at) {"output", 'o', OPT_STRING, at, "FILE", "write there instead of stdout", "Output"}
+#define VERIFY_OPTION(at) {"verify", 0, OPT_SWITCH, at, NULL, "apply the verifier's rules (default)", "Checks"}
+
+bool tool_messages_good(const char *tool, const MessageArgs *m); /* the numbers are in range; else a message */
+void tool_messages_begin(Diag *d, const MessageArgs *m);         /* d keeps to m from now on */
+void tool_messages_print(Diag *d, const MessageArgs *m);   /* on stderr */
 
 /* "x.hlo", or "<stdin>" for "-" and NULL. */
 const char *tool_shown(const char *path);

@@ -1,7 +1,7 @@
 /* Writing a file that is there whole or not at all. */
 #include "config.h"
 
-#include "data/outfile.h"
+#include "support/outfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,10 +76,17 @@ bool outfile_put(OutFile *f, const void *p, size_t n)
     return !f->error;
 }
 
+/* close reports what a file system has kept back; of stdout a copy is closed, which leaves it open. */
+static void close_now(OutFile *f)
+{
+    int fd = f->fd != STDOUT_FILENO ? f->fd : f->error ? -1 : dup(STDOUT_FILENO);
+    if ((fd >= 0 && close(fd) < 0 && !f->error) || (fd < 0 && !f->error))
+        f->error = errno;
+}
+
 bool outfile_close(OutFile *f)
 {
-    if (f->fd >= 0 && f->fd != STDOUT_FILENO && close(f->fd) < 0 && !f->error)
-        f->error = errno;
+    close_now(f);
     if (f->temporary && !f->error && rename(f->temporary, f->path) < 0)
         f->error = errno;
     if (f->temporary && f->error)

@@ -1,7 +1,7 @@
 /* An output file that exists whole or not at all: written under a temporary name beside its place, then renamed. Devices and pipes,
  * and "-" (stdout), are written directly. The first error is kept and everything after it does nothing. */
-#ifndef DATA_OUTFILE_H
-#define DATA_OUTFILE_H
+#ifndef SUPPORT_OUTFILE_H
+#define SUPPORT_OUTFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +17,7 @@ typedef struct OutFile {
 
 void outfile_open(OutFile *f, Arena *a, const char *path);
 bool outfile_put(OutFile *f, const void *p, size_t n);
-bool outfile_close(OutFile *f); /* puts it into its place; false when anything failed: nothing is left behind then */
+/* Puts it into its place, or closes it (stdout stays open); false when anything failed: nothing is left behind then. */
+bool outfile_close(OutFile *f);
 
 #endif
