@@ -4,7 +4,9 @@
  *   out <- y [output feature, batch, spatial...]
  *
  * A column is one output position (batch and spatial). patches[iz, k, column] is the input that kernel position k of input feature iz
- * meets there, 0 in padding and in the holes of dilation. For every group of output features: y = w * patches. */
+ * meets there, 0 in padding and in the holes of dilation. For every group of output features: y = w * patches. Where w is not finite, a zero
+ * is not the same as nothing, and columns that miss an input are added up from the terms that there are. */
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -25,6 +27,7 @@ typedef struct Conv {
     int64_t in_batch, in_features, out_batch, out_features, group_inputs; /* group_inputs: input features of one group */
     int64_t in_spatial, out_spatial, kernel;  /* elements of x, y and w per feature (and batch) */
     int64_t in_size[10], out_size[10];
+    bool    finite;            /* w is */
     Literal *x, *w, *y;
 } Conv;
 
@@ -93,6 +96,27 @@ static void fill_row(void *to, const void *from, const int64_t *source, int64_t 
     }
 }
 
+static bool misses_input(const Conv *c, const int64_t *sources, int64_t n, int64_t j)
+{
+    for (int64_t k = 0; k < c->kernel; k++)
+        if (sources[k * n + j] < 0)
+            return true;
+    return false;
+}
+
+/* Column j of the block, one term after the other. */
+static void add_terms(const Conv *c, const char *w, int64_t rows, int64_t n, int64_t j, const int64_t *sources, const char *patches, char *block)
+{
+    int64_t depth = c->group_inputs * c->kernel, bytes = type_bytes(c->type);
+    for (int64_t r = 0; r < rows; r++) {
+        char *sum = block + (r * n + j) * bytes;
+        memset(sum, 0, (size_t)bytes);
+        for (int64_t d = 0; d < depth; d++)
+            if (sources[d % c->kernel * n + j] >= 0)
+                eval_gemm(c->type, 1, 1, 1, w + (r * depth + d) * bytes, patches + (d * n + j) * bytes, sum);
+    }
+}
+
 /* One group of output features over one block of columns. y's part is contiguous only in rows, so the block is computed apart. */
 static void group_block(const Conv *c, int64_t group, int64_t first, int64_t n, const int64_t *sources, char *patches, char *block)
 {
@@ -106,7 +130,11 @@ static void group_block(const Conv *c, int64_t group, int64_t first, int64_t n, 
             fill_row(patches + (iz * c->kernel + k) * n * bytes, from, sources + k * n, n, bytes);
     }
     memset(block, 0, (size_t)(rows * n * bytes));
-    eval_gemm(c->type, rows, n, depth, (const char *)c->w->data + group * rows * depth * bytes, patches, block);
+    const char *w = (const char *)c->w->data + group * rows * depth * bytes;
+    eval_gemm(c->type, rows, n, depth, w, patches, block);
+    for (int64_t j = 0; !c->finite && j < n; j++)
+        if (misses_input(c, sources, n, j))
+            add_terms(c, w, rows, n, j, sources, patches, block);
     for (int64_t r = 0; r < rows; r++)
         memcpy((char *)c->y->data + ((group * rows + r) * columns + first) * bytes, block + r * n * bytes, (size_t)(n * bytes));
 }
@@ -176,6 +204,16 @@ static Literal *prepared(Eval *e, const Inst *i, Literal *l, Type t, const int64
     return r;
 }
 
+static bool all_finite(const Literal *l)
+{
+    if (!type_is_float(l->type) && !type_is_complex(l->type))
+        return true;
+    for (int64_t j = 0; j < l->count; j++)
+        if (!isfinite(literal_get_f64(l, j)) || (type_is_complex(l->type) && !isfinite(literal_get_imag(l, j))))
+            return false;
+    return true;
+}
+
 /* Integers of 8 bits and more saturate, others are cut; floats are rounded once. */
 static void store_results(const Literal *from, Literal *to)
 {
@@ -212,6 +250,7 @@ Literal *eval_convolution(Eval *e, const Inst *i, Literal **x)
     label_order(order, l->out_feature, l->out_batch, l->out_spatial, l->spatial);
     c.y = eval_new(e, i, c.type, i->shape->rank, i->shape->dims);
     Literal *out = NULL;
+    c.finite = !c.w || all_finite(c.w);
     if (!e->failed && (c.y->count == 0 || run(e, i, &c)))
         out = eval_new(e, i, c.type, i->shape->rank, i->shape->dims);
     if (out)
