@@ -207,6 +207,8 @@ static bool put_module(const Args *args, Buf *out, const Module *m, Diag *d)
         return false;
     if (strcmp(args->emit, "hlo") == 0)
         return put_text(args, out, m, &form, d);
+    if (strcmp(args->emit, "none") == 0 && !args->print_comp)
+        return true;
     Buf  text = {0};
     bool good = put_text(args, &text, m, &form, d);
     if (good && strcmp(args->emit, "checks") == 0)

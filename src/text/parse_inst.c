@@ -287,12 +287,23 @@ static void define(Parser *p, const char *name, Loc loc, Inst *i)
     name_put(p, name, i ? i : p->poison);
 }
 
+/* The attributes from base on have been stored. */
+static void attrs_done(Parser *p, int32_t base)
+{
+    for (int32_t k = base; k < p->raw.n; k++)
+        if (p->raw.v[k].comps) {
+            p->spare_comps = p->raw.v[k].comps;
+            p->spare_comps->n = 0;
+        }
+    p->raw.n = base;
+}
+
 void inst_end(Parser *p, Loc root_loc, Rhs *r)
 {
     Scope      *s = p->scope;
     const char *name = s->pending.s;
     Inst       *i = inst_build(p, r, name, p->raw.n ? &p->raw.v[r->attrs_base] : NULL, p->raw.n - r->attrs_base);
-    p->raw.n = r->attrs_base;
+    attrs_done(p, r->attrs_base);
     rhs_end(p, r);
     s->failed |= !i;
     define(p, name, s->pending.loc, i);

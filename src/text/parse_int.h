@@ -304,6 +304,7 @@ struct Parser {
     VEC(Inst *) operands;     /* of the instructions that are being read, innermost last */
     VEC(Loc) operand_locs;
     CompVec     callees;      /* of the instruction that is being made */
+    CompVec    *spare_comps;  /* a list of an attribute that has been stored, to be used again */
     VEC(RawAttr) raw;         /* attributes likewise */
     VEC(InputAlias) aliases;
     VEC(Donor) donors;

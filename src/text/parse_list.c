@@ -43,6 +43,10 @@ LocNames *loc_names(Parser *p, LocNames *v, const char *s, Loc loc)
 
 CompVec *comp_list(Parser *p, CompVec *v, Comp *c)
 {
+    if (!v) {
+        v = p->spare_comps;
+        p->spare_comps = NULL;
+    }
     APPEND(CompVec, v, c);
 }
 
