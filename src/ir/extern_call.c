@@ -50,15 +50,36 @@ static void add_operands(Leaves *l, const Inst *i)
 
 /* ---- aliasing ---- */
 
-/* The leaf at index of s, counted from first on; -1: what is there is no array. */
-static int32_t leaf_at(const Shape *s, Ints index, int32_t first)
+/* Where the leaves of each operand begin, and of each element of the result, so that long lists of pairs are not walked for each. */
+typedef struct Starts {
+    const int32_t *operands, *elements;
+    bool          *taken; /* operand leaves that have a pair */
+} Starts;
+
+static Starts starts_of(Arena *a, const Inst *i, int32_t n_leaves)
 {
-    for (int32_t k = 0; k < index.n; k++) {
+    int32_t *operands = ARENA_ARRAY(a, int32_t, i->n_operands + 1), *elements = ARENA_ARRAY(a, int32_t, i->shape->n_elems + 1);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        operands[k + 1] = operands[k] + shape_leaf_count(inst_operand(i, k)->shape, false);
+    for (int32_t k = 0; k < i->shape->n_elems; k++)
+        elements[k + 1] = elements[k] + shape_leaf_count(i->shape->elems[k], false);
+    return (Starts){ operands, elements, ARENA_ARRAY(a, bool, n_leaves) };
+}
+
+/* The leaf at index of s from number `from` of it on, counted from first on; -1: what is there is no array. */
+static int32_t leaf_at(const Shape *s, Ints index, int32_t from, int32_t first)
+{
+    for (int32_t k = from; k < index.n; k++) {
         for (int64_t e = 0; e < index.v[k]; e++)
             first += shape_leaf_count(s->elems[e], false);
         s = s->elems[index.v[k]];
     }
     return shape_is_array(s) ? first : -1;
+}
+
+static int32_t result_leaf(const Inst *i, const Starts *s, Ints index)
+{
+    return index.n == 0 ? leaf_at(i->shape, index, 0, 0) : leaf_at(i->shape->elems[index.v[0]], index, 1, s->elements[index.v[0]]);
 }
 
 static bool same_memory(const Shape *a, const Shape *b)
@@ -69,22 +90,19 @@ static bool same_memory(const Shape *a, const Shape *b)
     return same;
 }
 
-static const char *pair(Arena *a, ExternCall *c, const Inst *i, const OperandAlias *x)
+static const char *pair(Arena *a, ExternCall *c, const Inst *i, const Starts *s, const OperandAlias *x)
 {
-    int32_t first = 0;
-    for (int64_t k = 0; k < x->operand; k++)
-        first += shape_leaf_count(inst_operand(i, (int32_t)k)->shape, false);
-    int32_t o = leaf_at(inst_operand(i, (int32_t)x->operand)->shape, x->index, first), r = leaf_at(i->shape, x->output, 0);
+    int32_t o = leaf_at(inst_operand(i, (int32_t)x->operand)->shape, x->index, 0, s->operands[x->operand]), r = result_leaf(i, s, x->output);
     if (o < 0 || r < 0)
         return "output_to_operand_aliasing pairs what is no array";
     if (!same_memory(c->operands[o], c->results[r]))
         return arena_printf(a, "output_to_operand_aliasing pairs result %d and operand %d, which do not lie in memory alike", r, o);
     if (c->alias[r] >= 0)
         return arena_printf(a, "output_to_operand_aliasing has result %d twice", r);
-    for (int32_t k = 0; k < c->n_results; k++)
-        if (c->alias[k] == o)
-            return arena_printf(a, "output_to_operand_aliasing has operand %d twice", o);
+    if (s->taken[o])
+        return arena_printf(a, "output_to_operand_aliasing has operand %d twice", o);
     c->alias[r] = o;
+    s->taken[o] = true;
     return NULL;
 }
 
@@ -95,8 +113,9 @@ static const char *pair_all(Arena *a, ExternCall *c, const Inst *i)
     c->alias = ARENA_ARRAY(a, int32_t, c->n_results);
     for (int32_t k = 0; k < c->n_results; k++)
         c->alias[k] = -1;
+    Starts s = starts_of(a, i, c->n_operands);
     for (int32_t k = 0; x && k < x->value.aliasing->n && !why; k++)
-        why = pair(a, c, i, &x->value.aliasing->v[k]);
+        why = pair(a, c, i, &s, &x->value.aliasing->v[k]);
     return why;
 }
 

@@ -1,11 +1,11 @@
 /* Custom calls of functions from outside: the types of hlo_custom_call.h, prototypes, and a function a call that says what is called with what.
  *
- *     static __attribute__((noinline)) int scaled(const hlo_env *env, void *out0, const void *in0)
+ *     static __attribute__((noinline)) int scaled(const hlo_env *env, void *const *out, const void *const *in)
  *     {
  *         static const int64_t sizes[] = { 2, 3, 2, 3 }, order[] = { 1, 0, 1, 0 };
  *         static const hlo_attribute attributes[] = { { "by", "3", "i64", 2, 3, 3 } };
- *         const hlo_buffer operands[] = { { "f32", 2, sizes, order, (void *)in0, 24 } };
- *         const hlo_buffer results[] = { { "f32", 2, sizes + 2, order + 2, out0, 24 } };
+ *         const hlo_buffer operands[] = { { "f32", 2, sizes, order, (void *)in[0], 24 } };
+ *         const hlo_buffer results[] = { { "f32", 2, sizes + 2, order + 2, out[0], 24 } };
  *         char text[512] = "custom-call \"my.scale\" %scaled: it failed";
  *         const hlo_call call = { sizeof call, 4, "my.scale", "scaled", "{by = 3 : i64}", 14, 1, 1, 1, operands, results, attributes,
  *                                 text + 32, sizeof text - 32 };
@@ -144,49 +144,42 @@ static void put_attributes(Buf *b, const ExternCall *x)
     buf_puts(b, "    };\n");
 }
 
-/* The result that is operand o's memory, or -1. */
-static int32_t written_over(const ExternCall *x, int32_t o)
-{
-    for (int32_t k = 0; k < x->n_results; k++)
-        if (x->alias[k] == o)
-            return k;
-    return -1;
-}
-
 static void put_buffers(Buf *b, const ExternCall *x, bool results, int64_t first_dim)
 {
     int32_t             n = results ? x->n_results : x->n_operands;
     const Shape *const *v = results ? x->results : x->operands;
-    if (n == 0)
+    Arena              *a = arena_new();
+    int32_t            *over = ARENA_ARRAY(a, int32_t, x->n_operands); /* 1 + the result that is the operand's memory */
+    for (int32_t k = 0; k < x->n_results; k++)
+        if (x->alias[k] >= 0)
+            over[x->alias[k]] = k + 1;
+    if (n == 0) {
+        arena_free(a);
         return;
+    }
     buf_printf(b, "    const hlo_buffer %s[] = {\n", results ? "results" : "operands");
     for (int32_t k = 0; k < n; k++) {
-        int32_t over = results ? k : written_over(x, k);
         buf_printf(b, "        { \"%s\", %d, ", type_name(v[k]->type), v[k]->rank);
         if (v[k]->rank > 0)
             buf_printf(b, "sizes + %" PRId64 ", order + %" PRId64 ", ", first_dim, first_dim);
         else
             buf_puts(b, "0, 0, ");
-        if (over >= 0)
-            buf_printf(b, "out%d", over);
+        if (results || over[k])
+            buf_printf(b, "out[%d]", results ? k : over[k] - 1);
         else
-            buf_printf(b, "(void *)in%d", k);
+            buf_printf(b, "(void *)in[%d]", k);
         buf_printf(b, ", %" PRId64 " },\n", shape_bytes(v[k]));
         first_dim += v[k]->rank;
     }
     buf_puts(b, "    };\n");
+    arena_free(a);
 }
 
 /* ---- the function ---- */
 
 static void put_signature(Buf *b, const LibraryCall *x)
 {
-    buf_printf(b, "static __attribute__((noinline)) int %s(const hlo_env *env", x->name);
-    for (int32_t k = 0; k < x->outside->n_results; k++)
-        buf_printf(b, ", void *out%d", k);
-    for (int32_t k = 0; k < x->outside->n_operands; k++)
-        buf_printf(b, ", const void *in%d", k);
-    buf_puts(b, ")\n{\n");
+    buf_printf(b, "static __attribute__((noinline)) int %s(const hlo_env *env, void *const *out, const void *const *in)\n{\n", x->name);
 }
 
 static void put_call(Buf *b, const ExternCall *x)
@@ -207,10 +200,8 @@ static void put_call(Buf *b, const ExternCall *x)
                x->n_attributes > 0 ? "attributes" : "0", n, n);
     for (int32_t k = 0; k < x->n_results; k++)
         if (x->alias[k] >= 0 && shape_bytes(x->results[k]) > 0)
-            buf_printf(b, "    if (out%d != in%d)\n        __builtin_memcpy(out%d, in%d, %" PRId64 ");\n", k, x->alias[k], k, x->alias[k],
+            buf_printf(b, "    if (out[%d] != in[%d])\n        __builtin_memcpy(out[%d], in[%d], %" PRId64 ");\n", k, x->alias[k], k, x->alias[k],
                        shape_bytes(x->results[k]));
-        else if (x->alias[k] >= 0)
-            buf_printf(b, "    (void)in%d;\n", x->alias[k]);
     buf_printf(b, "    if (!%s(&call))\n        return 0;\n    text[sizeof text - 1] = 0;\n    return hlo_fail(env, text);\n}\n", x->symbol);
     buf_free(&who);
 }
@@ -220,6 +211,10 @@ void target_c_extern(Buf *b, const LibraryCall *x)
     const ExternCall *c = x->outside;
     target_c_origin(b, x->inst);
     put_signature(b, x);
+    if (c->n_results == 0)
+        buf_puts(b, "    (void)out;\n");
+    if (c->n_operands == 0)
+        buf_puts(b, "    (void)in;\n");
     put_sizes(b, c);
     put_attributes(b, c);
     put_buffers(b, c, false, 0);
@@ -230,10 +225,11 @@ void target_c_extern(Buf *b, const LibraryCall *x)
 void target_c_extern_call(Buf *b, const LibraryCall *x, const char *const *args)
 {
     int32_t n = x->outside->n_operands;
-    buf_printf(b, "%s(env", x->name);
+    buf_printf(b, "%s(env, (void *const[]){ ", x->name);
     for (int32_t k = 0; k < x->outside->n_results; k++)
-        buf_printf(b, ", %s", args[n + k]);
+        buf_printf(b, "%s, ", args[n + k]);
+    buf_puts(b, "0 }, (const void *const[]){ ");
     for (int32_t k = 0; k < n; k++)
-        buf_printf(b, ", %s", args[k]);
-    buf_putc(b, ')');
+        buf_printf(b, "%s, ", args[k]);
+    buf_puts(b, "0 })");
 }
