@@ -644,7 +644,7 @@ static int finish(Run *r)
 static int isolate(Run *r)
 {
     const Args    *a = r->args;
-    IsolateOptions o = {.all = a->all, .json = a->json, .cache = cache_open(r->arena, a->cache), .compile = {a->cc, r->calls}};
+    IsolateOptions o = {.all = a->all, .json = a->json, .cache = cache_open(r->arena, a->cache), .compile = {.cc = a->cc, .calls = r->calls}};
     Execution      like = {.signature = r->signature, .module = r->module, .seed = (uint64_t)a->seed, .calls = r->calls, .threads = threads_of(a)};
     Buf            b = {0};
     Verdict        v = isolate_run(&b, &like, r->inputs, &o, &r->diag);

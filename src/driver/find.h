@@ -64,8 +64,8 @@ typedef struct Profile Profile;
 
 Profile         *profile_open(Arena *a);
 const EvalWatch *profile_watch(const Profile *p);
-/* What runs between the two is of a row of its own for each key: name (what) */
-void             profile_begin(Profile *p, const void *key, const char *name, const char *what, const char *source);
+/* What runs between the two is of a row of its own for each key: "name (what) from model.py:88", of instruction i. */
+void             profile_begin(Profile *p, const void *key, const Inst *i, const char *what);
 void             profile_end(Profile *p);
 void             profile_table(Buf *b, const Profile *p);
 void             profile_json(Buf *b, const Profile *p);

@@ -32,20 +32,20 @@ struct Profile {
     EvalWatch    watch;
 };
 
-static Row *new_row(Profile *p, const void *key, const char *name, const char *what, const char *source)
+static Row *new_row(Profile *p, const void *key, const Inst *i, const char *what)
 {
     Row *r = ARENA_NEW(p->arena, Row);
-    *r = (Row){.name = arena_strndup(p->arena, name, strlen(name)), .what = what, .source = source};
+    *r = (Row){.name = arena_strndup(p->arena, i->name, strlen(i->name)), .what = what, .source = inst_source_line(p->arena, i)};
     map_put(&p->rows, key, r);
     vec_push(p->arena, &p->list, r);
     return r;
 }
 
-void profile_begin(Profile *p, const void *key, const char *name, const char *what, const char *source)
+void profile_begin(Profile *p, const void *key, const Inst *i, const char *what)
 {
     Row *r = map_get(&p->rows, key);
     if (!r)
-        r = new_row(p, key, name, what, source);
+        r = new_row(p, key, i, what);
     vec_push(p->arena, &p->running, ((Running){.row = r, .start = seconds_now()}));
 }
 
@@ -62,8 +62,7 @@ void profile_end(Profile *p)
 
 static void before(void *cookie, const Inst *i)
 {
-    Profile *p = cookie;
-    profile_begin(p, i, i->name, op_name(i->op), map_has(&p->rows, i) ? NULL : inst_source_line(p->arena, i));
+    profile_begin(cookie, i, i, op_name(i->op));
 }
 
 static bool after(void *cookie, const EvalStep *s)

@@ -41,7 +41,7 @@ static const char *what_it_is(const Step *s)
 static void begin(StepWatch *w, const Step *s)
 {
     const void *key = s->kind == STEP_COPY ? (const void *)s : s->inst;
-    profile_begin(w->profile, key, s->inst->name, what_it_is(s), inst_source_line(w->arena, s->inst));
+    profile_begin(w->profile, key, s->inst, what_it_is(s));
 }
 
 /* ---- values ---- */
