@@ -70,6 +70,23 @@ bool inst_is_library_call(const Inst *i)
     }
 }
 
+bool inst_is_dear(const Inst *i)
+{
+    switch (i->op) {
+    case OP_DIVIDE:
+    case OP_REMAINDER:
+    case OP_POWER:
+    case OP_ATAN2:
+    case OP_GATHER:
+        return true;
+    case OP_ABS:
+    case OP_SIGN:
+        return type_is_complex(i->shape->type);
+    default:
+        return op_has(i->op, F_ACCURACY);
+    }
+}
+
 static int64_t bytes_of(const Shape *s)
 {
     int64_t n = shape_bytes(s);

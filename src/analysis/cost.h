@@ -19,6 +19,7 @@ int64_t cost_mul(int64_t a, int64_t b);
 bool inst_names_buffer(const Inst *i);
 /* Of a computation that runs as such: not of a fusion, not applied to elements. */
 bool    inst_is_kernel(const Inst *i);
+bool    inst_is_dear(const Inst *i);         /* costs tens of cycles an element, or memory accesses out of order: better computed once */
 bool    inst_is_library_call(const Inst *i); /* a kernel that is a dot, convolution, sort, fft, ... by itself: mostly a routine's work */
 int64_t inst_bytes(const Inst *i);
 /* How often each computation runs when the module does, by computation; those that are fused or applied to elements are not in it. A

@@ -330,6 +330,7 @@ static void lower_fusion(Lower *L)
     bool   *early = ARENA_ARRAY(L->arena, bool, L->k->n_results), *late = ARENA_ARRAY(L->arena, bool, L->k->n_results);
     bool    keep = reads_what_is_updated(L, r);
     break_long_bodies(L);
+    rows_begin(L);
     for (int32_t k = 0; k < L->k->n_results; k++) {
         late[k] = is_update(r[k].x) && is_last(L, r[k].x);
         early[k] = !late[k];
@@ -360,6 +361,9 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
     L.memory = map_new(a);
     L.memo = map_new(a);
     L.inlined = map_new(a);
+    L.chosen = map_new(a);
+    L.computed = map_new(a);
+    L.kept_rows = map_new(a);
     L.cur = L.k->body = ARENA_NEW(a, KBlock);
     make_params(&L);
     inline_constants(&L);
@@ -397,7 +401,8 @@ Kernel *kernel_lower(Arena *a, const Inst *i, Diag *d)
     if (!kernel_supported(i, d))
         return NULL;
     Arena  *scratch = arena_new();
-    Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .norms = map_new(scratch) };
+    Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .rows = map_new(scratch),
+                  .norms = map_new(scratch) };
     Kernel *k = NULL;
     bool    again = true;
     plan.body = body_of(a, i, &plan.materialise);

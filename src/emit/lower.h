@@ -31,6 +31,7 @@ typedef struct Plan {
     Arena *arena;
     Map    dims;        /* see plan_dims */
     Map    materialise; /* Inst -> non-NULL: gets an array of its own */
+    Map    rows;        /* Inst -> 1 + the first dimension of its rows, which are kept: lower_rows.c */
     Map    norms;       /* Inst -> Comp: batch normalizations as computations */
     const Comp *body;   /* what is lowered as a fusion's body, or NULL */
 } Plan;
@@ -48,6 +49,9 @@ typedef struct Lower {
     Map         memory; /* Inst -> KArray **: leaves that are in memory */
     Map         inlined; /* Inst -> Literal: parameters that are constants outside */
     Map         memo;
+    Map         chosen, computed, kept_rows; /* of lower_rows.c: what maximums are taken of; places where values were computed, are kept */
+    const Inst *filling;  /* the row of this is being made */
+    const Inst *consumer; /* the reduction or the kept row that the innermost loops are of; NULL: the kernel's results */
     Plan       *plan;
     VEC(KArray *) arrays;
     VEC(InPlace)  in_place; /* the copy is under a test that they are distinct */
@@ -142,6 +146,13 @@ const KExpr *keep(Lower *L, const Inst *x, const KExpr *v); /* gives a bare load
 /* lower_reduce.c */
 void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **out);
 bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index);
+int32_t index_depth(const Ix *const *index, int32_t rank); /* of the innermost loop in it */
+
+/* lower_rows.c: values that a fusion needs in several loops of one row. */
+void         rows_begin(Lower *L);
+void         row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block); /* x[index] was computed in block */
+bool         row_is_kept(const Lower *L, const Inst *x);
+const KExpr *row_value(Lower *L, const Inst *x, const Ix *const *index); /* x[index] of what is kept; NULL: it has to be computed here */
 
 /* lower.c. Stages: x into its arrays, one a leaf. */
 const Shape **leaves_of(Arena *a, const Shape *s, int32_t *n); /* the arrays of a shape, in order */

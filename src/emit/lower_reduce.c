@@ -207,7 +207,7 @@ static void sum_lanes(Lower *L, Reduction *r)
     block_close(L);
 }
 
-static int32_t index_depth(const Ix *const *index, int32_t rank)
+int32_t index_depth(const Ix *const *index, int32_t rank)
 {
     int32_t depth = 0;
     for (int32_t d = 0; d < rank; d++)
@@ -218,8 +218,10 @@ static int32_t index_depth(const Ix *const *index, int32_t rank)
 
 void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **out)
 {
-    Reduction r = reduction(L, x);
-    KBlock   *cur = L->cur;
+    Reduction   r = reduction(L, x);
+    KBlock     *cur = L->cur;
+    const Inst *consumer = L->consumer;
+    L->consumer = x;
     L->cur = block_for(L, index_depth(index, leaf_shape(x, 0)->rank));
     set_kept(&r, index);
     const char *name = map_has(&L->plan->materialise, x) || !L->body ? "acc" : x->name;
@@ -231,6 +233,7 @@ void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **ou
         nest(L, r.n_reduced, plan_dims(L, x, ROLE_REDUCED, r.n_reduced, r.extents), NULL, row_body, &r);
     for (int32_t k = 0; k < r.n; k++)
         out[k] = scalar_convert(L->arena, r.carry[k], leaf_shape(x, k)->type, kx_temp(L->arena, r.acc[k]));
+    L->consumer = consumer;
     L->cur = cur;
 }
 

@@ -681,6 +681,9 @@ static const KExpr *step(Lower *L, Tasks *w, Task *t)
     const Literal *inlined = map_get(&L->inlined, x);
     if (inlined)
         return scalar_constant(L->arena, inlined, 0);
+    const KExpr *kept = row_is_kept(L, x) ? row_value(L, x, t->index) : NULL;
+    if (kept)
+        return kept;
     switch (x->op) {
     case OP_CONSTANT: return constant_at(L, x, t->index);
     case OP_IOTA: return iota_at(L, x, t->index);
@@ -749,8 +752,11 @@ static const KExpr *expand(Lower *L, const Inst *root, int32_t leaf, const Ix *c
         bool computed = is_arithmetic(t.x) && !memory_of(L, t.x, t.leaf);
         if (computed && at == 0 && open)
             return v;
-        if (computed)
+        if (computed) {
             v = bind(L, v, t.x->name);
+            int32_t depth = index_depth(t.index, rank_of(t.x, t.leaf));
+            row_note(L, t.x, t.index, block_for(L, v->depth > depth ? v->depth : depth));
+        }
         known_value(L, t.x, t.leaf, t.index, v);
     }
     return memo_find(L, root, leaf, index);

@@ -19,6 +19,8 @@
  * Walking from users to producers, a producer is fused into all its users when every user is
  * in a group and what is computed twice costs less than storing it:
  *   movement and constants             always
+ *   what several loops of one row of   always, for rows that fit the first caches: the code keeps the row (emit/lower_rows.c),
+ *   one group need                     so each element is computed once
  *   exp, divide, ... (dear)            when no more elements are asked for than it has
  *   reduce over the inner dimensions   likewise, in one context, a row or an element of the root at a time
  *   add, select, ... (cheap)           likewise, or when the memory traffic saved is more than that of reading its operands again
@@ -29,6 +31,7 @@
  * reshape that is stored is a view of its operand and costs nothing, so it does not take producers either. */
 #include "config.h"
 
+#include "analysis/cost.h"
 #include "passes/pass.h"
 #include "passes/util.h"
 
@@ -36,7 +39,7 @@
 
 #include "support/vec.h"
 
-enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16 };
+enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_KEPT = 3, ROW_BYTES = 1 << 15 };
 
 typedef struct Context Context;
 
@@ -45,6 +48,7 @@ typedef struct Group {
     int32_t  size, operands; /* instructions taken in, values needed from outside; constants count for neither */
     bool     reduces;        /* a reduce is among them */
     bool     maximum;        /* one that is not a sum or a product */
+    int32_t  kept;           /* rows that its code keeps */
     Context *rows;           /* the contexts of whole rows, see row_context */
 } Group;
 
@@ -153,24 +157,6 @@ static Role role_of(const Inst *i)
     if (op_has(i->op, F_ELEMENTWISE))
         return ROLE_ELEMENTWISE;
     return op_has(i->op, F_MOVES) ? move_role(i) : ROLE_NONE;
-}
-
-/* Costs tens of cycles an element, or memory accesses out of order, so it is computed once. */
-static bool is_dear(const Inst *i)
-{
-    switch (i->op) {
-    case OP_DIVIDE:
-    case OP_REMAINDER:
-    case OP_POWER:
-    case OP_ATAN2:
-    case OP_GATHER:
-        return true;
-    case OP_ABS:
-    case OP_SIGN:
-        return type_is_complex(i->shape->type);
-    default:
-        return op_has(i->op, F_ACCURACY);
-    }
 }
 
 /* ---- deciding ---- */
@@ -385,17 +371,53 @@ static bool one_row_at_a_time(const Inst *i)
            reduces_rows(i);
 }
 
+/* Several loops of one group, within the same row, need i, each every element once. */
+static bool wanted_in_one_row(const Inst *i)
+{
+    const Node *n = node(i);
+    double      rows = count_of(i);
+    if (n->n_contexts < 2 || n->role != ROLE_ELEMENTWISE || n->contexts[0]->group->kept == MAX_KEPT)
+        return false;
+    for (int32_t k = 0; k < n->n_contexts; k++) {
+        const Context *c = n->contexts[k];
+        if (c->group != n->contexts[0]->group || !c->nested || c->count != count_of(i))
+            return false;
+        rows = c->common < rows ? c->common : rows;
+    }
+    return rows >= 1 && count_of(i) / rows * type_bytes(i->shape->type) <= ROW_BYTES;
+}
+
+/* Its producers are asked by the one loop that makes the row. */
+static void keep_row(Fuser *f, Inst *i)
+{
+    Node    *n = node(i);
+    double   rows = n->contexts[0]->common;
+    Context *c = ARENA_NEW(f->scratch, Context);
+    for (int32_t k = 1; k < n->n_contexts; k++)
+        rows = n->contexts[k]->common < rows ? n->contexts[k]->common : rows;
+    *c = (Context){n->contexts[0]->group, count_of(i), true, rows, NULL};
+    c->group->kept++;
+    n->contexts[0] = c;
+    n->n_contexts = 1;
+}
+
+static double elements_asked(const Inst *i)
+{
+    double sum = 0;
+    for (int32_t k = 0; k < node(i)->n_contexts; k++)
+        sum += node(i)->contexts[k]->count;
+    return sum;
+}
+
 static bool pays(const Inst *i)
 {
     const Node *n = node(i);
-    double      own = count_of(i), asked = 0;
-    for (int32_t k = 0; k < n->n_contexts; k++)
-        asked += n->contexts[k]->count;
+    double      own = count_of(i), asked = elements_asked(i);
     if (n->role == ROLE_REDUCE)
         return one_row_at_a_time(i);
     if (asked <= own)
         return true;
-    if (is_dear(i))
+    if (inst_is_dear(i))
         return false;
     if (n->role == ROLE_MOVE || n->role == ROLE_VIEW || own == 1)
         return true; /* scalars are computed before the loop */
@@ -439,9 +461,16 @@ static void decide(Fuser *f, Inst *i)
     Node *n = node(i);
     if (n->role == ROLE_NONE || n->role == ROLE_LEAF)
         return;
-    if (i != i->comp->root && collect_contexts(f, i) && has_room(f, i) && pays(i))
-        enter_groups(i);
-    else if (n->role != ROLE_VIEW)
+    if (i != i->comp->root && collect_contexts(f, i) && has_room(f, i)) {
+        bool keeps = (inst_is_dear(i) || feeds_maximum(n)) && wanted_in_one_row(i);
+        if (keeps || pays(i)) {
+            enter_groups(i);
+            if (keeps)
+                keep_row(f, i);
+            return;
+        }
+    }
+    if (n->role != ROLE_VIEW)
         start_group(f, i);
     else
         n->n_contexts = 0;
