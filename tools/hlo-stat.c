@@ -15,19 +15,17 @@
 #include "support/tool.h"
 
 typedef struct Args {
-    const char *output, *color;
-    int64_t     max_errors;
-    bool        json, kernels, werror;
+    const char *output;
+    MessageArgs messages;
+    bool        json, kernels;
 } Args;
 
 #define ARG(member) offsetof(Args, member)
 static const Option options[] = {
     {"kernels", 0, OPT_FLAG, ARG(kernels), NULL, "list the kernels too: runs, bytes, flops, flops per byte, what and where", "Output"},
     {"json", 0, OPT_FLAG, ARG(json), NULL, "as one JSON object", "Output"},
-    {"output", 'o', OPT_STRING, ARG(output), "FILE", "write it there instead of stdout", "Output"},
-    {"max-errors", 0, OPT_INT, ARG(max_errors), "N", "stop after N errors, 0: never (default: 20)", "Messages"},
-    {"Werror", 0, OPT_FLAG, ARG(werror), NULL, "treat warnings as errors", "Messages"},
-    {"color", 0, OPT_CHOICE, ARG(color), "auto|always|never", "colour in messages", "Messages"},
+    OUTPUT_OPTION(ARG(output)),
+    MESSAGE_OPTIONS(ARG(messages)),
     {0},
 };
 
@@ -201,15 +199,14 @@ static int process_file(const Args *args, const char *path)
     Arena *a = arena_new();
     diag_init(&d, a);
     diag_source(&d, shown, NULL, 0);
-    d.max_errors = (int)args->max_errors;
-    d.werror = args->werror;
+    tool_messages_begin(&d, &args->messages);
     Module *m = module_input(&in, &d) ? module_read(&in, NULL, &d) : NULL;
     bool    good = m && d.errors == 0 && verify_module(m, &d);
     if (good) {
         module_stat(a, m, &s);
         (args->json ? put_json : put_text)(&out, a, m, &s, args->kernels);
     }
-    diag_print(&d, stderr, tool_color(args->color));
+    tool_messages_print(&d, &args->messages);
     good = good && tool_write(tool.name, &out, args->output);
     if (m)
         module_free(m);
@@ -221,7 +218,7 @@ static int process_file(const Args *args, const char *path)
 
 int main(int argc, char **argv)
 {
-    Args       args = {.color = "auto", .max_errors = 20};
+    Args       args = {.messages = MESSAGE_DEFAULTS};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;
     tool_guard_streams();
@@ -229,11 +226,9 @@ int main(int argc, char **argv)
     OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
     if (parsed == OPTIONS_DONE)
         status = tool_finish(tool.name, EXIT_SUCCESS);
-    else if (parsed == OPTIONS_RUN && (args.max_errors < 0 || args.max_errors > 1000000))
-        tool_error(tool.name, "--max-errors expects a number from 0 to 1000000");
     else if (parsed == OPTIONS_RUN && files.n == 0 && isatty(STDIN_FILENO))
         fprintf(stderr, "usage: hlo-stat %s\n", tool.usage);
-    else if (parsed == OPTIONS_RUN)
+    else if (parsed == OPTIONS_RUN && tool_messages_good(tool.name, &args.messages))
         status = process_file(&args, files.n ? files.v[0] : NULL);
     arena_free(a);
     return status;
