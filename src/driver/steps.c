@@ -5,8 +5,6 @@
 
 #include "driver/find.h"
 
-#include <string.h>
-
 #include "driver/compiled.h"
 #include "driver/order.h"
 #include "support/vec.h"
