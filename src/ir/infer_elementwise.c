@@ -100,22 +100,30 @@ const Shape *infer_reduce_precision(const Infer *x)
     return operand_shape(x, 0);
 }
 
-/* Sizes of 1 stretch to the other operand's: [2,1] with [1,3] is [2,3]. */
+/* Which of two sizes gives way to the other: 1, then '?'. Equal ones do not. */
+static bool yields(int64_t a, int64_t b) { return a != b && (a == 1 || (a == DIM_UNBOUNDED && b != 1)); }
+
+/* Sizes of 1 stretch to the other operand's, and what is known of one is taken for the other: [2,1] with [1,3] is [2,3], [?,2] with [3,2] is
+ * [3,2]. The layout is the default one. */
 static const Shape *stretch_ones(const Infer *x, const Shape *l, const Shape *r)
 {
     int64_t *dims = ARENA_ARRAY(x->a, int64_t, l->rank);
+    bool    *dynamic = ARENA_ARRAY(x->a, bool, l->rank);
     for (int32_t k = 0; k < l->rank; k++) {
-        if (l->dims[k] != r->dims[k] && l->dims[k] != 1 && r->dims[k] != 1)
+        bool equal = l->dims[k] == r->dims[k], left = !yields(l->dims[k], r->dims[k]);
+        if (!equal && left && !yields(r->dims[k], l->dims[k]))
             return infer_fail(x, "operands differ in dimension %d: %s and %s", k, infer_text(x, l), infer_text(x, r));
-        dims[k] = l->dims[k] == 1 ? r->dims[k] : l->dims[k];
+        dims[k] = left ? l->dims[k] : r->dims[k];
+        dynamic[k] = (left && dim_is_dynamic(l, k)) || ((equal || !left) && dim_is_dynamic(r, k));
     }
-    return infer_array(x, l->type, l->rank, dims, NULL);
+    return infer_array(x, l->type, l->rank, dims, dynamic);
 }
 
 /* Dimensions and layout of a binary result. */
 static const Shape *common_dims(const Infer *x, const Shape *l, const Shape *r)
 {
-    if (shape_same_dims(l, r))
+    bool known = !shape_is_unbounded(l) && !shape_is_unbounded(r);
+    if (shape_same_dims(l, r) && (known || x->i->shape || l->rank == 0))
         return infer_merge_dynamic(x, l, r);
     if (x->i->shape)
         return infer_fail(x, "operands differ in dimensions: %s and %s (nothing is broadcast implicitly)", infer_text(x, l),

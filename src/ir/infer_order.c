@@ -29,7 +29,7 @@ const Shape *infer_sort(const Infer *x)
     for (int32_t k = 1; k < x->i->n_operands; k++)
         if (!infer_same_dims(x, 0, k))
             return NULL;
-    if (infer_one_dimension(x, operand_shape(x, 0)->rank) < 0 || (x->i->shape && !check_comparator(x)))
+    if (x->i->shape && (infer_one_dimension(x, operand_shape(x, 0)->rank) < 0 || !check_comparator(x))) /* XLA's parser does not look */
         return NULL;
     return infer_one_or_tuple(x, x->i->n_operands, infer_operand_shapes(x, 0, x->i->n_operands));
 }

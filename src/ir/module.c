@@ -390,13 +390,27 @@ typedef struct CompWalk {
 } CompWalk;
 typedef VEC(CompWalk) CompStack;
 
-/* All callees of i that were not entered yet go on the stack, the first one on top. mark: the walk in which a computation was entered. One that
+typedef struct CompWalker {
+    Arena    *scratch;
+    CompStack stack;
+    Map       pushed; /* computation -> number of the list of callees that brought it last */
+    uintptr_t lists;
+    int64_t   walk;   /* the mark of computations that were entered */
+} CompWalker;
+
+/* All callees of i that were not entered yet go on the stack, the first one on top; of one that i calls several times the last counts. One that
  * waits on the stack goes there again when what is entered before it calls it (a loop's condition that its body uses too). */
-static void push_callees(Arena *a, CompStack *stack, const Inst *i, int64_t walk)
+static void push_callees(CompWalker *w, const Inst *i)
 {
-    for (int32_t k = i->n_callees; k-- > 0;)
-        if (i->callees[k]->mark != walk)
-            vec_push(a, stack, ((CompWalk){i->callees[k], i->callees[k]->first, false}));
+    w->lists += i->n_callees > 1;
+    for (int32_t k = i->n_callees; k-- > 0;) {
+        Comp *c = i->callees[k];
+        if (c->mark == w->walk || (i->n_callees > 1 && map_get(&w->pushed, c) == (void *)w->lists))
+            continue;
+        if (i->n_callees > 1)
+            map_put(&w->pushed, c, (void *)w->lists);
+        vec_push(w->scratch, &w->stack, ((CompWalk){c, c->first, false}));
+    }
 }
 
 /* False for one that was entered from elsewhere by now. */
@@ -411,11 +425,10 @@ static bool enter(CompWalk *w, int64_t walk)
 
 Comp **module_comp_order(Arena *a, const Module *m, int32_t *n)
 {
-    Comp    **order = ARENA_ARRAY(a, Comp *, m->n_comps);
-    Arena    *scratch = arena_new();
-    Map       called = map_new(scratch), done = map_new(scratch);
-    CompStack stack = {0};
-    int64_t   walk = 0;
+    Comp     **order = ARENA_ARRAY(a, Comp *, m->n_comps);
+    Arena     *scratch = arena_new();
+    Map        called = map_new(scratch), done = map_new(scratch);
+    CompWalker w = {.scratch = scratch, .pushed = map_new(scratch)};
     *n = 0;
     for (Comp *c = m->first; c; c = c->next) {
         c->mark = 0;
@@ -426,19 +439,19 @@ Comp **module_comp_order(Arena *a, const Module *m, int32_t *n)
     for (Comp *root = m->first; root; root = root->next) {
         if (map_has(&called, root))
             continue;
-        walk++;
+        w.walk++;
         for (Inst *r = root->first; r; r = r->next) {
-            push_callees(scratch, &stack, r, walk);
-            while (stack.n) {
-                CompWalk *top = &stack.v[stack.n - 1];
-                if (!enter(top, walk))
-                    stack.n--;
+            push_callees(&w, r);
+            while (w.stack.n) {
+                CompWalk *top = &w.stack.v[w.stack.n - 1];
+                if (!enter(top, w.walk))
+                    w.stack.n--;
                 else if (top->at) {
                     Inst *i = top->at;
                     top->at = i->next;
-                    push_callees(scratch, &stack, i, walk);
+                    push_callees(&w, i);
                 } else {
-                    Comp *c = stack.v[--stack.n].comp;
+                    Comp *c = w.stack.v[--w.stack.n].comp;
                     if (!map_has(&done, c)) {
                         map_put(&done, c, &taken);
                         order[(*n)++] = c;

@@ -301,14 +301,17 @@ bool layout_tiles_fit(const Layout *l)
     return true;
 }
 
+/* Dimensions are counted from the most major one. */
 bool layout_splits_fit(const Layout *l, const Shape *s)
 {
+    Ints order = l->minor_to_major;
     for (int32_t k = 0; k < l->n_splits; k++) {
         const SplitConfig *x = &l->splits[k];
-        if (x->dim < 0 || x->dim >= s->rank)
+        int64_t            d = x->dim >= 0 && x->dim < order.n ? order.v[order.n - 1 - x->dim] : -1;
+        if (d < 0 || d >= s->rank)
             return false;
         for (int32_t j = 0; j < x->indices.n; j++)
-            if (x->indices.v[j] <= (j ? x->indices.v[j - 1] : 0) || x->indices.v[j] >= s->dims[x->dim])
+            if (x->indices.v[j] <= (j ? x->indices.v[j - 1] : 0) || x->indices.v[j] >= s->dims[d])
                 return false;
     }
     return true;

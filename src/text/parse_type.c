@@ -134,18 +134,11 @@ const Shape *type_array(Parser *p, Type t, const DimVec *dims, LayoutDraft *l, L
 static bool splits_are_good(const Shape *s)
 {
     const Layout *l = s->layout;
-    for (int32_t k = 0; k < l->n_splits; k++) {
-        const SplitConfig *x = &l->splits[k];
-        if (x->dim < 0 || x->dim >= s->rank)
-            return false;
+    for (int32_t k = 0; k < l->n_splits; k++)
         for (int32_t j = 0; j < k; j++)
-            if (l->splits[j].dim == x->dim)
+            if (l->splits[j].dim == l->splits[k].dim)
                 return false;
-        for (int32_t j = 0; j < x->indices.n; j++)
-            if (x->indices.v[j] <= (j ? x->indices.v[j - 1] : 0) || x->indices.v[j] >= s->dims[x->dim])
-                return false;
-    }
-    return true;
+    return layout_splits_fit(l, s);
 }
 
 /* Elements, then bytes, stay within 64 bits while the dimensions are multiplied from the first on. */
