@@ -124,7 +124,7 @@ static bool scan_inputs(const Infer *x, Scan *v)
         if (v->length < 0)
             v->length = s->dims[v->dim];
         const Shape *slice = without_dim(x, s, v->dim);
-        if (x->i->shape && !shape_compatible_ignoring_precision(p, slice))
+        if (x->i->shape && !shape_compatible(p, slice))
             return infer_bad(x, "parameter %d of %%%s must be %s, is %s", k, inst_callee(x->i, 0)->name, infer_text(x, slice),
                              infer_text(x, p));
     }
@@ -136,7 +136,7 @@ static bool scan_carries(const Infer *x, const Scan *v)
     for (int64_t k = 0; x->i->shape && k < v->carries; k++) {
         const Shape *p = callee_param(x, 0, (int32_t)(v->inputs + k)), *r = part(v->body, v->outputs + k);
         const Shape *init = operand_shape(x, (int32_t)(v->inputs + k));
-        if (!shape_compatible(p, r) || !shape_compatible_ignoring_precision(init, p))
+        if (!shape_compatible(p, r) || !shape_compatible(init, p))
             return infer_bad(x, "carry %lld must keep its type: initially %s, parameter %s, result %s", (long long)k,
                              infer_text(x, init), infer_text(x, p), infer_text(x, r));
     }

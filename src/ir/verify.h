@@ -5,7 +5,7 @@
  * precision is allowed in operations that compute (elementwise ones, reductions, dots, convolutions): floats of different types
  * may meet in one instruction, and the written result may be another float type than the inferred one. What moves or hands on
  * data is exact. Stricter than XLA, since nothing could run such modules: floats of different types in concatenate, pad, updates,
- * scatter and sort; byte sizes of bitcast; the state of rng-bit-generator; fft_length; batching dimensions of gather and scatter
+ * scatter, scan and sort; byte sizes of bitcast; the state of rng-bit-generator; fft_length; batching dimensions of gather and scatter
  * that are also indexed. */
 #ifndef IR_VERIFY_H
 #define IR_VERIFY_H

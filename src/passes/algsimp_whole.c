@@ -158,6 +158,8 @@ Inst *rule_map_inline(Simp *s, Inst *i)
         Inst        *j;
         if (b->op == OP_PARAMETER) {
             j = inst_operand(i, (int32_t)b->param);
+            if (j->shape->type != b->shape->type)
+                j = simp_new(s, OP_CONVERT, shape, 1, &j);
         } else if (b->op == OP_CONSTANT) {
             j = inst_constant(i->comp, i, literal_ref(b->literal), NULL);
             if (i->shape->rank)
