@@ -73,9 +73,14 @@ static bool same_place(const HloExchange *x, const HloExchange *y)
     return x == y || (x->channel >= 0 && x->channel == y->channel && x->step == y->step && strcmp(x->op, y->op) == 0);
 }
 
+static bool same_group(const int32_t *x, const int32_t *y)
+{
+    return x == y || (x[0] == y[0] && memcmp(x, y, (size_t)(y[0] + 1) * sizeof *y) == 0);
+}
+
 static bool meets(const Device *d, const HloExchange *x, const int32_t *group)
 {
-    return d->state == WAITS && d->group && same_place(d->at, x) && memcmp(d->group, group, (size_t)(group[0] + 1) * sizeof *group) == 0;
+    return d->state == WAITS && d->group && same_place(d->at, x) && same_group(d->group, group);
 }
 
 static bool all_here(const Meeting *t, const HloExchange *x, const int32_t *group)
