@@ -136,8 +136,10 @@ static void bind_raw(Binder *b, const char *entry)
 {
     const char *path;
     int32_t     k = named_or_next(b, "--raw", entry, &path);
-    if (k >= 0 && claim(b, k, path))
-        b->args[k] = literal_from_bytes(b->arena, path, b->s->args[k].shape, argument_text(b, k), b->d);
+    if (k < 0 || !claim(b, k, path))
+        return;
+    const Shape *s = b->s->args[k].shape, *all = b->devices > 1 && shape_count(s) > 0 ? devices_shape(b->arena, s, b->devices) : NULL;
+    b->args[k] = literal_from_bytes(b->arena, path, s, all, argument_text(b, k), b->d);
 }
 
 /* The argument's shape, with the axis of devices where the text has one more pair of braces than the array has dimensions. */

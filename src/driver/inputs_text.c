@@ -46,17 +46,30 @@ Literal *literal_from_text(const char *text, const Shape *s, const char *what, D
     return l;
 }
 
-Literal *literal_from_bytes(Arena *a, const char *path, const Shape *s, const char *what, Diag *d)
+/* The bytes of an array of shape s, which are read later. */
+static NpyArray array_of(const Shape *s)
 {
     NpyArray x = {.kind = npy_kind(s->type), .bytes = type_bytes(s->type), .rank = s->rank, .dims = s->dims, .count = shape_count(s)};
-    size_t   n;
     x.size = (size_t)x.count * (size_t)x.bytes;
+    return x;
+}
+
+Literal *literal_from_bytes(Arena *a, const char *path, const Shape *s, const Shape *all, const char *what, Diag *d)
+{
+    NpyArray x = array_of(s);
+    size_t   n;
     if (shape_is_dynamic(s)) {
         diag_error(d, LOC_NONE, "%s: an argument with a dynamic size cannot be given as bytes", what);
         return NULL;
     }
-    if (!array_file_bytes(a, path, &x.data, &n, d))
+    const void *bytes;
+    if (!array_file_bytes(a, path, &bytes, &n, d))
         return NULL;
+    if (n != x.size && all && n == array_of(all).size) {
+        s = all;
+        x = array_of(all);
+    }
+    x.data = bytes;
     if (n == x.size)
         return literal_from_array(&x, s, what, d);
     diag_error(d, LOC_NONE, "%s: %s has %zu bytes, %s takes %zu", what, path, n, shape_text(d->arena, s), x.size);

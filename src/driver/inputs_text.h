@@ -10,7 +10,8 @@
 Literal *literal_from_text(const char *text, const Shape *s, const char *what, Diag *d);
 
 /* The literal whose elements, little endian and the last dimension fastest, are all bytes of the file at path. Types are stored as in .npy files (see
- * data/npz.h). The file is mapped, until a is freed. NULL after reporting, also for another number of bytes. */
-Literal *literal_from_bytes(Arena *a, const char *path, const Shape *s, const char *what, Diag *d);
+ * data/npz.h). With all the bytes of another shape, all (which may be NULL), it is of that. The file is mapped, until a is freed. NULL after
+ * reporting, also for another number of bytes. */
+Literal *literal_from_bytes(Arena *a, const char *path, const Shape *s, const Shape *all, const char *what, Diag *d);
 
 #endif
