@@ -333,7 +333,7 @@ static bool open_host(Run *r)
 {
     const Args *a = r->args;
     bool        feeds = a->infeed || a->outfeed;
-    if (feeds && !(r->feeds = feeds_open(r->arena, a->infeed, a->outfeed != NULL, &r->world)))
+    if (feeds && !(r->feeds = feeds_open(r->arena, a->infeed, a->outfeed != NULL, devices_count(a->on), r->assignment, &r->world)))
         return false;
     if (a->calls.n > 0 && !(r->calls = externs_open(r->arena, a->calls.n, a->calls.v, &r->world)))
         return false;
@@ -384,7 +384,7 @@ static const EvalWatch *watch_of(const Run *r)
 static bool prepare(Run *r)
 {
     bool c = is_compiled(r->args) && !r->args->isolate;
-    if (!open_host(r) || !assign_devices(r) || !open_shadow(r))
+    if (!assign_devices(r) || !open_host(r) || !open_shadow(r))
         return false;
     if (c)
         look_up(r);
@@ -410,12 +410,21 @@ static int threads_of(const Args *a)
     return a->threads ? (int)a->threads : host_processors();
 }
 
+/* A module found in the cache has not been read. */
+static const Module *module_for_messages(void *of)
+{
+    Run *r = of;
+    return need_module(r) ? r->module : NULL;
+}
+
 static bool execute(Run *r)
 {
     int64_t   repeat = r->args->repeat ? r->args->repeat : r->args->time ? 1 : 0;
     Execution e = {.signature = r->signature,
                    .compiled = r->compiled,
                    .module = r->module,
+                   .find_module = module_for_messages,
+                   .cookie = r,
                    .seed = (uint64_t)r->args->seed,
                    .watch = watch_of(r),
                    .steps = r->compiled && is_watched(r->args) ? steps_open(r->arena, r->compiled, r->profile, r->trace) : NULL,
@@ -620,7 +629,7 @@ static int finish(Run *r)
 {
     const Args *a = r->args;
     bool        ok = !a->outputs || results_write(r->arena, a->outputs, r->signature, r->results, &r->world);
-    ok = ok && (!a->outfeed || feeds_write(r->feeds, a->outfeed));
+    ok = ok && (!a->outfeed || feeds_write(r->feeds, a->outfeed, axis_of(a) != AXIS_NO));
     if (ok && a->time)
         ok = write_times(r);
     ok = ok && (!r->trace || write_trace(r)) && (!r->profile || write_profile(r));

@@ -52,7 +52,9 @@ typedef enum DeviceAxis { AXIS_AS_INPUTS, AXIS_YES, AXIS_NO } DeviceAxis;
 typedef struct Execution {
     const Signature *signature;
     const Compiled  *compiled; /* NULL: the evaluator */
-    const Module    *module;   /* of the evaluator; for messages of compiled code, where it is there */
+    const Module    *module;   /* of the evaluator */
+    const Module  *(*find_module)(void *cookie); /* where messages of compiled code look for instructions; it, or its result, may be NULL */
+    void            *cookie;   /* of find_module */
     uint64_t         seed;     /* of its random numbers */
     const struct EvalWatch *watch; /* of its first run; NULL: nobody looks on */
     struct StepWatch *steps;   /* of a watched compiled module, likewise */

@@ -177,9 +177,8 @@ static bool call(const Execution *e, const DeviceRun *r, Diag *d)
     char   error[512] = "";
     HloEnv env = { sizeof env, (uint32_t)e->threads, error, sizeof error, e->seed, NULL, NULL };
     if (r->n > 1 || e->signature->meets) {
-        Devices on = r->n > 1 ? e->on : (Devices){ 1, 1 };
         env.threads = e->threads / r->n > 0 ? (uint32_t)(e->threads / r->n) : 1;
-        return meet_run(e->compiled->run, on, &env, r->calls, e->module, d);
+        return meet_run(e, &env, r->calls, d);
     }
     int status = e->compiled->run(&env, r->arrays->args, r->arrays->results, r->arrays->scratch);
     if (status)
@@ -287,10 +286,16 @@ static bool evaluate_once(Arena *a, const Execution *e, const EvalWatch *watch, 
     EvalHost        host = e->feeds ? *feeds_host(e->feeds) : (EvalHost){0};
     EvalOptions     options = { .memory_limit = host_memory(), .seed = e->seed, .host = &host, .max_trips = e->max_trips, .watch = watch };
     host.calls = e->calls;
-    if (devices_count(e->on) > 1)
-        return devices_evaluate(a, e, leaves, &options, out, d);
     if (e->feeds)
         feeds_rewind(e->feeds);
+    if (devices_count(e->on) > 1) {
+        if (!devices_evaluate(a, e, leaves, &options, out, d))
+            return false;
+        if (!e->feeds || feeds_done(e->feeds))
+            return true;
+        literals_unref(e->signature->n_results, out);
+        return false;
+    }
     for (int32_t k = 0; k < entry->n_params; k++)
         params[k] = leaves_gather(comp_param(entry, k)->shape, &next);
     Literal *root = eval_module(e->module, entry->n_params, params, &options, d);

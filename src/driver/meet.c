@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/devices.h"
+
 enum { STACK_BYTES = 32 << 20, SHOWN = 8, ERROR_BYTES = 512 };
 
 typedef enum State { RUNS, WAITS, COPIES, COPIED, ENDED } State;
@@ -463,37 +465,45 @@ static void report_missing(const Device *x, const Module *m, Diag *d)
            arena_printf(d->arena, "%s %%%s: nothing has been sent on channel %lld", x->at->op, x->at->name, (long long)x->at->channel));
 }
 
-/* Reports the first device that failed, or else that some wait for ever. */
-static bool all_is_well(const Meeting *t, const Module *m, Diag *d)
+static bool all_is_well(const Meeting *t)
 {
-    bool waited = false;
+    for (int32_t k = 0; k < t->n; k++)
+        if (t->devices[k].failed || t->devices[k].sent_away)
+            return false;
+    return true;
+}
+
+/* Reports the first device that failed, or else that some wait for ever. */
+static void report_trouble(const Meeting *t, const Module *m, Diag *d)
+{
     for (int32_t k = 0; k < t->n; k++) {
         const Device *x = &t->devices[k];
-        waited |= x->sent_away;
         if (!x->failed)
             continue;
         report(d, inst_of(m, x->at), *x->differs ? x->differs : *x->error ? x->error : "the module failed");
         diag_note(d, LOC_NONE, "this is %s", device_name(t, d->arena, k));
-        return false;
+        return;
     }
-    if (waited && t->n == 1)
+    if (t->n == 1)
         report_missing(&t->devices[0], m, d);
-    else if (waited)
+    else
         report_waiting(t, m, d);
-    return !waited;
 }
 
-bool meet_run(HloEntry *run, Devices on, const HloEnv *env, const DeviceCall *calls, const Module *m, Diag *d)
+bool meet_run(const Execution *e, const HloEnv *env, const DeviceCall *calls, Diag *d)
 {
     Arena  *a = arena_new();
-    Meeting t = {.on = on, .run = run, .calls = calls, .n = (int32_t)devices_n(on)};
+    Meeting t = {.on = devices_count(e->on) > 1 ? e->on : (Devices){1, 1}, .run = e->compiled->run, .calls = calls};
+    t.n = (int32_t)devices_n(t.on);
     t.devices = ARENA_ARRAY(a, Device, t.n);
     pthread_mutex_init(&t.lock, NULL);
     prepare(&t, env);
     int32_t n = start(&t, d);
     for (int32_t k = 0; k < n; k++)
         pthread_join(t.devices[k].thread, NULL);
-    bool ok = n == t.n && all_is_well(&t, m, d);
+    bool ok = n == t.n && all_is_well(&t);
+    if (n == t.n && !ok)
+        report_trouble(&t, e->find_module ? e->find_module(e->cookie) : NULL, d);
     for (int32_t k = 0; k < t.n; k++) {
         for (Message *sent = t.devices[k].sent, *next; sent; sent = next) {
             next = sent->next;

@@ -19,8 +19,7 @@ typedef struct DeviceCall {
     void              *scratch;
 } DeviceCall;
 
-/* Calls run once on each device, with env but for what differs from device to device. m: where instructions are found for messages, or NULL.
- * False after reporting. */
-bool meet_run(HloEntry *run, Devices on, const HloEnv *env, const DeviceCall *calls, const Module *m, Diag *d);
+/* Calls e's compiled code once on each of its devices, with env but for what differs from device to device. False after reporting. */
+bool meet_run(const Execution *e, const HloEnv *env, const DeviceCall *calls, Diag *d);
 
 #endif

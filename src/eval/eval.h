@@ -10,8 +10,8 @@
 typedef struct EvalHost {
     const ExternCalls *calls; /* NULL: none */
     void *cookie; /* of the next two */
-    Literal *(*infeed)(void *cookie, const Shape *s);   /* the next array, of shape s: one reference, NULL after reporting */
-    void (*outfeed)(void *cookie, Literal *l);          /* takes over the reference */
+    Literal *(*infeed)(void *cookie, int32_t device, const Shape *s); /* its next array, of shape s: one reference, NULL after reporting */
+    void (*outfeed)(void *cookie, int32_t device, Literal *l);        /* takes over the reference */
 } EvalHost;
 
 /* Looking on while a module runs.

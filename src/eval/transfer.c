@@ -1,7 +1,7 @@
 /* infeed, outfeed, send, recv. Source: reference operations 17.
  *
  * An infeed takes its data from the host, leaf by leaf, when it runs, an outfeed gives it away; instructions run in stored order, which
- * keeps that of the tokens. What is sent waits at the device that receives it, in order, until a recv-done of its channel takes it; that of a
+ * keeps that of the tokens. Each device has data of its own. What is sent waits at the device that receives it, in order, until a recv-done of its channel takes it; that of a
  * device that is no target has zeros. A device without pairs sends to itself. Sends and recvs of the host are refused. */
 #include <string.h>
 
@@ -23,7 +23,7 @@ static Literal *fed(Eval *e, const Inst *i, const Shape *s)
     if (s->type == TYPE_TOKEN)
         return literal_token();
     if (!shape_is_tuple(s)) {
-        Literal *from = e->options->host->infeed(e->options->host->cookie, s), *own;
+        Literal *from = e->options->host->infeed(e->options->host->cookie, e->device, s), *own;
         if (!from)
             return eval_fail(e, i, "infeed %%%s has no data of type %s", i->name, shape_text(e->arena, s));
         own = eval_copy(e, i, from);
@@ -41,7 +41,7 @@ static void give(Eval *e, const Literal *l)
     for (int32_t k = 0; k < l->n_elems; k++)
         give(e, l->elems[k]);
     if (type_is_array(l->type))
-        e->options->host->outfeed(e->options->host->cookie, literal_ref(l));
+        e->options->host->outfeed(e->options->host->cookie, e->device, literal_ref(l));
 }
 
 static Literal *with_token(Eval *e, Literal *data)
@@ -141,8 +141,6 @@ Literal *eval_transfer(Eval *e, const Inst *i, Literal **x)
 
 const char *transfer_refused(Arena *a, const Inst *i, const EvalHost *host, Devices on)
 {
-    if ((i->op == OP_INFEED || i->op == OP_OUTFEED) && devices_n(on) > 1)
-        return "is not supported by the evaluator on several devices";
     switch (i->op) {
     case OP_INFEED: return host && host->infeed ? NULL : "needs data: give --infeed=F.npz with infeed0, infeed1, ...";
     case OP_OUTFEED: return host && host->outfeed ? NULL : "needs a file for its data: give --outfeed=F.npz";
