@@ -27,8 +27,10 @@
  * Groups have one root each, so fusing never makes a cycle. A producer that no group has swallowed whole stays, except that
  * groups look through a stored broadcast to its smaller operand.
  *
- * Not fused: what has effects or control edges, contractions, windows, sorting, scatter, updates in place, operands of gather; a
- * reshape that is stored is a view of its operand and costs nothing, so it does not take producers either. */
+ * A reduce-window of one array is the root of a group, never inside of one: it asks for each element once for every window that covers it.
+ *
+ * Not fused: what has effects or control edges, contractions, sorting, scatter, updates in place, operands of gather; a reshape that is stored
+ * is a view of its operand and costs nothing, so it does not take producers either. */
 #include "config.h"
 
 #include "analysis/cost.h"
@@ -60,7 +62,7 @@ struct Context {
     Context *next;   /* in group->rows */
 };
 
-typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_LEAF } Role;
+typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_WINDOW, ROLE_LEAF } Role;
 
 typedef struct Node {
     Role     role;
@@ -150,6 +152,8 @@ static Role role_of(const Inst *i)
             return ROLE_NONE;
     if (i->op == OP_REDUCE)
         return count_of(i) > 0 ? ROLE_REDUCE : ROLE_NONE;
+    if (i->op == OP_REDUCE_WINDOW)
+        return i->n_operands == 2 && static_array(i) ? ROLE_WINDOW : ROLE_NONE;
     if (!static_array(i))
         return ROLE_NONE;
     if (i->op == OP_IOTA || is_scalar_constant(i))
@@ -161,9 +165,20 @@ static Role role_of(const Inst *i)
 
 /* ---- deciding ---- */
 
+static double window_elements(const Inst *u)
+{
+    const Window *w = inst_window(u);
+    double        n = 1;
+    for (int32_t k = 0; k < w->n; k++)
+        n *= (double)w->v[k].size;
+    return n;
+}
+
 /* The elements of operand k that u needs when `count` of its own are asked for. */
 static double asked_of_operand(const Inst *u, int32_t k, double count)
 {
+    if (u->op == OP_REDUCE_WINDOW)
+        return count * window_elements(u);
     if (u->op == OP_REDUCE || u->op == OP_CONCATENATE || (u->op == OP_PAD && k == 0))
         return count * count_of(inst_operand(u, k)) / count_of(u);
     return count;
@@ -253,7 +268,7 @@ static bool takes_operand(const Inst *u, int32_t k)
     const Node *n = node(u);
     if (n->role == ROLE_NONE || (n->role == ROLE_VIEW && !n->fused))
         return false;
-    if (u->op == OP_REDUCE)
+    if (u->op == OP_REDUCE || u->op == OP_REDUCE_WINDOW)
         return k < u->n_operands / 2;
     return u->op != OP_GATHER;
 }
@@ -331,6 +346,7 @@ static void take_in(Group *g, const Inst *i)
         g->reduces = true;
         g->maximum |= op != OP_ADD && op != OP_MULTIPLY;
     }
+    g->reduces |= i->op == OP_REDUCE_WINDOW;
     for (int32_t k = 0; k < i->n_operands; k++) {
         Node *o = node(inst_operand(i, k));
         if (o->role == ROLE_LEAF || is_wanted(o, g))
@@ -461,7 +477,7 @@ static void decide(Fuser *f, Inst *i)
     Node *n = node(i);
     if (n->role == ROLE_NONE || n->role == ROLE_LEAF)
         return;
-    if (i != i->comp->root && collect_contexts(f, i) && has_room(f, i)) {
+    if (i != i->comp->root && n->role != ROLE_WINDOW && collect_contexts(f, i) && has_room(f, i)) {
         bool keeps = (inst_is_dear(i) || feeds_maximum(n)) && wanted_in_one_row(i);
         if (keeps || pays(i)) {
             enter_groups(i);
@@ -577,7 +593,7 @@ static bool build_fusion(Fuser *f, const Group *g, int32_t number)
     Inst *root = g->root;
     Body  b = {.number = number};
     collect_members(f, &b, root);
-    if (b.members.n < 2)
+    if (b.members.n < 2 || (node(root)->role == ROLE_WINDOW && g->size < 2))
         return false;
     Comp *body = build_body(f, &b, root);
     Inst *fusion = inst_new(root->comp, root, OP_FUSION, root->shape, b.operands.n, b.operands.v, NULL);
