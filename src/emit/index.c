@@ -62,6 +62,35 @@ const Ix *ix_of(IxCtx *cx, const IxAtom *atom)
     return x;
 }
 
+/* The place of floor(arg / by) with k * by in x, where mod is arg % by with k; -1. */
+static int32_t other_part(const Ix *x, const IxTerm *mod)
+{
+    for (int32_t i = 0; i < x->n; i++) {
+        const IxAtom *a = x->t[i].atom;
+        if (a->kind == IX_DIV && a->by == mod->atom->by && x->t[i].k == wrap_mul(mod->k, a->by) && ix_equal(a->arg, mod->atom->arg))
+            return i;
+    }
+    return -1;
+}
+
+/* What was divided comes together again: by * floor(x / by) + x % by is x. */
+static const Ix *rejoin(IxCtx *cx, Ix *x)
+{
+    for (int32_t i = 0; i < x->n; i++) {
+        int32_t j = x->t[i].atom->kind == IX_MOD ? other_part(x, &x->t[i]) : -1;
+        if (j < 0)
+            continue;
+        const Ix *whole = ix_times(cx, x->t[i].atom->arg, x->t[i].k);
+        int32_t   n = 0;
+        for (int32_t k = 0; k < x->n; k++)
+            if (k != i && k != j)
+                x->t[n++] = x->t[k];
+        x->n = n;
+        return ix_add(cx, x, whole);
+    }
+    return x;
+}
+
 const Ix *ix_add(IxCtx *cx, const Ix *a, const Ix *b)
 {
     if (a->n == 0 && a->c == 0)
@@ -85,7 +114,7 @@ const Ix *ix_add(IxCtx *cx, const Ix *a, const Ix *b)
         if (t.k != 0)
             x->t[x->n++] = t;
     }
-    return x;
+    return rejoin(cx, x);
 }
 
 const Ix *ix_plus(IxCtx *cx, const Ix *a, int64_t c)

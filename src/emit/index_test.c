@@ -47,6 +47,10 @@ static void test_division(IxCtx *cx)
     CHECK(ix_equal(ix_div(cx, ix_times(cx, i, 6), 3), ix_times(cx, i, 2)));
     CHECK(ix_equal(ix_div(cx, i, 3), ix_div(cx, i, 3))); /* what stays is one atom */
     CHECK(ix_div(cx, i, 3)->t[0].atom->kind == IX_DIV);
+    const Ix *k = ix_plus(cx, ix_of(cx, loop(cx, 100)), 5), *parts = ix_add(cx, ix_times(cx, ix_div(cx, k, 45), 90), ix_times(cx, ix_mod(cx, k, 45), 2));
+    CHECK(ix_equal(parts, ix_times(cx, k, 2))); /* what was divided comes together again */
+    CHECK(ix_equal(ix_add(cx, parts, i), ix_add(cx, i, ix_times(cx, k, 2))));
+    CHECK(!ix_equal(ix_add(cx, ix_times(cx, ix_div(cx, k, 45), 44), ix_mod(cx, k, 45)), k));
     puts("ok division");
 }
 
