@@ -439,7 +439,7 @@ static void show_value(Plan *p, StepList *out, const Inst *i, const Value *x)
     s->step.shapes = ARENA_ARRAY(p->arena, const Shape *, x->n);
     for (int32_t k = 0; k < x->n; k++) {
         s->slots[k] = x->v[k].slot;
-        s->step.shapes[k] = x->v[k].shape;
+        s->step.shapes[k] = shape_copy(p->arena, x->v[k].shape); /* it may be of the planner's own memory */
     }
 }
 
