@@ -158,6 +158,9 @@ static bool supported(const Comp *c, const Inst *caller, Diag *d)
                 break;
             inst_error(d, i, "%s cannot be compiled inside the computation that %s applies", op_name(i->op), op_name(caller->op));
             return false;
+        case OP_RNG_GET_AND_UPDATE_STATE: /* what rng draws from, too */
+            inst_error(d, i, "random numbers cannot be drawn in compiled code inside the computation that %s applies", op_name(caller->op));
+            return false;
         default:
             if (is_norm(i) ? !norm_supported(i, d) : !fused_supported(i, d))
                 return false;
