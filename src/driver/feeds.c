@@ -143,7 +143,8 @@ static bool collect(Feeds *f, int32_t n, Literal **v, bool axis)
         v[k] = !axis && k < f->lines[0].out.n ? literal_ref(f->lines[0].out.v[k]) : axis ? stacked(f, k) : NULL;
         if (v[k])
             continue;
-        diag_error(f->d, LOC_NONE, "outfeed%d is not given by all devices, or not of one size: --device-axis=no stores what device 0 gives", k);
+        diag_error(f->d, LOC_NONE, "outfeed%d is not given by all devices, or not of one size: --device-axis=no stores what device 0 gives",
+                   k);
         literals_unref(k, v);
         return false;
     }

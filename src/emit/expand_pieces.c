@@ -1,5 +1,5 @@
-/* ragged-all-to-all: pieces of rows go from everywhere to everywhere. All inputs and all tables are gathered; then, with the pieces for this device
- * numbered by sender, p = sender * each + j, and N rows in all gathered inputs,
+/* ragged-all-to-all: pieces of rows go from everywhere to everywhere. All inputs and all tables are gathered; then, with the pieces for
+ * this device numbered by sender, p = sender * each + j, and N rows in all gathered inputs,
  *
  *   ok      = all over p of  size, at, to >= 0,  at + size <= rows there,  to + size <= rows here
  *   key[q]  = max over p of  to[p] <= q < to[p] + size[p] ? p * N + sender * rows + at[p] + (q - to[p]) : -1

@@ -56,10 +56,10 @@ struct Step {
     const LibraryCall *call; /* STEP_CALL */
     const Exchange *exchange; /* STEP_EXCHANGE, STEP_CHECK */
     int32_t     function;  /* STEP_KERNEL: index into Program.functions (equal kernels share one); STEP_CALL: into Program.calls */
-    int32_t     n_operands; /* KERNEL, CALL: how many of the buffers are read; the others are written. COPY, CHECK: 1; EXCHANGE: 1, RECEIVE 0; VALUE: all */
-    int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY, EXCHANGE: from, to, which a SEND does not have; REPLICA, PARTITION,
-                              RANDOM, SEED: to; CHECK, WHILE, IF: the
-                              predicate or index */
+    int32_t     n_operands; /* how many of the buffers are read; the others are written */
+    int32_t     n_buffers; /* KERNEL, CALL: operand leaves, result leaves, working memory if any; COPY: from, to; EXCHANGE: likewise, but a SEND
+                              has no `to` and a RECEIVE no `from`; REPLICA, PARTITION, RANDOM, SEED: to; CHECK, WHILE, IF: the predicate or
+                              index; VALUE: what is shown */
     const Buffer **buffers;
     const Shape **shapes;  /* VALUE: of the buffers, each with the order in memory at that time; tokens have no buffer */
     Block       condition; /* WHILE: computes the predicate into buffers[0] */

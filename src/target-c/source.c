@@ -561,7 +561,9 @@ static void put_entry(Out *o)
         put_scratch(o);
     if (p->random)
         buf_printf(o->b, "    uint64_t own[2] = { 0x%x, 0 };\n"
-                         "    uint64_t *const random = env && env->size >= __builtin_offsetof(hlo_env, devices) && env->random ? env->random : own;\n", RANDOM_START);
+                         "    const int known = env && env->size >= __builtin_offsetof(hlo_env, devices);\n"
+                         "    uint64_t *const random = known && env->random ? env->random : own;\n",
+                   RANDOM_START);
     buf_printf(o->b, "    (void)env, (void)args, (void)results%s;\n\n", p->scratch_bytes > 0 ? "" : ", (void)scratch");
     o->indent = 1;
     put_block(o, &p->body);
