@@ -27,10 +27,11 @@
  * Groups have one root each, so fusing never makes a cycle. A producer that no group has swallowed whole stays, except that
  * groups look through a stored broadcast to its smaller operand.
  *
- * A reduce-window of one array is the root of a group, never inside of one: it asks for each element once for every window that covers it.
+ * Two are the root of a group, never inside of one: a reduce-window of one array, which asks for each element once for every window that
+ * covers it, and a dynamic-update-slice, which asks for its update and its indices; what it updates stays outside, to be written in place.
  *
- * Not fused: what has effects or control edges, contractions, sorting, scatter, updates in place, operands of gather; a reshape that is stored
- * is a view of its operand and costs nothing, so it does not take producers either. */
+ * Not fused: what has effects or control edges, contractions, sorting, scatter, operands of gather; a reshape that is stored is a view of its
+ * operand and costs nothing, so it does not take producers either. */
 #include "config.h"
 
 #include "analysis/cost.h"
@@ -62,7 +63,7 @@ struct Context {
     Context *next;   /* in group->rows */
 };
 
-typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_WINDOW, ROLE_LEAF } Role;
+typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_WINDOW, ROLE_UPDATE, ROLE_LEAF } Role;
 
 typedef struct Node {
     Role     role;
@@ -154,6 +155,8 @@ static Role role_of(const Inst *i)
         return count_of(i) > 0 ? ROLE_REDUCE : ROLE_NONE;
     if (i->op == OP_REDUCE_WINDOW)
         return i->n_operands == 2 && static_array(i) ? ROLE_WINDOW : ROLE_NONE;
+    if (i->op == OP_DYNAMIC_UPDATE_SLICE)
+        return static_array(i) ? ROLE_UPDATE : ROLE_NONE;
     if (!static_array(i))
         return ROLE_NONE;
     if (i->op == OP_IOTA || is_scalar_constant(i))
@@ -179,6 +182,8 @@ static double asked_of_operand(const Inst *u, int32_t k, double count)
 {
     if (u->op == OP_REDUCE_WINDOW)
         return count * window_elements(u);
+    if (u->op == OP_DYNAMIC_UPDATE_SLICE)
+        return count_of(inst_operand(u, k));
     if (u->op == OP_REDUCE || u->op == OP_CONCATENATE || (u->op == OP_PAD && k == 0))
         return count * count_of(inst_operand(u, k)) / count_of(u);
     return count;
@@ -270,6 +275,8 @@ static bool takes_operand(const Inst *u, int32_t k)
         return false;
     if (u->op == OP_REDUCE || u->op == OP_REDUCE_WINDOW)
         return k < u->n_operands / 2;
+    if (u->op == OP_DYNAMIC_UPDATE_SLICE)
+        return k > 0;
     return u->op != OP_GATHER;
 }
 
@@ -477,7 +484,7 @@ static void decide(Fuser *f, Inst *i)
     Node *n = node(i);
     if (n->role == ROLE_NONE || n->role == ROLE_LEAF)
         return;
-    if (i != i->comp->root && n->role != ROLE_WINDOW && collect_contexts(f, i) && has_room(f, i)) {
+    if (i != i->comp->root && n->role != ROLE_WINDOW && n->role != ROLE_UPDATE && collect_contexts(f, i) && has_room(f, i)) {
         bool keeps = (inst_is_dear(i) || feeds_maximum(n)) && wanted_in_one_row(i);
         if (keeps || pays(i)) {
             enter_groups(i);
@@ -593,7 +600,7 @@ static bool build_fusion(Fuser *f, const Group *g, int32_t number)
     Inst *root = g->root;
     Body  b = {.number = number};
     collect_members(f, &b, root);
-    if (b.members.n < 2 || (node(root)->role == ROLE_WINDOW && g->size < 2))
+    if (b.members.n < 2 || ((node(root)->role == ROLE_WINDOW || node(root)->role == ROLE_UPDATE) && g->size < 2))
         return false;
     Comp *body = build_body(f, &b, root);
     Inst *fusion = inst_new(root->comp, root, OP_FUSION, root->shape, b.operands.n, b.operands.v, NULL);
