@@ -22,16 +22,22 @@ static bool check_comparator(const Infer *x)
 
 const Shape *infer_sort(const Infer *x)
 {
-    if (x->i->n_operands == 0)
+    int32_t n = x->i->n_operands;
+    if (n == 0)
         return x->i->shape ? infer_fail(x, "expects an operand") : shape_tuple(x->a, 0, NULL);
-    if (!infer_are_arrays(x))
-        return NULL;
-    for (int32_t k = 1; k < x->i->n_operands; k++)
+    if (!x->i->shape && n == 1) /* XLA's parser does not look, and of several at their dimensions alone */
+        return operand_shape(x, 0);
+    for (int32_t k = 0; k < n; k++) {
+        bool sizes = !x->i->shape && type_is_array(operand_shape(x, k)->type);
+        if (!sizes && !infer_is_array(x, k))
+            return NULL;
+    }
+    for (int32_t k = 1; k < n; k++)
         if (!infer_same_dims(x, 0, k))
             return NULL;
-    if (x->i->shape && (infer_one_dimension(x, operand_shape(x, 0)->rank) < 0 || !check_comparator(x))) /* XLA's parser does not look */
+    if (x->i->shape && (infer_one_dimension(x, operand_shape(x, 0)->rank) < 0 || !check_comparator(x)))
         return NULL;
-    return infer_one_or_tuple(x, x->i->n_operands, infer_operand_shapes(x, 0, x->i->n_operands));
+    return infer_one_or_tuple(x, n, infer_operand_shapes(x, 0, n));
 }
 
 const Shape *infer_topk(const Infer *x)
