@@ -267,6 +267,40 @@ Inst *rule_dot_transpose(Simp *s, Inst *i)
     return NULL;
 }
 
+/* The free dimensions of the one side in front of those of the other, all else as it is: what the exchanged product has. */
+static bool exchanges_sides(const Inst *t, const Inst *dot)
+{
+    Ints    perm = inst_ints(t, ATTR_DIMENSIONS);
+    int32_t batch = inst_ints(dot, ATTR_LHS_BATCH_DIMS).n, contracted = inst_ints(dot, ATTR_LHS_CONTRACTING_DIMS).n;
+    int32_t left = inst_operand(dot, 0)->shape->rank - batch - contracted, right = perm.n - batch - left;
+    for (int32_t k = 0; k < perm.n; k++)
+        if (perm.v[k] != (k < batch ? k : k < batch + right ? k + left : k - right))
+            return false;
+    return true;
+}
+
+Inst *rule_transpose_dot(Simp *s, Inst *i)
+{
+    const Inst *d = inst_operand(i, 0);
+    if (d->op != OP_DOT || d->n_uses != 1 || !plain_dot(d) || i->shape->layout || d->shape->layout || !exchanges_sides(i, d))
+        return NULL;
+    Inst *dot = simp_like(s, d, i->shape, (Inst *[]){inst_operand(d, 1), inst_operand(d, 0)});
+    Ints  precision = inst_ints(d, ATTR_OPERAND_PRECISION);
+    if (inst_ints(d, ATTR_LHS_BATCH_DIMS).n) {
+        inst_set_ints(dot, ATTR_LHS_BATCH_DIMS, inst_ints(d, ATTR_RHS_BATCH_DIMS));
+        inst_set_ints(dot, ATTR_RHS_BATCH_DIMS, inst_ints(d, ATTR_LHS_BATCH_DIMS));
+    }
+    inst_set_ints(dot, ATTR_LHS_CONTRACTING_DIMS, inst_ints(d, ATTR_RHS_CONTRACTING_DIMS));
+    inst_set_ints(dot, ATTR_RHS_CONTRACTING_DIMS, inst_ints(d, ATTR_LHS_CONTRACTING_DIMS));
+    if (precision.n == 2) {
+        Ints other = scratch_ints(s, 2);
+        *ints_at(other, 0) = precision.v[1];
+        *ints_at(other, 1) = precision.v[0];
+        inst_set_ints(dot, ATTR_OPERAND_PRECISION, other);
+    }
+    return dot;
+}
+
 /* ---- sort, control flow ---- */
 
 Inst *rule_sort_unit(Simp *s, Inst *i)
