@@ -71,8 +71,10 @@ static int32_t *tuple_leaves(Peak *p, const Inst *i)
 static int32_t *element_leaves(const Inst *i)
 {
     const Inst *x = i->operands[0].def;
-    int32_t     at = 0;
-    for (int64_t k = 0; k < inst_int(i, ATTR_INDEX, 0); k++)
+    int64_t     index = inst_int(i, ATTR_INDEX, 0), at = 0;
+    if (leaf_count(x->shape) == x->shape->n_elems && x->shape->inside.depth == 1)
+        return leaves_of(x) + index; /* a tuple of arrays, which may have a hundred thousand */
+    for (int64_t k = 0; k < index; k++)
         at += leaf_count(x->shape->elems[k]);
     return leaves_of(x) + at;
 }
@@ -203,8 +205,9 @@ static int64_t callee_needs(const Peak *p, const Inst *i)
 
 static void read_leaves(Peak *p, const Inst *i)
 {
-    for (int32_t k = 0; k < i->n_operands; k++) {
-        const Inst *x = i->operands[k].def;
+    bool element = i->op == OP_GET_TUPLE_ELEMENT; /* looks at its own leaves alone */
+    for (int32_t k = 0; k < (element ? 1 : i->n_operands); k++) {
+        const Inst *x = element ? i : i->operands[k].def;
         for (int32_t j = 0, n = leaf_count(x->shape); j < n; j++)
             if (leaves_of(x)[j] != OUTSIDE)
                 p->buffers.v[leaves_of(x)[j]].last = p->now;
