@@ -3,7 +3,7 @@
  *   kernel   a fusion, or an instruction outside of fusions that moves data. Parameters, constants, tuples and their elements, and what
  *            only gives another name to bytes that are there (bitcasts, reshapes and transposes that change no order, loops, branches
  *            and calls, whose computations are counted) are none.
- *   bytes    the operands of a kernel, each once, and its result, in full
+ *   bytes    the operands of a kernel, each of the first 64 once, and its result, in full
  *   flops    one for each element of an elementwise operation that computes, two for a multiplication with its addition in dot and
  *            convolution; what is applied by a reduction counts as often as it is applied. Padding counts as data.
  *

@@ -247,7 +247,6 @@ struct Parser {
 
     /* scanner and filter */
     void    *scanner;
-    void    *scan_buffer;
     char    *buf;                   /* the text as the scanner works on it: a copy, or the caller's bytes */
     Vocabulary *vocabulary;         /* by tag of the interned word; 0: of all other words */
     uint32_t n_vocabulary;
