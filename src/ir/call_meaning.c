@@ -3,119 +3,13 @@
 
 #include <string.h>
 
+#include "ir/call_build.h"
 #include "ir/call_options.h"
 #include "ir/custom_call.h"
 #include "ir/infer.h"
 #include "ir/old_lapack.h"
 
-typedef struct Build {
-    Arena      *arena;
-    const Inst *call;
-    Module     *module;
-    Comp       *body;
-    Inst      **in;     /* the parameters */
-    CallOptions options;
-    const char *argument; /* of the table's row */
-    const char *why;
-} Build;
-
-typedef Inst *MeaningFn(Build *b); /* the root; NULL after refuse */
-
-static Inst *refuse(Build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static Inst *refuse(Build *b, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    b->why = arena_vprintf(b->arena, fmt, ap);
-    va_end(ap);
-    return NULL;
-}
-
-/* ---- instructions ---- */
-
-static const Shape *dense(Build *b, Type t, const Shape *dims)
-{
-    return shape_array(b->module->arena, t, dims->rank, dims->dims);
-}
-
-static Inst *unary(Build *b, Op op, Type t, Inst *x)
-{
-    return inst_new(b->body, NULL, op, dense(b, t, x->shape), 1, &x, NULL);
-}
-
-static Inst *binary(Build *b, Op op, Inst *x, Inst *y)
-{
-    return inst_new(b->body, NULL, op, x->shape, 2, (Inst *const[]){ x, y }, NULL);
-}
-
-static Inst *whole_number(Build *b, const Shape *like, int64_t v)
-{
-    Inst *x = inst_constant(b->body, NULL, literal_from_s64(like->type, v), NULL);
-    return like->rank == 0 ? x : inst_new(b->body, NULL, OP_BROADCAST, like, 1, &x, NULL);
-}
-
-static Inst *compare(Build *b, Inst *x, Inst *y, Word direction)
-{
-    Inst *r = inst_new(b->body, NULL, OP_COMPARE, dense(b, TYPE_PRED, x->shape), 2, (Inst *const[]){ x, y }, NULL);
-    inst_set_word(r, ATTR_DIRECTION, direction);
-    return r;
-}
-
-static Inst *tuple(Build *b, int32_t n, Inst *const *x)
-{
-    const Shape **shapes = ARENA_ARRAY(b->module->arena, const Shape *, n);
-    for (int32_t k = 0; k < n; k++)
-        shapes[k] = x[k]->shape;
-    return inst_new(b->body, NULL, OP_TUPLE, shape_tuple(b->module->arena, n, shapes), n, x, NULL);
-}
-
-static Inst *element(Build *b, Inst *whole, int32_t k)
-{
-    Inst *x = inst_new(b->body, NULL, OP_GET_TUPLE_ELEMENT, whole->shape->elems[k], 1, &whole, NULL);
-    inst_set_int(x, ATTR_INDEX, k);
-    return x;
-}
-
-static Inst *library(Build *b, const char *name, const char *config, const Shape *result, int32_t n)
-{
-    static const char letters[TYPE_COUNT] = { [TYPE_F32] = 's', [TYPE_F64] = 'd', [TYPE_C64] = 'c', [TYPE_C128] = 'z' };
-    Type              t = b->in[0]->shape->type;
-    Interner         *strings = b->module->strings;
-    if (!letters[t])
-        return refuse(b, "LAPACK has no routine for %s", type_name(t));
-    Inst *x = inst_new(b->body, NULL, OP_CUSTOM_CALL, result, n, b->in, NULL);
-    inst_set_attr(x, (Attr){ .id = ATTR_CUSTOM_CALL_TARGET, .value.s = intern_printf(strings, "lapack_%c%s_ffi", letters[t], name) });
-    inst_set_attr(x, (Attr){ .id = ATTR_BACKEND_CONFIG, .value.s = intern_str(strings, config) });
-    b->why = custom_call_refused(b->arena, x);
-    return b->why ? NULL : x;
-}
-
-static bool takes(Build *b, int32_t n)
-{
-    if (b->call->n_operands == n)
-        return true;
-    refuse(b, "it takes %d operand%s, not %d", n, n == 1 ? "" : "s", b->call->n_operands);
-    return false;
-}
-
-/* Operands are arrays of one type and, if same, of one shape. */
-static bool arrays(Build *b, bool same)
-{
-    for (int32_t k = 0; k < b->call->n_operands; k++) {
-        const Shape *s = inst_operand(b->call, k)->shape, *first = inst_operand(b->call, 0)->shape;
-        if (!shape_is_array(s) || (same && !shape_compatible(s, first))) {
-            refuse(b, "it does not take %s as operand %d", shape_brief(b->arena, s), k);
-            return false;
-        }
-    }
-    return true;
-}
-
-static const Shape *result_part(const Build *b, int32_t k)
-{
-    const Shape *s = b->call->shape;
-    return shape_is_tuple(s) && k < s->n_elems ? s->elems[k] : s;
-}
+typedef Inst *MeaningFn(Build *b); /* the root; NULL after build_refuse */
 
 /* ---- elementwise functions ---- */
 
@@ -125,7 +19,7 @@ static Inst *mean_unary(Build *b)
         { "acos", OP_ACOS },   { "acosh", OP_ACOSH }, { "asin", OP_ASIN }, { "asinh", OP_ASINH }, { "atanh", OP_ATANH },
         { "cosh", OP_COSH },   { "erf", OP_ERF },     { "sinh", OP_SINH }, { "tan", OP_TAN },
     };
-    if (!takes(b, 1) || !arrays(b, false))
+    if (!build_takes(b, 1) || !build_arrays(b, false))
         return NULL;
     Inst *x = b->in[0];
     Type  t = x->shape->type;
@@ -134,48 +28,48 @@ static Inst *mean_unary(Build *b)
         if (++k == sizeof rows / sizeof *rows)
             die("no opcode for %s", b->argument);
     if (!type_is_float(t) && (!type_is_complex(t) || rows[k].op == OP_ERF))
-        return refuse(b, "it does not take %s", type_name(t));
-    return unary(b, rows[k].op, t, x);
+        return build_refuse(b, "it does not take %s", type_name(t));
+    return build_unary(b, rows[k].op, t, x);
 }
 
 static Inst *mean_square(Build *b)
 {
-    return takes(b, 1) && arrays(b, false) ? binary(b, OP_MULTIPLY, b->in[0], b->in[0]) : NULL;
+    return build_takes(b, 1) && build_arrays(b, false) ? build_binary(b, OP_MULTIPLY, b->in[0], b->in[0]) : NULL;
 }
 
 static Inst *mean_atan(Build *b)
 {
-    if (!takes(b, 1) || !arrays(b, false))
+    if (!build_takes(b, 1) || !build_arrays(b, false))
         return NULL;
     Inst *x = b->in[0];
     if (!type_is_float(x->shape->type))
-        return refuse(b, "it does not take %s", type_name(x->shape->type));
-    return binary(b, OP_ATAN2, x, whole_number(b, x->shape, 1));
+        return build_refuse(b, "it does not take %s", type_name(x->shape->type));
+    return build_binary(b, OP_ATAN2, x, build_whole(b, x->shape, 1));
 }
 
 static Inst *mean_conj(Build *b)
 {
-    if (!takes(b, 1) || !arrays(b, false))
+    if (!build_takes(b, 1) || !build_arrays(b, false))
         return NULL;
     Inst *x = b->in[0];
     Type  real = x->shape->type == TYPE_C64 ? TYPE_F32 : TYPE_F64;
     if (!type_is_complex(x->shape->type))
         return x;
-    Inst *parts[] = { unary(b, OP_REAL, real, x), unary(b, OP_NEGATE, real, unary(b, OP_IMAG, real, x)) };
+    Inst *parts[] = { build_unary(b, OP_REAL, real, x), build_unary(b, OP_NEGATE, real, build_unary(b, OP_IMAG, real, x)) };
     return inst_new(b->body, NULL, OP_COMPLEX, x->shape, 2, parts, NULL);
 }
 
 /* is_inf: |x| is; is_pos_inf, is_neg_inf: x is. An infinity is 1 / 0, signed. */
 static Inst *mean_is_inf(Build *b)
 {
-    if (!takes(b, 1) || !arrays(b, false))
+    if (!build_takes(b, 1) || !build_arrays(b, false))
         return NULL;
     Inst *x = b->in[0];
     if (!type_is_float(x->shape->type))
-        return refuse(b, "it does not take %s", type_name(x->shape->type));
+        return build_refuse(b, "it does not take %s", type_name(x->shape->type));
     int64_t sign = strcmp(b->argument, "-") == 0 ? -1 : 1;
-    Inst   *inf = binary(b, OP_DIVIDE, whole_number(b, x->shape, sign), whole_number(b, x->shape, 0));
-    return compare(b, *b->argument ? x : unary(b, OP_ABS, x->shape->type, x), inf, CMP_EQ);
+    Inst   *inf = build_binary(b, OP_DIVIDE, build_whole(b, x->shape, sign), build_whole(b, x->shape, 0));
+    return build_compare(b, *b->argument ? x : build_unary(b, OP_ABS, x->shape->type, x), inf, CMP_EQ);
 }
 
 /* ---- order ---- */
@@ -199,19 +93,19 @@ static Inst *mean_topk(Build *b)
 {
     const CallOption *largest, *k = NULL;
     bool              greater;
-    if (!takes(b, 1) || !arrays(b, false))
+    if (!build_takes(b, 1) || !build_arrays(b, false))
         return NULL;
     if (!call_options_read(b->arena, b->call, &b->options) || !greater_first(b, &greater))
-        return refuse(b, "its order or its options are not understood");
+        return build_refuse(b, "its order or its options are not understood");
     largest = call_option(&b->options, "largest");
     k = call_option(&b->options, "k");
-    const Shape *s = b->in[0]->shape, *values = result_part(b, 0);
+    const Shape *s = b->in[0]->shape, *values = build_result(b, 0);
     if (!shape_is_tuple(b->call->shape) || b->call->shape->n_elems != 2 || !shape_is_array(values) || s->rank == 0 || values->rank != s->rank ||
         values->dims[s->rank - 1] > s->dims[s->rank - 1] || type_is_complex(s->type))
-        return refuse(b, "%s is no result of %s", shape_brief(b->arena, b->call->shape), shape_brief(b->arena, s));
+        return build_refuse(b, "%s is no result of %s", shape_brief(b->arena, b->call->shape), shape_brief(b->arena, s));
     if (k && k->number != values->dims[s->rank - 1])
-        return refuse(b, "its k is %s, and its result has %lld", k->text, (long long)values->dims[s->rank - 1]);
-    const Shape *parts[] = { dense(b, s->type, values), dense(b, TYPE_S32, values) };
+        return build_refuse(b, "its k is %s, and its result has %lld", k->text, (long long)values->dims[s->rank - 1]);
+    const Shape *parts[] = { build_dense(b, s->type, values), build_dense(b, TYPE_S32, values) };
     Inst        *x = inst_new(b->body, NULL, OP_TOPK, shape_tuple(b->module->arena, 2, parts), 1, b->in, NULL);
     inst_set_int(x, ATTR_K, values->dims[s->rank - 1]);
     inst_set_attr(x, (Attr){ .id = ATTR_LARGEST, .value.i = largest ? largest->number != 0 : greater });
@@ -241,15 +135,15 @@ static Inst *mean_partial_reduce(Build *b)
     int32_t           n = b->call->n_operands / 2;
     const CallOption *o;
     if (n == 0 || b->call->n_operands % 2 || b->call->n_callees != 1 || inst_callee(b->call, 0)->n_params != 2 * n)
-        return refuse(b, "it takes arrays, as many initial values, and a comparator");
+        return build_refuse(b, "it takes arrays, as many initial values, and a comparator");
     if (!call_options_read(b->arena, b->call, &b->options) || !(o = call_option(&b->options, "reduction_dim")) || !o->is_number)
-        return refuse(b, "its backend_config says no reduction_dim");
-    const Shape *s = b->in[0]->shape, *out = result_part(b, 0);
+        return build_refuse(b, "its backend_config says no reduction_dim");
+    const Shape *s = b->in[0]->shape, *out = build_result(b, 0);
     if (shape_is_tuple(b->call->shape) ? b->call->shape->n_elems != n : n != 1)
-        return refuse(b, "it has %d results", n);
+        return build_refuse(b, "it has %d results", n);
     if (!shape_is_array(s) || !shape_is_array(out) || out->rank != s->rank || o->number < 0 || o->number >= s->rank ||
         out->dims[o->number] > s->dims[o->number])
-        return refuse(b, "%s is no result of %s", shape_brief(b->arena, out), shape_brief(b->arena, s));
+        return build_refuse(b, "%s is no result of %s", shape_brief(b->arena, out), shape_brief(b->arena, s));
     const Shape **shapes = ARENA_ARRAY(b->module->arena, const Shape *, n);
     Inst        **kept = ARENA_ARRAY(b->arena, Inst *, n);
     for (int32_t k = 0; k < n; k++) {
@@ -257,29 +151,43 @@ static Inst *mean_partial_reduce(Build *b)
         const Shape *p = comp_param(inst_callee(b->call, 0), 2 * k)->shape, *q = comp_param(inst_callee(b->call, 0), 2 * k + 1)->shape;
         if (!shape_is_array(shapes[k]) || !shape_same_dims(shapes[k], s) || !shape_is_scalar(p) || !shape_is_scalar(q) ||
             p->type != shapes[k]->type || q->type != shapes[k]->type)
-            return refuse(b, "its operand %d is %s", k, shape_brief(b->arena, shapes[k]));
+            return build_refuse(b, "its operand %d is %s", k, shape_brief(b->arena, shapes[k]));
     }
     if (!shape_is_scalar(inst_callee(b->call, 0)->root->shape) || inst_callee(b->call, 0)->root->shape->type != TYPE_PRED)
-        return refuse(b, "its comparator gives no pred");
+        return build_refuse(b, "its comparator gives no pred");
     Inst *sorted = inst_new(b->body, NULL, OP_SORT, n == 1 ? shapes[0] : shape_tuple(b->module->arena, n, shapes), n, b->in, NULL);
     inst_set_ints(sorted, ATTR_DIMENSIONS, (Ints){ &o->number, 1 });
     inst_set_attr(sorted, (Attr){ .id = ATTR_IS_STABLE, .value.i = 1 });
     inst_set_callees(sorted, 1, (Comp *const[]){ inst_callee(b->call, 0) });
     for (int32_t k = 0; k < n; k++)
-        kept[k] = first_of(b, n == 1 ? sorted : element(b, sorted, k), o->number, out->dims[o->number]);
-    return shape_is_tuple(b->call->shape) ? tuple(b, n, kept) : kept[0];
+        kept[k] = first_of(b, n == 1 ? sorted : build_element(b, sorted, k), o->number, out->dims[o->number]);
+    return shape_is_tuple(b->call->shape) ? build_tuple(b, n, kept) : kept[0];
 }
 
 /* ---- linear algebra ---- */
 
+static Inst *library(Build *b, const char *name, const char *config, const Shape *result, int32_t n)
+{
+    static const char letters[TYPE_COUNT] = { [TYPE_F32] = 's', [TYPE_F64] = 'd', [TYPE_C64] = 'c', [TYPE_C128] = 'z' };
+    Type              t = b->in[0]->shape->type;
+    Interner         *strings = b->module->strings;
+    if (!letters[t])
+        return build_refuse(b, "LAPACK has no routine for %s", type_name(t));
+    Inst *x = inst_new(b->body, NULL, OP_CUSTOM_CALL, result, n, b->in, NULL);
+    inst_set_attr(x, (Attr){ .id = ATTR_CUSTOM_CALL_TARGET, .value.s = intern_printf(strings, "lapack_%c%s_ffi", letters[t], name) });
+    inst_set_attr(x, (Attr){ .id = ATTR_BACKEND_CONFIG, .value.s = intern_str(strings, config) });
+    b->why = custom_call_refused(b->arena, x);
+    return b->why ? NULL : x;
+}
+
 static Inst *mean_qr(Build *b)
 {
-    return takes(b, 1) ? library(b, "geqrf", "", b->call->shape, 1) : NULL;
+    return build_takes(b, 1) ? library(b, "geqrf", "", b->call->shape, 1) : NULL;
 }
 
 static Inst *mean_householder(Build *b)
 {
-    if (!takes(b, 2))
+    if (!build_takes(b, 2))
         return NULL;
     return library(b, type_is_complex(b->in[0]->shape->type) ? "ungqr" : "orgqr", "", b->call->shape, 2);
 }
@@ -289,17 +197,17 @@ static Inst *mean_eigh(Build *b)
 {
     const char *config = call_config_text(b->call);
     const Shape *s = b->call->shape;
-    if (!takes(b, 1) || !arrays(b, false))
+    if (!build_takes(b, 1) || !build_arrays(b, false))
         return NULL;
     if (!shape_is_tuple(s) || s->n_elems != 2 || b->in[0]->shape->rank < 2)
-        return refuse(b, "its result is not vectors and values");
+        return build_refuse(b, "its result is not vectors and values");
     if ((config[0] != '0' && config[0] != '1') || config[1] != ',')
-        return refuse(b, "its backend_config is not \"lower,sort,iterations,tolerance\"");
+        return build_refuse(b, "its backend_config is not \"lower,sort,iterations,tolerance\"");
     Shape info = { .type = TYPE_S32, .rank = b->in[0]->shape->rank - 2, .dims = b->in[0]->shape->dims };
-    const Shape *parts[] = { s->elems[0], s->elems[1], dense(b, TYPE_S32, &info) };
+    const Shape *parts[] = { s->elems[0], s->elems[1], build_dense(b, TYPE_S32, &info) };
     const char *options = config[0] == '1' ? "{mode = 86 : ui8, uplo = 76 : ui8}" : "{mode = 86 : ui8, uplo = 85 : ui8}";
     Inst       *x = library(b, type_is_complex(b->in[0]->shape->type) ? "heevd" : "syevd", options, shape_tuple(b->module->arena, 3, parts), 1);
-    return x ? tuple(b, 2, (Inst *const[]){ element(b, x, 0), element(b, x, 1) }) : NULL;
+    return x ? build_tuple(b, 2, (Inst *const[]){ build_element(b, x, 0), build_element(b, x, 1) }) : NULL;
 }
 
 static Inst *mean_old_lapack(Build *b)
@@ -313,53 +221,53 @@ static bool has_type(Build *b, const Shape *s, Type t, Type u)
 {
     bool ok = shape_is_array(s) && (s->type == t || s->type == u);
     if (!ok)
-        refuse(b, "it does not take or give %s", shape_brief(b->arena, s));
+        build_refuse(b, "it does not take or give %s", shape_brief(b->arena, s));
     return ok;
 }
 
 static Inst *mean_combine(Build *b)
 {
-    if (!takes(b, 2) || !arrays(b, true) || !has_type(b, b->in[0]->shape, TYPE_U32, TYPE_U32) || !has_type(b, b->call->shape, TYPE_U64, TYPE_S64))
+    if (!build_takes(b, 2) || !build_arrays(b, true) || !has_type(b, b->in[0]->shape, TYPE_U32, TYPE_U32) || !has_type(b, b->call->shape, TYPE_U64, TYPE_S64))
         return NULL;
-    Inst *low = unary(b, OP_CONVERT, TYPE_U64, b->in[0]), *high = unary(b, OP_CONVERT, TYPE_U64, b->in[1]);
-    Inst *x = binary(b, OP_OR, low, binary(b, OP_SHIFT_LEFT, high, whole_number(b, high->shape, 32)));
-    return b->call->shape->type == TYPE_S64 ? unary(b, OP_CONVERT, TYPE_S64, x) : x;
+    Inst *low = build_unary(b, OP_CONVERT, TYPE_U64, b->in[0]), *high = build_unary(b, OP_CONVERT, TYPE_U64, b->in[1]);
+    Inst *x = build_binary(b, OP_OR, low, build_binary(b, OP_SHIFT_LEFT, high, build_whole(b, high->shape, 32)));
+    return b->call->shape->type == TYPE_S64 ? build_unary(b, OP_CONVERT, TYPE_S64, x) : x;
 }
 
 static Inst *mean_split(Build *b)
 {
-    if (!takes(b, 1) || !has_type(b, b->in[0]->shape, TYPE_U64, TYPE_S64))
+    if (!build_takes(b, 1) || !has_type(b, b->in[0]->shape, TYPE_U64, TYPE_S64))
         return NULL;
     Inst *x = b->in[0];
     if (strcmp(b->argument, "high") == 0)
-        x = binary(b, OP_SHIFT_RIGHT_LOGICAL, x, whole_number(b, x->shape, 32));
-    return unary(b, OP_CONVERT, TYPE_U32, x);
+        x = build_binary(b, OP_SHIFT_RIGHT_LOGICAL, x, build_whole(b, x->shape, 32));
+    return build_unary(b, OP_CONVERT, TYPE_U32, x);
 }
 
 static Inst *rotate_left(Build *b, Inst *x, int n)
 {
-    Inst *left = binary(b, OP_SHIFT_LEFT, x, whole_number(b, x->shape, n));
-    return binary(b, OP_OR, left, binary(b, OP_SHIFT_RIGHT_LOGICAL, x, whole_number(b, x->shape, 32 - n)));
+    Inst *left = build_binary(b, OP_SHIFT_LEFT, x, build_whole(b, x->shape, n));
+    return build_binary(b, OP_OR, left, build_binary(b, OP_SHIFT_RIGHT_LOGICAL, x, build_whole(b, x->shape, 32 - n)));
 }
 
 /* Threefry2x32 of 20 rounds. */
 static Inst *mean_threefry(Build *b)
 {
     static const int rotations[2][4] = { { 13, 15, 26, 6 }, { 17, 29, 16, 24 } };
-    if (!takes(b, 4) || !arrays(b, true) || !has_type(b, b->in[0]->shape, TYPE_U32, TYPE_U32))
+    if (!build_takes(b, 4) || !build_arrays(b, true) || !has_type(b, b->in[0]->shape, TYPE_U32, TYPE_U32))
         return NULL;
-    Inst *parity = whole_number(b, b->in[0]->shape, 0x1BD11BDA);
-    Inst *key[] = { b->in[0], b->in[1], binary(b, OP_XOR, parity, binary(b, OP_XOR, b->in[0], b->in[1])) };
-    Inst *x0 = binary(b, OP_ADD, b->in[2], key[0]), *x1 = binary(b, OP_ADD, b->in[3], key[1]);
+    Inst *parity = build_whole(b, b->in[0]->shape, 0x1BD11BDA);
+    Inst *key[] = { b->in[0], b->in[1], build_binary(b, OP_XOR, parity, build_binary(b, OP_XOR, b->in[0], b->in[1])) };
+    Inst *x0 = build_binary(b, OP_ADD, b->in[2], key[0]), *x1 = build_binary(b, OP_ADD, b->in[3], key[1]);
     for (int i = 0; i < 5; i++) {
         for (int r = 0; r < 4; r++) {
-            x0 = binary(b, OP_ADD, x0, x1);
-            x1 = binary(b, OP_XOR, rotate_left(b, x1, rotations[i % 2][r]), x0);
+            x0 = build_binary(b, OP_ADD, x0, x1);
+            x1 = build_binary(b, OP_XOR, rotate_left(b, x1, rotations[i % 2][r]), x0);
         }
-        x0 = binary(b, OP_ADD, x0, key[(i + 1) % 3]);
-        x1 = binary(b, OP_ADD, binary(b, OP_ADD, x1, key[(i + 2) % 3]), whole_number(b, x1->shape, i + 1));
+        x0 = build_binary(b, OP_ADD, x0, key[(i + 1) % 3]);
+        x1 = build_binary(b, OP_ADD, build_binary(b, OP_ADD, x1, key[(i + 2) % 3]), build_whole(b, x1->shape, i + 1));
     }
-    return tuple(b, 2, (Inst *const[]){ x0, x1 });
+    return build_tuple(b, 2, (Inst *const[]){ x0, x1 });
 }
 
 /* ---- sizes ---- */
@@ -367,14 +275,14 @@ static Inst *mean_threefry(Build *b)
 /* (the whole array, its sizes) */
 static Inst *mean_pad_to_static(Build *b)
 {
-    if (!takes(b, 1) || !arrays(b, false))
+    if (!build_takes(b, 1) || !build_arrays(b, false))
         return NULL;
     const Shape *s = inst_operand(b->call, 0)->shape;
     Inst       **parts = ARENA_ARRAY(b->arena, Inst *, s->rank + 1);
     parts[0] = b->in[0];
     for (int32_t d = 0; d < s->rank; d++)
         parts[d + 1] = inst_constant(b->body, NULL, literal_from_s64(TYPE_S32, s->dims[d]), NULL);
-    return tuple(b, s->rank + 1, parts);
+    return build_tuple(b, s->rank + 1, parts);
 }
 
 /* A size that is known to be the whole: a constant, or what PadToStatic says. */
@@ -392,12 +300,12 @@ static Inst *mean_slice_to_dynamic(Build *b)
 {
     const Shape *s = inst_operand(b->call, 0)->shape;
     if (!shape_is_array(s))
-        return refuse(b, "it does not take %s as operand 0", shape_brief(b->arena, s));
-    if (!takes(b, s->rank + 1))
+        return build_refuse(b, "it does not take %s as operand 0", shape_brief(b->arena, s));
+    if (!build_takes(b, s->rank + 1))
         return NULL;
     for (int32_t d = 0; d < s->rank; d++)
         if (!is_whole(inst_operand(b->call, d + 1), s, d))
-            return refuse(b, "its size of dimension %d is not known to be %lld, and arrays smaller than their bound are not supported", d,
+            return build_refuse(b, "its size of dimension %d is not known to be %lld, and arrays smaller than their bound are not supported", d,
                           (long long)s->dims[d]);
     return b->in[0];
 }
@@ -442,12 +350,12 @@ static const Comp *callee(Build *b)
 {
     const Comp *c = b->call->n_callees == 1 ? inst_callee(b->call, 0) : NULL;
     if (!c || c->n_params != b->call->n_operands) {
-        refuse(b, "it names no computation of its operands");
+        build_refuse(b, "it names no computation of its operands");
         return NULL;
     }
     for (int32_t k = 0; k < c->n_params; k++)
         if (!shape_compatible(comp_param(c, k)->shape, inst_operand(b->call, k)->shape)) {
-            refuse(b, "its computation takes %s as parameter %d", shape_brief(b->arena, comp_param(c, k)->shape), k);
+            build_refuse(b, "its computation takes %s as parameter %d", shape_brief(b->arena, comp_param(c, k)->shape), k);
             return NULL;
         }
     return c;
@@ -480,7 +388,7 @@ const Comp *call_meaning(Arena *a, const Inst *i, const char **why)
     Build       b = { .arena = a, .call = i, .argument = row->argument };
     const Comp *c = row->build ? built(&b, row->build) : callee(&b);
     if (c && !shape_compatible(c->root->shape, i->shape)) {
-        refuse(&b, "its result is %s, not %s", shape_brief(a, c->root->shape), shape_brief(a, i->shape));
+        build_refuse(&b, "its result is %s, not %s", shape_brief(a, c->root->shape), shape_brief(a, i->shape));
         c = NULL;
     }
     *why = b.why;

@@ -189,6 +189,35 @@ bool call_options_read(Arena *a, const Inst *i, CallOptions *out)
     return !r.bad;
 }
 
+/* [1.0 : f32, 2.0 : f32] or array<i64: 1, 2>: what stands between the commas. */
+CallOption *call_option_entries(Arena *a, const CallOption *o, int32_t *n)
+{
+    VEC(CallOption) found = { 0 };
+    size_t length = strlen(o->text);
+    bool   array = strncmp(o->text, "array<", 6) == 0 && strchr(o->text, ':');
+    if (o->is_string || (o->text[0] != '[' && !array)) {
+        *n = 1;
+        return arena_copy(a, o, sizeof *o);
+    }
+    const char *from = array ? strchr(o->text, ':') + 1 : o->text + 1;
+    Reader      r = { .arena = a, .p = arena_strndup(a, from, (size_t)(o->text + length - 1 - from)) };
+    for (skip_space(&r); *r.p && !r.bad; skip_space(&r)) {
+        CallOption x = { .name = o->name, .type = "", .is_string = *r.p == '"' };
+        x.text = *r.p == '[' ? bracketed(&r) : open_word(&r);
+        if (take(&r, ':')) {
+            skip_space(&r);
+            x.type = open_word(&r);
+        }
+        if (!x.is_string)
+            read_number(&x);
+        vec_push(a, &found, x);
+        skip_space(&r);
+        r.bad |= *r.p && !take(&r, ',');
+    }
+    *n = r.bad ? 0 : found.n;
+    return found.v;
+}
+
 const CallOption *call_option(const CallOptions *o, const char *name)
 {
     for (int32_t k = 0; k < o->n; k++)

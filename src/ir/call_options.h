@@ -25,6 +25,7 @@ typedef struct CallOptions {
 /* False when what is written is no dictionary; nothing written is an empty one. */
 bool call_options_read(Arena *a, const Inst *i, CallOptions *out);
 const CallOption *call_option(const CallOptions *o, const char *name); /* NULL: not given */
+CallOption *call_option_entries(Arena *a, const CallOption *o, int32_t *n); /* of a list; anything else is a list of one. n = 0: none, or not well made */
 const char *call_config_text(const Inst *i); /* the configuration as it is written, "" when there is none */
 
 #endif
