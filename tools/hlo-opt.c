@@ -37,8 +37,10 @@ typedef struct Args {
     int         level;
     int64_t     print_indent, bisect_limit, rewrite_limit, check_seed, check_work, max_trip, test_timeout;
     bool        check_each, bisect, run_reproducer, verify, verify_each, verify_only, verify_diagnostics, split;
-    bool        list_passes, print_pipeline, print_after_all, print_changed, print_unchanged, time_passes;
-    regex_t    *only_comps; /* filter, compiled */
+    const char *print_changed, *start_at, *stop_after, *remarks;
+    bool        list_passes, print_pipeline, print_after_all, print_unchanged, time_passes;
+    regex_t    *only_comps, *remarked; /* filter and remarks, compiled */
+    RunName     first_run, last_run;   /* start_at and stop_after, read */
     MessageArgs messages;
     PrintToggles parts;
 } Args;
@@ -67,12 +69,15 @@ static const Option options[] = {
     {"print-after", 0, OPT_STRING, ARG(print_after), "LIST", "show the module after these passes, on stderr", "Passes"},
     {"print-before", 0, OPT_STRING, ARG(print_before), "LIST", "show the module before these passes", "Passes"},
     {"print-after-all", 0, OPT_FLAG, ARG(print_after_all), NULL, "show the module after every pass", "Passes"},
-    {"print-changed", 0, OPT_FLAG, ARG(print_changed), NULL, "show the module after passes that changed it", "Passes"},
+    {"print-changed", 0, OPT_FORM, ARG(print_changed), "module|diff", "show the module after passes that changed it", "Passes"},
     {"filter-computations", 0, OPT_STRING, ARG(filter), "RE", "show only computations with such names", "Passes"},
     {"print-dir", 0, OPT_STRING, ARG(print_dir), "DIR", "write NNN.pass.hlo there after each change", "Passes"},
     {"print-unchanged", 0, OPT_FLAG, ARG(print_unchanged), NULL, "there: after every pass", "Passes"},
     {"time-passes", 0, OPT_FLAG, ARG(time_passes), NULL, "show how long each pass took", "Passes"},
     {"stats", 0, OPT_FORM, ARG(stats), "text|json", "show how many rewrites each pass made", "Passes"},
+    {"remarks", 0, OPT_STRING, ARG(remarks), "RE", "say why rewrites and fusions are made or not", "Passes"},
+    {"start-at", 0, OPT_STRING, ARG(start_at), "PASS[,N]", "leave out what runs before (the Nth run of) PASS", "Passes"},
+    {"stop-after", 0, OPT_STRING, ARG(stop_after), "PASS[,N]", "leave out what runs after it", "Passes"},
     {"bisect-limit", 0, OPT_INT, ARG(bisect_limit), "N", "leave out what follows N runs of passes", "Passes"},
     {"rewrite-limit", 0, OPT_INT, ARG(rewrite_limit), "N", "stop after N rewrites of all passes", "Passes"},
     {"check-each", 0, OPT_FLAG, ARG(check_each), NULL, "evaluate before and after each pass, compare", "Wrong passes"},
@@ -249,7 +254,11 @@ static PipelineOptions pipeline_options(const Args *args)
         .print_after = args->print_after,
         .print_before = args->print_before,
         .print_after_all = args->print_after_all,
-        .print_changed = args->print_changed,
+        .print_changed = args->print_changed && strcmp(args->print_changed, "module") == 0,
+        .print_diff = args->print_changed && strcmp(args->print_changed, "diff") == 0,
+        .remarks = args->remarked,
+        .start_at = args->first_run,
+        .stop_after = args->last_run,
         .log = stderr,
     };
 }
@@ -296,7 +305,8 @@ static bool needs_check(const Args *args)
 /* --bisect: what is found goes to out. */
 static int run_bisect(const Args *args, Module *m, Check *check, Buf *out, Diag *d)
 {
-    PipelineOptions passes = {.target = args->target, .verify_each = args->verify_each, .verify_none = !args->verify};
+    PipelineOptions passes = {.target = args->target, .verify_each = args->verify_each, .verify_none = !args->verify,
+                              .start_at = args->first_run, .stop_after = args->last_run};
     BisectOptions   o = {.pipeline = choose_passes(args, m, d), .passes = &passes, .check = check, .test = args->test, .timeout = args->test_timeout};
     switch (bisect_pipeline(m, &o, out, d)) {
     case BISECT_RIGHT: return EXIT_SUCCESS;
@@ -506,19 +516,41 @@ static void free_regex(void *re)
     regfree(re);
 }
 
-static bool compile_filter(Args *args, Arena *a)
+/* The expression that an option gives, or NULL after a message. */
+static regex_t *compile_regex(Arena *a, const char *option, const char *expression)
 {
     char     text[128];
     regex_t *re = ARENA_NEW(a, regex_t);
-    int      status = regcomp(re, args->filter, REG_EXTENDED | REG_NOSUB);
-    if (status != 0) {
-        regerror(status, re, text, sizeof text);
-        tool_error(tool.name, "--filter-computations=%s: %s", args->filter, text);
+    int      status = regcomp(re, expression, REG_EXTENDED | REG_NOSUB);
+    if (status == 0) {
+        arena_defer(a, free_regex, re);
+        return re;
+    }
+    regerror(status, re, text, sizeof text);
+    tool_error(tool.name, "%s=%s: %s", option, expression, text);
+    return NULL;
+}
+
+static bool compile_expressions(Args *args, Arena *a)
+{
+    if (args->filter && !(args->only_comps = compile_regex(a, "--filter-computations", args->filter)))
+        return false;
+    return !args->remarks || (args->remarked = compile_regex(a, "--remarks", args->remarks));
+}
+
+/* "PASS" or "PASS,N". */
+static bool read_run(RunName *run, const char *option, const char *text, Arena *a, Diag *d)
+{
+    if (!text)
+        return true;
+    const char *comma = strchr(text, ',');
+    char       *end = NULL;
+    *run = (RunName){arena_strndup(a, text, comma ? (size_t)(comma - text) : strlen(text)), comma ? strtoll(comma + 1, &end, 10) : 1};
+    if (comma && (end == comma + 1 || *end || run->nth < 1)) {
+        diag_error(d, LOC_NONE, "%s expects PASS or PASS,N with N from 1 up, got '%s'", option, text);
         return false;
     }
-    arena_defer(a, free_regex, re);
-    args->only_comps = re;
-    return true;
+    return pass_known(run->pass, d);
 }
 
 static bool check_limits(const Args *args)
@@ -560,7 +592,7 @@ static bool check_limits(const Args *args)
 /* What the options ask for is checked before anything is read. */
 static bool check_options(Args *args, Arena *a)
 {
-    if (!check_limits(args) || (args->filter && !compile_filter(args, a)))
+    if (!check_limits(args) || !compile_expressions(args, a))
         return false;
     Diag d;
     diag_init(&d, a);
@@ -569,6 +601,8 @@ static bool check_options(Args *args, Arena *a)
     for (int k = 0; k < 3; k++)
         if (lists[k] && !pipeline_check(lists[k], &d))
             break;
+    if (d.errors == 0 && read_run(&args->first_run, "--start-at", args->start_at, a, &d))
+        read_run(&args->last_run, "--stop-after", args->stop_after, a, &d);
     tool_messages_print(&d, &args->messages);
     return d.errors == 0;
 }

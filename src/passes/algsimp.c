@@ -20,11 +20,11 @@ enum { MAX_SWEEPS = 16, REWRITES_PER_INST = 32, REWRITES_AT_LEAST = 4096 };
 typedef struct Rule {
     Inst *(*fire)(Simp *s, Inst *i);
     Op          op; /* OP_COUNT: every one */
-    const char *name;
+    const char *name, *summary;
 } Rule;
 
 static const Rule rules[] = {
-#define RULE(id, op, name, summary) {rule_##id, OP_##op, name},
+#define RULE(id, op, name, summary) {rule_##id, OP_##op, name, summary},
 #include "passes/algsimp_rules.def"
 #undef RULE
 };
@@ -202,6 +202,7 @@ static Inst *fire_first(Driver *d, Op list, Inst *i)
         if (new_) {
             d->cx->did = rules[r].name;
             d->cx->did_at = i->name;
+            pass_remark(d->cx, i, "%s: %s: %%%s is now %%%s", rules[r].name, rules[r].summary, i->name, new_->name);
             return new_;
         }
     }
@@ -251,6 +252,8 @@ static int64_t simplify_comp(Driver *d, Comp *c, int64_t most)
         if (!fired)
             break;
     }
+    if (d->left <= 0 && total < most)
+        diag_warning(d->cx->diag, c->root->loc, "algsimp gave up on %%%s after %lld rewrites, the last by rule %s", c->name, (long long)total, d->cx->did);
     return total;
 }
 

@@ -21,6 +21,7 @@
 enum { MAX_ELEMENTS = 65536, MAX_TOTAL = 1 << 24, MAX_WORK = 1 << 20, MAX_TOTAL_WORK = 1 << 24 };
 
 typedef struct Folder {
+    PassCtx *cx;
     Arena  *scratch;
     Diag   *diag;
     int64_t max, left; /* elements: a fold, all folds */
@@ -134,23 +135,30 @@ static bool fold(Folder *f, Inst *i)
     if (!is_foldable(i->op) || i->n_operands == 0 || !inst_is_free(i) || is_splat_of_splats(i))
         return false;
     int64_t size = fold_size(i);
-    if (size < 0 || size > f->max || size > f->left || f->work > MAX_TOTAL_WORK)
+    if (size < 0)
         return false;
+    if (size > f->max || size > f->left || f->work > MAX_TOTAL_WORK) {
+        pass_remark(f->cx, i, "%%%s is not computed here: it has or reads %lld elements, at most %lld are", i->name, (long long)size,
+                    (long long)(f->max < f->left ? f->max : f->left));
+        return false;
+    }
     f->left -= size;
     Literal *v = compute(f, i);
     if (!v || !text_holds(v)) {
+        pass_remark(f->cx, i, "%%%s is not computed here: %s", i->name, v ? "its text would not hold every value" : "too much work");
         literal_unref(v);
         return false;
     }
     Inst *c = inst_constant(i->comp, i, v, NULL);
     c->shape = i->shape; /* with its layout */
+    pass_remark(f->cx, i, "%%%s is the constant %%%s", i->name, c->name);
     inst_replace(i, c);
     return true;
 }
 
 bool pass_constant_folding(Module *m, PassCtx *cx)
 {
-    Folder f = {cx->scratch, cx->diag, pass_arg_int(cx, "max", MAX_ELEMENTS), MAX_TOTAL, 0};
+    Folder f = {cx, cx->scratch, cx->diag, pass_arg_int(cx, "max", MAX_ELEMENTS), MAX_TOTAL, 0};
     comps_mark_uses(m);
     for (Comp *c = m->first; c; c = c->next) {
         if (c->mark & (COMP_FUSED | COMP_OPAQUE))

@@ -215,6 +215,7 @@ static int64_t merge_in(Comp *c, PassCtx *cx, int64_t most)
             enter(&table, scratch, h, i);
         } else if (i->n_uses || c->root == i) {
             cx->did_at = i->name;
+            pass_remark(cx, i, "%%%s is %%%s once more", i->name, same->name);
             inst_replace(i, same);
             inst_delete_dead(i, scratch);
             merged++;

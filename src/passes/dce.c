@@ -12,8 +12,12 @@
 
 bool pass_dce(Module *m, PassCtx *cx)
 {
-    for (Comp *c = m->last; c; c = c->prev)
-        cx->rewrites += comp_sweep_dead(c, cx->limit - cx->rewrites);
+    for (Comp *c = m->last; c; c = c->prev) {
+        int64_t dead = comp_sweep_dead(c, cx->limit - cx->rewrites);
+        cx->rewrites += dead;
+        if (dead)
+            pass_remark(cx, c->root, "%%%s: %lld instructions that no result needs are gone", c->name, (long long)dead);
+    }
     if (cx->rewrites < cx->limit) {
         int32_t comps = m->n_comps;
         module_remove_dead_comps(m);

@@ -116,10 +116,14 @@ bool pass_inline(Module *m, PassCtx *cx)
                 continue;
             const Comp *body = inst_callee(i, 0);
             int64_t copied = body->mark > 1 ? body->n_insts : 0;
-            if (copied > room)
+            if (copied > room) {
+                pass_remark(cx, i, "%%%s stays a call: %%%s has %d instructions and %lld calls, copies may add %lld more", i->name, body->name,
+                            body->n_insts, (long long)body->mark, (long long)room);
                 continue;
+            }
             room -= copied;
             cx->did_at = i->name;
+            pass_remark(cx, i, "%%%s is replaced by the %d instructions of %%%s", i->name, body->n_insts, body->name);
             inline_call(i, cx->scratch);
             cx->rewrites++;
         }

@@ -5,19 +5,16 @@
  * What enters a stage is a verified module; what leaves it is one too, or the process dies with the name of the pass. */
 #include "config.h"
 
-#include "passes/pass.h"
+#include "passes/pass_int.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "ir/canon.h"
 #include "ir/verify.h"
-#include "text/print.h"
 
 enum { FIX_ROUNDS = 25, MAX_NESTING = 16 };
 
@@ -64,15 +61,6 @@ int64_t pass_arg_int(PassCtx *cx, const char *key, int64_t otherwise)
 }
 
 /* ---- text to stages ---- */
-
-typedef struct Stage Stage;
-struct Stage {
-    const PassInfo *pass; /* NULL: fix(body) */
-    VEC(KeyValue) args;
-    Stage  *body, *next;
-    double  seconds;
-    int64_t runs, rewrites, changes;
-};
 
 typedef struct Reader {
     Arena      *a;
@@ -132,7 +120,12 @@ static const PassInfo *find_pass(const char *name, Diag *d)
     return NULL;
 }
 
-static bool list_has(const char *list, const char *w)
+bool pass_known(const char *name, Diag *d)
+{
+    return find_pass(name, d) != NULL;
+}
+
+bool list_has(const char *list, const char *w)
 {
     size_t n = strlen(w);
     for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',')
@@ -217,73 +210,11 @@ bool pipeline_check(const char *text, Diag *d)
 
 /* ---- running ---- */
 
-typedef struct Run {
-    Module                *m;
-    const PipelineOptions *o;
-    Diag                  *d;
-    FILE                  *log;
-    bool                   unverified; /* changed since the verifier looked */
-    int64_t                runs;       /* of passes, as --bisect-limit and the files of --print-dir count them */
-    int64_t                rewrites, rewrites_left;
-} Run;
-
 static double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static bool name_matches(const Comp *c, const void *regex)
-{
-    return regexec(regex, c->name, 0, NULL, 0) == 0;
-}
-
-/* The log of several dumps can be cut at its "// -----" lines into modules. */
-static void dump(const Run *r, const char *when, const char *pass)
-{
-    Buf          b = {0};
-    PrintOptions o = print_options_default();
-    bool         any = true;
-    buf_printf(&b, "// -----\n// %s %s\n", when, pass);
-    if (r->o->only_comps)
-        any = print_computations(&b, r->m, &o, name_matches, r->o->only_comps) > 0;
-    else
-        print_module(&b, r->m, &o);
-    if (any)
-        fwrite(b.p, 1, b.n, r->log);
-    buf_free(&b);
-}
-
-/* DIR/NNN.pass.hlo. */
-static bool dump_file(const Run *r, const char *pass)
-{
-    Buf          b = {0};
-    PrintOptions o = print_options_default();
-    const char  *path = arena_printf(r->d->arena, "%s/%03lld.%s.hlo", r->o->print_dir, (long long)r->runs, pass);
-    print_module(&b, r->m, &o);
-    bool good = buf_write_file(&b, path);
-    if (!good)
-        diag_error(r->d, LOC_NONE, "%s: %s", path, strerror(errno));
-    buf_free(&b);
-    return good;
-}
-
-/* The folder, and in it the module before the first pass. */
-static bool open_print_dir(const Run *r)
-{
-    const char *dir = r->o->print_dir;
-    if (mkdir(dir, 0777) == 0 || errno == EEXIST)
-        return dump_file(r, "input");
-    diag_error(r->d, LOC_NONE, "%s: %s", dir, strerror(errno));
-    return false;
-}
-
-static bool wants_dump(const Run *r, const char *pass, bool changed)
-{
-    if (r->o->print_after && list_has(r->o->print_after, pass))
-        return true;
-    return r->o->print_changed ? changed : r->o->print_after_all;
 }
 
 static void verify_now(Run *r, const char *pass)
@@ -347,16 +278,39 @@ static bool tell_end(const Run *r, const PassRun *run)
     return true;
 }
 
+/* With --verify-each what a pass says of its run is held against the module too. */
+static bool watches_state(const Run *r)
+{
+    return r->o->verify_each && !r->o->verify_none;
+}
+
+static void state_before(Run *r)
+{
+    if (watches_state(r) && !r->state_known)
+        r->state = module_state(r->m);
+    r->state_known = true;
+}
+
+static void state_after(Run *r, const char *pass, bool changed)
+{
+    r->state_known = !changed;
+    if (!changed && watches_state(r) && module_state(r->m) != r->state)
+        die("pass %s changed module %s and says that it did not", pass, r->m->name);
+}
+
 /* Runs the function of the pass and counts. */
 static bool apply(Run *r, Stage *s, PassRun *run)
 {
-    PassCtx cx = {.scratch = arena_new(), .diag = r->d, .target = r->o->target ? r->o->target : "cpu"};
+    PassCtx cx = {.scratch = arena_new(), .diag = r->d, .target = r->o->target ? r->o->target : "cpu", .pass = s->pass->name};
+    cx.remarks = r->o->remarks;
     cx.args = s->args.v;
     cx.n_args = s->args.n;
     cx.limit = r->rewrites_left;
+    state_before(r);
     double start = now();
     bool   did = s->pass->run(r->m, &cx);
     s->seconds += now() - start;
+    state_after(r, s->pass->name, did);
     if (cx.rewrites > cx.limit)
         die("pass %s made %lld rewrites where %lld were left", s->pass->name, (long long)cx.rewrites, (long long)cx.limit);
     run->changed = did;
@@ -372,27 +326,41 @@ static bool apply(Run *r, Stage *s, PassRun *run)
     return did;
 }
 
+/* The run that --start-at or --stop-after means; seen: how many of the pass there were. */
+static bool is_run(const RunName *wanted, const char *pass, int64_t *seen)
+{
+    return wanted->pass && strcmp(wanted->pass, pass) == 0 && ++*seen == wanted->nth;
+}
+
+/* Between --start-at and --stop-after. */
+static bool is_within(Run *r, const char *pass)
+{
+    r->started |= is_run(&r->o->start_at, pass, &r->start_seen);
+    bool within = r->started && !r->stopped;
+    r->stopped |= is_run(&r->o->stop_after, pass, &r->stop_seen);
+    return within;
+}
+
 static bool run_pass(Run *r, Stage *s, bool *changed)
 {
     const char *name = s->pass->name;
     int         errors = r->d->errors;
-    if (!next_run(r, name))
+    if (!is_within(r, name) || !next_run(r, name))
         return true;
     PassRun run = {.pass = name, .number = r->runs, .before = r->rewrites, .limit = r->rewrites_left};
     run.stage = r->o->n_watches ? stage_text(r->d->arena, s) : name;
-    if (r->o->print_before && list_has(r->o->print_before, name))
-        dump(r, "before", name);
+    dump_before(r, name);
     if (!tell_begin(r, &run))
         return false;
     bool did = apply(r, s, &run);
     tell_ran(r, &run);
-    if (did)
+    if (did) {
         r->m->changed = r->unverified = *changed = true;
+        r->last_changed = name;
+    }
     if (r->o->verify_each)
         verify_now(r, name);
-    if (wants_dump(r, name, did))
-        dump(r, "after", name);
-    if (r->o->print_dir && (did || r->o->print_unchanged) && !dump_file(r, name))
+    if (!dump_after(r, name, did))
         return false;
     return r->d->errors == errors && tell_end(r, &run);
 }
@@ -406,9 +374,11 @@ static bool run_fix(Run *r, Stage *s, bool *changed)
         if (!run_stages(r, s->body, &again))
             return false;
         if (!again)
-            break;
+            return true;
         *changed = true;
     }
+    diag_warning(r->d, LOC_NONE, "fix(%s%s) has not settled after %d rounds; the last pass that changed something was %s", s->body->pass ? s->body->pass->name : "fix",
+                 s->body->next ? ",..." : "", FIX_ROUNDS, r->last_changed);
     return true;
 }
 
@@ -420,74 +390,7 @@ static bool run_stages(Run *r, Stage *first, bool *changed)
     return true;
 }
 
-/* ---- reports ---- */
-
-static double total_seconds(const Stage *s)
-{
-    double sum = 0;
-    for (; s; s = s->next)
-        sum += s->pass ? s->seconds : total_seconds(s->body);
-    return sum;
-}
-
-static void report_times(FILE *to, const Stage *s, double total)
-{
-    for (; s; s = s->next)
-        if (s->pass)
-            fprintf(to, "%10.3f ms %5.1f%% %4lld  %s\n", 1e3 * s->seconds, total > 0 ? 100 * s->seconds / total : 0.0,
-                    (long long)s->runs, s->pass->name);
-        else
-            report_times(to, s->body, total);
-}
-
-static void report_stats(FILE *to, const Stage *s)
-{
-    for (; s; s = s->next)
-        if (s->pass)
-            fprintf(to, "%8lld rewrites %4lld of %lld runs changed  %s\n", (long long)s->rewrites, (long long)s->changes,
-                    (long long)s->runs, s->pass->name);
-        else
-            report_stats(to, s->body);
-}
-
-typedef struct JsonReport {
-    FILE *to;
-    bool  times, any;
-} JsonReport;
-
-static void report_json_stages(JsonReport *j, const Stage *s)
-{
-    for (; s; s = s->next) {
-        if (!s->pass) {
-            report_json_stages(j, s->body);
-            continue;
-        }
-        fprintf(j->to, "%s\n  {\"pass\": \"%s\", \"runs\": %lld, \"changed\": %lld, \"rewrites\": %lld", j->any ? "," : "",
-                s->pass->name, (long long)s->runs, (long long)s->changes, (long long)s->rewrites);
-        if (j->times)
-            fprintf(j->to, ", \"ms\": %.3f", 1e3 * s->seconds);
-        fputc('}', j->to);
-        j->any = true;
-    }
-}
-
-static void report(const Run *r, const Stage *stages)
-{
-    if (r->o->stats_json) {
-        JsonReport j = {.to = r->log, .times = r->o->time_passes};
-        fputs("{\"passes\": [", r->log);
-        report_json_stages(&j, stages);
-        fputs("]}\n", r->log);
-        return;
-    }
-    if (r->o->time_passes) {
-        double total = total_seconds(stages);
-        fprintf(r->log, "%10.3f ms  all passes\n", 1e3 * total);
-        report_times(r->log, stages, total);
-    }
-    if (r->o->stats)
-        report_stats(r->log, stages);
-}
+/* ---- the whole ---- */
 
 /* What passes worked on is printed in an order and with stack-frame numbers that reading it keeps: the text of a pipe is a fixed point. A module that
  * no pass is asked for keeps XLA's, which settle only when they are read again. */
@@ -499,6 +402,22 @@ static void settle(Module *m, const Stage *stages)
     module_rebuild_stack_frames(m);
 }
 
+static bool check_met(const Run *r, const char *option, const RunName *wanted, int64_t seen)
+{
+    if (!wanted->pass || seen >= wanted->nth)
+        return true;
+    if (wanted->nth > 1)
+        diag_error(r->d, LOC_NONE, "%s: no run %lld of pass '%s', there were %lld", option, (long long)wanted->nth, wanted->pass, (long long)seen);
+    else
+        diag_error(r->d, LOC_NONE, "%s: no run of pass '%s' in the pipeline", option, wanted->pass);
+    return false;
+}
+
+static bool check_names_met(const Run *r)
+{
+    return check_met(r, "--start-at", &r->o->start_at, r->start_seen) && check_met(r, "--stop-after", &r->o->stop_after, r->stop_seen);
+}
+
 bool pipeline_run(Module *m, const char *text, const PipelineOptions *o, Diag *d)
 {
     Stage *stages = NULL;
@@ -506,12 +425,30 @@ bool pipeline_run(Module *m, const char *text, const PipelineOptions *o, Diag *d
         return false;
     Run r = {.m = m, .o = o, .d = d, .log = o->log ? o->log : stderr};
     r.rewrites_left = o->limit_rewrites ? o->rewrite_limit : INT64_MAX;
-    if (o->print_dir && !open_print_dir(&r))
+    r.started = o->start_at.pass == NULL;
+    if (!dump_open_dir(&r))
         return false;
     settle(m, stages);
-    bool changed = false, good = run_stages(&r, stages, &changed);
+    dump_start(&r);
+    bool changed = false, good = run_stages(&r, stages, &changed) && check_names_met(&r);
+    dump_end(&r);
     settle(m, stages);
     verify_now(&r, "pipeline");
-    report(&r, stages);
+    report_stages(&r, stages);
     return good;
+}
+
+void pass_remark(PassCtx *cx, const Inst *at, const char *fmt, ...)
+{
+    if (!cx->remarks)
+        return;
+    Buf     b = {0};
+    va_list ap;
+    buf_printf(&b, "%s: ", cx->pass);
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    if (regexec(cx->remarks, b.p, 0, NULL, 0) == 0)
+        diag_remark(cx->diag, at->loc, "%s", b.p);
+    buf_free(&b);
 }

@@ -9,6 +9,8 @@
 typedef struct PassCtx {
     Arena      *scratch; /* emptied when the pass returns */
     Diag       *diag;
+    const char *pass;    /* its name */
+    const regex_t *remarks; /* --remarks, or NULL */
     const char *target;  /* "cpu", "cuda" */
     int         n_args;  /* k=v pairs of --passes=name{k=v}; "k" alone is k=true */
     const KeyValue *args;
@@ -51,16 +53,25 @@ typedef struct PipelineWatch {
     bool (*end)(void *cookie, const Module *m, const PassRun *run); /* the module has been verified */
 } PipelineWatch;
 
+/* The nth run of a pass, from 1; pass NULL: none. */
+typedef struct RunName {
+    const char *pass;
+    int64_t     nth;
+} RunName;
+
 typedef struct PipelineOptions {
     const char *target;            /* NULL: "cpu" */
     bool        verify_each;       /* else once at the end */
     bool        verify_none;       /* --no-verify */
     bool        time_passes, print_after_all, print_changed;
+    bool        print_diff;        /* what changed, as the hunks of a unified diff */
     bool        stats, stats_json; /* counts as a table, or as one JSON object that has the times too */
     const char *print_after, *print_before; /* comma-separated pass names, NULL: none */
     const char *print_dir;         /* NULL, or a folder for files NNN.pass.hlo after passes that changed something */
     bool        print_unchanged;   /* after the other ones too */
     const regex_t *only_comps;     /* NULL, or the dumps in the log show only computations with such names */
+    const regex_t *remarks;        /* NULL, or remarks that match become messages of the Diag */
+    RunName     start_at, stop_after; /* runs before the one and after the other are left out */
     bool        bisect, limit_rewrites;
     int64_t     bisect_limit;      /* bisect: pass runs before the others are left out, -1: all run; the log says which ran */
     int64_t     rewrite_limit;     /* limit_rewrites: rewrites of all passes together */
@@ -77,6 +88,11 @@ const char *pipeline_for_level(int level, const char *target);
  * breaks the module is a bug of ours: what the verifier says goes to the log, then die(). */
 bool pipeline_run(Module *m, const char *text, const PipelineOptions *o, Diag *d);
 bool pipeline_check(const char *text, Diag *d); /* names and syntax only */
+bool pass_known(const char *name, Diag *d);      /* false after reporting, with the nearest name */
+
+/* Tells what the pass did or why it did not, with the numbers that decided, at the instruction's place in the text; shown when --remarks picks
+ * "PASS: text". What is dear to compute for a text is computed only where cx->remarks is set. */
+void pass_remark(PassCtx *cx, const Inst *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* The last value given for key, NULL when there is none; as a number from 0 up, reporting what is no number to cx->diag. */
 const char *pass_arg(const PassCtx *cx, const char *key);

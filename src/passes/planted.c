@@ -151,6 +151,12 @@ static int64_t fill_stack(volatile int64_t *above)
     return block[0] < 0 ? 0 : fill_stack(block) + block[0];
 }
 
+static Inst *wrong_nothing(Inst *i)
+{
+    (void)i;
+    return NULL;
+}
+
 static Inst *wrong_deep(Inst *i)
 {
     return i->op == OP_TANH && fill_stack(NULL) == 0 ? i : NULL;
@@ -167,3 +173,12 @@ bool pass_planted_crash(Module *m, PassCtx *cx) { return sweep(m, wrong_crash, c
 bool pass_planted_endless(Module *m, PassCtx *cx) { return sweep(m, wrong_endless, cx); }
 bool pass_planted_hang(Module *m, PassCtx *cx) { return sweep(m, wrong_hang, cx); }
 bool pass_planted_deep(Module *m, PassCtx *cx) { return sweep(m, wrong_deep, cx); }
+bool pass_planted_restless(Module *m, PassCtx *cx) { return sweep(m, wrong_nothing, cx); }
+
+/* Nothing is wrong but the answer. */
+bool pass_planted_lie(Module *m, PassCtx *cx)
+{
+    sweep(m, wrong_nothing, cx);
+    cx->rewrites = 0;
+    return false;
+}

@@ -74,6 +74,11 @@ void diag_warning(Diag *d, Loc loc, const char *fmt, ...)
     REPORT(DIAG_WARNING);
 }
 
+void diag_remark(Diag *d, Loc loc, const char *fmt, ...)
+{
+    REPORT(DIAG_REMARK);
+}
+
 void diag_note(Diag *d, Loc loc, const char *fmt, ...)
 {
     REPORT(DIAG_NOTE);

@@ -44,6 +44,7 @@ void diag_source(Diag *d, const char *file, const char *text, size_t len);
 
 void diag_error(Diag *d, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_warning(Diag *d, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void diag_remark(Diag *d, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_note(Diag *d, Loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4))); /* belongs to the message before */
 void diag_note_at(Diag *d, const char *where, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_vreport(Diag *d, DiagKind kind, Loc loc, const char *fmt, va_list ap) __attribute__((format(printf, 4, 0)));
