@@ -431,7 +431,7 @@ const char *lapack_call(Arena *a, const Inst *i, LapackCall *call)
         c.size[k] = -1;
     *call = (LapackCall){ .id = c.routine->id, .type = types[(unsigned char)letter], .batch = 1 };
     call->symbol = arena_printf(a, "%c%s_", letter, c.routine->name);
-    call->finite = call->id == LAPACK_GEEV;
+    call->finite = call->id == LAPACK_GEEV || call->id == LAPACK_GEES || call->id == LAPACK_GESDD || call->id == LAPACK_GESVD;
     read_options(&c);
     if (!c.why)
         read_operands(&c);

@@ -49,7 +49,7 @@ typedef struct LapackCall {
     Type         type;     /* f32, f64, c64, c128 */
     int64_t      batch;    /* matrices */
     int64_t      work, rwork, iwork; /* elements of working memory, of the type, its real type, s32 */
-    bool         finite;   /* only called with finite values; else info is -4 and the results are 0 */
+    bool         finite;   /* only called with finite values, else it may never return; then info is -4, and results are 0 or the operand they overwrite */
     int32_t      n_buffers, n_args;
     LapackBuffer buffers[LAPACK_MOST_BUFFERS];
     LapackArg    args[LAPACK_MOST_ARGS];

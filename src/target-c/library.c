@@ -263,7 +263,7 @@ static void put_call(Buf *b, const LibraryCall *x, const char *indent)
     buf_putc(b, '\n');
 }
 
-/* geev: the routine may run for ever on what is not finite. */
+/* The iterations for eigenvalues and singular values may go on for ever on what is not finite. */
 static void put_finite(Buf *b, const LapackCall *c, const char *indent)
 {
     const LapackBuffer *f = &c->buffers[0];
