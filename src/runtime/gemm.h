@@ -1,0 +1,50 @@
+/* gemm.h - between dot.c, which takes a dot apart, and the kernels of each set of instructions. */
+#ifndef HLORT_GEMM_H
+#define HLORT_GEMM_H
+
+#include "runtime/hlort.h"
+
+/* One product C = A B, or a part of its rows and columns. How it is computed is decided by the whole product, so that a part has the same bits. */
+typedef enum GemmWay {
+    GEMM_TILES, /* in tiles, operands packed */
+    GEMM_SWEEP, /* few rows, rows of B one after the other, as they lie */
+    GEMM_ROWS   /* few rows: rows of A times columns of B, both lying along k */
+} GemmWay;
+
+typedef struct Gemm {
+    GemmWay     way;
+    int64_t     m, n, k;
+    const void *a;
+    int64_t     a_row, a_col;
+    const void *b;
+    int64_t     b_row, b_col;
+    void       *c; /* NULL: nothing but the tiles of the epilogue */
+    int64_t     c_row;
+    void       *work;
+    hlort_epilogue *epilogue;
+    const void *context;
+    int64_t     batch, row, column; /* where the part begins, for the tiles */
+} Gemm;
+
+typedef void GemmFunction(const Gemm *g);
+
+typedef enum GemmType { GEMM_F32, GEMM_F64, GEMM_TYPES } GemmType;
+
+/* The kernels of one set of instructions. */
+typedef struct KernelSet {
+    const char   *name;
+    GemmFunction *gemm[GEMM_TYPES];
+} KernelSet;
+
+#if defined(__x86_64__)
+extern const KernelSet hlort_v2, hlort_v3, hlort_v4;
+#endif
+extern const KernelSet hlort_base; /* whatever the compiler makes of 128-bit vectors */
+
+/* Whether this processor runs them, and the best that it has. */
+int              hlort_has(const KernelSet *s);
+const KernelSet *hlort_kernels(void);
+
+void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlort_how *how, const void *a, const void *b, void *c);
+
+#endif

@@ -1,0 +1,383 @@
+/* gemm_body.h - the tiled product, once for all element types and sets of instructions.
+ *
+ * It is written over words of 32 or 64 bits: a word is what one lane multiplies, G neighbours along k in one number (one f32 or f64; two s16).
+ * Who includes it defines
+ *
+ *   N(x)                name of x for this type and set of instructions
+ *   TE, TW, TC          element in memory, word, accumulator          G   elements in a word
+ *   VW, VC              vectors of VL words, of VL accumulators       VL
+ *   VCU                 VC at any address
+ *   MR, NV              a tile: MR rows, NV vectors of columns
+ *   KC, MC, NC          words of k, rows and columns of a block
+ *   N(multiply_add)(VC c, TW a, VW b)      c + a * b, a for all lanes
+ *   N(along)(const TE *)                   VW of VL * G elements that follow each other along k
+ *   N(across)(VW *w, const TE *, ld)       NV vectors: the words of NV * VL columns, from G rows that are ld apart
+ *
+ * The plan, for C [m, n] = A [m, k] B [k, n]:
+ *
+ *   for each block of NC columns, for each block of KC words of k        B's block: packed, in the second cache
+ *     for each block of MC rows: copy A's rows                           A's block: likewise
+ *       for each panel of NV * VL columns                                in the first cache
+ *         for each group of up to MR rows: a tile of accumulators
+ *
+ * B is packed as [panel][k][NV * VL] by the kernel of the first group, which reads it where it lies, multiplies, and stores what it has read.
+ * A is packed as [row][k], which is a copy when rows lie along k. The rows of a block are divided evenly, so that no group is much shorter than others.
+ *
+ * Nothing outside of the operands is read. */
+
+enum { N(NR) = NV * VL, N(LDA) = KC + 16 }; /* + 16: rows that are a power of two apart would share their place in the cache */
+
+typedef struct {
+    int64_t   kc; /* words of k */
+    const TW *a;  /* packed rows */
+    TW       *b;  /* packed panel */
+    const TE *from;
+    int64_t   from_row; /* B where it lies, for the kernels that read it there */
+    TC       *c;
+    int64_t   c_row;
+    int       add;      /* C is begun */
+} N(Tile);
+
+/* PACKED reads the panel, PACKING reads B where it lies and writes the panel, PLAIN only reads B. */
+enum { N(PACKED), N(PACKING), N(PLAIN) };
+enum { N(NEAR) = 4, N(FAR) = 32 }; /* rows ahead that B is fetched into the first and the second cache */
+
+INLINE void N(fetch)(const TE *from, int64_t row)
+{
+    UNROLL for (int g = 0; g < G; g++)
+        UNROLL for (int at = 0; at < (int)sizeof(TE) * N(NR); at += 64) {
+            __builtin_prefetch((const char *)(from + (N(NEAR) * G + g) * row) + at);
+            __builtin_prefetch((const char *)(from + (N(FAR) * G + g) * row) + at, 0, 2);
+        }
+}
+
+INLINE void N(step)(int mr, int nv, int mode, VC acc[MR][NV], const TW *a, TW *b, const TE *from, int64_t row)
+{
+    VW w[NV];
+    if (mode == N(PACKED)) {
+        UNROLL for (int v = 0; v < nv; v++)
+            w[v] = *(const VW *)(b + v * VL);
+    } else {
+        N(across)(w, from, row);
+        N(fetch)(from, row);
+    }
+    if (mode == N(PACKING))
+        UNROLL for (int v = 0; v < nv; v++)
+            *(VW *)(b + v * VL) = w[v];
+    UNROLL for (int r = 0; r < mr; r++)
+        UNROLL for (int v = 0; v < nv; v++)
+            acc[r][v] = N(multiply_add)(acc[r][v], a[r * N(LDA)], w[v]);
+}
+
+INLINE void N(tile)(int mr, int nv, int mode, const N(Tile) *t)
+{
+    VC            acc[MR][NV];
+    const TW     *a = t->a, *end = a + t->kc;
+    TW           *b = t->b;
+    const TE     *from = t->from;
+    const int64_t row = t->from_row, c_row = t->c_row;
+    TC           *c = t->c;
+    UNROLL for (int r = 0; r < mr; r++)
+        UNROLL for (int v = 0; v < nv; v++) {
+            acc[r][v] = (VC){ 0 };
+            __builtin_prefetch(c + r * c_row + v * VL, 1);
+        }
+    ROLLED for (; a < end; a++) {
+        N(step)(mr, nv, mode, acc, a, b, from, row);
+        b += N(NR);
+        if (mode != N(PACKED))
+            from += G * row;
+    }
+    if (t->add)
+        UNROLL for (int r = 0; r < mr; r++)
+            UNROLL for (int v = 0; v < nv; v++)
+                acc[r][v] += *(const VCU *)(c + r * c_row + v * VL);
+    UNROLL for (int r = 0; r < mr; r++)
+        UNROLL for (int v = 0; v < nv; v++)
+            *(VCU *)(c + r * c_row + v * VL) = acc[r][v];
+}
+
+/* A function for each number of rows, of vectors, and each mode. */
+typedef void N(Kernel)(const N(Tile) *);
+#if MR == 14
+#define ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#elif MR == 8
+#define ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#elif MR == 6
+#define ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#elif MR == 5
+#define ROWS(X) X(1) X(2) X(3) X(4) X(5)
+#endif
+#define X(r)                                                    \
+    APART void N(packed1_##r)(const N(Tile) *t)                 \
+    {                                                           \
+        N(tile)(r, 1, N(PACKED), t);                            \
+    }                                                           \
+    APART void N(packed_##r)(const N(Tile) *t)                  \
+    {                                                           \
+        N(tile)(r, NV, N(PACKED), t);                           \
+    }                                                           \
+    APART void N(packing_##r)(const N(Tile) *t)                 \
+    {                                                           \
+        N(tile)(r, NV, N(PACKING), t);                          \
+    }                                                           \
+    APART void N(plain_##r)(const N(Tile) *t)                   \
+    {                                                           \
+        N(tile)(r, NV, N(PLAIN), t);                            \
+    }
+ROWS(X)
+#undef X
+#define X(r) [r] = { N(packed_##r), N(packing_##r), N(plain_##r), N(packed1_##r) },
+static N(Kernel) *const N(kernels)[MR + 1][4] = { ROWS(X) };
+#undef X
+#undef ROWS
+
+/* ---- packing ---- */
+
+#if VL == 2
+#define LANES(F, s) F(0, s), F(1, s)
+#elif VL == 4
+#define LANES(F, s) F(0, s), F(1, s), F(2, s), F(3, s)
+#elif VL == 8
+#define LANES(F, s) F(0, s), F(1, s), F(2, s), F(3, s), F(4, s), F(5, s), F(6, s), F(7, s)
+#elif VL == 16
+#define LANES(F, s)                                                                                                                      \
+    F(0, s), F(1, s), F(2, s), F(3, s), F(4, s), F(5, s), F(6, s), F(7, s), F(8, s), F(9, s), F(10, s), F(11, s), F(12, s), F(13, s),     \
+        F(14, s), F(15, s)
+#endif
+#define LOW(l, s)  ((l) & (s) ? VL + (l) - (s) : (l))
+#define HIGH(l, s) ((l) & (s) ? VL + (l) : (l) + (s))
+/* Rows s apart exchange the blocks of s lanes that are on the wrong side of the diagonal. */
+#define EXCHANGE(s)                                                             \
+    UNROLL for (int i = 0; i < VL; i++)                                         \
+        if (!(i & (s))) {                                                       \
+            VW x = r[i], y = r[i + (s)];                                        \
+            r[i] = __builtin_shufflevector(x, y, LANES(LOW, s));                \
+            r[i + (s)] = __builtin_shufflevector(x, y, LANES(HIGH, s));         \
+        }
+
+/* r[i][j] becomes r[j][i]. */
+INLINE void N(transpose)(VW r[VL])
+{
+#if VL > 8
+    EXCHANGE(8)
+#endif
+#if VL > 4
+    EXCHANGE(4)
+#endif
+#if VL > 2
+    EXCHANGE(2)
+#endif
+    EXCHANGE(1)
+}
+#undef EXCHANGE
+#undef HIGH
+#undef LOW
+#undef LANES
+
+/* The words of `count` elements (at most VL * G) that lie `step` apart, zeros behind them. */
+INLINE VW N(some)(const TE *from, int64_t step, int64_t count)
+{
+    TE few[VL * G] = { 0 };
+    for (int64_t e = 0; e < count; e++)
+        few[e] = from[e * step];
+    return N(along)(few);
+}
+
+/* VL rows of words, `row` apart, of which `rows` are there; `count` elements along k. As columns. */
+INLINE void N(load_columns)(VW r[VL], const TE *from, int64_t row, int64_t rows, int64_t count)
+{
+    if (rows >= VL && count >= VL * G) {
+        UNROLL for (int i = 0; i < VL; i++)
+            r[i] = N(along)(from + i * row);
+    } else {
+        for (int i = 0; i < VL; i++)
+            r[i] = i < rows ? N(some)(from + i * row, 1, hlort_min(count, VL * G)) : (VW){ 0 };
+    }
+    N(transpose)(r);
+}
+
+APART void N(pack_a_columns)(TW *out, const TE *a, int64_t a_col, int64_t rows, int64_t k);
+
+/* `rows` rows of A, `k` elements of each, as [row][k / G]. */
+APART void N(pack_a)(TW *out, const TE *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t k)
+{
+    if (G == 1 && a_row == 1 && a_col != 1) {
+        N(pack_a_columns)(out, a, a_col, rows, k);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        const TE *from = a + i * a_row;
+        TW       *to = out + i * N(LDA);
+        int64_t   p = 0;
+        if (a_col == 1)
+            for (; p + VL * G <= k; p += VL * G)
+                *(VW *)(to + p / G) = N(along)(from + p);
+        for (; p < k; p += VL * G)
+            *(VW *)(to + p / G) = N(some)(from + p * a_col, a_col, hlort_min(VL * G, k - p));
+    }
+}
+
+/* The same where A lies by columns: blocks of VL x VL are transposed. */
+APART void N(pack_a_columns)(TW *out, const TE *a, int64_t a_col, int64_t rows, int64_t k)
+{
+    for (int64_t p = 0; p < k; p += VL)
+        for (int64_t i = 0; i < rows; i += VL) {
+            VW r[VL];
+            N(load_columns)(r, a + p * a_col + i, a_col, k - p, rows - i);
+            for (int64_t q = 0; q < hlort_min(VL, rows - i); q++)
+                *(VW *)(out + (i + q) * N(LDA) + p) = r[q];
+        }
+}
+
+/* One panel of B, [k / G][NR]; `columns` of it are there, the others become 0. */
+APART void N(pack_b)(TW *out, const TE *b, int64_t b_row, int64_t b_col, int64_t columns, int64_t k)
+{
+    const int64_t kc = hlort_ceildiv(k, G);
+    if (b_row == 1 && b_col != 1) {
+        for (int64_t j = 0; j < N(NR); j += VL)
+            for (int64_t p = 0; p < kc; p += VL) {
+                VW r[VL];
+                N(load_columns)(r, b + j * b_col + p * G, b_col, columns - j, k - p * G);
+                for (int64_t q = 0; q < hlort_min(VL, kc - p); q++)
+                    *(VW *)(out + (p + q) * N(NR) + j) = r[q];
+            }
+        return;
+    }
+    for (int64_t p = 0; p < kc; p++) {
+        VW        w[NV];
+        TE        rows[G][N(NR)];
+        const TE *from = b + p * G * b_row;
+        if (b_col == 1 && columns == N(NR) && (p + 1) * G <= k) {
+            N(across)(w, from, b_row);
+        } else {
+            __builtin_memset(rows, 0, sizeof rows);
+            for (int64_t g = 0; g < hlort_min(G, k - p * G); g++)
+                for (int64_t j = 0; j < columns; j++)
+                    rows[g][j] = from[g * b_row + j * b_col];
+            N(across)(w, &rows[0][0], N(NR));
+        }
+        UNROLL for (int v = 0; v < NV; v++)
+            *(VW *)(out + p * N(NR) + v * VL) = w[v];
+    }
+}
+
+/* ---- the blocks ---- */
+
+/* A caller's working memory. */
+typedef struct {
+    TW b[KC * NC];
+    TW a[MC * (KC + 16)];
+    TC sums[MC * NC]; /* of products that have no C and more than one block of k */
+    TC edge[MR * NV * VL];
+} N(Work);
+_Static_assert(sizeof(N(Work)) <= HLORT_WORK_BYTES, "work");
+
+typedef struct {
+    const Gemm *g;
+    N(Work)    *w;
+    int64_t     i0, i1, j0, j1, p0, kc; /* rows, columns, words of k */
+    int         first, last;            /* of the blocks of k */
+    int         fresh, again;           /* B's block is not packed yet; it will be used again */
+} N(Block);
+
+INLINE void N(finish)(const Gemm *g, TC *sums, int64_t stride, int64_t i, int64_t j, int64_t rows, int64_t columns)
+{
+    hlort_tile t = { sums, stride, g->batch, g->row + i, g->column + j, rows, columns };
+    g->epilogue(g->context, &t);
+}
+
+/* Runs a kernel on the tile at (i, j). What does not fill its vectors goes through a whole tile aside. */
+INLINE void N(at)(const N(Block) *x, N(Tile) *t, N(Kernel) *kernel, int64_t width, int64_t i, int64_t j, int64_t rows, int64_t columns)
+{
+    const Gemm *g = x->g;
+    int         last = x->last && g->epilogue;
+    t->add = !x->first;
+    if (!g->c) {
+        int one = x->first && x->last;
+        t->c = one ? x->w->edge : x->w->sums + (i - x->i0) * NC + (j - x->j0);
+        t->c_row = one ? (int64_t)N(NR) : (int64_t)NC;
+        kernel(t);
+        if (last)
+            N(finish)(g, t->c, t->c_row, i, j, rows, columns);
+        return;
+    }
+    TC *c = (TC *)g->c + i * g->c_row + j;
+    if (columns == width) {
+        t->c = c;
+        t->c_row = g->c_row;
+        kernel(t);
+        if (last)
+            N(finish)(g, c, g->c_row, i, j, rows, columns);
+        return;
+    }
+    t->c = x->w->edge;
+    t->c_row = N(NR);
+    if (t->add)
+        for (int64_t r = 0; r < rows; r++)
+            __builtin_memcpy(t->c + r * N(NR), c + r * g->c_row, (uint64_t)columns * sizeof(TC));
+    kernel(t);
+    if (last)
+        N(finish)(g, t->c, N(NR), i, j, rows, columns);
+    for (int64_t r = 0; r < rows; r++)
+        __builtin_memcpy(c + r * g->c_row, t->c + r * N(NR), (uint64_t)columns * sizeof(TC));
+}
+
+/* One panel of columns by all rows of the block. */
+INLINE void N(panel)(const N(Block) *x, int64_t j)
+{
+    const Gemm   *g = x->g;
+    const int64_t m = x->i1 - x->i0, groups = hlort_ceildiv(m, MR), columns = hlort_min(N(NR), x->j1 - j);
+    const int64_t k = hlort_min(x->kc * G, g->k - x->p0 * G);
+    N(Tile)       t = { .kc = x->kc, .a = x->w->a, .b = x->w->b + (j - x->j0) * x->kc, .from_row = g->b_row };
+    t.from = (const TE *)g->b + x->p0 * G * g->b_row + j * g->b_col;
+    int mode = N(PACKED);
+    if (x->fresh) {
+        if (g->b_col == 1 && columns == N(NR) && k == x->kc * G)
+            mode = groups > 1 || x->again ? N(PACKING) : N(PLAIN);
+        else
+            N(pack_b)(t.b, t.from, g->b_row, g->b_col, columns, k);
+    }
+    const int one = NV > 1 && columns <= VL;
+    int64_t   i = x->i0;
+    for (int64_t q = 0; q < groups; q++) {
+        const int64_t rows = m / groups + (q < m % groups);
+        N(at)(x, &t, N(kernels)[rows][one ? 3 : mode], one ? VL : (int64_t)N(NR), i, j, rows, columns);
+        i += rows;
+        t.a += rows * N(LDA);
+        mode = N(PACKED);
+    }
+}
+
+static void N(block)(const N(Block) *x)
+{
+    const Gemm *g = x->g;
+    const TE   *a = (const TE *)g->a + x->i0 * g->a_row + x->p0 * G * g->a_col;
+    N(pack_a)(x->w->a, a, g->a_row, g->a_col, x->i1 - x->i0, hlort_min(x->kc * G, g->k - x->p0 * G));
+    for (int64_t j = x->j0; j < x->j1; j += N(NR))
+        N(panel)(x, j);
+}
+
+static void N(tiles)(const Gemm *g)
+{
+    const int64_t kw = hlort_ceildiv(g->k, G), kb = hlort_even(kw, KC, 16), nb = hlort_even(g->n, NC, N(NR)), mb = hlort_even(g->m, MC, MR);
+    N(Block)      x = { .g = g, .w = g->work };
+    for (x.j0 = 0; x.j0 < g->n; x.j0 = x.j1) {
+        x.j1 = hlort_min(g->n, x.j0 + nb);
+        /* Without a C the sums of some rows are finished before the next ones, and B is packed again for them. */
+        const int64_t far = g->c || kw <= kb ? g->m : mb;
+        for (int64_t from = 0; from < g->m; from += far)
+            for (x.p0 = 0; x.p0 < kw || x.p0 == 0; x.p0 += kb) {
+                x.kc = hlort_min(kb, kw - x.p0);
+                x.first = x.p0 == 0;
+                x.last = x.p0 + kb >= kw;
+                x.fresh = 1;
+                for (x.i0 = from; x.i0 < hlort_min(g->m, from + far); x.i0 = x.i1) {
+                    x.i1 = hlort_min(g->m, x.i0 + mb);
+                    x.again = x.i1 < hlort_min(g->m, from + far);
+                    N(block)(&x);
+                    x.fresh = 0;
+                }
+            }
+    }
+}

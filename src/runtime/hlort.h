@@ -1,0 +1,60 @@
+/* hlort.h - what libhlort.a offers to emitted code.
+ *
+ * Emitted text declares what it calls itself; this header is for people and for tests. It includes nothing but <stdint.h>, and the library needs libc alone.
+ * Nothing is allocated and nothing is kept between calls: working memory comes from the caller. A function runs the best code that the
+ * processor has: x86-64 v2 (SSE4.2), v3 (AVX2, FMA), v4 (AVX-512), else 128-bit vectors, which is NEON on aarch64.
+ *
+ *     C[b, i, j] = sum over p of A[b, i, p] * B[b, p, j]         A [b, m, k]   B [b, k, n]   C [b, m, n]
+ *
+ * Sums of one element run along k in an order that k alone decides, in blocks: the same bits in every run, whatever else is computed
+ * beside it. No product is left out, so NaN and infinities arrive. Sums that are exact (integers, small whole numbers in floats) are so in any order. */
+#ifndef HLORT_H
+#define HLORT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    HLORT_MOST_BATCHES = 6,
+    HLORT_WORK_BYTES = 1280 * 1024 /* working memory of a call, aligned to 64; any contents */
+};
+
+/* Distances are in elements and may be anything, 0 and negative too. Those of A and B along which they are 1 are fast; C's columns are neighbours. */
+typedef struct hlort_dot {
+    int64_t m, n, k;
+    int64_t a_row, a_col; /* from a row of A to the next, from one k to the next */
+    int64_t b_row, b_col; /* from one k to the next, from a column of B to the next */
+    int64_t c_row;
+    int64_t n_batch;      /* dimensions of the batch, the outermost first */
+    struct {
+        int64_t count, a, b, c;
+    } batch[HLORT_MOST_BATCHES];
+} hlort_dot;
+
+/* A finished part of C: element (i, j), 0 <= i < rows, 0 <= j < columns, is sums[i * stride + j] and belongs to C[batch, row + i, column + j]. */
+typedef struct hlort_tile {
+    void   *sums; /* f32 for f32, bf16 and f16, f64 for f64, s32 for s8 */
+    int64_t stride, batch, row, column, rows, columns;
+} hlort_tile;
+
+/* Gets every element of C in one tile, while that lies in the first cache; may change the sums, which then are C's, or write results of its own. */
+typedef void hlort_epilogue(const void *context, const hlort_tile *tile);
+
+typedef struct hlort_how {
+    void           *work;
+    hlort_epilogue *epilogue; /* NULL: none */
+    const void     *context;
+} hlort_how;
+
+/* C may be NULL when there is an epilogue: then its tiles are all that is made. */
+void hlort_dot_f32(const hlort_dot *d, const hlort_how *how, const float *a, const float *b, float *c);
+void hlort_dot_f64(const hlort_dot *d, const hlort_how *how, const double *a, const double *b, double *c);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,26 @@
+/* kernels_v2.c - x86-64 with SSE4.2: 128-bit vectors, 16 registers, no fused multiplication and addition. */
+#if defined(__x86_64__)
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("sse4.2,ssse3,popcnt"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("sse4.2,ssse3,popcnt")
+#endif
+
+#define HLORT_SET     v2
+#define VECTOR_BYTES  16
+#define TILE_ROWS     5
+#define TILE_VECTORS  2
+#define BLOCK_K       256
+#define BLOCK_ROWS    80
+#define BLOCK_COLUMNS 256
+#include "runtime/gemm_types.h"
+
+const KernelSet hlort_v2 = { "v2", { hlort_f32_gemm_v2, hlort_f64_gemm_v2 } };
+
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif

@@ -1,0 +1,26 @@
+/* kernels_v3.c - x86-64 with AVX2 and FMA: 256-bit vectors, 16 registers, of which 12 are sums. */
+#if defined(__x86_64__)
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c,bmi,bmi2")
+#endif
+
+#define HLORT_SET     v3
+#define VECTOR_BYTES  32
+#define TILE_ROWS     6
+#define TILE_VECTORS  2
+#define BLOCK_K       256
+#define BLOCK_ROWS    72
+#define BLOCK_COLUMNS 256
+#include "runtime/gemm_types.h"
+
+const KernelSet hlort_v3 = { "v3", { hlort_f32_gemm_v3, hlort_f64_gemm_v3 } };
+
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif

@@ -1,0 +1,26 @@
+/* kernels_v4.c - x86-64 with AVX-512: 512-bit vectors, 32 registers, of which 28 are sums. */
+#if defined(__x86_64__)
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c,bmi,bmi2")
+#endif
+
+#define HLORT_SET     v4
+#define VECTOR_BYTES  64
+#define TILE_ROWS     14
+#define TILE_VECTORS  2
+#define BLOCK_K       384
+#define BLOCK_ROWS    112
+#define BLOCK_COLUMNS 384
+#include "runtime/gemm_types.h"
+
+const KernelSet hlort_v4 = { "v4", { hlort_f32_gemm_v4, hlort_f64_gemm_v4 } };
+
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
