@@ -1,4 +1,6 @@
-/* An integer of a loop's state is followed through tuples, elements, copies and fusions to the form constant or state + constant. */
+/* An integer of a loop's state is followed through tuples, elements, copies and fusions to the form constant or state + constant. Types
+ * do not change on the way, and sums are those of integers of any size: where the ends of a progression fit into the type, the sums that
+ * wrap around in between do not matter. */
 #include "analysis/loops.h"
 
 #include <stdlib.h>
@@ -56,7 +58,8 @@ static Linear follow(const Inst *i, const Frame *f, int *steps)
     case OP_ADD: case OP_SUBTRACT:
         return sum(follow(i->operands[0].def, f, steps), follow(i->operands[1].def, f, steps), i->op == OP_SUBTRACT);
     case OP_FUSION: case OP_CALL: return follow(i->callees[0]->root, &(Frame){i, f}, steps);
-    case OP_BITCAST: case OP_BROADCAST: case OP_COPY: case OP_RESHAPE: return follow(i->operands[0].def, f, steps);
+    case OP_BITCAST: case OP_BROADCAST: case OP_COPY: case OP_RESHAPE:
+        return i->operands[0].def->shape->type == i->shape->type ? follow(i->operands[0].def, f, steps) : unknown;
     default: return unknown;
     }
 }
@@ -106,6 +109,14 @@ static int64_t count_trips(Word direction, __int128 from, __int128 to, __int128 
     return n > INT64_MAX ? INT64_MAX : (int64_t)n;
 }
 
+/* Unsigned numbers of 64 bits from 2^63 on are read as negative, and do not fit. */
+static bool fits(Type t, __int128 v)
+{
+    int bits = type_bits(t);
+    return type_is_signed_int(t) ? v >= -((__int128)1 << (bits - 1)) && v < (__int128)1 << (bits - 1)
+                             : v >= 0 && v < (__int128)1 << (bits < 63 ? bits : 63);
+}
+
 /* "known_trip_count":{"n":"12"} */
 static int64_t written_count(const Inst *w)
 {
@@ -117,36 +128,60 @@ static int64_t written_count(const Inst *w)
     return *n >= '0' && *n <= '9' ? strtoll(n, NULL, 10) : -1;
 }
 
-int64_t while_trip_count(const Inst *w)
+/* The comparison that the condition ends in, and the computation that it stands in; NULL: it ends in something else. */
+static const Inst *find_test(const Inst *w, Frame *entered, const Frame **f)
 {
     static const Frame condition = {0};
-    const Inst        *cmp = while_condition(w)->root;
-    const Frame       *f = &condition;
-    int                steps = STEPS;
-    int64_t            known = written_count(w);
-    if (known >= 0)
-        return known;
-    Frame entered = {cmp, &condition};
-    if (cmp->op == OP_FUSION || cmp->op == OP_CALL) {
-        f = &entered;
-        cmp = cmp->callees[0]->root;
+    const Inst        *test = while_condition(w)->root;
+    *f = &condition;
+    if (test->op == OP_FUSION || test->op == OP_CALL) {
+        *entered = (Frame){test, &condition};
+        *f = entered;
+        test = test->callees[0]->root;
     }
-    if (cmp->op != OP_COMPARE)
-        return -1;
-    Linear i = follow(cmp->operands[0].def, f, &steps), bound = follow(cmp->operands[1].def, f, &steps);
-    Word   direction = inst_word(cmp, ATTR_DIRECTION);
-    if (i.state < 0 || !settled(w, bound).known) { /* the other way round: bound > i */
-        static const Word mirrored[] = {[CMP_EQ] = CMP_EQ, [CMP_NE] = CMP_NE, [CMP_LT] = CMP_GT, [CMP_LE] = CMP_GE, [CMP_GT] = CMP_LT, [CMP_GE] = CMP_LE};
-        Linear            other = i;
-        i = bound;
-        bound = other;
-        direction = mirrored[direction];
-    }
+    return test->op == OP_COMPARE ? test : NULL;
+}
+
+static void exchange(Linear *a, Linear *b, Word *direction)
+{
+    static const Word mirrored[] = {[CMP_EQ] = CMP_EQ, [CMP_NE] = CMP_NE, [CMP_LT] = CMP_GT, [CMP_LE] = CMP_GE, [CMP_GT] = CMP_LT, [CMP_GE] = CMP_LE};
+    Linear            other = *a;
+    *a = *b;
+    *b = other;
+    *direction = mirrored[*direction];
+}
+
+bool while_counted(const Inst *w, LoopCount *out)
+{
+    Frame        entered;
+    const Frame *f;
+    int          steps = STEPS;
+    const Inst  *test = find_test(w, &entered, &f);
+    if (!test)
+        return false;
+    Type   t = inst_operand(test, 0)->shape->type;
+    Word   direction = inst_word(test, ATTR_DIRECTION);
+    Linear i = follow(inst_operand(test, 0), f, &steps), bound = follow(inst_operand(test, 1), f, &steps);
+    if (i.state < 0 || !settled(w, bound).known) /* the other way round: bound > i */
+        exchange(&i, &bound, &direction);
     bound = settled(w, bound);
-    if (i.state < 0 || !bound.known)
-        return -1;
+    if (i.state < 0 || !bound.known || !fits(t, bound.add))
+        return false;
     Linear start = first_state(w, i.state), next = next_state(w, i.state);
     if (!start.known || !next.known || next.state != i.state)
-        return -1;
-    return count_trips(direction, (__int128)start.add + i.add, bound.add, next.add);
+        return false;
+    __int128 first = (__int128)start.add + i.add;
+    int64_t  trips = count_trips(direction, first, bound.add, next.add);
+    __int128 way = (__int128)(trips < 0 ? 0 : trips) * next.add;
+    *out = (LoopCount){i.state, start.add, next.add, trips};
+    return trips >= 0 && fits(t, start.add) && fits(t, start.add + way) && fits(t, first) && fits(t, first + way);
+}
+
+int64_t while_trip_count(const Inst *w)
+{
+    int64_t   known = written_count(w);
+    LoopCount count;
+    if (known >= 0)
+        return known;
+    return while_counted(w, &count) ? count.trips : -1;
 }

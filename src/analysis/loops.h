@@ -4,9 +4,16 @@
 
 #include "ir/inst.h"
 
-/* The trips of a while: what its backend_config says ("known_trip_count"), or counted where the condition compares an integer of the
- * state, which starts from a constant and grows by a constant, with a constant or with a part of the state that stays as it is.
- * -1: not known. */
+/* A loop that counts: its condition compares element `index` of the state (or the state), which is init, init + step, init + 2 step,
+ * ..., with a number that stays as it is. No value leaves the range of its type. */
+typedef struct LoopCount {
+    int64_t index, init, step, trips;
+} LoopCount;
+
+/* Counted from the instructions alone; false: it is not such a loop. */
+bool while_counted(const Inst *w, LoopCount *out);
+
+/* The trips of a while: what its backend_config says ("known_trip_count"), or counted. -1: not known. */
 int64_t while_trip_count(const Inst *w);
 
 #endif

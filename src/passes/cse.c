@@ -25,31 +25,13 @@ static Comp *representative(const Comp *c)
     return c->aux;
 }
 
-/* Attributes that say nothing about the value. */
-static bool is_comment(const Attr *x)
-{
-    return x->id == ATTR_STATISTICS || x->id == ATTR_ORIGIN;
-}
-
 static uint64_t attrs_hash(const Inst *i)
 {
     uint64_t h = 0;
     for (int32_t k = 0; k < i->n_attrs; k++)
-        if (!is_comment(&i->attrs[k]))
+        if (!attr_is_comment(&i->attrs[k]))
             h += hash_u64((uint64_t)i->attrs[k].id, attr_value_hash(&i->attrs[k])); /* in any order */
     return h;
-}
-
-static bool attrs_within(const Inst *a, const Inst *b)
-{
-    for (int32_t k = 0; k < a->n_attrs; k++) {
-        if (is_comment(&a->attrs[k]))
-            continue;
-        const Attr *y = inst_attr(b, a->attrs[k].id);
-        if (!y || !attr_value_equal(&a->attrs[k], y))
-            return false;
-    }
-    return true;
 }
 
 /* Everything but operands and control edges. */
@@ -69,7 +51,7 @@ static bool own_equal(const Inst *a, const Inst *b)
 {
     if (a->op != b->op || a->param != b->param || a->n_operands != b->n_operands || a->n_callees != b->n_callees)
         return false;
-    if (!shape_equal(a->shape, b->shape) || !attrs_within(a, b) || !attrs_within(b, a))
+    if (!shape_equal(a->shape, b->shape) || !inst_attrs_equal(a, b))
         return false;
     if (a->op == OP_CONSTANT &&
         (literal_has_elided(a->literal) || literal_has_elided(b->literal) || !literal_equal(a->literal, b->literal)))
@@ -147,25 +129,6 @@ static void find_equal_comps(Module *m, Arena *scratch)
 
 /* ---- instructions ---- */
 
-static bool may_merge(const Inst *i)
-{
-    switch (i->op) {
-    case OP_PARAMETER:
-    case OP_OPT_BARRIER:
-    case OP_DOMAIN:
-    case OP_AFTER_ALL:
-    case OP_ADD_DEPENDENCY:
-    case OP_COPY_START:
-    case OP_COPY_DONE:
-    case OP_SET_DIMENSION_SIZE:
-        return false;
-    case OP_CONSTANT:
-        return !literal_has_elided(i->literal) && !i->n_control && !i->n_control_succs;
-    default:
-        return !op_has(i->op, F_COLLECTIVE) && !i->n_control && !i->n_control_succs && !inst_has_effect(i);
-    }
-}
-
 /* The larger of 0 and -0 is the one that the order says. */
 static bool commutes(const Inst *i)
 {
@@ -207,7 +170,7 @@ static int64_t merge_in(Comp *c, PassCtx *cx, int64_t most)
     for (Inst *i = c->first, *next; i && merged < most; i = next) {
         next = i->next;
         i->mark = place++;
-        if (!may_merge(i))
+        if (!inst_is_value(i))
             continue;
         uint64_t h = inst_hash(i);
         Inst    *same = find_same(&table, h, i);

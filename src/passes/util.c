@@ -61,14 +61,17 @@ static const Inst *earlier_step(const Inst *i)
 }
 
 /* Every start has its done: they go together or not at all. */
+bool inst_must_stay(const Inst *i)
+{
+    bool stays = false;
+    for (; i && !stays; i = earlier_step(i))
+        stays = is_tied(i);
+    return stays;
+}
+
 static bool inst_is_dead(const Inst *i)
 {
-    if (i->n_uses || i == i->comp->root || i->op == OP_PARAMETER || is_tied(i))
-        return false;
-    for (const Inst *step = earlier_step(i); step; step = earlier_step(step))
-        if (is_tied(step))
-            return false;
-    return true;
+    return !i->n_uses && i != i->comp->root && i->op != OP_PARAMETER && !inst_must_stay(i);
 }
 
 int64_t inst_delete_dead(Inst *i, Arena *scratch)
@@ -122,6 +125,47 @@ const Literal *splat_value(const Inst *i)
     if (i->op != OP_CONSTANT || i->literal->elided || !type_is_array(i->literal->type) || i->literal->count < 1)
         return NULL;
     return i->literal->count == 1 || literal_all_equal_bits(i->literal) ? i->literal : NULL;
+}
+
+bool inst_is_value(const Inst *i)
+{
+    switch (i->op) {
+    case OP_PARAMETER:
+    case OP_OPT_BARRIER:
+    case OP_DOMAIN:
+    case OP_AFTER_ALL:
+    case OP_ADD_DEPENDENCY:
+    case OP_COPY_START:
+    case OP_COPY_DONE:
+    case OP_SET_DIMENSION_SIZE:
+        return false;
+    case OP_CONSTANT:
+        return !literal_has_elided(i->literal) && !i->n_control && !i->n_control_succs;
+    default:
+        return !op_has(i->op, F_COLLECTIVE) && !i->n_control && !i->n_control_succs && !inst_has_effect(i);
+    }
+}
+
+bool attr_is_comment(const Attr *x)
+{
+    return x->id == ATTR_STATISTICS || x->id == ATTR_ORIGIN;
+}
+
+static bool attrs_within(const Inst *a, const Inst *b)
+{
+    for (int32_t k = 0; k < a->n_attrs; k++) {
+        if (attr_is_comment(&a->attrs[k]))
+            continue;
+        const Attr *y = inst_attr(b, a->attrs[k].id);
+        if (!y || !attr_value_equal(&a->attrs[k], y))
+            return false;
+    }
+    return true;
+}
+
+bool inst_attrs_equal(const Inst *a, const Inst *b)
+{
+    return attrs_within(a, b) && attrs_within(b, a);
 }
 
 static uint64_t ints_hash(uint64_t h, Ints x)

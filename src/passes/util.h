@@ -15,6 +15,8 @@ void comps_mark_uses(Module *m);
 
 /* May be replaced or merged: no effect, no control edges, no dynamic size, and no sharding that a partitioned run needs. */
 bool inst_is_free(const Inst *i);
+/* Stays although nobody uses it: an effect, control edges, or a start whose done stays. */
+bool inst_must_stay(const Inst *i);
 /* Deletes i when it is dead, then what that leaves dead among its operands, and so on. Gives the number of instructions deleted;
  * comp of a deleted one is NULL. */
 int64_t inst_delete_dead(Inst *i, Arena *scratch);
@@ -25,6 +27,13 @@ int64_t comp_sweep_dead(Comp *c, int64_t most);
 /* An array all of whose elements are one known value: a constant, or broadcasts and reshapes of one. NULL when it is not; else
  * the constant, whose element 0 is the value. */
 const Literal *splat_value(const Inst *i);
+
+/* Two of these with the same operands and attributes have the same value: no parameter, effect, control edge, collective, token, barrier,
+ * or constant of unknown value. */
+bool inst_is_value(const Inst *i);
+/* The same attributes, but for those that say nothing about the value. */
+bool inst_attrs_equal(const Inst *a, const Inst *b);
+bool attr_is_comment(const Attr *x);
 
 /* Of everything in a shape, layouts too. */
 uint64_t shape_hash(const Shape *s);

@@ -1,0 +1,331 @@
+/* simplify-while-loops - loops that do not loop, and state that need not be state.
+ *
+ *   while (i < n) (i, x, y, z) = (i + 1, x, f(x, y), z + y)          (%w = while(tuple(0, x, y, z)), and z is not read after it)
+ *   ROOT %r = tuple(%w.x, %w.y)        =>        while (i < n) (i, x, y) = (i + 1, x, f(x, y))
+ *                                                ROOT %r = tuple(x, %w.y)
+ *
+ *   - never entered: what it begins with; entered once: a call of its body
+ *   - an element that no trip changes is, after the loop, what it was before it; in it, a constant where it is a scalar one
+ *   - an element that each trip sets to what it began as is one that no trip changes
+ *   - two elements that begin alike and are computed alike are one
+ *   - elements that only they themselves need are taken away
+ *
+ * Loops without effects only, but for the last: elements are taken away from any loop, which runs as often as before. */
+#include "config.h"
+
+#include "analysis/loops.h"
+#include "passes/pass.h"
+#include "passes/util.h"
+#include "passes/while.h"
+
+enum { MAX_ALIKE = 64, MAX_CLASSES = 4 };
+
+static bool is_tied(const Inst *w)
+{
+    return w->n_control || w->n_control_succs;
+}
+
+/* ---- trips ---- */
+
+static bool replace_by_trips(Loops *l, Inst *w)
+{
+    LoopCount count;
+    Inst     *init = inst_operand(w, 0), *result = init;
+    Comp     *body = while_body(w);
+    if (is_tied(w) || inst_has_effect(w) || inst_attr(w, ATTR_SHARDING) || !shape_equal(w->shape, init->shape))
+        return false;
+    if (!while_counted(w, &count) || count.trips > 1)
+        return false;
+    if (count.trips == 1) {
+        if (!shape_equal(w->shape, body->root->shape) || !shape_equal(w->shape, comp_param(body, 0)->shape))
+            return false;
+        result = inst_new(w->comp, w, OP_CALL, w->shape, 1, &init, NULL);
+        inst_set_callees(result, 1, &body);
+    }
+    inst_replace(w, result);
+    inst_delete_dead(w, l->scratch);
+    return true;
+}
+
+/* ---- elements that no trip changes ---- */
+
+static bool read_init_outside(Inst *w)
+{
+    bool any = false;
+    for (Use *u = w->uses; u; u = u->next) {
+        Inst *e = u->user;
+        if (e->op != OP_GET_TUPLE_ELEMENT || is_tied(e) || (!e->n_uses && e->comp->root != e))
+            continue;
+        int64_t k = inst_int(e, ATTR_INDEX, 0);
+        Inst   *init = while_init(w, k);
+        if (init && while_keeps(w, k) && shape_equal(init->shape, e->shape)) {
+            inst_replace(e, init);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Sets what a trip sets to what it began as to what it was before the trip. */
+static bool keep_constants(Loops *l, Inst *w)
+{
+    bool any = false;
+    for (int32_t k = 0; k < w->shape->n_elems; k++) {
+        const Inst *init = while_init(w, k), *next = while_next(w, k);
+        if (!init || !next || init->op != OP_CONSTANT || next->op != OP_CONSTANT || literal_has_elided(init->literal) ||
+            literal_has_elided(next->literal) || !literal_equal(init->literal, next->literal))
+            continue;
+        if (!any && !while_editable(l, w))
+            return false;
+        any = true;
+        inst_set_operand(while_body(w)->root, k, tuple_element(comp_param(while_body(w), 0), k));
+    }
+    return any;
+}
+
+static bool sink_scalars(Loops *l, Inst *w)
+{
+    return while_sink_constants(l, w, true);
+}
+
+/* ---- elements that are alike ---- */
+
+typedef struct Alike {
+    const Inst *param;
+    int64_t     j, k; /* the elements that are taken to be the same */
+    int         left; /* instructions to look at */
+} Alike;
+
+static bool is_state(const Alike *x, const Inst *i, int64_t k)
+{
+    return i->op == OP_GET_TUPLE_ELEMENT && inst_operand(i, 0) == x->param && inst_int(i, ATTR_INDEX, 0) == k;
+}
+
+static bool compute_alike(Alike *x, const Inst *a, const Inst *b)
+{
+    if (a == b || (is_state(x, a, x->j) && is_state(x, b, x->k)))
+        return true;
+    if (--x->left < 0 || a->op != b->op || !shape_equal(a->shape, b->shape) || !inst_is_value(a) || !inst_is_value(b))
+        return false;
+    if (a->n_operands != b->n_operands || a->n_callees != b->n_callees || !inst_attrs_equal(a, b))
+        return false;
+    if (a->op == OP_CONSTANT)
+        return literal_equal(a->literal, b->literal);
+    for (int32_t c = 0; c < a->n_callees; c++)
+        if (a->callees[c] != b->callees[c])
+            return false;
+    for (int32_t o = 0; o < a->n_operands; o++)
+        if (!compute_alike(x, inst_operand(a, o), inst_operand(b, o)))
+            return false;
+    return true;
+}
+
+static bool stay_alike(const Inst *w, int64_t j, int64_t k)
+{
+    if (!shape_equal(w->shape->elems[j], w->shape->elems[k]))
+        return false;
+    if (while_keeps(w, j) && while_keeps(w, k))
+        return true;
+    Alike       x = {comp_param(while_body(w), 0), j, k, MAX_ALIKE};
+    const Inst *a = while_next(w, j), *b = while_next(w, k);
+    return a && b && compute_alike(&x, a, b);
+}
+
+/* Elements that begin as one instruction, of which no two are alike. */
+typedef struct Classes {
+    int32_t first[MAX_CLASSES], n;
+} Classes;
+
+/* same[k]: an earlier element that is always the same as element k, or k. */
+static bool find_alike(Loops *l, const Inst *w, int32_t *same)
+{
+    Map  classes = map_new(l->scratch);
+    bool any = false;
+    for (int32_t k = 0; k < w->shape->n_elems; k++) {
+        same[k] = k;
+        const Inst *init = while_init(w, k);
+        Classes    *c = init ? map_get(&classes, init) : NULL;
+        if (init && !c)
+            map_put(&classes, init, c = ARENA_NEW(l->scratch, Classes));
+        for (int32_t j = 0; c && same[k] == k && j < c->n; j++)
+            if (stay_alike(w, c->first[j], k))
+                same[k] = c->first[j];
+        if (c && same[k] == k && c->n < MAX_CLASSES)
+            c->first[c->n++] = k;
+        any |= same[k] != k;
+    }
+    return any;
+}
+
+/* Those who read an element that is the same as an earlier one read that. */
+static bool read_alike_outside(Loops *l, Inst *w, const int32_t *same)
+{
+    Inst **element = ARENA_ARRAY(l->scratch, Inst *, w->shape->n_elems);
+    bool   any = false;
+    for (Use *u = w->uses; u; u = u->next) {
+        Inst   *e = u->user;
+        int64_t k = e->op == OP_GET_TUPLE_ELEMENT && !is_tied(e) ? inst_int(e, ATTR_INDEX, 0) : -1;
+        if (k < 0 || same[k] == k || (!e->n_uses && e->comp->root != e))
+            continue;
+        if (!element[same[k]])
+            element[same[k]] = tuple_element(w, same[k]);
+        inst_replace(e, element[same[k]]);
+        any = true;
+    }
+    return any;
+}
+
+static bool merge_alike(Loops *l, Inst *w)
+{
+    int32_t *same = ARENA_ARRAY(l->scratch, int32_t, w->shape->n_elems);
+    if (!while_could_be_edited(l, w) || !find_alike(l, w, same) || !while_editable(l, w))
+        return false;
+    bool any = tuple_spell_out(w);
+    for (int32_t c = 0; c < 2; c++) {
+        bool  *read = ARENA_ARRAY(l->scratch, bool, w->shape->n_elems);
+        Inst **instead = ARENA_ARRAY(l->scratch, Inst *, w->shape->n_elems);
+        state_find_read(w->callees[c], read);
+        for (int32_t k = 0; k < w->shape->n_elems; k++)
+            instead[k] = read[k] && same[k] != k ? tuple_element(comp_param(w->callees[c], 0), same[k]) : NULL;
+        any |= state_read_instead(w->callees[c], instead);
+    }
+    return read_alike_outside(l, w, same) || any;
+}
+
+/* ---- elements that nobody needs ---- */
+
+typedef struct Need {
+    Arena      *scratch;
+    const Inst *w, *param, *root; /* of the body */
+    bool       *element;
+    VEC(Inst *) stack; /* of the body: needed, with operands that have not been looked at */
+} Need;
+
+static void need(Need *x, Inst *i)
+{
+    if (i->mark)
+        return;
+    i->mark = 1;
+    vec_push(x->scratch, &x->stack, i);
+}
+
+static void need_element(Need *x, int64_t k)
+{
+    if (x->element[k])
+        return;
+    x->element[k] = true;
+    Inst *next = tuple_element_known(x->root, k);
+    if (next || x->root != x->param)
+        need(x, next ? next : while_body(x->w)->root);
+}
+
+static void need_all(Need *x)
+{
+    for (int32_t k = 0; k < x->w->shape->n_elems; k++)
+        need_element(x, k);
+}
+
+/* What reader needs of the state. */
+static void need_as_read(Need *x, const Inst *reader)
+{
+    if (reader->op == OP_GET_TUPLE_ELEMENT)
+        need_element(x, inst_int(reader, ATTR_INDEX, 0));
+    else
+        need_all(x);
+}
+
+static void need_of_readers(Need *x, const Inst *t)
+{
+    for (const Use *u = t->uses; u; u = u->next)
+        if (u->user->op != OP_GET_TUPLE_ELEMENT || u->user->n_uses || u->user->comp->root == u->user || inst_must_stay(u->user))
+            need_as_read(x, u->user);
+    if (t->comp->root == t)
+        need_all(x);
+}
+
+static void find_needed(Need *x)
+{
+    for (Inst *i = while_body(x->w)->first; i; i = i->next)
+        i->mark = 0;
+    need_of_readers(x, x->w);
+    need_of_readers(x, comp_param(while_condition(x->w), 0));
+    for (Inst *i = while_body(x->w)->first; i; i = i->next)
+        if (inst_must_stay(i))
+            need(x, i);
+    while (x->stack.n) {
+        Inst *i = x->stack.v[--x->stack.n];
+        if (i == x->param)
+            need_all(x);
+        for (int32_t o = 0; o < i->n_operands; o++)
+            if (inst_operand(i, o) == x->param)
+                need_as_read(x, i);
+            else
+                need(x, inst_operand(i, o));
+    }
+}
+
+/* Who reads w whole keeps all of its elements alive. Those that no trip changes and nobody reads in the loop need not be. */
+static bool spell_out_kept(Loops *l, Inst *w)
+{
+    bool *read = ARENA_ARRAY(l->scratch, bool, w->shape->n_elems), any = false;
+    state_find_read(while_body(w), read);
+    state_find_read(while_condition(w), read);
+    for (int32_t k = 0; k < w->shape->n_elems && !any; k++)
+        any = !read[k] && while_keeps(w, k) && while_init(w, k);
+    return any && tuple_spell_out(w) && read_init_outside(w);
+}
+
+static bool drop_unneeded(Loops *l, Inst *w)
+{
+    if (!while_could_be_edited(l, w))
+        return false;
+    bool    spelled = spell_out_kept(l, w);
+    int32_t n = w->shape->n_elems, kept = 0;
+    Need    x = {.scratch = l->scratch, .w = w, .param = comp_param(while_body(w), 0), .root = while_body(w)->root};
+    x.element = ARENA_ARRAY(l->scratch, bool, n);
+    find_needed(&x);
+    for (int32_t k = 0; k < n; k++)
+        kept += x.element[k];
+    if (kept == n || kept == 0 || !while_editable(l, w))
+        return spelled;
+    while_keep(l, w, x.element);
+    return true;
+}
+
+/* ---- the pass ---- */
+
+static bool read_init(Loops *l, Inst *w)
+{
+    (void)l;
+    return read_init_outside(w);
+}
+
+static bool simplify_state(Loops *l, Inst *w)
+{
+    static bool (*const rules[])(Loops *, Inst *) = {keep_constants, read_init, sink_scalars, merge_alike, drop_unneeded};
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+        if (rules[r](l, w))
+            return true;
+    return false;
+}
+
+bool pass_simplify_while_loops(Module *m, PassCtx *cx)
+{
+    Loops l = loops_of(m, cx->scratch);
+    for (Comp *c = m->first; c; c = c->next)
+        for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
+            next = i->next;
+            if (i->op != OP_WHILE)
+                continue;
+            cx->did_at = i->name;
+            if (replace_by_trips(&l, i)) {
+                cx->rewrites++;
+                continue;
+            }
+            while (cx->rewrites < cx->limit && shape_is_tuple(i->shape) && simplify_state(&l, i))
+                cx->rewrites++;
+        }
+    if (cx->rewrites)
+        module_remove_dead_comps(m);
+    return cx->rewrites > 0;
+}
