@@ -249,6 +249,22 @@ static const Ix *reduce_fraction(IxCtx *cx, const Ix *rest, int64_t *by)
     return x;
 }
 
+/* rest = g * big + low, where g divides by and 0 <= low < g: low decides nothing of rest / by. False when there are no such parts. */
+static bool part_low(IxCtx *cx, const Ix *rest, int64_t by, int64_t *g, const Ix **big, const Ix **low)
+{
+    for (int32_t i = 0; i < rest->n; i++) {
+        int64_t lo, hi;
+        *g = gcd(by, rest->t[i].k);
+        if (*g <= 1)
+            continue;
+        take_multiples(cx, rest, *g, big, low);
+        ix_range(*low, &lo, &hi);
+        if ((*low)->n > 0 && lo >= 0 && hi < *g)
+            return true;
+    }
+    return false;
+}
+
 /* Tells the owner that cutting a loop would let the division vanish: the loop whose multiple divides by. */
 static void ask_for_split(IxCtx *cx, const Ix *rest, int64_t by)
 {
@@ -275,6 +291,10 @@ const Ix *ix_div(IxCtx *cx, const Ix *a, int64_t by)
     hi = floor_div(hi, by);
     if (lo == hi)
         return ix_plus(cx, q, lo);
+    int64_t   g;
+    const Ix *big, *low;
+    if (part_low(cx, rest, by, &g, &big, &low))
+        return ix_add(cx, q, ix_div(cx, big, by / g));
     ask_for_split(cx, rest, by);
     return ix_add(cx, q, ix_of(cx, division(cx, IX_DIV, rest, by, lo, hi)));
 }
@@ -289,6 +309,10 @@ const Ix *ix_mod(IxCtx *cx, const Ix *a, int64_t by)
     ix_range(rest, &lo, &hi);
     if (floor_div(lo, by) == floor_div(hi, by))
         return ix_plus(cx, rest, -floor_div(lo, by) * by);
+    int64_t   g;
+    const Ix *big, *low;
+    if (part_low(cx, rest, by, &g, &big, &low))
+        return ix_add(cx, ix_times(cx, ix_mod(cx, big, by / g), g), low);
     ask_for_split(cx, rest, by);
     return ix_of(cx, division(cx, IX_MOD, rest, by, 0, by - 1));
 }

@@ -84,6 +84,17 @@ static void test_digits(IxCtx *cx)
     puts("ok digits");
 }
 
+/* What is less than the common factor of the rest decides nothing: (24i + j) / 888 = i / 37 for j < 24. */
+static void test_low_part(IxCtx *cx)
+{
+    const Ix *i = ix_of(cx, loop(cx, 111)), *j = ix_of(cx, loop(cx, 24)), *x = ix_add(cx, ix_times(cx, i, 24), j);
+    CHECK(ix_equal(ix_div(cx, x, 888), ix_div(cx, i, 37)));
+    CHECK(ix_equal(ix_mod(cx, x, 888), ix_add(cx, ix_times(cx, ix_mod(cx, i, 37), 24), j)));
+    CHECK(!ix_equal(ix_div(cx, ix_plus(cx, x, 1), 888), ix_div(cx, i, 37)));
+    CHECK(!ix_equal(ix_mod(cx, ix_plus(cx, x, -1), 888), ix_add(cx, ix_times(cx, ix_mod(cx, i, 37), 24), ix_plus(cx, j, -1))));
+    puts("ok low part");
+}
+
 static void test_replace(IxCtx *cx)
 {
     const IxAtom *i = loop(cx, 12);
@@ -103,6 +114,7 @@ int main(void)
     test_division(&cx);
     test_split();
     test_digits(&cx);
+    test_low_part(&cx);
     test_replace(&cx);
     arena_free(a);
     return 0;

@@ -176,13 +176,6 @@ static void inline_constants(Lower *L)
             map_put(&L->inlined, comp_param(L->body, k), (void *)(uintptr_t)inst_operand(L->inst, k)->literal);
 }
 
-/* One of a fusion's results. */
-typedef struct Result {
-    const Inst *x;
-    int32_t     leaf;
-    KArray     *to;
-} Result;
-
 /* A result that is the same memory as what makes it (a bitcast of an update) is written under the maker's shape. */
 static void look_behind(Lower *L, Result *r)
 {
@@ -326,23 +319,27 @@ static void lower_elements(Lower *L, const Result *r, const bool *now)
 
 static void lower_fusion(Lower *L)
 {
-    Result *r = fusion_results(L);
+    Result *r = L->results = fusion_results(L);
     bool   *early = ARENA_ARRAY(L->arena, bool, L->k->n_results), *late = ARENA_ARRAY(L->arena, bool, L->k->n_results);
     bool    keep = reads_what_is_updated(L, r);
     break_long_bodies(L);
     rows_begin(L);
+    epilogue_begin(L);
     for (int32_t k = 0; k < L->k->n_results; k++) {
+        bool apart = epilogue_has(L, r[k].x);
         late[k] = is_update(r[k].x) && is_last(L, r[k].x);
-        early[k] = !late[k];
-        if (is_hero(r[k].x))
+        early[k] = !late[k] && !apart;
+        if (is_hero(r[k].x) && !apart)
             map_put(&L->plan->materialise, r[k].x, L->plan);
         if (late[k] && keep)
             keep_updates(L, r[k].x);
     }
     for (const Inst *i = L->body->first; i; i = i->next)
-        if (map_has(&L->plan->materialise, i) && !(is_update(i) && is_last(L, i)))
+        if (map_has(&L->plan->materialise, i) && !(is_update(i) && is_last(L, i)) && !epilogue_has(L, i))
             lower_kept(L, i, r);
     lower_elements(L, r, early);
+    if (L->epilogue)
+        epilogue_stage(L);
     for (const Inst *i = L->body->first; i; i = i->next)
         if (map_has(&L->plan->materialise, i) && is_update(i) && is_last(L, i))
             lower_kept(L, i, r);

@@ -34,7 +34,17 @@ typedef struct Plan {
     Map    rows;        /* Inst -> 1 + the first dimension of its rows, which are kept: lower_rows.c */
     Map    norms;       /* Inst -> Comp: batch normalizations as computations */
     const Comp *body;   /* what is lowered as a fusion's body, or NULL */
+    bool   no_epilogue; /* a try has found that what a hero makes is not wanted element by element: lower_epilogue.c */
 } Plan;
+
+typedef struct Epilogue Epilogue;
+
+/* One of a fusion's results. */
+typedef struct Result {
+    const Inst *x;
+    int32_t     leaf;
+    KArray     *to;
+} Result;
 
 typedef struct InPlace { int32_t result, operand; } InPlace; /* numbers of parameters */
 
@@ -53,6 +63,8 @@ typedef struct Lower {
     const Inst *filling;  /* the row of this is being made */
     const Inst *consumer; /* the reduction or the kept row that the innermost loops are of; NULL: the kernel's results */
     Plan       *plan;
+    Result     *results;  /* of a body, n_results of the kernel */
+    Epilogue   *epilogue; /* NULL: none */
     VEC(KArray *) arrays;
     VEC(InPlace)  in_place; /* the copy is under a test that they are distinct */
     VEC(Cut *)  probe;    /* while probing: cuts asked for */
@@ -151,8 +163,16 @@ int32_t index_depth(const Ix *const *index, int32_t rank); /* of the innermost l
 /* lower_rows.c: values that a fusion needs in several loops of one row. */
 void         rows_begin(Lower *L);
 void         row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block); /* x[index] was computed in block */
+bool         same_index(const Ix *const *a, const Ix *const *b, int32_t n);
 bool         row_is_kept(const Lower *L, const Inst *x);
 const KExpr *row_value(Lower *L, const Inst *x, const Ix *const *index); /* x[index] of what is kept; NULL: it has to be computed here */
+
+/* lower_epilogue.c: what a fusion makes of its hero's elements. */
+void epilogue_begin(Lower *L); /* finds a hero */
+bool epilogue_has(const Lower *L, const Inst *x); /* the hero, or made of its elements */
+void epilogue_stage(Lower *L);
+int64_t epilogue_step(const Lower *L, const Inst *x, int32_t dim); /* of x's results along dim so many, or a multiple, belong together */
+void store_result(Lower *L, const Inst *x, KArray *to, const Ix *const *index, const KExpr *value); /* x[index], of x's type, is finished */
 
 /* lower.c. Stages: x into its arrays, one a leaf. */
 const Shape **leaves_of(Arena *a, const Shape *s, int32_t *n); /* the arrays of a shape, in order */

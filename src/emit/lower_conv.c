@@ -236,7 +236,7 @@ static void store_tile(Lower *L, Conv *c)
     if (c->last >= 0)
         at[c->labels->out_spatial[c->last]] = ix_add(&L->ix, ix_add(&L->ix, at[c->labels->out_spatial[c->last]], c->pixel), p);
     at[c->labels->out_feature] = feature_of(L, c, f);
-    store_at(L, c->to, at, result_value(L, c, load(L, c->acc, ix_add(&L->ix, ix_times(&L->ix, r, cols), j))));
+    store_result(L, c->x, c->to, at, result_value(L, c, load(L, c->acc, ix_add(&L->ix, ix_times(&L->ix, r, cols), j))));
     close_trips(L, cols);
     close_trips(L, rows);
 }

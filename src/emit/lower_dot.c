@@ -8,7 +8,7 @@
  * Otherwise each result is the sum along k of a row times a row, in lanes as reduce has them. bf16, f16 and smaller are summed in f32. */
 #include "emit/lower.h"
 
-enum { ROLE_OUTER = 10, ROLE_K = 11, ROLE_TAIL = 12 };
+enum { ROLE_OUTER = 10, ROLE_K = 11, ROLE_TAIL = 12, ROLE_STORE = 1000 /* + columns */ };
 enum { TILE_ROWS = 4, TILE_COLUMNS = 64, LANES = 16 };
 
 typedef struct Side {
@@ -36,6 +36,8 @@ typedef struct Dot {
     const Ix  **k;
     KTemp      *sum;
     const Ix   *lane;
+    const Ix   *row;   /* of the tile, while it is stored */
+    int64_t     step;  /* tiles have multiples of so many columns */
 } Dot;
 
 static Side side(Lower *L, const Inst *x, int32_t operand, int32_t first)
@@ -112,7 +114,7 @@ static void tile_step(Lower *L, void *cookie, const Ix *const *k)
         block_close(L);
 }
 
-static void store_result(Lower *L, const Dot *d, const Ix *row, const Ix *col, const KExpr *v)
+static void store_value(Lower *L, const Dot *d, const Ix *row, const Ix *col, const KExpr *v)
 {
     int32_t    rank = d->x->shape->rank;
     const Ix **at = ARENA_ARRAY(L->arena, const Ix *, rank);
@@ -122,7 +124,13 @@ static void store_result(Lower *L, const Dot *d, const Ix *row, const Ix *col, c
         at[d->rows.first + d->rows.tiled] = ix_add(&L->ix, at[d->rows.first + d->rows.tiled], row);
     if (d->cols.tiled >= 0)
         at[d->cols.first + d->cols.tiled] = ix_add(&L->ix, at[d->cols.first + d->cols.tiled], col);
-    store_at(L, d->to, at, scalar_convert(L->arena, d->type, d->x->shape->type, v));
+    store_result(L, d->x, d->to, at, scalar_convert(L->arena, d->type, d->x->shape->type, v));
+}
+
+static void store_column(Lower *L, void *cookie, const Ix *const *col)
+{
+    const Dot *d = cookie;
+    store_value(L, d, d->row, col[0], load(L, d->acc, ix_add(&L->ix, ix_times(&L->ix, d->row, d->cols.tile), col[0])));
 }
 
 /* All of one tile: clear, run down k, store. */
@@ -135,11 +143,8 @@ static void tile(Lower *L, Dot *d)
     block_close(L);
     if (d->k_count > 0)
         nest(L, d->n_k, plan_dims(L, d->x, ROLE_K, d->n_k, d->k_extents), NULL, tile_step, d);
-    const Ix *r = d->rows.tile > 1 ? ix_of(&L->ix, loop_open(L, 0, d->rows.tile, NULL, 1)) : ix_const(&L->ix, 0);
-    j = d->cols.tile > 1 ? ix_of(&L->ix, loop_open(L, 0, d->cols.tile, NULL, 1)) : ix_const(&L->ix, 0);
-    store_result(L, d, r, j, load(L, d->acc, ix_add(&L->ix, ix_times(&L->ix, r, d->cols.tile), j)));
-    if (d->cols.tile > 1)
-        block_close(L);
+    d->row = d->rows.tile > 1 ? ix_of(&L->ix, loop_open(L, 0, d->rows.tile, NULL, 1)) : ix_const(&L->ix, 0);
+    nest(L, 1, plan_dims(L, d->x, ROLE_STORE + (int)d->cols.tile, 1, &d->cols.tile), NULL, store_column, d);
     if (d->rows.tile > 1)
         block_close(L);
 }
@@ -187,7 +192,8 @@ static void tile_columns(Lower *L, Dot *d, const Ix **outer)
 {
     int64_t n = d->cols.shape->dims[d->cols.free[d->cols.tiled]];
     int64_t wanted = d->rows.tile == 1 ? 4 * TILE_COLUMNS : TILE_COLUMNS;
-    along(L, d, &d->cols, tile_width(n, wanted, wanted / 2), outer, tile_here);
+    int64_t width = tile_width(n / d->step, (wanted + d->step - 1) / d->step, (wanted / 2 + d->step - 1) / d->step) * d->step;
+    along(L, d, &d->cols, width, outer, tile_here);
 }
 
 static void tiled_body(Lower *L, void *cookie, const Ix *const *index)
@@ -272,7 +278,7 @@ static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
         block_close(L);
     }
     const Ix *none = ix_const(&L->ix, 0);
-    store_result(L, d, none, none, kx_temp(L->arena, d->sum));
+    store_value(L, d, none, none, kx_temp(L->arena, d->sum));
 }
 
 /* Operands that would have to be computed again for each use go to memory first; movement and conversion do not count. */
@@ -328,8 +334,10 @@ void stage_dot(Lower *L, const Inst *x, KArray *const *to)
     d.rows = swapped ? rhs : lhs;
     d.cols = swapped ? lhs : rhs;
     d.cols.tiled = fast_free(&d.cols);
-    if (d.cols.tiled >= 0)
+    if (d.cols.tiled >= 0) {
         d.rows.tiled = last_free(&d.rows);
+        d.step = epilogue_step(L, x, d.cols.first + d.cols.tiled);
+    }
     int32_t  rank = x->shape->rank;
     int64_t *extents = ARENA_ARRAY(L->arena, int64_t, rank);
     for (int32_t k = 0; k < rank; k++)

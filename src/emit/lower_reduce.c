@@ -284,7 +284,7 @@ static void row_stage(Lower *L, void *cookie, const Ix *const *index)
     const KExpr **out = ARENA_ARRAY(L->arena, const KExpr *, s->r.n);
     reduce_at(L, s->r.x, index, out);
     for (int32_t k = 0; k < s->r.n; k++)
-        store_at(L, s->to[k], index, out[k]);
+        store_result(L, s->r.x, s->to[k], index, out[k]);
 }
 
 static void column_body(Lower *L, void *cookie, const Ix *const *index)
@@ -327,8 +327,8 @@ static void column_block(Lower *L, ReduceStage *s)
     j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
     r->at[s->column] = ix_add(&L->ix, s->first, j);
     for (int32_t k = 0; k < r->n; k++)
-        store_at(L, s->to[k], kept_index(L, r),
-                 scalar_convert(L->arena, r->carry[k], leaf_shape(r->x, k)->type, load(L, s->block[k], j)));
+        store_result(L, r->x, s->to[k], kept_index(L, r),
+                     scalar_convert(L->arena, r->carry[k], leaf_shape(r->x, k)->type, load(L, s->block[k], j)));
     block_close(L);
 }
 

@@ -52,7 +52,7 @@ static int32_t first_row_dim(const Lower *L, const Inst *x)
     return (int32_t)(intptr_t)map_get(&L->plan->rows, x) - 1;
 }
 
-static bool same_index(const Ix *const *a, const Ix *const *b, int32_t n)
+bool same_index(const Ix *const *a, const Ix *const *b, int32_t n)
 {
     for (int32_t d = 0; d < n; d++)
         if (!ix_equal(a[d], b[d]))

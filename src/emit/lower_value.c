@@ -119,6 +119,10 @@ KArray *memory_of(Lower *L, const Inst *x, int32_t leaf)
 
 void need_memory(Lower *L, const Inst *x)
 {
+    if (L->epilogue && epilogue_has(L, x)) { /* not at the place where it is finished */
+        L->plan->no_epilogue = L->again = true;
+        return;
+    }
     if (!map_has(&L->plan->materialise, x)) {
         map_put(&L->plan->materialise, x, L->plan);
         L->again = true;

@@ -214,7 +214,7 @@ static void store_results(Lower *L, const Pool *p, const Ix *const *index)
 {
     if (p->column < 0) {
         for (int32_t k = 0; k < p->n; k++)
-            store_at(L, p->to[k], index, result(L, p, k, current(L, p->acc[k])));
+            store_result(L, p->x, p->to[k], index, result(L, p, k, current(L, p->acc[k])));
         return;
     }
     int32_t    rank = p->to[0]->shape->rank;
@@ -222,7 +222,7 @@ static void store_results(Lower *L, const Pool *p, const Ix *const *index)
     for (int32_t d = 0; d < rank; d++)
         at[d] = d == p->column ? ix_add(&L->ix, index[d], j) : index[d];
     for (int32_t k = 0; k < p->n; k++)
-        store_at(L, p->to[k], at, result(L, p, k, load_current(L, p->block[k], j)));
+        store_result(L, p->x, p->to[k], at, result(L, p, k, load_current(L, p->block[k], j)));
     block_close(L);
 }
 

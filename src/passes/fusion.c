@@ -27,10 +27,17 @@
  * Groups have one root each, so fusing never makes a cycle. A producer that no group has swallowed whole stays, except that
  * groups look through a stored broadcast to its smaller operand.
  *
- * Two are the root of a group, never inside of one: a reduce-window of one array, which asks for each element once for every window that
- * covers it, and a dynamic-update-slice, which asks for its update and its indices; what it updates stays outside, to be written in place.
+ * A group may have a hero: a dot, a convolution, a reduce-window or a reduction of columns whose elements lead to one element of the root each.
+ * The code computes the rest where the hero's element is finished (emit/lower_epilogue.c):
  *
- * Not fused: what has effects or control edges, contractions, sorting, scatter, operands of gather; a reshape that is stored is a view of its
+ *   root <---same index--- add <---transpose--- dot                =>   fusion, kind=kOutput
+ *
+ * What ends such a chain is rather stored than computed again by several groups, since the dot would have to be stored else.
+ *
+ * A dynamic-update-slice is the root of a group, never inside of one; it asks for its update and its indices; what it updates stays outside, to be
+ * written in place. A reduce-window that is a root asks for each element once for every window that covers it.
+ *
+ * Not fused: what has effects or control edges, sorting, scatter, operands of contractions and gather; a reshape that is stored is a view of its
  * operand and costs nothing, so it does not take producers either. */
 #include "config.h"
 
@@ -51,6 +58,7 @@ typedef struct Group {
     int32_t  size, operands; /* instructions taken in, values needed from outside; constants count for neither */
     bool     reduces;        /* a reduce is among them */
     bool     maximum;        /* one that is not a sum or a product */
+    Inst    *hero;           /* what the rest of it makes use of element by element, see may_be_hero */
     int32_t  kept;           /* rows that its code keeps */
     Context *rows;           /* the contexts of whole rows, see row_context */
 } Group;
@@ -60,10 +68,12 @@ struct Context {
     double   count;  /* elements asked for */
     bool     nested; /* the index is made of a nest of loops in row-major order, those of the group's root outermost */
     double   common; /* nested: iterations of the outer loops that are also the root's */
+    bool     whole;  /* each element is asked for in one element of the root, and all are */
     Context *next;   /* in group->rows */
 };
 
-typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_WINDOW, ROLE_UPDATE, ROLE_LEAF } Role;
+typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_WINDOW, ROLE_CONTRACT,
+    ROLE_UPDATE, ROLE_LEAF } Role;
 
 typedef struct Node {
     Role     role;
@@ -159,6 +169,8 @@ static Role role_of(const Inst *i)
         return static_array(i) ? ROLE_UPDATE : ROLE_NONE;
     if (!static_array(i))
         return ROLE_NONE;
+    if (i->op == OP_DOT || i->op == OP_CONVOLUTION)
+        return i->n_operands == 2 && !inst_attr(i, ATTR_SPARSITY_CONFIG) ? ROLE_CONTRACT : ROLE_NONE;
     if (i->op == OP_IOTA || is_scalar_constant(i))
         return ROLE_LEAF;
     if (op_has(i->op, F_ELEMENTWISE))
@@ -246,9 +258,34 @@ static Context *row_context(Fuser *f, Group *g, double count)
         if (c->count == count)
             return c;
     Context *c = ARENA_NEW(f->scratch, Context);
-    *c = (Context){g, count, true, count, g->rows};
+    *c = (Context){.group = g, .count = count, .nested = true, .common = count, .next = g->rows};
     g->rows = c;
     return c;
+}
+
+/* Dimension sizes that multiply to n are the last of s. */
+static bool ends_with(const Shape *s, int64_t n)
+{
+    int64_t product = 1;
+    for (int32_t d = s->rank; d-- > 0 && product < n;)
+        product *= s->dims[d];
+    return product == n;
+}
+
+/* Each element goes to one place. What lies together along the fastest dimension stays together in pieces of some size, so that the code that
+ * writes it needs no division in its inner loop. */
+static bool moves_whole(const Inst *u)
+{
+    enum { LEAST = 4, MOST = 96 };
+    if (u->op == OP_TRANSPOSE)
+        return true;
+    const Shape *from = u->op == OP_RESHAPE ? inst_operand(u, 0)->shape : NULL, *to = u->shape;
+    if (!from || from->rank == 0 || to->rank == 0)
+        return false;
+    int64_t many = from->dims[from->rank - 1], few = to->dims[to->rank - 1];
+    if (many <= few)
+        return ends_with(from, few);
+    return few >= LEAST && few <= MOST && ends_with(to, many);
 }
 
 /* How u, asked in context c, asks for operand k at another index. */
@@ -260,7 +297,8 @@ static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
     if (rows && count_of(o) <= c->common)
         return row_context(f, c->group, count_of(o));
     Context *x = ARENA_NEW(f->scratch, Context);
-    *x = (Context){c->group, rows ? count_of(o) : count, rows, c->common, NULL};
+    *x = (Context){.group = c->group, .count = rows ? count_of(o) : count, .nested = rows, .common = c->common};
+    x->whole = c->whole && moves_whole(u);
     if (c->nested && u->op == OP_REDUCE) {
         x->nested = reduces_rows(u);
         x->common = c->count < c->common ? c->count : c->common;
@@ -271,7 +309,7 @@ static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
 static bool takes_operand(const Inst *u, int32_t k)
 {
     const Node *n = node(u);
-    if (n->role == ROLE_NONE || (n->role == ROLE_VIEW && !n->fused))
+    if (n->role == ROLE_NONE || n->role == ROLE_CONTRACT || (n->role == ROLE_VIEW && !n->fused))
         return false;
     if (u->op == OP_REDUCE || u->op == OP_REDUCE_WINDOW)
         return k < u->n_operands / 2;
@@ -418,7 +456,7 @@ static void keep_row(Fuser *f, Inst *i)
     Context *c = ARENA_NEW(f->scratch, Context);
     for (int32_t k = 1; k < n->n_contexts; k++)
         rows = n->contexts[k]->common < rows ? n->contexts[k]->common : rows;
-    *c = (Context){n->contexts[0]->group, count_of(i), true, rows, NULL};
+    *c = (Context){.group = n->contexts[0]->group, .count = count_of(i), .nested = true, .common = rows};
     c->group->kept++;
     n->contexts[0] = c;
     n->n_contexts = 1;
@@ -432,6 +470,25 @@ static double elements_asked(const Inst *i)
     return sum;
 }
 
+/* The last of what is made of a contraction's elements alone: to store it costs no more than to store the contraction. */
+static bool ends_contraction(const Inst *i)
+{
+    enum { MOST = 24 };
+    const Inst *chain[MOST] = {i};
+    for (int32_t at = 0, n = 1; at < n; at++)
+        for (int32_t k = 0; k < chain[at]->n_operands; k++) {
+            const Inst *o = inst_operand(chain[at], k);
+            Role        r = node(o)->role;
+            if (o->n_uses != 1 || (r != ROLE_ELEMENTWISE && r != ROLE_CONTRACT && !moves_whole(o)))
+                continue;
+            if (r == ROLE_CONTRACT)
+                return true;
+            if (n < MOST)
+                chain[n++] = o;
+        }
+    return false;
+}
+
 static bool pays(const Inst *i)
 {
     const Node *n = node(i);
@@ -440,7 +497,7 @@ static bool pays(const Inst *i)
         return one_row_at_a_time(i);
     if (asked <= own)
         return true;
-    if (inst_is_dear(i))
+    if (inst_is_dear(i) || (n->role == ROLE_ELEMENTWISE && ends_contraction(i)))
         return false;
     if (n->role == ROLE_MOVE || n->role == ROLE_VIEW || own == 1)
         return true; /* scalars are computed before the loop */
@@ -472,11 +529,22 @@ static void start_group(Fuser *f, Inst *i)
     g->root = i;
     take_in(g, i);
     bool row_major = shape_is_array(i->shape) && !i->shape->layout;
-    *c = (Context){g, count_of(i), row_major, count_of(i), NULL};
+    *c = (Context){.group = g, .count = count_of(i), .nested = row_major, .common = count_of(i), .whole = true};
     g->rows = c;
     n->contexts[0] = c; /* instead of what was collected for a fused one */
     n->n_contexts = 1;
     vec_push(f->scratch, &f->groups, g);
+}
+
+/* A contraction, a pooling or a reduction of columns whose elements the group wants one by one: the rest is computed where they are finished.
+ * One such loop nest is in a group, and no reduction beside it. */
+static bool may_be_hero(const Inst *i)
+{
+    const Node *n = node(i);
+    if (n->role != ROLE_CONTRACT && n->role != ROLE_WINDOW && n->role != ROLE_REDUCE)
+        return false;
+    const Context *c = n->n_contexts == 1 ? n->contexts[0] : NULL;
+    return c && c->whole && !c->group->hero && !c->group->reduces && shape_is_array(i->shape);
 }
 
 static void decide(Fuser *f, Inst *i)
@@ -484,16 +552,22 @@ static void decide(Fuser *f, Inst *i)
     Node *n = node(i);
     if (n->role == ROLE_NONE || n->role == ROLE_LEAF)
         return;
-    if (i != i->comp->root && n->role != ROLE_WINDOW && n->role != ROLE_UPDATE && collect_contexts(f, i) && has_room(f, i)) {
-        bool keeps = (inst_is_dear(i) || feeds_maximum(n)) && wanted_in_one_row(i);
-        if (keeps || pays(i)) {
+    if (i != i->comp->root && n->role != ROLE_UPDATE && collect_contexts(f, i) && has_room(f, i)) {
+        bool inside = n->role != ROLE_WINDOW && n->role != ROLE_CONTRACT;
+        bool keeps = inside && (inst_is_dear(i) || feeds_maximum(n)) && wanted_in_one_row(i);
+        if (!keeps && !(inside && pays(i)) && may_be_hero(i)) {
+            n->contexts[0]->group->hero = i;
+            enter_groups(i);
+            return;
+        }
+        if (keeps || (inside && pays(i))) {
             enter_groups(i);
             if (keeps)
                 keep_row(f, i);
             return;
         }
     }
-    if (n->role != ROLE_VIEW)
+    if (n->role != ROLE_VIEW && n->role != ROLE_CONTRACT)
         start_group(f, i);
     else
         n->n_contexts = 0;
@@ -604,7 +678,8 @@ static bool build_fusion(Fuser *f, const Group *g, int32_t number)
         return false;
     Comp *body = build_body(f, &b, root);
     Inst *fusion = inst_new(root->comp, root, OP_FUSION, root->shape, b.operands.n, b.operands.v, NULL);
-    inst_set_word(fusion, ATTR_FUSION_KIND, g->reduces ? FUSION_INPUT : FUSION_LOOP);
+    bool contracts = g->hero && node(g->hero)->role == ROLE_CONTRACT;
+    inst_set_word(fusion, ATTR_FUSION_KIND, contracts ? FUSION_OUTPUT : g->reduces ? FUSION_INPUT : FUSION_LOOP);
     inst_set_callees(fusion, 1, &body);
     fusion->aux = ARENA_NEW(f->scratch, Node); /* to later groups an operand like any other */
     node(fusion)->order = node(root)->order;
