@@ -20,7 +20,8 @@
 enum { MAX_HEADER = 100000000, MAX_RANK = 64, LENGTH = 8, ALIGN = 64 };
 #define MAX_SIZE (INT64_C(1) << 53) /* JSON's numbers are doubles here */
 
-/* The format's types by our names for them. It has F6_E2M3 and F6_E3M2, too, but does not say how they are packed. */
+/* The format's types by our names for them. It does not say how values below 8 bits are packed: here one follows the other, low bits first, which is
+ * how those who write F4 do it. */
 static const struct {
     const char *name;
     Type        type;
@@ -35,6 +36,8 @@ static const struct {
     { "U32", TYPE_U32 },
     { "U64", TYPE_U64 },
     { "F4", TYPE_F4E2M1FN },
+    { "F6_E2M3", TYPE_F6E2M3FN },
+    { "F6_E3M2", TYPE_F6E3M2FN },
     { "F8_E4M3", TYPE_F8E4M3FN },
     { "F8_E5M2", TYPE_F8E5M2 },
     { "F8_E8M0", TYPE_F8E8M0FNU },
@@ -127,12 +130,15 @@ static bool read_size(const cJSON *x, int64_t *out)
     return true;
 }
 
-/* Two values a byte, the first one in the low half; here each takes a byte. */
-static const void *unpack_halves(Arena *a, const uint8_t *p, int64_t count)
+/* Each value gets a byte. The whole ends with a byte, so the second one of a value that crosses a border is there. */
+static const void *unpack(Arena *a, const uint8_t *p, int64_t count, int bits)
 {
     uint8_t *out = arena_array(a, count, 1);
-    for (int64_t k = 0; k < count; k++)
-        out[k] = p[k / 2] >> (k % 2 ? 4 : 0) & 15;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t  at = k * bits;
+        unsigned low = p[at / 8] >> at % 8, high = at % 8 + bits > 8 ? (unsigned)p[at / 8 + 1] << (8 - at % 8) : 0;
+        out[k] = (uint8_t)((low | high) & ((1u << bits) - 1));
+    }
     return out;
 }
 
@@ -210,8 +216,8 @@ static bool read_tensor(const Reader *r, Tensor *t, const cJSON *o)
     t->array.kind = npy_kind(type);
     t->array.is = type_is_float(type) && t->array.kind == 'u' ? &type_info[type] : NULL;
     t->array.data = r->data + t->begin;
-    if (type == TYPE_F4E2M1FN)
-        t->array.data = unpack_halves(r->arena, t->array.data, t->array.count);
+    if (type_bits(type) < 8)
+        t->array.data = unpack(r->arena, t->array.data, t->array.count, type_bits(type));
     return true;
 }
 

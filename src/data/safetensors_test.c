@@ -74,17 +74,17 @@ static void test_types(Arena *a)
     puts("ok types");
 }
 
-static void test_halves(Arena *a)
+/* read_text's data are bytes 0, 1, 2, ... */
+static void test_packed(Arena *a, const char *header, size_t bytes, Type t, const char *want)
 {
     Diag             d;
-    const char      *header = "{\"x\":{\"dtype\":\"F4\",\"shape\":[2,2],\"data_offsets\":[0,2]}}";
-    const ArrayFile *f = read_text(a, strlen(header), header, 2, &d);
-    int64_t          dims[] = { 2, 2 };
-    Literal         *l = f ? literal_from_array(&f->v[0], shape_array(a, TYPE_F4E2M1FN, 2, dims), "x", &d) : NULL;
-    CHECK(l && !memcmp(l->data, "\0\0\1\0", 4)); /* bytes 00 and 01: the low half comes first */
+    const ArrayFile *f = read_text(a, strlen(header), header, bytes, &d);
+    int64_t          dims[] = { 4 };
+    Literal         *l = f ? literal_from_array(&f->v[0], shape_array(a, t, 1, dims), "x", &d) : NULL;
+    CHECK(l && !memcmp(l->data, want, 4));
     literal_unref(l);
-    puts("ok halves");
 }
+
 
 #define T(dtype, shape, offsets) "{\"dtype\":\"" dtype "\",\"shape\":[" shape "],\"data_offsets\":[" offsets "]}"
 
@@ -118,7 +118,8 @@ static void test_lies(Arena *a)
         { "{\"x\":" T("F32", "1", "0,4") ",\"x\":" T("F32", "1", "4,8") "}", 8, "two members are named 'x'" },
         { "{\"x\":" T("F32", "2", "0,4") "}", 4, "needs 8 bytes, its offsets enclose 4" },
         { "{\"x\":" T("F4", "3", "0,2") "}", 2, "ends within a byte" },
-        { "{\"x\":" T("F6_E2M3", "4", "0,3") "}", 3, "has the type 'F6_E2M3', which cannot be read" },
+        { "{\"x\":" T("F6_E2M3", "3", "0,3") "}", 3, "ends within a byte" },
+        { "{\"x\":" T("F6_E1M4", "4", "0,3") "}", 3, "has the type 'F6_E1M4', which cannot be read" },
         { "{\"x\":" T("f32", "1", "0,4") "}", 4, "has the type 'f32'" },
         { "{\"x\":" T("F32", "4294967296,4294967296", "0,0") "}", 0, "overflows" },
         { "{\"x\":" T("F64", "2305843009213693952", "0,0") "}", 0, "shape that is not of sizes" },
@@ -226,7 +227,10 @@ int main(void)
     const char *tmp = getenv("TMPDIR");
     snprintf(path, sizeof path, "%.30s/safetensors_test.%ld.safetensors", tmp ? tmp : "/tmp", (long)getpid());
     test_types(a);
-    test_halves(a);
+    test_packed(a, "{\"x\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[0,2]}}", 2, TYPE_F4E2M1FN, "\0\0\1\0");
+    test_packed(a, "{\"x\":{\"dtype\":\"F6_E2M3\",\"shape\":[4],\"data_offsets\":[0,3]}}", 3, TYPE_F6E2M3FN, "\0\4\40\0"); /* 0x020100 */
+    test_packed(a, "{\"x\":{\"dtype\":\"F6_E3M2\",\"shape\":[4],\"data_offsets\":[0,3]}}", 3, TYPE_F6E3M2FN, "\0\4\40\0");
+    puts("ok packed");
     test_layout(a);
     test_lies(a);
     test_round_trip(a);
