@@ -83,7 +83,7 @@ static const Option options[] = {
     {"check-each", 0, OPT_FLAG, ARG(check_each), NULL, "evaluate before and after each pass, compare", "Wrong passes"},
     {"bisect", 0, OPT_FLAG, ARG(bisect), NULL, "find the wrong pass and the wrong rewrite in it", "Wrong passes"},
     {"test", 0, OPT_STRING, ARG(test), "COMMAND", "for --bisect: 0 if the file $1 or {} is right", "Wrong passes"},
-    {"test-timeout", 0, OPT_INT, ARG(test_timeout), "N", "seconds of a try, 0: any number (default: 300)", "Wrong passes"},
+    {"test-timeout", 0, OPT_INT, ARG(test_timeout), "N", "seconds of a try or pass, 0: any (default: 300)", "Wrong passes"},
     {"crash-reproducer", 0, OPT_STRING, ARG(crash_reproducer), "FILE|none", "what a pass crashed on (default: none)", "Wrong passes"},
     {"run-reproducer", 0, OPT_FLAG, ARG(run_reproducer), NULL, "run the pass that FILE names on it", "Wrong passes"},
     {"check-inputs", 0, OPT_CHOICE, ARG(check_inputs), "all|plain|special", "arguments: made up, with NaN, -0, ...", "Wrong passes"},
@@ -272,6 +272,7 @@ static CheckOptions check_options_of(const Args *args)
         .seed = (uint64_t)args->check_seed,
         .work = args->check_work * 1000000,
         .trips = args->max_trip,
+        .seconds = args->test_timeout,
     };
 }
 

@@ -9,6 +9,7 @@
 #include "data/fill.h"
 #include "driver/check_int.h"
 #include "ir/numeric.h"
+#include "support/crash.h"
 #include "support/host.h"
 
 enum { N_SETS = 9, KINDS = 4, AGAIN = 16 /* times as much memory: what a pass makes may cost more */ };
@@ -297,6 +298,22 @@ bool check_module(Check *c, const Module *m, const char *by, Diag *d)
     return true;
 }
 
+static bool before_pass(void *cookie, const Module *m, const PassRun *run)
+{
+    const Check *c = cookie;
+    (void)m;
+    crash_timer(c->options.seconds, arena_printf(c->arena, "hlo-opt: pass %s (run %lld) has not ended after %lld second%s (--test-timeout)\n", run->stage,
+                                                 (long long)run->number, (long long)c->options.seconds, c->options.seconds == 1 ? "" : "s"));
+    return true;
+}
+
+static void ran_pass(void *cookie, const PassRun *run)
+{
+    (void)cookie;
+    (void)run;
+    crash_timer(0, NULL);
+}
+
 static bool after_pass(void *cookie, const Module *m, const PassRun *run)
 {
     Check *c = cookie;
@@ -310,7 +327,7 @@ static bool after_pass(void *cookie, const Module *m, const PassRun *run)
 PipelineWatch check_watch(Check *c, Diag *d)
 {
     c->watch_diag = d;
-    return (PipelineWatch){.cookie = c, .end = after_pass};
+    return (PipelineWatch){.cookie = c, .begin = before_pass, .ran = ran_pass, .end = after_pass};
 }
 
 bool check_failed(const Check *c)

@@ -18,6 +18,7 @@ typedef struct CheckOptions {
     uint64_t seed;
     int64_t  work, memory;   /* element operations and bytes that an evaluation may take, 0: any number */
     int64_t  trips;          /* iterations that a loop may have, likewise */
+    int64_t  seconds;        /* that a run of a pass may take, likewise: what takes longer is named, and the process aborts */
 } CheckOptions;
 
 typedef struct Check Check;

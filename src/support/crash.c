@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@ static const int signals[N_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}
 static const CrashFile *volatile watched;
 static struct sigaction before[N_SIGNALS];
 static stack_t          stack_before;
+static const char *volatile late; /* what is said when the time is over */
 static char             stack[STACK] __attribute__((aligned(16)));
 
 static bool write_all(int fd, const char *p, size_t n)
@@ -87,4 +89,23 @@ void crash_watch(const CrashFile *f)
     watched = f;
     if (f && !was)
         take();
+}
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+    if (late)
+        write_all(STDERR_FILENO, late, strlen(late));
+    abort();
+}
+
+void crash_timer(int64_t seconds, const char *message)
+{
+    struct sigaction act = {.sa_handler = on_alarm}, none = {.sa_handler = SIG_DFL};
+    sigemptyset(&act.sa_mask);
+    sigemptyset(&none.sa_mask);
+    alarm(0);
+    late = message;
+    sigaction(SIGALRM, seconds > 0 ? &act : &none, NULL);
+    alarm((unsigned)(seconds < UINT32_MAX ? seconds : UINT32_MAX));
 }

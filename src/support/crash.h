@@ -4,6 +4,7 @@
 #define SUPPORT_CRASH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct CrashFile {
     const char *path;      /* where it appears, whole */
@@ -15,5 +16,8 @@ typedef struct CrashFile {
 
 /* From now on *f, which stays as it is until the next call; NULL: no file. */
 void crash_watch(const CrashFile *f);
+
+/* Unless it is called again before so many seconds have gone, says message (whole lines) on stderr and aborts. 0: no longer. */
+void crash_timer(int64_t seconds, const char *message);
 
 #endif
