@@ -262,8 +262,8 @@ static void put_levels(Buf *b, const char *source)
     buf_puts(b, ".El\n");
 }
 
-static const struct { const char *name, *summary; } rules[] = {
-#define RULE(id, op, name, summary) {name, summary},
+static const struct { const char *name, *keeps, *summary; } rules[] = {
+#define RULE(id, op, name, keeps, summary) {name, #keeps, summary},
 #include "passes/algsimp_rules.def"
 #undef RULE
 };
@@ -275,7 +275,7 @@ static void put_rules(Buf *b, const char *source)
     for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) {
         buf_printf(b, ".It Cm %s\n", rules[k].name);
         put_text(b, rules[k].summary);
-        buf_putc(b, '\n');
+        buf_puts(b, strcmp(rules[k].keeps, "SAME") == 0 ? "\n" : " (may round otherwise)\n");
     }
     buf_puts(b, ".El\n");
 }

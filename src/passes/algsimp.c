@@ -4,7 +4,8 @@
  *   %s = f32[8] reshape(%r)
  *   ROOT %b = f32[4,8] broadcast(%s), dimensions={1}     =>    ROOT %b = f32[4,8] broadcast(%x), dimensions={1}
  *
- * The rules are rows of algsimp_rules.def; only=NAME and disable=NAME (repeatable) choose among them. A computation is swept in
+ * The rules are rows of algsimp_rules.def; only=NAME and disable=NAME (repeatable) choose among them, exact leaves out those that may round
+ * otherwise. A computation is swept in
  * stored order, what a rule makes is looked at again at once, and sweeps go on until one changes nothing. Rules shrink, so that ends;
  * a bound on rewrites guards against two rules that undo each other. */
 #include "config.h"
@@ -21,10 +22,13 @@ typedef struct Rule {
     Inst *(*fire)(Simp *s, Inst *i);
     Op          op; /* OP_COUNT: every one */
     const char *name, *summary;
+    bool        rounds;
 } Rule;
 
+enum { SAME, ROUNDS };
+
 static const Rule rules[] = {
-#define RULE(id, op, name, summary) {rule_##id, OP_##op, name, summary},
+#define RULE(id, op, name, keeps, summary) {rule_##id, OP_##op, name, summary, keeps == ROUNDS},
 #include "passes/algsimp_rules.def"
 #undef RULE
 };
@@ -86,15 +90,15 @@ static Inst *scalar_constant(Simp *s, Literal *v)
     return note_made(s, inst_constant(s->at->comp, s->at, v, NULL));
 }
 
-static Inst *simp_scalar(Simp *s, Type t, int64_t v)
+Inst *simp_splat_literal(Simp *s, const Shape *shape, Literal *one)
 {
-    return scalar_constant(s, literal_from_s64(t, v));
+    Inst *c = scalar_constant(s, one);
+    return shape->rank == 0 ? c : simp_broadcast(s, shape, c, (Ints){NULL, 0});
 }
 
 Inst *simp_splat(Simp *s, const Shape *shape, int64_t v)
 {
-    Inst *c = simp_scalar(s, shape->type, v);
-    return shape->rank == 0 ? c : simp_broadcast(s, shape, c, (Ints){NULL, 0});
+    return simp_splat_literal(s, shape, literal_from_s64(shape->type, v));
 }
 
 Inst *simp_same(const Simp *s, Inst *x)
@@ -144,7 +148,7 @@ static bool check_names(PassCtx *cx)
         names[r] = rules[r].name;
     bool good = true;
     for (int k = 0; k < cx->n_args; k++) {
-        bool known = false;
+        bool known = strcmp(cx->args[k].key, "exact") == 0;
         for (int r = 0; r < N_RULES && !known; r++)
             known = strcmp(cx->args[k].value, names[r]) == 0;
         if (known)
@@ -165,7 +169,7 @@ static void choose_rules(Driver *d, const PassCtx *cx)
     for (int r = N_RULES; r-- > 0;) {
         bool limited = false, excluded = false;
         bool wanted = listed(cx, "only", rules[r].name, &limited) || !limited;
-        if (!wanted || listed(cx, "disable", rules[r].name, &excluded))
+        if (!wanted || listed(cx, "disable", rules[r].name, &excluded) || (rules[r].rounds && pass_arg(cx, "exact")))
             continue;
         d->next[r] = d->first[rules[r].op];
         d->first[rules[r].op] = (int16_t)r;
@@ -209,17 +213,31 @@ static Inst *fire_first(Driver *d, Op list, Inst *i)
     return NULL;
 }
 
+/* What says something of the value, whoever computes it. */
+static void keep_annotations(Inst *to, const Inst *from)
+{
+    static const AttrId kept[] = {ATTR_SHARDING, ATTR_FRONTEND_ATTRIBUTES};
+    for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+        const Attr *a = inst_attr(from, kept[k]);
+        if (a && !inst_attr(to, kept[k]))
+            inst_set_attr(to, *a);
+    }
+}
+
 /* Applies one rule to i. Gives whether one fired. */
 static bool simplify_one(Driver *d, Inst *i)
 {
     if (!i->comp || !may_rewrite(i))
         return false;
+    int32_t made = d->s.made.n;
     d->s.at = i;
     Inst *new_ = fire_first(d, OP_COUNT, i);
     if (!new_)
         new_ = fire_first(d, i->op, i);
     if (!new_)
         return false;
+    if (d->s.made.n > made && new_ == d->s.made.v[d->s.made.n - 1])
+        keep_annotations(new_, i);
     inst_replace(i, new_);
     inst_delete_dead(i, d->s.scratch);
     d->left--;

@@ -20,6 +20,7 @@ Inst *simp_like(Simp *s, const Inst *i, const Shape *shape, Inst *const *operand
 Inst *simp_reshape(Simp *s, const Shape *shape, Inst *x);
 Inst *simp_broadcast(Simp *s, const Shape *shape, Inst *x, Ints dims);
 Inst *simp_splat(Simp *s, const Shape *shape, int64_t v); /* a broadcast scalar, or the scalar */
+Inst *simp_splat_literal(Simp *s, const Shape *shape, Literal *one); /* likewise; takes over the reference */
 Inst *simp_same(const Simp *s, Inst *x);                  /* x when it has the shape of s->at, else NULL */
 const Shape *simp_shape(Simp *s, Type t, int32_t rank, const int64_t *dims); /* with the default layout */
 
@@ -27,13 +28,16 @@ const Shape *simp_shape(Simp *s, Type t, int32_t rank, const int64_t *dims); /* 
 bool splat_is(const Inst *i, int64_t v);
 bool splat_is_minus_zero(const Inst *i);
 
+/* No element is negative or -0; NaN may be. */
+bool simp_non_negative(const Inst *i);
+
 /* A broadcast that does not also widen the element type, as XLA allows. */
 static inline bool is_broadcast(const Inst *i)
 {
     return i->op == OP_BROADCAST && inst_operand(i, 0)->shape->type == i->shape->type;
 }
 
-#define RULE(id, op, name, summary) Inst *rule_##id(Simp *s, Inst *i);
+#define RULE(id, op, name, keeps, summary) Inst *rule_##id(Simp *s, Inst *i);
 #include "passes/algsimp_rules.def"
 #undef RULE
 

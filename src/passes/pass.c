@@ -30,8 +30,8 @@ const char *pipeline_for_level(int level, const char *target)
     (void)target; /* the same passes for every target so far */
     static const char *const levels[] = {
         "",
-        "inline,dce,algsimp,cse,constant_folding,simplify-while-loops,dce",
-        "dce,fix(inline,algsimp,constant_folding,while-loop-constant-sinking,simplify-while-loops,cse,dce),fusion,dce",
+        "inline,dce,algsimp{exact},cse,constant_folding,simplify-while-loops,dce",
+        "dce,fix(inline,algsimp{exact},constant_folding,while-loop-constant-sinking,simplify-while-loops,cse,dce),fusion,dce",
         "dce,fix(inline,algsimp,constant_folding,while-loop-constant-sinking,simplify-while-loops,cse,dce),fusion,dce",
     };
     int last = (int)(sizeof levels / sizeof *levels) - 1;
