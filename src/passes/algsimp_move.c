@@ -28,14 +28,6 @@ static bool is_iota(Ints x)
     return true;
 }
 
-static bool is_increasing(Ints x)
-{
-    for (int32_t k = 1; k < x.n; k++)
-        if (x.v[k] <= x.v[k - 1])
-            return false;
-    return true;
-}
-
 /* ---- copy, bitcast ---- */
 
 Inst *rule_copy_noop(Simp *s, Inst *i)
@@ -86,80 +78,14 @@ Inst *rule_reshape_reshape(Simp *s, Inst *i)
     return inner->op == OP_RESHAPE ? simp_reshape(s, i->shape, inst_operand(inner, 0)) : NULL;
 }
 
-/* A broadcast seen from its result: which dimensions come from the operand. */
-typedef struct Spread {
-    Inst *x;
-    Ints  dims;
-} Spread;
-
-static bool from_operand(const Spread *b, int64_t dim)
-{
-    return ints_has(b->dims, dim);
-}
-
-/* One step of walking from and to together: the shortest runs of dimensions with the same number of elements.
- *   from [2,3,4] to [6,2,2]:   2,3 | 4   against   6 | 2,2 */
-typedef struct Run {
-    int32_t from, from_end, to, to_end;
-} Run;
-
-static bool next_run(const Shape *from, const Shape *to, Run *r)
-{
-    r->from = r->from_end;
-    r->to = r->to_end;
-    if (r->from == from->rank && r->to == to->rank)
-        return false;
-    int64_t a = r->from_end < from->rank ? from->dims[r->from_end++] : 1;
-    int64_t b = r->to_end < to->rank ? to->dims[r->to_end++] : 1;
-    while (a != b) {
-        if (a < b && r->from_end < from->rank)
-            a *= from->dims[r->from_end++];
-        else if (b < a && r->to_end < to->rank)
-            b *= to->dims[r->to_end++];
-        else
-            break;
-    }
-    return a == b;
-}
-
-/* Dimensions of the run that come from the operand: all of those larger than 1, or none. -1: some. */
-static int run_origin(const Spread *b, const Shape *from, const Run *r)
-{
-    bool some = false, all = true;
-    for (int32_t k = r->from; k < r->from_end; k++)
-        if (from->dims[k] != 1) {
-            some |= from_operand(b, k);
-            all &= from_operand(b, k);
-        }
-    return !some ? 0 : all ? 1 : -1;
-}
-
-/*   broadcast x [8] -> [4,8], reshape [2,2,8]       =>   broadcast x [8] -> [2,2,8]
- *   broadcast x [6] -> [4,6], reshape [4,2,3]       =>   reshape x [2,3], broadcast -> [4,2,3]
- * Possible when every run is new as a whole or comes from the operand as a whole, and the operand's dimensions keep their order. */
 Inst *rule_reshape_broadcast(Simp *s, Inst *i)
 {
     Inst *inner = inst_operand(i, 0);
-    if (!is_broadcast(inner) || !is_increasing(dimensions(inner)) || shape_count(i->shape) <= 0)
+    Ints  sizes, dims;
+    if (!is_broadcast(inner) || !broadcast_reshaped(s->scratch, inner, i->shape, &sizes, &dims))
         return NULL;
-    Spread  b = {inst_operand(inner, 0), dimensions(inner)};
-    Ints    sizes = scratch_ints(s, i->shape->rank), dims = scratch_ints(s, i->shape->rank);
-    int32_t n = 0;
-    int64_t count = 1;
-    for (Run r = {0}; next_run(inner->shape, i->shape, &r);) {
-        int origin = run_origin(&b, inner->shape, &r);
-        if (origin < 0)
-            return NULL;
-        for (int32_t k = r.to; origin == 1 && k < r.to_end; k++) {
-            *ints_at(sizes, n) = i->shape->dims[k];
-            *ints_at(dims, n++) = k;
-            count *= i->shape->dims[k];
-        }
-    }
-    if (count != shape_count(b.x->shape))
-        return NULL;
-    Inst *x = simp_reshape(s, simp_shape(s, i->shape->type, n, sizes.v), b.x);
-    return simp_broadcast(s, i->shape, x, (Ints){dims.v, n});
+    Inst *x = simp_reshape(s, simp_shape(s, i->shape->type, sizes.n, sizes.v), inst_operand(inner, 0));
+    return simp_broadcast(s, i->shape, x, dims);
 }
 
 /* ---- transpose ---- */
@@ -210,7 +136,7 @@ Inst *rule_transpose_broadcast(Simp *s, Inst *i)
         for (int32_t j = 0; j < perm.n; j++)
             if (perm.v[j] == from.v[k])
                 *ints_at(dims, k) = j;
-    return is_increasing(from) && !is_increasing(dims) ? NULL : simp_broadcast(s, i->shape, inst_operand(inner, 0), dims);
+    return ints_increase(from) && !ints_increase(dims) ? NULL : simp_broadcast(s, i->shape, inst_operand(inner, 0), dims);
 }
 
 /* ---- broadcast ---- */
@@ -223,7 +149,7 @@ Inst *rule_broadcast_noop(Simp *s, Inst *i)
 Inst *rule_broadcast_reshape(Simp *s, Inst *i)
 {
     Inst *x = inst_operand(i, 0);
-    if (!is_increasing(dimensions(i)) || shape_count(x->shape) != shape_count(i->shape) || !is_broadcast(i))
+    if (!ints_increase(dimensions(i)) || shape_count(x->shape) != shape_count(i->shape) || !is_broadcast(i))
         return NULL;
     return i->shape->rank > x->shape->rank ? simp_reshape(s, i->shape, x) : NULL;
 }

@@ -31,8 +31,8 @@ const char *pipeline_for_level(int level, const char *target)
     static const char *const levels[] = {
         "",
         "inline,dce,algsimp{exact},cse,constant_folding,simplify-while-loops,dce",
-        "dce,fix(inline,algsimp{exact},constant_folding,while-loop-constant-sinking,simplify-while-loops,cse,dce),fusion,dce",
-        "dce,fix(inline,algsimp,constant_folding,while-loop-constant-sinking,simplify-while-loops,cse,dce),fusion,dce",
+        "dce,fix(inline,algsimp{exact},reshape-mover,constant_folding,while-loop-constant-sinking,simplify-while-loops,cse,dce),fusion,dce",
+        "dce,fix(inline,algsimp,reshape-mover,constant_folding,while-loop-constant-sinking,simplify-while-loops,cse,dce),fusion,dce",
     };
     int last = (int)(sizeof levels / sizeof *levels) - 1;
     return levels[level < 0 ? 0 : level > last ? last : level];

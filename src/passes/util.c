@@ -197,3 +197,74 @@ Op comp_binary_op(const Comp *c)
         return OP_COUNT;
     return r->op;
 }
+
+/* ---- reshaped broadcasts ---- */
+
+/* One step of walking from and to together: the shortest runs of dimensions with the same number of elements.
+ *   from [2,3,4] to [6,2,2]:   2,3 | 4   against   6 | 2,2 */
+typedef struct Run {
+    int32_t from, from_end, to, to_end;
+} Run;
+
+static bool next_run(const Shape *from, const Shape *to, Run *r)
+{
+    r->from = r->from_end;
+    r->to = r->to_end;
+    if (r->from == from->rank && r->to == to->rank)
+        return false;
+    int64_t a = r->from_end < from->rank ? from->dims[r->from_end++] : 1;
+    int64_t b = r->to_end < to->rank ? to->dims[r->to_end++] : 1;
+    while (a != b) {
+        if (a < b && r->from_end < from->rank)
+            a *= from->dims[r->from_end++];
+        else if (b < a && r->to_end < to->rank)
+            b *= to->dims[r->to_end++];
+        else
+            break;
+    }
+    return a == b;
+}
+
+/* Dimensions of the run that come from the operand: all of those larger than 1, or none. -1: some. */
+static int run_origin(Ints from_operand, const Shape *from, const Run *r)
+{
+    bool some = false, all = true;
+    for (int32_t k = r->from; k < r->from_end; k++)
+        if (from->dims[k] != 1) {
+            some |= ints_has(from_operand, k);
+            all &= ints_has(from_operand, k);
+        }
+    return !some ? 0 : all ? 1 : -1;
+}
+
+bool ints_increase(Ints x)
+{
+    for (int32_t k = 1; k < x.n; k++)
+        if (x.v[k] <= x.v[k - 1])
+            return false;
+    return true;
+}
+
+/* Possible when every run is new as a whole or comes from the operand as a whole, and the operand's dimensions keep their order. */
+bool broadcast_reshaped(Arena *a, const Inst *b, const Shape *to, Ints *sizes, Ints *dims)
+{
+    Ints from = inst_ints(b, ATTR_DIMENSIONS);
+    if (!ints_increase(from) || shape_count(to) <= 0)
+        return false;
+    *sizes = ints_make(a, to->rank);
+    *dims = ints_make(a, to->rank);
+    int32_t n = 0;
+    int64_t count = 1;
+    for (Run r = {0}; next_run(b->shape, to, &r);) {
+        int origin = run_origin(from, b->shape, &r);
+        if (origin < 0)
+            return false;
+        for (int32_t k = r.to; origin == 1 && k < r.to_end; k++) {
+            *ints_at(*sizes, n) = to->dims[k];
+            *ints_at(*dims, n++) = k;
+            count *= to->dims[k];
+        }
+    }
+    sizes->n = dims->n = n;
+    return count == shape_count(inst_operand(b, 0)->shape);
+}

@@ -42,4 +42,12 @@ uint64_t shape_hash(const Shape *s);
  * or OP_COUNT. */
 Op comp_binary_op(const Comp *c);
 
+bool ints_increase(Ints x); /* each above the one before */
+
+/* A broadcast b reshaped to shape `to` is the broadcast, along dims, of its operand reshaped to sizes:
+ *   broadcast x [8] -> [4,8], reshape [2,2,8]       =>   broadcast x [8] -> [2,2,8]
+ *   broadcast x [6] -> [4,6], reshape [4,2,3]       =>   reshape x [2,3], broadcast -> [4,2,3]
+ * False: it is not. */
+bool broadcast_reshaped(Arena *a, const Inst *b, const Shape *to, Ints *sizes, Ints *dims);
+
 #endif
