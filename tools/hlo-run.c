@@ -369,10 +369,12 @@ static bool open_watch(Run *r)
     const Args *a = r->args;
     if (a->trace && !(r->trace = trace_open(r->arena, r->module, a->trace, a->trace_limit, &r->world)))
         return false;
+    if (a->trace)
+        trace_on(r->trace, devices_count(a->on), r->assignment);
     if (a->first_nonfinite)
-        r->nonfinite = nonfinite_open(r->arena);
+        r->nonfinite = nonfinite_open(r->arena, devices_count(a->on), r->assignment);
     if (a->profile)
-        r->profile = profile_open(r->arena);
+        r->profile = profile_open(r->arena, devices_count(a->on));
     return true;
 }
 
@@ -742,8 +744,12 @@ static bool check_options(const Args *a, const char *path)
     if (!in_range("replicas", a->on.replicas, 1, MOST_DEVICES) ||
         !in_range("partitions", a->on.partitions, 1, MOST_DEVICES / a->on.replicas))
         return false;
-    if (devices_count(a->on) > 1 && (a->trace || a->first_nonfinite || a->profile || a->shadow || a->isolate)) {
-        tool_error(tool.name, "--trace, --first-nonfinite, --shadow, --isolate and --profile look at one device");
+    if (devices_count(a->on) > 1 && (a->shadow || a->isolate)) {
+        tool_error(tool.name, "--shadow and --isolate look at one device");
+        return false;
+    }
+    if (devices_count(a->on) > 1 && (a->trace || a->profile) && is_compiled(a)) {
+        tool_error(tool.name, "--trace and --profile of several devices need --backend=eval");
         return false;
     }
     if (isnan(a->atol) || isnan(a->rtol)) {
@@ -769,9 +775,15 @@ static bool check_options(const Args *a, const char *path)
     return true;
 }
 
+/* What the evaluator alone can do chooses it. */
+static const char *backend_for(const Args *a)
+{
+    return a->first_nonfinite || a->max_trip || a->infeed || a->outfeed ? "eval" : "c";
+}
+
 int main(int argc, char **argv)
 {
-    Args args = {.backend = "c", .messages = MESSAGE_DEFAULTS, .level = -1, .atol = -1, .rtol = -1, .ulp = -1, .cache = true,
+    Args args = {.messages = MESSAGE_DEFAULTS, .level = -1, .atol = -1, .rtol = -1, .ulp = -1, .cache = true,
                  .worst = COMPARE_SHOWN, .trace_file = "trace.npz", .trace_limit = 1 << 30,
                  .on = {1, 1}};
     OptionList files = {0};
@@ -780,6 +792,8 @@ int main(int argc, char **argv)
     Arena        *a = arena_new();
     OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
     const char   *path = files.n ? files.v[0] : "-";
+    if (!args.backend)
+        args.backend = backend_for(&args);
     if (parsed == OPTIONS_DONE)
         status = tool_finish(tool.name, EXIT_SUCCESS);
     else if (parsed == OPTIONS_RUN && files.n == 0 && isatty(STDIN_FILENO))

@@ -39,6 +39,8 @@ typedef struct Trace Trace;
 Trace           *trace_open(Arena *a, const Module *m, const char *expression, int64_t limit, Diag *d);
 const EvalWatch *trace_watch(const Trace *t);
 bool             trace_wants(const Trace *t, const Inst *i); /* by its name */
+/* Of so many devices; what all of them have under one key is written as one array with an axis of them in front, anything else as "key:device". */
+void             trace_on(Trace *t, int64_t devices, Ints assignment);
 /* Calls are counted in m from now on, which may be another form of the module. */
 void             trace_of(Trace *t, const Module *m);
 /* Records one value; false: too much, which was reported. */
@@ -51,7 +53,7 @@ bool             trace_write(Trace *t, const char *path, const char *note);
 
 typedef struct Nonfinite Nonfinite;
 
-Nonfinite       *nonfinite_open(Arena *a);
+Nonfinite       *nonfinite_open(Arena *a, int64_t devices, Ints assignment); /* of several, the first one in the order of their turns */
 const EvalWatch *nonfinite_watch(const Nonfinite *n);
 /* An instruction was found and the run stopped there. */
 bool             nonfinite_stopped(const Nonfinite *n);
@@ -62,7 +64,7 @@ bool             nonfinite_report(Buf *b, const Nonfinite *n, int32_t n_results,
 
 typedef struct Profile Profile;
 
-Profile         *profile_open(Arena *a);
+Profile         *profile_open(Arena *a, int64_t devices); /* whose times are added up */
 const EvalWatch *profile_watch(const Profile *p);
 /* What runs between the two is of a row of its own for each key: "name (what) from model.py:88", of instruction i. */
 void             profile_begin(Profile *p, const void *key, const Inst *i, const char *what);

@@ -13,6 +13,8 @@
 
 struct Nonfinite {
     Arena     *arena;
+    int64_t    devices;
+    Ints       assignment; /* of them to processes; none: in order */
     const char *came_in; /* the first of the run: a line about an argument, a constant or what the host sent; NULL: none */
     const char *made;    /* lines about the instruction; NULL: none */
     EvalWatch  watch;
@@ -177,9 +179,16 @@ static void put_element(Buf *b, Arena *a, const Literal *l, int64_t i)
         buf_printf(b, " (of %" PRId64 " elements %" PRId64 " are not finite)", l->count, r.inf + r.nan);
 }
 
-static void put_place(Buf *b, Arena *a, const EvalStep *s)
+static int32_t device_of(const Nonfinite *n, const EvalStep *s)
 {
-    const char *line = inst_source_line(a, s->inst);
+    return n->assignment.n > 0 ? (int32_t)n->assignment.v[s->device] : s->device;
+}
+
+static void put_place(Buf *b, const Nonfinite *n, const EvalStep *s)
+{
+    const char *line = inst_source_line(n->arena, s->inst);
+    if (n->devices > 1)
+        buf_printf(b, "  on device %d\n", device_of(n, s));
     if (s->frame->outer) {
         buf_puts(b, "  ");
         place_text(b, s->frame);
@@ -197,7 +206,7 @@ static void describe(Nonfinite *n, const EvalStep *s, const Literal *l, int64_t 
     put_element(&b, n->arena, l, i);
     buf_putc(&b, '\n');
     put_operands(&b, s, l, i);
-    put_place(&b, n->arena, s);
+    put_place(&b, n, s);
     n->made = arena_strndup(n->arena, b.p, b.n);
     buf_free(&b);
 }
@@ -237,6 +246,8 @@ static void note_source(Nonfinite *n, const EvalStep *s, const Literal *l)
             Buf b = {0};
             buf_printf(&b, "%s (%s) came with it: ", s->inst->name, op_name(s->inst->op));
             put_element(&b, n->arena, l, i);
+            if (n->devices > 1)
+                buf_printf(&b, ", on device %d", device_of(n, s));
             buf_putc(&b, '\n');
             n->came_in = arena_strndup(n->arena, b.p, b.n);
             buf_free(&b);
@@ -262,10 +273,10 @@ static bool after(void *cookie, const EvalStep *s)
     return go_on;
 }
 
-Nonfinite *nonfinite_open(Arena *a)
+Nonfinite *nonfinite_open(Arena *a, int64_t devices, Ints assignment)
 {
     Nonfinite *n = ARENA_NEW(a, Nonfinite);
-    *n = (Nonfinite){.arena = a};
+    *n = (Nonfinite){.arena = a, .devices = devices, .assignment = assignment};
     n->watch = (EvalWatch){.cookie = n, .wants_operands = true, .after = after};
     return n;
 }

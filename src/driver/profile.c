@@ -1,7 +1,9 @@
 /* Time by instruction. An instruction's own time is without that of what it calls:
  *
  *   while.1   |==|          |==|     |=|      own: what is left
- *   add.2        |====|add.3|   ...           total of while.1: all of it */
+ *   add.2        |====|add.3|   ...           total of while.1: all of it
+ *
+ * Of several devices each has a clock, which stands while another one has its turn: what passes between two events is the second one's. */
 #include "config.h"
 
 #include "driver/find.h"
@@ -24,11 +26,17 @@ typedef struct Running {
     double start, callees;
 } Running;
 
+typedef struct Clock {
+    double now;
+    VEC(Running) running; /* innermost last */
+} Clock;
+
 struct Profile {
     Arena       *arena;
     Map          rows; /* key, of an instruction itself -> Row */
     VEC(Row *)   list;
-    VEC(Running) running; /* innermost last */
+    double       last; /* event */
+    Clock       *clocks; /* of each device */
     EvalWatch    watch;
 };
 
@@ -41,41 +49,60 @@ static Row *new_row(Profile *p, const void *key, const Inst *i, const char *what
     return r;
 }
 
-void profile_begin(Profile *p, const void *key, const Inst *i, const char *what)
+static Clock *clock_of(Profile *p, int32_t device)
 {
-    Row *r = map_get(&p->rows, key);
+    double now = seconds_now();
+    p->clocks[device].now += now - p->last;
+    p->last = now;
+    return &p->clocks[device];
+}
+
+static void begin(Profile *p, const void *key, const Inst *i, const char *what, int32_t device)
+{
+    Clock *c = clock_of(p, device);
+    Row   *r = map_get(&p->rows, key);
     if (!r)
         r = new_row(p, key, i, what);
-    vec_push(p->arena, &p->running, ((Running){.row = r, .start = seconds_now()}));
+    vec_push(p->arena, &c->running, ((Running){.row = r, .start = c->now}));
+}
+
+static void end(Profile *p, int32_t device)
+{
+    Clock   *c = clock_of(p, device);
+    Running *r = &c->running.v[--c->running.n];
+    double   took = c->now - r->start;
+    r->row->count++;
+    r->row->total += took;
+    r->row->own += took - r->callees;
+    if (c->running.n > 0)
+        r[-1].callees += took;
+}
+
+void profile_begin(Profile *p, const void *key, const Inst *i, const char *what)
+{
+    begin(p, key, i, what, 0);
 }
 
 void profile_end(Profile *p)
 {
-    Running *r = &p->running.v[--p->running.n];
-    double   took = seconds_now() - r->start;
-    r->row->count++;
-    r->row->total += took;
-    r->row->own += took - r->callees;
-    if (p->running.n > 0)
-        r[-1].callees += took;
+    end(p, 0);
 }
 
-static void before(void *cookie, const Inst *i)
+static void before(void *cookie, const Inst *i, int32_t device)
 {
-    profile_begin(cookie, i, i, op_name(i->op));
+    begin(cookie, i, i, op_name(i->op), device);
 }
 
 static bool after(void *cookie, const EvalStep *s)
 {
-    (void)s;
-    profile_end(cookie);
+    end(cookie, s->device);
     return true;
 }
 
-Profile *profile_open(Arena *a)
+Profile *profile_open(Arena *a, int64_t devices)
 {
     Profile *p = ARENA_NEW(a, Profile);
-    *p = (Profile){.arena = a, .rows = map_new(a)};
+    *p = (Profile){.arena = a, .rows = map_new(a), .last = seconds_now(), .clocks = ARENA_ARRAY(a, Clock, devices)};
     p->watch = (EvalWatch){.cookie = p, .before = before, .after = after};
     return p;
 }

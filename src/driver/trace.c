@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 #include <regex.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "data/npz.h"
 #include "support/vec.h"
@@ -20,10 +22,13 @@ struct Trace {
     int64_t         bytes, limit;
     VEC(const char *) keys;
     VEC(Literal *)    values;
+    VEC(int32_t)      devices; /* whose they are */
+    int64_t           n_devices;
+    Ints              assignment;
     EvalWatch       watch;
 };
 
-static bool record(Trace *t, const char *key, const Literal *l)
+static bool record(Trace *t, const char *key, const Literal *l, int32_t device)
 {
     if (l->type == TYPE_TOKEN)
         return true;
@@ -36,17 +41,18 @@ static bool record(Trace *t, const char *key, const Literal *l)
     t->bytes += bytes;
     vec_push(t->arena, &t->keys, key);
     vec_push(t->arena, &t->values, literal_ref(l));
+    vec_push(t->arena, &t->devices, device);
     return true;
 }
 
 /* index: of l in the value, "" or "0,1". */
-static bool record_leaves(Trace *t, const char *key, const char *index, const Literal *l)
+static bool record_leaves(Trace *t, const char *key, const char *index, const Literal *l, int32_t device)
 {
     if (l->type != TYPE_TUPLE)
-        return record(t, *index ? arena_printf(t->arena, "%s{%s}", key, index) : key, l);
+        return record(t, *index ? arena_printf(t->arena, "%s{%s}", key, index) : key, l, device);
     bool ok = true;
     for (int32_t k = 0; ok && k < l->n_elems; k++)
-        ok = record_leaves(t, key, arena_printf(t->arena, *index ? "%s,%d" : "%s%d", index, k), l->elems[k]);
+        ok = record_leaves(t, key, arena_printf(t->arena, *index ? "%s,%d" : "%s%d", index, k), l->elems[k], device);
     return ok;
 }
 
@@ -54,7 +60,7 @@ bool trace_step(Trace *t, const EvalStep *s)
 {
     Buf key = {0};
     place_key(&key, &t->places, s);
-    bool ok = record_leaves(t, arena_strndup(t->arena, key.p, key.n), "", s->value);
+    bool ok = record_leaves(t, arena_strndup(t->arena, key.p, key.n), "", s->value, s->device);
     buf_free(&key);
     return ok;
 }
@@ -111,7 +117,7 @@ static bool find_wanted(Trace *t, const Module *m)
 Trace *trace_open(Arena *a, const Module *m, const char *expression, int64_t limit, Diag *d)
 {
     Trace *t = ARENA_NEW(a, Trace);
-    *t = (Trace){.arena = a, .d = d, .expression = expression, .places = places_of(a, m), .wanted = map_new(a), .limit = limit};
+    *t = (Trace){.arena = a, .d = d, .expression = expression, .places = places_of(a, m), .wanted = map_new(a), .limit = limit, .n_devices = 1};
     t->watch = (EvalWatch){.cookie = t, .after = after};
     arena_defer(a, drop_values, t);
     return find_wanted(t, m) ? t : NULL;
@@ -122,8 +128,89 @@ const EvalWatch *trace_watch(const Trace *t)
     return &t->watch;
 }
 
+void trace_on(Trace *t, int64_t devices, Ints assignment)
+{
+    t->n_devices = devices;
+    t->assignment = assignment;
+}
+
+typedef struct Row {
+    int64_t     first; /* value that has this key */
+    int32_t     device;
+    const char *key;
+    Literal    *value;
+} Row;
+
+static int by_key(const void *x, const void *y)
+{
+    const Row *a = x, *b = y;
+    return a->first != b->first ? (a->first > b->first) - (a->first < b->first) : (a->device > b->device) - (a->device < b->device);
+}
+
+/* Every value, those of one key together. */
+static Row *rows_of(const Trace *t)
+{
+    Row      *rows = ARENA_ARRAY(t->arena, Row, t->values.n);
+    Map       first = map_new(t->arena);
+    Interner *strings = interner_new(t->arena);
+    for (int32_t k = 0; k < t->values.n; k++) {
+        const char *key = intern_str(strings, t->keys.v[k]);
+        int32_t     device = t->devices.v[k];
+        if (!map_has(&first, key))
+            map_put(&first, key, &t->values.v[k]);
+        int64_t at = (Literal **)map_get(&first, key) - t->values.v;
+        rows[k] = (Row){at, t->assignment.n > 0 ? (int32_t)t->assignment.v[device] : device, key, t->values.v[k]};
+    }
+    qsort(rows, (size_t)t->values.n, sizeof *rows, by_key);
+    return rows;
+}
+
+static bool same_type(const Literal *x, const Literal *y)
+{
+    return x->type == y->type && x->rank == y->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0;
+}
+
+static Literal *stacked(const Row *rows, int64_t n)
+{
+    const Literal *x = rows[0].value;
+    int64_t        bytes = literal_bytes(x), *dims = mem_alloc(x->rank + 1, sizeof *dims);
+    dims[0] = n;
+    memcpy(dims + 1, x->dims, (size_t)x->rank * sizeof *dims);
+    Literal *r = literal_new(x->type, x->rank + 1, dims);
+    mem_free(dims);
+    for (int64_t k = 0; k < n && bytes > 0; k++)
+        memcpy((char *)r->data + k * bytes, rows[k].value->data, (size_t)bytes);
+    return r;
+}
+
+/* Of several devices: what all have under one key becomes one array with the axis of devices in front, else each is named "key:device". */
+static void join_devices(Trace *t)
+{
+    int32_t n = t->values.n, out = 0;
+    Row    *rows = rows_of(t);
+    for (int32_t k = 0, end; k < n; k = end) {
+        bool all = true;
+        for (end = k; end < n && rows[end].first == rows[k].first; end++)
+            all &= same_type(rows[end].value, rows[k].value);
+        if (all && end - k == t->n_devices) {
+            t->keys.v[out] = rows[k].key;
+            t->values.v[out++] = stacked(&rows[k], t->n_devices);
+            for (int32_t j = k; j < end; j++)
+                literal_unref(rows[j].value);
+            continue;
+        }
+        for (int32_t j = k; j < end; j++) {
+            t->keys.v[out] = arena_printf(t->arena, "%s:%d", rows[j].key, rows[j].device);
+            t->values.v[out++] = rows[j].value;
+        }
+    }
+    t->values.n = out;
+}
+
 bool trace_write(Trace *t, const char *path, const char *note)
 {
+    if (t->values.n > 0 && t->n_devices > 1)
+        join_devices(t);
     if (t->values.n > 0) {
         if (note)
             diag_warning(t->d, LOC_NONE, "--trace: %s", note);

@@ -299,9 +299,9 @@ static Literal *run_watched(Eval *e, const Inst *i, Literal **x)
     for (int32_t k = 0; seen && k < i->n_operands; k++)
         seen[k] = literal_ref(x[k]);
     if (w->before)
-        w->before(w->cookie, i);
+        w->before(w->cookie, i, e->device);
     Literal *r = eval_sized(e, i, x);
-    if (!e->failed && !w->after(w->cookie, &(EvalStep){i, frame, seen, r}))
+    if (!e->failed && !w->after(w->cookie, &(EvalStep){i, frame, seen, r, e->device}))
         e->failed = true;
     if (seen)
         drop_operands(e, seen, i->n_operands);

@@ -30,12 +30,13 @@ typedef struct EvalStep {
     const EvalFrame *frame;
     Literal *const *operands; /* NULL unless the watch wants them */
     const Literal *value;
+    int32_t device; /* whose step it is, of several; they take turns, so each of them sees its steps in order */
 } EvalStep;
 
 typedef struct EvalWatch {
     void *cookie;
     bool  wants_operands; /* then no instruction writes its result over one */
-    void (*before)(void *cookie, const Inst *i);         /* NULL: nothing to do */
+    void (*before)(void *cookie, const Inst *i, int32_t device); /* NULL: nothing to do */
     bool (*after)(void *cookie, const EvalStep *s);      /* false: the run ends here, without a report */
 } EvalWatch;
 

@@ -185,7 +185,7 @@ typedef struct Seen {
     int  begun, ended, stop_after, operands;
 } Seen;
 
-static void note_begin(void *cookie, const Inst *i)
+static void note_begin(void *cookie, const Inst *i, int32_t device)
 {
     ((Seen *)cookie)->begun++;
 }
