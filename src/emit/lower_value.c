@@ -344,11 +344,26 @@ static const KExpr *step_bits(Lower *L, Tasks *w, Task *t)
     return ready ? scalar_from_bits(a, to->type, kx_cast(a, unsigned_to, whole)) : NULL;
 }
 
+/* The index that x is, when it is one in 0..hi: an iota's. NULL when that is not known. */
+static const Ix *plain_index(const KExpr *x, int64_t hi)
+{
+    int64_t least, most;
+    while (x->kind == KX_CAST && type_is_int(x->type) && type_bits(x->type) >= 32)
+        x = x->arg[0];
+    if (x->kind != KX_INDEX)
+        return NULL;
+    ix_range(x->index, &least, &most);
+    return least >= 0 && most <= hi && most <= INT32_MAX ? x->index : NULL;
+}
+
 const Ix *clamped_index(Lower *L, const KExpr *x, int64_t hi, const char *name)
 {
     Arena *a = L->arena;
     if (x->kind == KX_INT)
         return ix_const(&L->ix, x->i < 0 ? 0 : x->i > hi ? hi : x->i);
+    const Ix *plain = plain_index(x, hi);
+    if (plain)
+        return plain;
     x = kx_call(a, "clamp_index", TYPE_S64, 2, (const KExpr *const[]){ kx_cast(a, TYPE_S64, x), kx_int(a, TYPE_S64, hi) });
     x = bind(L, x, name);
     if (!x->temp->atom)

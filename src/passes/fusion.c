@@ -37,7 +37,10 @@
  * A dynamic-update-slice is the root of a group, never inside of one; it asks for its update and its indices; what it updates stays outside, to be
  * written in place. A reduce-window that is a root asks for each element once for every window that covers it.
  *
- * Not fused: what has effects or control edges, sorting, scatter, operands of contractions and gather; a reshape that is stored is a view of its
+ * A gather of single elements asks for one element of each row that its loops go over: the sums of rows that it needs (cross-entropy picks one
+ * logarithm of a softmax a row) are made once a row, too.
+ *
+ * Not fused: what has effects or control edges, sorting, scatter, operands of contractions; a reshape that is stored is a view of its
  * operand and costs nothing, so it does not take producers either. */
 #include "config.h"
 
@@ -59,6 +62,7 @@ typedef struct Group {
     bool     reduces;        /* a reduce is among them */
     bool     maximum;        /* one that is not a sum or a product */
     Inst    *hero;           /* what the rest of it makes use of element by element, see may_be_hero */
+    const Inst *outer;       /* the reduction to a scalar whose loops are the outermost ones */
     int32_t  kept;           /* rows that its code keeps */
     Context *rows;           /* the contexts of whole rows, see row_context */
 } Group;
@@ -68,6 +72,7 @@ struct Context {
     double   count;  /* elements asked for */
     bool     nested; /* the index is made of a nest of loops in row-major order, those of the group's root outermost */
     double   common; /* nested: iterations of the outer loops that are also the root's */
+    bool     loose;  /* nested: one element of each of the rows that the loops go over */
     bool     whole;  /* each element is asked for in one element of the root, and all are */
     Context *next;   /* in group->rows */
 };
@@ -189,6 +194,28 @@ static double window_elements(const Inst *u)
     return n;
 }
 
+/* Elements of a gather that have one index, when they lie together in its result: then the index is computed once for all of them. */
+static double slice_elements(const Inst *u)
+{
+    Ints   offset = inst_ints(u, ATTR_OFFSET_DIMS);
+    double n = 1;
+    for (int32_t k = 0; k < offset.n; k++) {
+        if (offset.v[k] != u->shape->rank - offset.n + k)
+            return 1;
+        n *= (double)u->shape->dims[offset.v[k]];
+    }
+    return n;
+}
+
+static bool gathers_single(const Inst *u)
+{
+    Ints size = inst_ints(u, ATTR_SLICE_SIZES);
+    for (int32_t k = 0; k < size.n; k++)
+        if (size.v[k] != 1)
+            return false;
+    return true;
+}
+
 /* The elements of operand k that u needs when `count` of its own are asked for. */
 static double asked_of_operand(const Inst *u, int32_t k, double count)
 {
@@ -196,6 +223,8 @@ static double asked_of_operand(const Inst *u, int32_t k, double count)
         return count * window_elements(u);
     if (u->op == OP_DYNAMIC_UPDATE_SLICE)
         return count_of(inst_operand(u, k));
+    if (u->op == OP_GATHER && k == 1)
+        return count * inst_ints(u, ATTR_START_INDEX_MAP).n / slice_elements(u);
     if (u->op == OP_REDUCE || u->op == OP_CONCATENATE || (u->op == OP_PAD && k == 0))
         return count * count_of(inst_operand(u, k)) / count_of(u);
     return count;
@@ -288,6 +317,17 @@ static bool moves_whole(const Inst *u)
     return few >= LEAST && few <= MOST && ends_with(to, many);
 }
 
+/* The loops of a reduction that is its group's root, or of the first one to a scalar, are around everything that it asks for. */
+static bool has_outer_loops(const Inst *u, const Context *c)
+{
+    Group *g = c->group;
+    if (u == g->root)
+        return true;
+    if (c->count == 1 && !g->outer)
+        g->outer = u;
+    return u == g->outer;
+}
+
 /* How u, asked in context c, asks for operand k at another index. */
 static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
 {
@@ -296,12 +336,17 @@ static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
     bool        rows = c->nested && u->op == OP_BROADCAST && spreads_rows(u) && c->count == count_of(u);
     if (rows && count_of(o) <= c->common)
         return row_context(f, c->group, count_of(o));
+    bool loose = c->loose && u->op == OP_BROADCAST && spreads_rows(u);
+    if (loose && c->count <= c->common)
+        return row_context(f, c->group, c->count);
     Context *x = ARENA_NEW(f->scratch, Context);
-    *x = (Context){.group = c->group, .count = rows ? count_of(o) : count, .nested = rows, .common = c->common};
+    *x = (Context){.group = c->group, .count = rows ? count_of(o) : count, .nested = rows || loose, .common = c->common};
     x->whole = c->whole && moves_whole(u);
+    if (c->nested && u->op == OP_GATHER && k == 0)
+        x->nested = x->loose = gathers_single(u);
     if (c->nested && u->op == OP_REDUCE) {
         x->nested = reduces_rows(u);
-        x->common = c->count < c->common ? c->count : c->common;
+        x->common = has_outer_loops(u, c) ? x->count : c->count < c->common ? c->count : c->common;
     }
     return x;
 }
@@ -315,7 +360,7 @@ static bool takes_operand(const Inst *u, int32_t k)
         return k < u->n_operands / 2;
     if (u->op == OP_DYNAMIC_UPDATE_SLICE)
         return k > 0;
-    return u->op != OP_GATHER;
+    return true;
 }
 
 static bool add_context(Node *n, Context *c)
