@@ -25,14 +25,16 @@ const PassInfo pass_table[] = {
 };
 const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 
+#define LOOPS "while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-invariant-code-motion"
+
 const char *pipeline_for_level(int level, const char *target)
 {
     (void)target; /* the same passes for every target so far */
     static const char *const levels[] = {
         "",
         "inline,dce,algsimp{exact},cse,constant_folding,simplify-while-loops,dce",
-        "dce,fix(inline,algsimp{exact},reshape-mover,constant_folding,while-loop-constant-sinking,simplify-while-loops,cse,dce),fusion,dce",
-        "dce,fix(inline,algsimp,reshape-mover,constant_folding,while-loop-constant-sinking,simplify-while-loops,cse,dce),fusion,dce",
+        "dce,fix(inline,algsimp{exact},reshape-mover,constant_folding," LOOPS ",cse,dce),while-loop-trip-count-annotator,fusion,dce",
+        "dce,fix(inline,algsimp,reshape-mover,constant_folding," LOOPS ",cse,dce),while-loop-trip-count-annotator,fusion,dce",
     };
     int last = (int)(sizeof levels / sizeof *levels) - 1;
     return levels[level < 0 ? 0 : level > last ? last : level];
@@ -44,6 +46,12 @@ const char *pass_arg(const PassCtx *cx, const char *key)
         if (strcmp(cx->args[k].key, key) == 0)
             return cx->args[k].value;
     return NULL;
+}
+
+bool pass_arg_is(const PassCtx *cx, const char *key)
+{
+    const char *text = pass_arg(cx, key);
+    return text && strcmp(text, "true") == 0;
 }
 
 int64_t pass_arg_int(PassCtx *cx, const char *key, int64_t otherwise)

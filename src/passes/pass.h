@@ -96,6 +96,7 @@ void pass_remark(PassCtx *cx, const Inst *at, const char *fmt, ...) __attribute_
 
 /* The last value given for key, NULL when there is none; as a number from 0 up, reporting what is no number to cx->diag. */
 const char *pass_arg(const PassCtx *cx, const char *key);
+bool        pass_arg_is(const PassCtx *cx, const char *key); /* given as key or key=true */
 int64_t     pass_arg_int(PassCtx *cx, const char *key, int64_t otherwise);
 
 #endif

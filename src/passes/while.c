@@ -343,6 +343,7 @@ int32_t while_append(Loops *l, Inst *w, int32_t n, Inst *const *init)
     const Shape **shapes = ARENA_ARRAY(a, const Shape *, all);
     Inst        **elems = ARENA_ARRAY(l->scratch, Inst *, all);
     Inst         *tuples[] = {w, comp_param(body, 0), comp_param(condition, 0)};
+    inst_move_before(tuples[1], body->first); /* those who will read new elements need not stand after it */
     for (int32_t k = 0; k < all; k++) {
         shapes[k] = k < before ? w->shape->elems[k] : init[k - before]->shape;
         elems[k] = k < before ? inst_operand(w, 0)->op == OP_TUPLE ? inst_operand(inst_operand(w, 0), k)

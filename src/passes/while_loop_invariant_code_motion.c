@@ -1,0 +1,191 @@
+/* while-loop-invariant-code-motion - what each trip computes again is computed once, before the loop.
+ *
+ *   %w = while(tuple(0, a, x)):  (i, a, x) = (i + 1, a, x * exp(a))
+ *         =>
+ *   %e = exponential(a)
+ *   %w = while(tuple(0, a, x, %e)):  (i, a, x, e) = (i + 1, a, x * e, e)
+ *
+ * Each value that is moved is kept in memory for the whole loop and read in each trip. That pays for what is dear (reductions, contractions,
+ * sorts, transcendental functions, divisions), for elementwise operations whose result is smaller than what they alone read, and for those
+ * that a contraction, a scatter or a sort reads, which cannot take them in. Broadcasts, slices, reshapes and other cheap instructions are
+ * moved only for the sake of these, and stay where others read them. Not moved: effects, loops and branches, which need not end or run, and
+ * anything out of a loop of at most one trip. */
+#include "config.h"
+
+#include "analysis/cost.h"
+#include "analysis/loops.h"
+#include "passes/pass.h"
+#include "passes/util.h"
+#include "passes/while.h"
+
+enum Mark { VARIES, STATE, SAME, MOVED }; /* of instructions of a body: STATE is an element that no trip changes */
+
+typedef VEC(Inst *) Insts;
+
+/* ---- what may be moved ---- */
+
+static bool may_move(const Inst *i)
+{
+    switch (i->op) {
+    case OP_WHILE: case OP_CONDITIONAL: case OP_CALL: case OP_FUSION: case OP_CUSTOM_CALL: case OP_TUPLE: case OP_GET_TUPLE_ELEMENT:
+    case OP_PARAMETER:
+        return false;
+    default:
+        return inst_is_value(i) && inst_is_free(i) && shape_is_array(i->shape);
+    }
+}
+
+static enum Mark mark_of(const Inst *w, const Inst *i)
+{
+    if (i->op == OP_GET_TUPLE_ELEMENT && inst_operand(i, 0)->op == OP_PARAMETER) {
+        int64_t     k = inst_int(i, ATTR_INDEX, 0);
+        const Inst *init = while_init(w, k);
+        return while_keeps(w, k) && init && shape_equal(init->shape, i->shape) ? STATE : VARIES;
+    }
+    if (!may_move(i))
+        return VARIES;
+    for (int32_t o = 0; o < i->n_operands; o++)
+        if (inst_operand(i, o)->mark == VARIES)
+            return VARIES;
+    return SAME;
+}
+
+/* ---- what pays ---- */
+
+/* Whether a trip reads less when it reads the result, and no longer the state that only i needs. */
+static bool reads_less(const Inst *i)
+{
+    int64_t saved = 0;
+    for (int32_t o = 0; o < i->n_operands; o++) {
+        const Inst *x = inst_operand(i, o);
+        if (x->op == OP_GET_TUPLE_ELEMENT && inst_user(x) == i)
+            saved = cost_add(saved, shape_bytes(x->shape));
+    }
+    return shape_count(i->shape) > 1 && saved > shape_bytes(i->shape);
+}
+
+/* Reads its operands from memory, whatever makes them. */
+static bool takes_nothing_in(Op op)
+{
+    switch (op) {
+    case OP_DOT: case OP_CONVOLUTION: case OP_SCATTER: case OP_SORT: case OP_FFT: case OP_CHOLESKY: case OP_TRIANGULAR_SOLVE: return true;
+    default: return false;
+    }
+}
+
+static bool must_be_in_memory(const Inst *i)
+{
+    for (const Use *u = i->uses; u; u = u->next) {
+        const Inst *user = u->user->op == OP_RESHAPE ? inst_user(u->user) : u->user;
+        if (user && takes_nothing_in(user->op))
+            return true;
+    }
+    return false;
+}
+
+static bool is_worth_it(const Inst *i)
+{
+    if (i->op == OP_CONSTANT || i->op == OP_IOTA || i->op == OP_BROADCAST)
+        return false;
+    if (inst_is_dear(i))
+        return true;
+    if (op_has(i->op, F_ELEMENTWISE))
+        return reads_less(i) || (shape_count(i->shape) > 1 && must_be_in_memory(i));
+    return takes_nothing_in(i->op) || op_has(i->op, F_CALLS);
+}
+
+/* ---- moving ---- */
+
+static void mark_moved(const Comp *body)
+{
+    for (Inst *i = body->last; i; i = i->prev) {
+        if (i->mark == SAME && i->n_uses && is_worth_it(i))
+            i->mark = MOVED;
+        for (int32_t o = 0; i->mark == MOVED && o < i->n_operands; o++)
+            if (inst_operand(i, o)->mark == SAME)
+                inst_operand(i, o)->mark = MOVED;
+    }
+}
+
+/* Those moved ones that are still read in the loop. A cheap one among them is not: it is computed in the loop, too; aux says so. */
+static void find_read(const Comp *body, Insts *read, Arena *scratch)
+{
+    for (Inst *i = body->last; i; i = i->prev) {
+        bool stays = body->root == i;
+        for (const Use *u = i->uses; u && !stays; u = u->next)
+            stays = u->user->aux != NULL;
+        i->aux = i->mark != MOVED || (stays && !is_worth_it(i)) ? i : NULL;
+        if (i->mark == MOVED && stays && is_worth_it(i))
+            vec_push(scratch, read, i);
+    }
+}
+
+static Insts find_moved(Loops *l, const Inst *w)
+{
+    Insts read = {0};
+    for (Inst *i = while_body(w)->first; i; i = i->next)
+        i->mark = mark_of(w, i);
+    mark_moved(while_body(w));
+    find_read(while_body(w), &read, l->scratch);
+    return read;
+}
+
+/* The value of i before the loop: aux of what has been copied. */
+static Inst *before_loop(const Inst *w, const Inst *i)
+{
+    return i->mark == STATE ? while_init(w, inst_int(i, ATTR_INDEX, 0)) : i->aux;
+}
+
+static void copy_moved(Loops *l, Inst *w)
+{
+    for (Inst *i = while_body(w)->first; i; i = i->next) {
+        if (i->mark != MOVED)
+            continue;
+        Inst **operands = ARENA_ARRAY(l->scratch, Inst *, i->n_operands);
+        for (int32_t o = 0; o < i->n_operands; o++)
+            operands[o] = before_loop(w, inst_operand(i, o));
+        i->aux = inst_clone_into(w->comp, w, i, i->n_operands, operands);
+    }
+}
+
+static void read_state_instead(Inst *i, Inst *element)
+{
+    for (Use *u = i->uses, *next; u; u = next) {
+        next = u->next;
+        inst_set_operand(u->user, u->index, element);
+    }
+}
+
+static int64_t move_out(Loops *l, Inst *w)
+{
+    if (!while_could_be_edited(l, w) || (uint64_t)while_trip_count(w) <= 1)
+        return 0;
+    Insts moved = find_moved(l, w);
+    if (!moved.n || !while_editable(l, w))
+        return 0;
+    moved = find_moved(l, w); /* the body may be a copy now */
+    copy_moved(l, w);
+    Inst **init = ARENA_ARRAY(l->scratch, Inst *, moved.n);
+    for (int32_t k = 0; k < moved.n; k++)
+        init[k] = moved.v[k]->aux;
+    int32_t first = while_append(l, w, moved.n, init);
+    for (int32_t k = 0; k < moved.n; k++)
+        read_state_instead(moved.v[k], inst_operand(while_body(w)->root, first + k));
+    comp_sweep_dead(while_body(w), INT64_MAX);
+    return moved.n;
+}
+
+bool pass_while_loop_invariant_code_motion(Module *m, PassCtx *cx)
+{
+    Loops l = loops_of(m, cx->scratch);
+    for (Comp *c = m->first; c; c = c->next)
+        for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next) {
+            int64_t moved = i->op == OP_WHILE ? move_out(&l, i) : 0;
+            if (!moved)
+                continue;
+            cx->did_at = i->name;
+            cx->rewrites++;
+            pass_remark(cx, i, "%lld values that no trip changes are computed before the loop", (long long)moved);
+        }
+    return cx->rewrites > 0;
+}
