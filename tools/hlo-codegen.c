@@ -17,7 +17,7 @@
 #include "target-c/target_c.h"
 
 typedef struct Args {
-    const char *target, *emit, *name, *weights, *output, *fill_elided, *constants;
+    const char *target, *emit, *name, *weights, *output, *fill_elided, *constants, *runtime;
     bool        verify, stats, extern_calls;
     Devices     on;
     bool        standalone; /* what is emitted is one file in any case */
@@ -31,6 +31,7 @@ static const Option options[] = {
     {"emit", 0, OPT_CHOICE, ARG(emit), "source|h|main|plan|none", "source, its header, a program, a report, nothing", "Output"},
     {"name", 0, OPT_STRING, ARG(name), "NAME", "prefix of exported names (default: module's)", "Output"},
     {"weights", 0, OPT_STRING, ARG(weights), "FILE", "put constants above 64 KiB there, with .incbin", "Output"},
+    {"runtime", 0, OPT_CHOICE, ARG(runtime), "inline|library", "big dots: loops, or libhlort.a (default: inline)", "Output"},
     {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
     {"extern-calls", 0, OPT_FLAG, ARG(extern_calls), NULL, "call functions for unknown custom calls", "Output"},
     {"replicas", 0, OPT_INT, ARG(on.replicas), "N", "for so many replicas (default: 1)", "Devices"},
@@ -90,6 +91,7 @@ static bool process_module(const Args *args, Module *m, Arena *a, Product *out, 
     if (!elided_fill(m, args->fill_elided, args->constants, d))
         return false;
     PlanOptions    o = {.name = args->name, .has_function = args->extern_calls ? any_function : NULL, .on = args->on};
+    o.runtime = strcmp(args->runtime, "library") == 0;
     const Program *p = program_plan(a, m, &o, d);
     if (!p || d->errors > 0)
         return false;
@@ -167,6 +169,10 @@ static bool check_options(const Args *args, Arena *a)
         tool_error(tool.name, "--emit=main makes a program for one device, not for --replicas or --partitions");
         return false;
     }
+    if (args->standalone && strcmp(args->runtime, "library") == 0) {
+        tool_error(tool.name, "--standalone makes a file that needs no library, not one for --runtime=library");
+        return false;
+    }
     if (!tool_messages_good(tool.name, &args->messages))
         return false;
     if (args->weights && (!*args->weights || strcmp(args->weights, "-") == 0)) {
@@ -182,7 +188,7 @@ static bool check_options(const Args *args, Arena *a)
 
 int main(int argc, char **argv)
 {
-    Args          args = {.target = "c", .emit = "source", .messages = MESSAGE_DEFAULTS, .verify = true, .on = {1, 1}};
+    Args          args = {.target = "c", .emit = "source", .runtime = "inline", .messages = MESSAGE_DEFAULTS, .verify = true, .on = {1, 1}};
     OptionList    files = {0};
     int           status = EXIT_TROUBLE;
     tool_guard_streams();

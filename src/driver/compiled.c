@@ -20,6 +20,7 @@
 #include "driver/compiled.h"
 #include "driver/process.h"
 #include "emit/program.h"
+#include "runtime/hlort.h"
 #include "support/interrupt.h"
 #include "support/outfile.h"
 #include "target-c/target_c.h"
@@ -103,6 +104,12 @@ static Compiled *load(Arena *a, const char *path, const char *name)
     one_thread(handle);
     return entry ? c : NULL;
 }
+
+/* Compiled modules find the runtime in this program, which exports it (src/runtime/exports): it is loaded once for all of them. */
+static const struct {
+    void (*f32)(const hlort_dot *, const hlort_how *, const float *, const float *, float *);
+    void (*f64)(const hlort_dot *, const hlort_how *, const double *, const double *, double *);
+} runtime __attribute__((used)) = { hlort_dot_f32, hlort_dot_f64 };
 
 Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signature **s)
 {
@@ -275,7 +282,7 @@ static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *
 {
     const ExternCalls *calls = with->calls;
     PlanOptions        o = { .has_function = calls ? has_function : NULL, .cookie = (void *)(uintptr_t)calls, .watched = with->watched, .is_shown = with->is_shown,
-                              .shown_cookie = with->shown_cookie, .on = with->on };
+                              .shown_cookie = with->shown_cookie, .runtime = true, .on = with->on };
     Program           *p = program_plan(out->arena, m, &o, d);
     if (p) {
         s->name = arena_strndup(a, p->name, strlen(p->name));

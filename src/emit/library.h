@@ -1,14 +1,16 @@
-/* A call of a routine of LAPACK, or of a function from outside, as a function of its own. Operands and results of LAPACK's lie by columns. */
+/* A call of a routine of LAPACK, of the runtime, or of a function from outside, as a function of its own. Operands and results of LAPACK's lie by columns. */
 #ifndef EMIT_LIBRARY_H
 #define EMIT_LIBRARY_H
 
+#include "emit/dot_call.h"
 #include "ir/extern_call.h"
 #include "ir/lapack.h"
 
 typedef struct LibraryCall {
     const char *name;  /* of the function, a C identifier */
     const Inst *inst;  /* the first instruction that it was made for */
-    const ExternCall *outside; /* NULL: it is LAPACK's */
+    const ExternCall *outside; /* or */
+    const DotCall *dot;        /* or, both NULL, LAPACK's */
     LapackCall  lapack;
     int64_t     place[LAPACK_MOST_ARGS]; /* of an argument's working memory, in bytes; -1: it needs none */
     int64_t     temp_bytes;              /* all of it; 0: none */
@@ -16,6 +18,7 @@ typedef struct LibraryCall {
 
 /* Result r may be the memory of operand o: it overwrites it. */
 bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o);
+const char *library_symbol(const LibraryCall *c); /* what it calls */
 bool library_equal(const LibraryCall *a, const LibraryCall *b); /* the same function, but for its name */
 
 #endif

@@ -192,7 +192,8 @@ static void finish(Plan *p, const StepList *body)
     p->program->n_calls = p->calls.n;
     for (int32_t k = 0; k < p->calls.n; k++) {
         p->program->outside |= p->calls.v[k]->outside != NULL;
-        p->program->lapack |= !p->calls.v[k]->outside;
+        p->program->runtime |= p->calls.v[k]->dot != NULL;
+        p->program->lapack |= !p->calls.v[k]->outside && !p->calls.v[k]->dot;
     }
     p->program->calls = p->calls.v;
     p->program->n_exchanges = p->exchanged.n;

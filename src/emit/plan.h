@@ -6,6 +6,7 @@
  *     plan_device.c    collectives with nobody else, exchanges with other devices
  *     plan_message.c   send and recv
  *     plan_library.c   custom calls of LAPACK routines and of functions from outside
+ *     plan_dot.c       dots that the runtime computes
  *     plan_sizes.c     sizes of bounded dimensions
  *     plan_live.c      where each slot is live
  *     plan_share.c     slots that may be one: copies that vanish, updates in place
@@ -154,6 +155,10 @@ Value *plan_device_number(Plan *p, StepList *out, const Inst *i); /* replica-id,
 /* plan_library.c */
 Value *plan_library(Plan *p, StepList *out, const Inst *i);
 Value *plan_extern(Plan *p, StepList *out, const Inst *i);
+int32_t plan_call_number(Plan *p, LibraryCall *c); /* of the function: an equal one's, or its own, which gets a name */
+
+/* plan_dot.c: NULL when it is a kernel like others. */
+Value *plan_dot(Plan *p, StepList *out, const Inst *i);
 
 /* plan_sizes.c: arrays with bounds have their full size. */
 Value *plan_dimension_size(Plan *p, const Inst *i); /* get-dimension-size */

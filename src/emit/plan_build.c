@@ -364,6 +364,12 @@ static Value *fusion_value(Plan *p, StepList *out, const Inst *i)
     return lower(p, i, &quiet)->kernel ? kernel_value(p, out, i) : plan_call(p, out, i, inst_callee(i, 0));
 }
 
+static Value *dot_value(Plan *p, StepList *out, const Inst *i)
+{
+    Value *called = plan_dot(p, out, i);
+    return called ? called : kernel_value(p, out, i);
+}
+
 static Value *inst_value(Plan *p, StepList *out, const Inst *i)
 {
     Exchange *x = map_get(&p->exchanges, i);
@@ -416,6 +422,8 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
         return plan_while(p, out, i);
     case OP_CONDITIONAL:
         return plan_conditional(p, out, i);
+    case OP_DOT:
+        return dot_value(p, out, i);
     default:
         if (op_has(i->op, F_COLLECTIVE))
             return plan_collective(p, i);

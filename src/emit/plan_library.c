@@ -8,10 +8,17 @@ bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o)
 {
     if (c->outside)
         return c->outside->alias[r] == o;
+    if (c->dot)
+        return false;
     for (int32_t k = 0; k < c->lapack.n_buffers; k++)
         if (c->lapack.buffers[k].operand == o && c->lapack.buffers[k].result == r)
             return true;
     return false;
+}
+
+const char *library_symbol(const LibraryCall *c)
+{
+    return c->outside ? c->outside->symbol : c->dot ? c->dot->symbol : c->lapack.symbol;
 }
 
 bool library_equal(const LibraryCall *a, const LibraryCall *b)
@@ -19,6 +26,8 @@ bool library_equal(const LibraryCall *a, const LibraryCall *b)
     const LapackCall *x = &a->lapack, *y = &b->lapack;
     if (a->outside || b->outside) /* each call hands over its own name */
         return false;
+    if (a->dot || b->dot)
+        return a->dot && b->dot && dot_call_equal(a->dot, b->dot);
     bool same = strcmp(x->symbol, y->symbol) == 0 && x->batch == y->batch && x->n_args == y->n_args && x->n_buffers == y->n_buffers;
     for (int32_t k = 0; same && k < x->n_args; k++)
         same = x->args[k].kind == y->args[k].kind && x->args[k].value == y->args[k].value;
@@ -48,7 +57,7 @@ static void place_memory(LibraryCall *c)
     }
 }
 
-static int32_t number_of(Plan *p, LibraryCall *c)
+int32_t plan_call_number(Plan *p, LibraryCall *c)
 {
     for (int32_t k = 0; k < p->calls.n; k++)
         if (library_equal(p->calls.v[k], c))
@@ -100,7 +109,7 @@ Value *plan_library(Plan *p, StepList *out, const Inst *i)
         }
     }
     s = step_new(p, out, STEP_CALL, i, i->n_operands + n_results + (c->temp_bytes > 0));
-    s->step.function = number_of(p, c);
+    s->step.function = plan_call_number(p, c);
     s->step.call = p->calls.v[s->step.function];
     s->step.n_operands = i->n_operands;
     s->n_results = n_results;

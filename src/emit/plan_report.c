@@ -34,7 +34,7 @@ static void put_head(Buf *b, const Program *p, const Step *s)
     case STEP_KERNEL:
     case STEP_CALL:
         if (s->kind == STEP_CALL)
-            buf_printf(b, "%s calls %s: ", s->call->name, s->call->outside ? s->call->outside->symbol : s->call->lapack.symbol);
+            buf_printf(b, "%s calls %s: ", s->call->name, library_symbol(s->call));
         else
             buf_printf(b, "%s: ", p->functions[s->function].name);
         put_buffers(b, p, s, s->n_operands, s->n_buffers);

@@ -25,7 +25,7 @@ typedef struct Buffer {
     const char  *name;  /* C identifier of a scratch buffer, unique in the program; NULL for the other kinds */
 } Buffer;
 
-/* CALL is a routine of a library, or a function from outside, which may fail. EXCHANGE is one with the other devices, which may fail, too; CHECK fails
+/* CALL is a routine of a library or of the runtime, or a function from outside, which may fail. EXCHANGE is one with the other devices, which may fail, too; CHECK fails
  * unless its pred is true. REPLICA and PARTITION write the number of this device's. RANDOM writes the run's random state, two words, and moves it on by
  * the delta of its instruction; SEED writes the run's seed. VALUE shows the value of an instruction to who looks on. COPY moves bytes; the two
  * pointers may be equal when a donated argument is returned as it came. A copy that changes the order in memory is a KERNEL. WHILE runs the
@@ -110,7 +110,7 @@ typedef struct Program {
     int64_t       buffer_bytes;  /* what all scratch buffers together would need without reuse, for the report */
     int32_t       n_kernels, n_copies, n_library; /* steps, for the report */
     bool          random;        /* there are RANDOM steps */
-    bool          lapack, outside; /* what calls there are */
+    bool          lapack, outside, runtime; /* what calls there are */
 } Program;
 
 typedef struct PlanOptions {
@@ -120,6 +120,7 @@ typedef struct PlanOptions {
     bool    watched;   /* the text tells of each step when it begins and ends, */
     bool (*is_shown)(void *cookie, const Inst *i); /* and the values of these instructions, which are kept until then; NULL: of none */
     void   *shown_cookie;
+    bool    runtime;   /* the text may call the runtime library */
     Devices on;        /* for which the Program is: one, which each of them runs; zeros: one device */
 } PlanOptions;
 

@@ -17,6 +17,8 @@
 extern "C" {
 #endif
 
+/* From here to "end" emitted text has the same words. */
+/* The runtime: libhlort.a, hlort.h */
 enum {
     HLORT_MOST_BATCHES = 6,
     HLORT_WORK_BYTES = 1280 * 1024 /* working memory of a call, aligned to 64; any contents */
@@ -52,6 +54,7 @@ typedef struct hlort_how {
 /* C may be NULL when there is an epilogue: then its tiles are all that is made. */
 void hlort_dot_f32(const hlort_dot *d, const hlort_how *how, const float *a, const float *b, float *c);
 void hlort_dot_f64(const hlort_dot *d, const hlort_how *how, const double *a, const double *b, double *c);
+/* end */
 
 #ifdef __cplusplus
 }

@@ -112,7 +112,7 @@ static void put_kernel(Out *o, const Step *s)
             buf_puts(o->b, ")\n");
             put_line(o, "    return 1;");
         } else {
-            target_c_library_call(o->b, s->call, args);
+            (s->call->dot ? target_c_dot_call : target_c_library_call)(o->b, s->call, args);
             buf_putc(o->b, '\n');
         }
     } else
@@ -428,7 +428,7 @@ static void put_top(Buf *b, const Program *p)
 {
     buf_puts(b, "/* HLO module ");
     c_comment_text(b, p->module->name);
-    buf_printf(b, ".  Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -c FILE.c; link with -lm%s",
+    buf_printf(b, ".  Compile: cc -O3 -march=native -fno-math-errno -fno-trapping-math -c FILE.c; link with %s-lm%s", p->runtime ? "libhlort.a " : "",
                p->lapack ? " -lopenblas (LAPACK)" : "");
     target_c_extern_symbols(b, p);
     buf_printf(b, ".\n *\n * %s_run returns 0, or 1 with a text in env->error. env may be NULL.\n", p->name);
@@ -470,11 +470,14 @@ static void put_kernels(Buf *b, const Program *p)
         target_c_kernel(b, v[k], p->functions[k].name, p->functions[k].inst);
     }
     target_c_library_prelude(b, p);
+    target_c_runtime_prelude(b, p);
     target_c_extern_prelude(b, p);
     for (int32_t k = 0; k < p->n_calls; k++) {
         buf_putc(b, '\n');
         if (p->calls[k]->outside)
             target_c_extern(b, p->calls[k]);
+        else if (p->calls[k]->dot)
+            target_c_dot(b, p->calls[k]);
         else
             target_c_library(b, p->calls[k]);
     }

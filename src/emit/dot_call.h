@@ -1,0 +1,23 @@
+/* A dot as a call of the runtime: products C = A B of matrices, one for each member of a batch (src/runtime/hlort.h). */
+#ifndef EMIT_DOT_CALL_H
+#define EMIT_DOT_CALL_H
+
+#include "ir/inst.h"
+#include "runtime/hlort.h"
+
+typedef struct DotCall {
+    const char *symbol; /* of the function */
+    Type    in, out;
+    bool    swapped;    /* A is the dot's second operand: C's neighbours are of the first */
+    int64_t m, n, k, a_row, a_col, b_row, b_col, c_row; /* distances in elements */
+    int32_t n_batch;
+    struct {
+        int64_t count, a, b, c;
+    } batch[HLORT_MOST_BATCHES];
+} DotCall;
+
+/* The call for dot i with operands and result in these layouts. False: the runtime has nothing for it, or it is too small to be worth a call. */
+bool dot_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out);
+bool dot_call_equal(const DotCall *x, const DotCall *y);
+
+#endif
