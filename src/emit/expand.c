@@ -28,16 +28,32 @@ static DeviceExpander *on_devices(const Inst *i, Devices on)
     return region_expands(i, on) ? expand_region : NULL;
 }
 
+static bool sets_size(const Inst *i)
+{
+    return i->op == OP_SET_DIMENSION_SIZE && !size_is_full(i);
+}
+
+static bool any_sets_size(const Comp *c)
+{
+    for (const Inst *i = c->first; i; i = i->next)
+        if (sets_size(i))
+            return true;
+    return false;
+}
+
 const Module *module_expanded(Arena *a, const Module *m, Devices on, Map *exchanges)
 {
     bool any = false;
     for (const Comp *c = m->first; c && !any; c = c->next)
         for (const Inst *i = c->first; i && !any; i = i->next)
-            any = expansion_of(i) || on_devices(i, on);
+            any = expansion_of(i) || sets_size(i) || on_devices(i, on);
     if (!any)
         return m;
     Module *copy = module_clone(m);
     arena_defer(a, free_module, copy);
+    for (Comp *c = copy->first; c; c = c->next)
+        if (any_sets_size(c))
+            expand_sizes(c);
     for (Comp *c = copy->first; c; c = c->next)
         for (Inst *i = c->first, *next; i; i = next) {
             Expansion      *expand = expansion_of(i);

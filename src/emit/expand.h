@@ -4,7 +4,8 @@
 
 #include "ir/groups.h"
 
-/* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot, ragged-dot and ragged-all-to-all; on several devices without
+/* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot, ragged-dot, ragged-all-to-all and sizes that are known
+ * only when run; on several devices without
  * collectives of several participants either, but for those that cannot be done. exchanges: gets the Exchange of each instruction that stands for one. */
 const Module *module_expanded(Arena *a, const Module *m, Devices on, Map *exchanges);
 
@@ -13,6 +14,10 @@ void expand_scan(Inst *i);
 void expand_rng(Inst *i);
 void expand_ragged_dot(Inst *i);
 void expand_scaled_dot(Inst *i);
+
+/* Whether a set-dimension-size leaves the full size; what others of a computation give, where that can be said in arrays of full size. */
+bool size_is_full(const Inst *set);
+void expand_sizes(Comp *c);
 
 bool collective_expands(const Inst *i, Devices on);
 void expand_collective(Inst *i, Devices on, Map *exchanges);

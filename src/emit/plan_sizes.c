@@ -1,5 +1,5 @@
 /* Bounded dimensions, f32[<=8]. An array has its full size wherever emitted code sees it: arguments must have it, and set-dimension-size may
- * only set it. So a bound is a size like any other. */
+ * only set it, unless expand_sizes has made a number of it. So a bound is a size like any other. */
 #include "emit/plan.h"
 
 static int64_t bound(const Inst *i)
