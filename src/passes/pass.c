@@ -25,16 +25,17 @@ const PassInfo pass_table[] = {
 };
 const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 
-#define LOOPS "while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-invariant-code-motion"
+#define LOOPS "simplify-conditional,while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-invariant-code-motion"
+#define AFTER "all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,tuple-simplifier,while-loop-trip-count-annotator"
 
 const char *pipeline_for_level(int level, const char *target)
 {
     (void)target; /* the same passes for every target so far */
     static const char *const levels[] = {
         "",
-        "inline,dce,algsimp{exact},cse,constant_folding,simplify-while-loops,dce",
-        "dce,fix(inline,algsimp{exact},reshape-mover,constant_folding," LOOPS ",cse,dce),while-loop-trip-count-annotator,fusion,dce",
-        "dce,fix(inline,algsimp,reshape-mover,constant_folding," LOOPS ",cse,dce),while-loop-trip-count-annotator,fusion,dce",
+        "conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce",
+        "dce,conditional-to-select,fix(inline,algsimp{exact},reshape-mover,constant_folding," LOOPS ",cse,dce)," AFTER ",fusion,dce",
+        "dce,conditional-to-select,fix(inline,algsimp,reshape-mover,constant_folding," LOOPS ",cse,dce)," AFTER ",fusion,dce",
     };
     int last = (int)(sizeof levels / sizeof *levels) - 1;
     return levels[level < 0 ? 0 : level > last ? last : level];

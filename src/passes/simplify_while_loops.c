@@ -27,7 +27,7 @@ static bool is_tied(const Inst *w)
 
 /* ---- trips ---- */
 
-static bool replace_by_trips(Loops *l, Inst *w)
+static bool replace_by_trips(Flow *f, Inst *w)
 {
     LoopCount count;
     Inst     *init = inst_operand(w, 0), *result = init;
@@ -43,7 +43,7 @@ static bool replace_by_trips(Loops *l, Inst *w)
         inst_set_callees(result, 1, &body);
     }
     inst_replace(w, result);
-    inst_delete_dead(w, l->scratch);
+    inst_delete_dead(w, f->scratch);
     return true;
 }
 
@@ -67,7 +67,7 @@ static bool read_init_outside(Inst *w)
 }
 
 /* Sets what a trip sets to what it began as to what it was before the trip. */
-static bool keep_constants(Loops *l, Inst *w)
+static bool keep_constants(Flow *f, Inst *w)
 {
     bool any = false;
     for (int32_t k = 0; k < w->shape->n_elems; k++) {
@@ -75,7 +75,7 @@ static bool keep_constants(Loops *l, Inst *w)
         if (!init || !next || init->op != OP_CONSTANT || next->op != OP_CONSTANT || literal_has_elided(init->literal) ||
             literal_has_elided(next->literal) || !literal_equal(init->literal, next->literal))
             continue;
-        if (!any && !while_editable(l, w))
+        if (!any && !while_editable(f, w))
             return false;
         any = true;
         inst_set_operand(while_body(w)->root, k, tuple_element(comp_param(while_body(w), 0), k));
@@ -83,9 +83,9 @@ static bool keep_constants(Loops *l, Inst *w)
     return any;
 }
 
-static bool sink_scalars(Loops *l, Inst *w)
+static bool sink_scalars(Flow *f, Inst *w)
 {
-    return while_sink_constants(l, w, true);
+    return while_sink_constants(f, w, true);
 }
 
 /* ---- elements that are alike ---- */
@@ -137,16 +137,16 @@ typedef struct Classes {
 } Classes;
 
 /* same[k]: an earlier element that is always the same as element k, or k. */
-static bool find_alike(Loops *l, const Inst *w, int32_t *same)
+static bool find_alike(Flow *f, const Inst *w, int32_t *same)
 {
-    Map  classes = map_new(l->scratch);
+    Map  classes = map_new(f->scratch);
     bool any = false;
     for (int32_t k = 0; k < w->shape->n_elems; k++) {
         same[k] = k;
         const Inst *init = while_init(w, k);
         Classes    *c = init ? map_get(&classes, init) : NULL;
         if (init && !c)
-            map_put(&classes, init, c = ARENA_NEW(l->scratch, Classes));
+            map_put(&classes, init, c = ARENA_NEW(f->scratch, Classes));
         for (int32_t j = 0; c && same[k] == k && j < c->n; j++)
             if (stay_alike(w, c->first[j], k))
                 same[k] = c->first[j];
@@ -158,9 +158,9 @@ static bool find_alike(Loops *l, const Inst *w, int32_t *same)
 }
 
 /* Those who read an element that is the same as an earlier one read that. */
-static bool read_alike_outside(Loops *l, Inst *w, const int32_t *same)
+static bool read_alike_outside(Flow *f, Inst *w, const int32_t *same)
 {
-    Inst **element = ARENA_ARRAY(l->scratch, Inst *, w->shape->n_elems);
+    Inst **element = ARENA_ARRAY(f->scratch, Inst *, w->shape->n_elems);
     bool   any = false;
     for (Use *u = w->uses; u; u = u->next) {
         Inst   *e = u->user;
@@ -175,21 +175,21 @@ static bool read_alike_outside(Loops *l, Inst *w, const int32_t *same)
     return any;
 }
 
-static bool merge_alike(Loops *l, Inst *w)
+static bool merge_alike(Flow *f, Inst *w)
 {
-    int32_t *same = ARENA_ARRAY(l->scratch, int32_t, w->shape->n_elems);
-    if (!while_could_be_edited(l, w) || !find_alike(l, w, same) || !while_editable(l, w))
+    int32_t *same = ARENA_ARRAY(f->scratch, int32_t, w->shape->n_elems);
+    if (!while_could_be_edited(f, w) || !find_alike(f, w, same) || !while_editable(f, w))
         return false;
     bool any = tuple_spell_out(w);
     for (int32_t c = 0; c < 2; c++) {
-        bool  *read = ARENA_ARRAY(l->scratch, bool, w->shape->n_elems);
-        Inst **instead = ARENA_ARRAY(l->scratch, Inst *, w->shape->n_elems);
+        bool  *read = ARENA_ARRAY(f->scratch, bool, w->shape->n_elems);
+        Inst **instead = ARENA_ARRAY(f->scratch, Inst *, w->shape->n_elems);
         state_find_read(w->callees[c], read);
         for (int32_t k = 0; k < w->shape->n_elems; k++)
             instead[k] = read[k] && same[k] != k ? tuple_element(comp_param(w->callees[c], 0), same[k]) : NULL;
         any |= state_read_instead(w->callees[c], instead);
     }
-    return read_alike_outside(l, w, same) || any;
+    return read_alike_outside(f, w, same) || any;
 }
 
 /* ---- elements that nobody needs ---- */
@@ -265,9 +265,9 @@ static void find_needed(Need *x)
 }
 
 /* Who reads w whole keeps all of its elements alive. Those that no trip changes and nobody reads in the loop need not be. */
-static bool spell_out_kept(Loops *l, Inst *w)
+static bool spell_out_kept(Flow *f, Inst *w)
 {
-    bool *read = ARENA_ARRAY(l->scratch, bool, w->shape->n_elems), any = false;
+    bool *read = ARENA_ARRAY(f->scratch, bool, w->shape->n_elems), any = false;
     state_find_read(while_body(w), read);
     state_find_read(while_condition(w), read);
     for (int32_t k = 0; k < w->shape->n_elems && !any; k++)
@@ -275,54 +275,54 @@ static bool spell_out_kept(Loops *l, Inst *w)
     return any && tuple_spell_out(w) && read_init_outside(w);
 }
 
-static bool drop_unneeded(Loops *l, Inst *w)
+static bool drop_unneeded(Flow *f, Inst *w)
 {
-    if (!while_could_be_edited(l, w))
+    if (!while_could_be_edited(f, w))
         return false;
-    bool    spelled = spell_out_kept(l, w);
+    bool    spelled = spell_out_kept(f, w);
     int32_t n = w->shape->n_elems, kept = 0;
-    Need    x = {.scratch = l->scratch, .w = w, .param = comp_param(while_body(w), 0), .root = while_body(w)->root};
-    x.element = ARENA_ARRAY(l->scratch, bool, n);
+    Need    x = {.scratch = f->scratch, .w = w, .param = comp_param(while_body(w), 0), .root = while_body(w)->root};
+    x.element = ARENA_ARRAY(f->scratch, bool, n);
     find_needed(&x);
     for (int32_t k = 0; k < n; k++)
         kept += x.element[k];
-    if (kept == n || kept == 0 || !while_editable(l, w))
+    if (kept == n || kept == 0 || !while_editable(f, w))
         return spelled;
-    while_keep(l, w, x.element);
+    while_keep(f, w, x.element);
     return true;
 }
 
 /* ---- the pass ---- */
 
-static bool read_init(Loops *l, Inst *w)
+static bool read_init(Flow *f, Inst *w)
 {
-    (void)l;
+    (void)f;
     return read_init_outside(w);
 }
 
-static bool simplify_state(Loops *l, Inst *w)
+static bool simplify_state(Flow *f, Inst *w)
 {
-    static bool (*const rules[])(Loops *, Inst *) = {keep_constants, read_init, sink_scalars, merge_alike, drop_unneeded};
+    static bool (*const rules[])(Flow *, Inst *) = {keep_constants, read_init, sink_scalars, merge_alike, drop_unneeded};
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
-        if (rules[r](l, w))
+        if (rules[r](f, w))
             return true;
     return false;
 }
 
 bool pass_simplify_while_loops(Module *m, PassCtx *cx)
 {
-    Loops l = loops_of(m, cx->scratch);
+    Flow f = flow_of(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
         for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
             next = i->next;
             if (i->op != OP_WHILE)
                 continue;
             cx->did_at = i->name;
-            if (replace_by_trips(&l, i)) {
+            if (replace_by_trips(&f, i)) {
                 cx->rewrites++;
                 continue;
             }
-            while (cx->rewrites < cx->limit && shape_is_tuple(i->shape) && simplify_state(&l, i))
+            while (cx->rewrites < cx->limit && shape_is_tuple(i->shape) && simplify_state(&f, i))
                 cx->rewrites++;
         }
     if (cx->rewrites)

@@ -118,6 +118,43 @@ int64_t comp_sweep_dead(Comp *c, int64_t most)
     return deleted;
 }
 
+/* The first of what i waits for that has not been placed, from its k-th on; placed ones have aux set. */
+static Inst *waits_for(const Inst *i, int64_t *k)
+{
+    for (; *k < i->n_operands + i->n_control; ++*k) {
+        Inst *x = *k < i->n_operands ? inst_operand(i, (int32_t)*k) : i->control_preds[*k - i->n_operands];
+        if (!x->aux)
+            return x;
+    }
+    return NULL;
+}
+
+void comp_restore_order(Comp *c, Arena *scratch)
+{
+    VEC(Inst *) stack = {0}, order = {0};
+    for (Inst *i = c->first; i; i = i->next) {
+        i->aux = NULL;
+        i->mark = 0;
+    }
+    for (Inst *i = c->first; i; i = i->next) {
+        if (!i->aux)
+            vec_push(scratch, &stack, i);
+        while (stack.n) {
+            Inst *top = stack.v[stack.n - 1], *first = waits_for(top, &top->mark);
+            if (first) {
+                vec_push(scratch, &stack, first);
+                continue;
+            }
+            stack.n--;
+            if (!top->aux)
+                vec_push(scratch, &order, top);
+            top->aux = top;
+        }
+    }
+    for (int32_t k = order.n - 1; k >= 0; k--)
+        inst_move_before(order.v[k], k + 1 < order.n ? order.v[k + 1] : NULL);
+}
+
 const Literal *splat_value(const Inst *i)
 {
     while (i->op == OP_BROADCAST || i->op == OP_RESHAPE)

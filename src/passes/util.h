@@ -24,6 +24,9 @@ int64_t inst_delete_dead(Inst *i, Arena *scratch);
 /* Deletes the dead instructions of c, at most so many (but no done without its start), in one sweep from its end; gives their number. */
 int64_t comp_sweep_dead(Comp *c, int64_t most);
 
+/* Puts the instructions of c, whose operands may have come to stand after them, in order again, each as near to its place as can be. Uses aux. */
+void comp_restore_order(Comp *c, Arena *scratch);
+
 /* An array all of whose elements are one known value: a constant, or broadcasts and reshapes of one. NULL when it is not; else
  * the constant, whose element 0 is the value. */
 const Literal *splat_value(const Inst *i);

@@ -9,26 +9,11 @@
 #ifndef PASSES_WHILE_H
 #define PASSES_WHILE_H
 
-#include "ir/inst.h"
-
-typedef struct Loops {
-    Arena  *scratch;
-    int64_t room; /* instructions that copies of shared bodies and conditions may still add */
-} Loops;
-
-/* Counts callers in comp->mark, which the functions below keep up to date. */
-Loops loops_of(Module *m, Arena *scratch);
+#include "passes/flow.h"
 
 /* May the state of w be edited? A body or condition that others call too is copied for w when there is room. */
-bool while_editable(Loops *l, Inst *w);
-bool while_could_be_edited(const Loops *l, const Inst *w); /* the same, without copying anything */
-
-/* Element k of a tuple: the operand of a tuple instruction or NULL when t is none, without a new instruction. */
-Inst *tuple_element_known(const Inst *t, int64_t k);
-/* The same, with a new get-tuple-element where it is needed, after t. */
-Inst *tuple_element(Inst *t, int64_t k);
-/* Gives those that read t whole a new tuple of its elements. True when there was one. */
-bool tuple_spell_out(Inst *t);
+bool while_editable(Flow *f, Inst *w);
+bool while_could_be_edited(const Flow *f, const Inst *w); /* the same, without copying anything */
 
 /* Whether a trip leaves element k as it is. */
 bool while_keeps(const Inst *w, int64_t k);
@@ -43,11 +28,11 @@ bool state_read_instead(Comp *c, Inst *const *instead);
 
 /* Constants among the elements that no trip changes, scalars or all with broadcasts of scalars: the loop reads a copy of its own. True when it
  * did not before. */
-bool while_sink_constants(Loops *l, Inst *w, bool scalars);
+bool while_sink_constants(Flow *f, Inst *w, bool scalars);
 
 /* Takes away the elements k of the state for which keep[k] is false: nobody reads them but for each other. */
-void while_keep(Loops *l, Inst *w, const bool *keep);
+void while_keep(Flow *f, Inst *w, const bool *keep);
 /* Adds elements that no trip changes: they begin as init. Gives the number of the first one. */
-int32_t while_append(Loops *l, Inst *w, int32_t n, Inst *const *init);
+int32_t while_append(Flow *f, Inst *w, int32_t n, Inst *const *init);
 
 #endif

@@ -13,10 +13,10 @@
 
 bool pass_while_constant_sinking(Module *m, PassCtx *cx)
 {
-    Loops l = loops_of(m, cx->scratch);
+    Flow f = flow_of(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
         for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next)
-            if (i->op == OP_WHILE && while_sink_constants(&l, i, false)) {
+            if (i->op == OP_WHILE && while_sink_constants(&f, i, false)) {
                 cx->did_at = i->name;
                 cx->rewrites++;
             }

@@ -120,13 +120,13 @@ static void find_read(const Comp *body, Insts *read, Arena *scratch)
     }
 }
 
-static Insts find_moved(Loops *l, const Inst *w)
+static Insts find_moved(Flow *f, const Inst *w)
 {
     Insts read = {0};
     for (Inst *i = while_body(w)->first; i; i = i->next)
         i->mark = mark_of(w, i);
     mark_moved(while_body(w));
-    find_read(while_body(w), &read, l->scratch);
+    find_read(while_body(w), &read, f->scratch);
     return read;
 }
 
@@ -136,12 +136,12 @@ static Inst *before_loop(const Inst *w, const Inst *i)
     return i->mark == STATE ? while_init(w, inst_int(i, ATTR_INDEX, 0)) : i->aux;
 }
 
-static void copy_moved(Loops *l, Inst *w)
+static void copy_moved(Flow *f, Inst *w)
 {
     for (Inst *i = while_body(w)->first; i; i = i->next) {
         if (i->mark != MOVED)
             continue;
-        Inst **operands = ARENA_ARRAY(l->scratch, Inst *, i->n_operands);
+        Inst **operands = ARENA_ARRAY(f->scratch, Inst *, i->n_operands);
         for (int32_t o = 0; o < i->n_operands; o++)
             operands[o] = before_loop(w, inst_operand(i, o));
         i->aux = inst_clone_into(w->comp, w, i, i->n_operands, operands);
@@ -156,19 +156,19 @@ static void read_state_instead(Inst *i, Inst *element)
     }
 }
 
-static int64_t move_out(Loops *l, Inst *w)
+static int64_t move_out(Flow *f, Inst *w)
 {
-    if (!while_could_be_edited(l, w) || (uint64_t)while_trip_count(w) <= 1)
+    if (!while_could_be_edited(f, w) || (uint64_t)while_trip_count(w) <= 1)
         return 0;
-    Insts moved = find_moved(l, w);
-    if (!moved.n || !while_editable(l, w))
+    Insts moved = find_moved(f, w);
+    if (!moved.n || !while_editable(f, w))
         return 0;
-    moved = find_moved(l, w); /* the body may be a copy now */
-    copy_moved(l, w);
-    Inst **init = ARENA_ARRAY(l->scratch, Inst *, moved.n);
+    moved = find_moved(f, w); /* the body may be a copy now */
+    copy_moved(f, w);
+    Inst **init = ARENA_ARRAY(f->scratch, Inst *, moved.n);
     for (int32_t k = 0; k < moved.n; k++)
         init[k] = moved.v[k]->aux;
-    int32_t first = while_append(l, w, moved.n, init);
+    int32_t first = while_append(f, w, moved.n, init);
     for (int32_t k = 0; k < moved.n; k++)
         read_state_instead(moved.v[k], inst_operand(while_body(w)->root, first + k));
     comp_sweep_dead(while_body(w), INT64_MAX);
@@ -177,10 +177,10 @@ static int64_t move_out(Loops *l, Inst *w)
 
 bool pass_while_loop_invariant_code_motion(Module *m, PassCtx *cx)
 {
-    Loops l = loops_of(m, cx->scratch);
+    Flow f = flow_of(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
         for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next) {
-            int64_t moved = i->op == OP_WHILE ? move_out(&l, i) : 0;
+            int64_t moved = i->op == OP_WHILE ? move_out(&f, i) : 0;
             if (!moved)
                 continue;
             cx->did_at = i->name;

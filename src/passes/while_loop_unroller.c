@@ -15,7 +15,7 @@
 enum { MAX_TRIPS = 64, MAX_BODY = 800, MAX_TOTAL = 10000 };
 
 typedef struct Unroller {
-    Loops   l;
+    Flow    f;
     int64_t trips, body, total;
     bool    elementwise;
 } Unroller;
@@ -46,7 +46,7 @@ static int64_t unrolled_trips(const Unroller *u, const Inst *w)
     const Comp *body = while_body(w);
     LoopCount   count;
     if (w->n_control || w->n_control_succs || inst_has_effect(w) || !shape_is_tuple(w->shape) || body->n_insts > u->body ||
-        !while_could_be_edited(&u->l, w) || !while_counted(w, &count) || count.trips > u->trips)
+        !while_could_be_edited(&u->f, w) || !while_counted(w, &count) || count.trips > u->trips)
         return -1;
     if (count.trips * body->n_insts > u->total)
         return -1;
@@ -63,7 +63,7 @@ static Inst *copy(Unroller *u, const Inst *i, Inst *w, Inst *const *state)
         return NULL;
     if (i->op == OP_GET_TUPLE_ELEMENT && inst_operand(i, 0)->op == OP_PARAMETER)
         return state[inst_int(i, ATTR_INDEX, 0)];
-    Inst **operands = ARENA_ARRAY(u->l.scratch, Inst *, i->n_operands);
+    Inst **operands = ARENA_ARRAY(u->f.scratch, Inst *, i->n_operands);
     for (int32_t o = 0; o < i->n_operands; o++) {
         operands[o] = inst_operand(i, o)->aux;
         if (!operands[o]) /* the state as a whole */
@@ -75,7 +75,7 @@ static Inst *copy(Unroller *u, const Inst *i, Inst *w, Inst *const *state)
 static void repeat(Unroller *u, Inst *w, int64_t trips)
 {
     int32_t     n = w->shape->n_elems;
-    Inst      **state = ARENA_ARRAY(u->l.scratch, Inst *, n), **next = ARENA_ARRAY(u->l.scratch, Inst *, n);
+    Inst      **state = ARENA_ARRAY(u->f.scratch, Inst *, n), **next = ARENA_ARRAY(u->f.scratch, Inst *, n);
     const Comp *body = while_body(w);
     for (int32_t k = 0; k < n; k++)
         state[k] = tuple_element(inst_operand(w, 0), k);
@@ -89,7 +89,7 @@ static void repeat(Unroller *u, Inst *w, int64_t trips)
     }
     Inst *result = inst_new(w->comp, w, OP_TUPLE, w->shape, n, state, NULL);
     inst_replace(w, result);
-    inst_delete_dead(w, u->l.scratch);
+    inst_delete_dead(w, u->f.scratch);
     for (Use *use = result->uses, *following; use; use = following) {
         Inst *e = use->user;
         following = use->next;
@@ -99,21 +99,21 @@ static void repeat(Unroller *u, Inst *w, int64_t trips)
         inst_delete(e);
     }
     if (!result->n_uses)
-        inst_delete_dead(result, u->l.scratch);
+        inst_delete_dead(result, u->f.scratch);
 }
 
 bool pass_while_loop_unroller(Module *m, PassCtx *cx)
 {
-    Unroller    u = {loops_of(m, cx->scratch), pass_arg_int(cx, "trips", MAX_TRIPS), pass_arg_int(cx, "body", MAX_BODY),
+    Unroller    u = {flow_of(m, cx->scratch), pass_arg_int(cx, "trips", MAX_TRIPS), pass_arg_int(cx, "body", MAX_BODY),
                      pass_arg_int(cx, "total", MAX_TOTAL), false};
     u.elementwise = pass_arg_is(cx, "elementwise");
     for (Comp *c = m->first; c; c = c->next)
         for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
             next = i->next;
             int64_t trips = i->op == OP_WHILE ? unrolled_trips(&u, i) : -1;
-            if (trips < 0 || trips * while_body(i)->n_insts > u.l.room)
+            if (trips < 0 || trips * while_body(i)->n_insts > u.f.room)
                 continue;
-            u.l.room -= trips * while_body(i)->n_insts;
+            u.f.room -= trips * while_body(i)->n_insts;
             cx->did_at = i->name;
             pass_remark(cx, i, "%lld trips of %d instructions take the place of the loop", (long long)trips, while_body(i)->n_insts);
             repeat(&u, i, trips);

@@ -1,0 +1,10 @@
+/* Collectives of the same kind that do not need each other become one that has all their operands. */
+#ifndef PASSES_COMBINE_H
+#define PASSES_COMBINE_H
+
+#include "passes/pass.h"
+
+/* Combines those of this opcode. Options of the pass: bytes=N of all operands together, count=N operands. */
+bool combine_collectives(Module *m, PassCtx *cx, Op op);
+
+#endif
