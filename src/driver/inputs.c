@@ -60,15 +60,30 @@ static void bind(Binder *b, int32_t k, const NpyArray *x, const char *path)
         b->args[k] = literal_from_array(x, s, arena_printf(b->arena, "%s: %s", path, argument_text(b, k)), b->d);
 }
 
+/* "x.1": the name x, which something else in the text has, too. */
+static bool is_numbered(const char *numbered, const char *name)
+{
+    size_t n = strlen(name), digits;
+    if (strncmp(numbered, name, n) != 0 || numbered[n] != '.')
+        return false;
+    digits = strspn(numbered + n + 1, "0123456789");
+    return digits > 0 && !numbered[n + 1 + digits];
+}
+
 int32_t argument_called(const Signature *s, const char *name)
 {
     int64_t k = position(name);
+    int32_t numbered = -1, times = 0;
     if (k >= s->n_args)
         k = -1; /* a parameter may be called so */
     for (int32_t n = 0; k < 0 && n < s->n_args; n++)
-        if (!strcmp(s->args[n].name, name))
+        if (!strcmp(s->args[n].name, name)) {
             k = n;
-    return (int32_t)k;
+        } else if (is_numbered(s->args[n].name, name)) {
+            numbered = n;
+            times++;
+        }
+    return k < 0 && times == 1 ? numbered : (int32_t)k;
 }
 
 bool inputs_dists(Arena *a, const Signature *s, int n, const char *const *entries, FakeDists *out, Diag *d)

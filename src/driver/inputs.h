@@ -21,7 +21,8 @@ typedef struct InputSources {
  * is missing, left over, given twice or of another shape or type is reported to d; false then (args may be partly filled). */
 bool inputs_bind(Arena *a, const Signature *s, const InputSources *from, Literal **args, Diag *d);
 
-/* The argument called so: argK, arr_K, or the parameter's name with the index of the leaf. -1: there is none. */
+/* The argument called so: argK, arr_K, or the parameter's name with the index of the leaf; also the name in the text where that was taken, and the
+ * parameter is now name.1, if one alone can be meant. -1: there is none. */
 int32_t argument_called(const Signature *s, const char *name);
 /* [NAME=]DISTRIBUTION entries (data/dist.h), the last for an argument counts, one without a name is for all. False after reporting. */
 bool    inputs_dists(Arena *a, const Signature *s, int n, const char *const *entries, FakeDists *out, Diag *d);

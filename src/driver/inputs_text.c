@@ -34,12 +34,15 @@ Literal *literal_from_text(const char *text, const Shape *s, const char *what, D
         diag_error(d, LOC_NONE, "%s: an argument with a dynamic size cannot be given as text", what);
         return NULL;
     }
-    buf_printf(&module, "HloModule m\nENTRY e {\n  ROOT c = %s constant(%s)\n}\n", shape_text(d->arena, s), behind_type(d->arena, text, s));
+    buf_printf(&module, "HloModule m\nENTRY e {\n  ROOT c = %s constant(%s", shape_text(d->arena, s), behind_type(d->arena, text, s));
+    int64_t end = (int64_t)module.n;
+    buf_puts(&module, ")\n}\n");
     diag_init(&inner, d->arena);
     Module  *m = parse_module(module.p, module.n, &inner);
     Literal *l = m && is_lone_constant(m) ? literal_ref(m->entry->first->literal) : NULL;
     if (!l)
-        diag_error(d, LOC_NONE, "%s: this is no literal of its type: %s", what, inner.first ? inner.first->text : text);
+        diag_error(d, LOC_NONE, "%s: this is no literal of its type: %s", what,
+                   !inner.first ? text : inner.first->loc.off >= end ? "it ends too soon" : inner.first->text);
     if (m)
         module_free(m);
     buf_free(&module);
