@@ -49,6 +49,8 @@ typedef struct Args {
 } Args;
 
 #define ARG(member) offsetof(Args, member)
+#define NOT_GIVEN INT64_MIN /* of --ulp; -infinity of --atol and --rtol */
+
 static const Option options[] = {
     {"backend", 0, OPT_CHOICE, ARG(backend), "c|eval", "compile it as C (default) or evaluate it", "Running"},
     {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "optimize first (default: 2 for c, 0 for eval)", "Running"},
@@ -710,6 +712,10 @@ static bool check_finding(const Args *a)
         tool_error(tool.name, "--isolate tries --backend=c and makes a report, no results");
         return false;
     }
+    if (a->first_nonfinite && (a->shadow || a->expect || a->against || a->outputs || a->time || a->repeat)) {
+        tool_error(tool.name, "--first-nonfinite makes a report, no results");
+        return false;
+    }
     if (a->all && !a->isolate) {
         tool_error(tool.name, "--all belongs to --isolate");
         return false;
@@ -720,12 +726,18 @@ static bool check_finding(const Args *a)
     return !(name && is_compiled(a)) && in_range("trace-limit", a->trace_limit, 0, INT64_MAX) && in_range("max-trip", a->max_trip, 0, INT64_MAX);
 }
 
+/* A number from 0, or none was given. */
+static bool is_bound(double v)
+{
+    return v >= 0 || v == -INFINITY;
+}
+
 /* What the options ask for is checked before anything is read. */
 static bool check_options(const Args *a, const char *path)
 {
     if (!in_range("seed", a->seed, 0, INT64_MAX) || !in_range("threads", a->threads, 0, 4096) ||
         !in_range("repeat", a->repeat, 0, 1000000000) || !tool_messages_good(tool.name, &a->messages) ||
-        !in_range("ulp", a->ulp, -1, INT64_MAX) || !in_range("worst", a->worst, 1, COMPARE_WORST))
+        (a->ulp != NOT_GIVEN && !in_range("ulp", a->ulp, 0, INT64_MAX)) || !in_range("worst", a->worst, 1, COMPARE_WORST))
         return false;
     if (a->json && !(a->expect || a->against || a->shadow || a->isolate)) {
         tool_error(tool.name, "--json is the form of what --expect, --against, --shadow and --isolate report");
@@ -752,13 +764,17 @@ static bool check_options(const Args *a, const char *path)
         tool_error(tool.name, "--trace and --profile of several devices need --backend=eval");
         return false;
     }
-    if (isnan(a->atol) || isnan(a->rtol)) {
-        tool_error(tool.name, "--atol and --rtol expect numbers");
+    if (!is_bound(a->atol) || !is_bound(a->rtol)) {
+        tool_error(tool.name, "--atol and --rtol expect numbers from 0");
         return false;
     }
     if (a->rule && strcmp(a->rule, "ulp") == 0 ? a->atol >= 0 || a->rtol >= 0
                                                : a->ulp >= 0 && (a->rule || a->atol >= 0 || a->rtol >= 0)) {
         tool_error(tool.name, "--ulp and the bounds --atol and --rtol exclude each other");
+        return false;
+    }
+    if ((a->atol >= 0 || a->rtol >= 0 || a->ulp >= 0 || a->rule) && !a->expect && !a->against) {
+        tool_error(tool.name, "--atol, --rtol, --ulp and --rule belong to --expect and --against");
         return false;
     }
     int stdins = !strcmp(path, "-") + (a->against && !strcmp(a->against, "-")) + is_stdout(a->expect) + is_stdout(a->constants) + is_stdout(a->infeed);
@@ -783,7 +799,7 @@ static const char *backend_for(const Args *a)
 
 int main(int argc, char **argv)
 {
-    Args args = {.messages = MESSAGE_DEFAULTS, .level = -1, .atol = -1, .rtol = -1, .ulp = -1, .cache = true,
+    Args args = {.messages = MESSAGE_DEFAULTS, .level = -1, .atol = -INFINITY, .rtol = -INFINITY, .ulp = NOT_GIVEN, .cache = true,
                  .worst = COMPARE_SHOWN, .trace_file = "trace.npz", .trace_limit = 1 << 30,
                  .on = {1, 1}};
     OptionList files = {0};
