@@ -31,6 +31,31 @@ bool splat_is_minus_zero(const Inst *i);
 /* No element is negative or -0; NaN may be. */
 bool simp_non_negative(const Inst *i);
 
+static inline Ints scratch_ints(Simp *s, int32_t n)
+{
+    return ints_make(s->scratch, n);
+}
+
+static inline Ints dimensions(const Inst *i)
+{
+    return inst_ints(i, ATTR_DIMENSIONS);
+}
+
+static inline const SliceRange *simp_ranges(const Inst *slice)
+{
+    return inst_attr(slice, ATTR_SLICE)->value.slices->v;
+}
+
+static inline const PadDim *simp_padding(const Inst *pad)
+{
+    return inst_attr(pad, ATTR_PADDING)->value.padding->v;
+}
+Inst *simp_slice(Simp *s, const Shape *shape, Inst *x, const SliceRange *v);
+Inst *simp_pad(Simp *s, const Shape *shape, Inst *x, Inst *value, const PadDim *v);
+
+/* Both are one and the same known value. */
+bool simp_same_splat(const Inst *a, const Inst *b);
+
 /* A broadcast that does not also widen the element type, as XLA allows. */
 static inline bool is_broadcast(const Inst *i)
 {

@@ -3,11 +3,6 @@
 
 #include "passes/algsimp.h"
 
-static Ints scratch_ints(Simp *s, int32_t n)
-{
-    return ints_make(s->scratch, n);
-}
-
 enum { MAX_BRACES = 4096 }; /* text for nothing at all */
 
 Inst *rule_empty_result(Simp *s, Inst *i)
