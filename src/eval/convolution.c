@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "eval/dot.h"
 #include "eval/engine.h"
 #include "eval/gemm.h"
 #include "eval/arith.h"
@@ -220,6 +221,8 @@ static void store_results(const Literal *from, Literal *to)
     Type t = to->type;
     if (!type_is_int(t) || type_bits(t) < 8 || type_bits(t) == 64) {
         value_store(t, to->data, value_domain(from->type), from->data, from->count);
+        if (t == TYPE_F32)
+            dot_drop_signs_of_zeros(to);
         return;
     }
     int bits = type_bits(t);

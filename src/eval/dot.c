@@ -87,8 +87,7 @@ static Literal *transposed(Eval *e, const Inst *i, Literal *r)
     return dot_in_order(e, i, r, (Ints){order, 3}, (Ints){NULL, 0}, (Ints){NULL, 0});
 }
 
-/* A sum in f32 that starts at 0 is never -0: what is negative and too small for f32 has been 0 in each step. Here it is in f64 until the end. */
-static void drop_signs_of_zeros(Literal *l)
+void dot_drop_signs_of_zeros(Literal *l)
 {
     float *v = l->data;
     for (int64_t k = 0; k < l->count; k++)
@@ -101,7 +100,7 @@ Literal *dot_finish(Eval *e, const Inst *i, Literal *r)
     if (out && r->count > 0)
         value_store(out->type, out->data, value_domain(r->type), r->data, r->count);
     if (out && out->type == TYPE_F32)
-        drop_signs_of_zeros(out);
+        dot_drop_signs_of_zeros(out);
     eval_drop(e, r);
     return out;
 }

@@ -237,13 +237,7 @@ Op comp_binary_op(const Comp *c)
 
 /* ---- reshaped broadcasts ---- */
 
-/* One step of walking from and to together: the shortest runs of dimensions with the same number of elements.
- *   from [2,3,4] to [6,2,2]:   2,3 | 4   against   6 | 2,2 */
-typedef struct Run {
-    int32_t from, from_end, to, to_end;
-} Run;
-
-static bool next_run(const Shape *from, const Shape *to, Run *r)
+bool shape_next_run(const Shape *from, const Shape *to, ShapeRun *r)
 {
     r->from = r->from_end;
     r->to = r->to_end;
@@ -263,7 +257,7 @@ static bool next_run(const Shape *from, const Shape *to, Run *r)
 }
 
 /* Dimensions of the run that come from the operand: all of those larger than 1, or none. -1: some. */
-static int run_origin(Ints from_operand, const Shape *from, const Run *r)
+static int run_origin(Ints from_operand, const Shape *from, const ShapeRun *r)
 {
     bool some = false, all = true;
     for (int32_t k = r->from; k < r->from_end; k++)
@@ -292,7 +286,7 @@ bool broadcast_reshaped(Arena *a, const Inst *b, const Shape *to, Ints *sizes, I
     *dims = ints_make(a, to->rank);
     int32_t n = 0;
     int64_t count = 1;
-    for (Run r = {0}; next_run(b->shape, to, &r);) {
+    for (ShapeRun r = {0}; shape_next_run(b->shape, to, &r);) {
         int origin = run_origin(from, b->shape, &r);
         if (origin < 0)
             return false;

@@ -47,6 +47,14 @@ Op comp_binary_op(const Comp *c);
 
 bool ints_increase(Ints x); /* each above the one before */
 
+/* One step of walking two shapes of one reshape together: the shortest runs of dimensions with the same number of elements. Begins with {0}; false
+ * at the end.
+ *   from [2,3,4] to [6,2,2]:   2,3 | 4   against   6 | 2,2 */
+typedef struct ShapeRun {
+    int32_t from, from_end, to, to_end;
+} ShapeRun;
+bool shape_next_run(const Shape *from, const Shape *to, ShapeRun *r);
+
 /* A broadcast b reshaped to shape `to` is the broadcast, along dims, of its operand reshaped to sizes:
  *   broadcast x [8] -> [4,8], reshape [2,2,8]       =>   broadcast x [8] -> [2,2,8]
  *   broadcast x [6] -> [4,6], reshape [4,2,3]       =>   reshape x [2,3], broadcast -> [4,2,3]

@@ -1,0 +1,392 @@
+/* Rules of algsimp about dots and convolutions. */
+#include "config.h"
+
+#include "passes/algsimp.h"
+
+/* ---- dot ---- */
+
+static bool plain_dot(const Inst *i)
+{
+    return i->n_operands == 2 && !inst_attr(i, ATTR_SPARSITY_CONFIG) && !inst_attr(i, ATTR_BLOCK_SCALING_CONFIG);
+}
+
+/* The operand spread over the result [batch..., lhs free..., rhs free...]; `at` is where its free dimensions start. */
+static Inst *spread(Simp *s, const Inst *i, Inst *x, Ints batch, int64_t at)
+{
+    Ints dims = scratch_ints(s, x->shape->rank);
+    for (int32_t k = 0; k < x->shape->rank; k++)
+        *ints_at(dims, k) = -1;
+    for (int32_t k = 0; k < batch.n; k++)
+        *ints_at(dims, (int32_t)batch.v[k]) = k;
+    for (int32_t k = 0; k < x->shape->rank; k++)
+        if (dims.v[k] < 0)
+            *ints_at(dims, k) = at++;
+    return simp_broadcast(s, shape_with_type(s->arena, i->shape, x->shape->type), x, dims);
+}
+
+/* A dot's sum starts at 0, so that it never is -0. Floats below f32 are summed in f32 and rounded at the end, after the 0 was added: there a
+ * small negative product gives -0. */
+Inst *rule_dot_outer(Simp *s, Inst *i)
+{
+    Type t = i->shape->type;
+    Ints lhs_batch = inst_ints(i, ATTR_LHS_BATCH_DIMS), rhs_batch = inst_ints(i, ATTR_RHS_BATCH_DIMS);
+    Inst *lhs = inst_operand(i, 0), *rhs = inst_operand(i, 1);
+    if (!plain_dot(i) || inst_ints(i, ATTR_LHS_CONTRACTING_DIMS).n || lhs->shape->type != i->shape->type ||
+        rhs->shape->type != i->shape->type)
+        return NULL;
+    if (type_is_complex(t) || (type_is_float(t) && t != TYPE_F32 && t != TYPE_F64) || shape_count(i->shape) <= 0)
+        return NULL;
+    Inst *operands[] = {spread(s, i, lhs, lhs_batch, lhs_batch.n), spread(s, i, rhs, rhs_batch, lhs->shape->rank)};
+    Inst *product = simp_new(s, OP_MULTIPLY, i->shape, 2, operands);
+    if (!type_is_float(t))
+        return product;
+    return simp_new(s, OP_ADD, i->shape, 2, (Inst *[]){product, simp_splat(s, i->shape, 0)});
+}
+
+Inst *rule_dot_empty(Simp *s, Inst *i)
+{
+    if (!plain_dot(i) || shape_count(inst_operand(i, 0)->shape) != 0 || shape_count(i->shape) <= 0)
+        return NULL;
+    return simp_splat(s, i->shape, 0);
+}
+
+static Ints through(Simp *s, Ints dims, Ints perm)
+{
+    Ints out = scratch_ints(s, dims.n);
+    for (int32_t k = 0; k < dims.n; k++)
+        *ints_at(out, k) = perm.v[dims.v[k]];
+    return out;
+}
+
+/* Whether the dimensions of t that are neither batch nor contracting keep their order in the transposed array. */
+static bool keeps_free_order(const Inst *t, Ints batch, Ints contracting)
+{
+    Ints    perm = inst_ints(t, ATTR_DIMENSIONS);
+    int64_t last = -1;
+    for (int32_t k = 0; k < perm.n; k++) {
+        if (ints_has(batch, k) || ints_has(contracting, k))
+            continue;
+        if (perm.v[k] < last)
+            return false;
+        last = perm.v[k];
+    }
+    return true;
+}
+
+/* The dimension numbers name what the transpose would move. */
+Inst *rule_dot_transpose(Simp *s, Inst *i)
+{
+    static const AttrId batch_ids[] = {ATTR_LHS_BATCH_DIMS, ATTR_RHS_BATCH_DIMS};
+    static const AttrId contracting_ids[] = {ATTR_LHS_CONTRACTING_DIMS, ATTR_RHS_CONTRACTING_DIMS};
+    for (int32_t side = 0; plain_dot(i) && side < 2; side++) {
+        Inst *t = inst_operand(i, side);
+        Ints  batch = inst_ints(i, batch_ids[side]), contracting = inst_ints(i, contracting_ids[side]);
+        if (t->op != OP_TRANSPOSE || !keeps_free_order(t, batch, contracting))
+            continue;
+        Ints  perm = inst_ints(t, ATTR_DIMENSIONS);
+        Inst *operands[] = {inst_operand(i, 0), inst_operand(i, 1)};
+        operands[side] = inst_operand(t, 0);
+        Inst *dot = simp_like(s, i, i->shape, operands);
+        if (batch.n)
+            inst_set_ints(dot, batch_ids[side], through(s, batch, perm));
+        inst_set_ints(dot, contracting_ids[side], through(s, contracting, perm));
+        return dot;
+    }
+    return NULL;
+}
+
+/* The free dimensions of the one side in front of those of the other, all else as it is: what the exchanged product has. */
+static bool exchanges_sides(const Inst *t, const Inst *dot)
+{
+    Ints    perm = inst_ints(t, ATTR_DIMENSIONS);
+    int32_t batch = inst_ints(dot, ATTR_LHS_BATCH_DIMS).n, contracted = inst_ints(dot, ATTR_LHS_CONTRACTING_DIMS).n;
+    int32_t left = inst_operand(dot, 0)->shape->rank - batch - contracted, right = perm.n - batch - left;
+    for (int32_t k = 0; k < perm.n; k++)
+        if (perm.v[k] != (k < batch ? k : k < batch + right ? k + left : k - right))
+            return false;
+    return true;
+}
+
+Inst *rule_transpose_dot(Simp *s, Inst *i)
+{
+    const Inst *d = inst_operand(i, 0);
+    if (d->op != OP_DOT || d->n_uses != 1 || !plain_dot(d) || i->shape->layout || d->shape->layout || !exchanges_sides(i, d))
+        return NULL;
+    Inst *dot = simp_like(s, d, i->shape, (Inst *[]){inst_operand(d, 1), inst_operand(d, 0)});
+    Ints  precision = inst_ints(d, ATTR_OPERAND_PRECISION);
+    if (inst_ints(d, ATTR_LHS_BATCH_DIMS).n) {
+        inst_set_ints(dot, ATTR_LHS_BATCH_DIMS, inst_ints(d, ATTR_RHS_BATCH_DIMS));
+        inst_set_ints(dot, ATTR_RHS_BATCH_DIMS, inst_ints(d, ATTR_LHS_BATCH_DIMS));
+    }
+    inst_set_ints(dot, ATTR_LHS_CONTRACTING_DIMS, inst_ints(d, ATTR_RHS_CONTRACTING_DIMS));
+    inst_set_ints(dot, ATTR_RHS_CONTRACTING_DIMS, inst_ints(d, ATTR_LHS_CONTRACTING_DIMS));
+    if (precision.n == 2) {
+        Ints other = scratch_ints(s, 2);
+        *ints_at(other, 0) = precision.v[1];
+        *ints_at(other, 1) = precision.v[0];
+        inst_set_ints(dot, ATTR_OPERAND_PRECISION, other);
+    }
+    return dot;
+}
+
+/* The contracted dimensions of size 1 are dropped: nothing is summed over them. Dots without other ones become products. */
+Inst *rule_dot_unit(Simp *s, Inst *i)
+{
+    Type t = i->shape->type;
+    Ints contracting = inst_ints(i, ATTR_LHS_CONTRACTING_DIMS);
+    if (!plain_dot(i) || contracting.n == 0 || (t != TYPE_F32 && t != TYPE_F64 && !type_is_int(t)))
+        return NULL;
+    for (int32_t k = 0; k < contracting.n; k++)
+        if (inst_operand(i, 0)->shape->dims[contracting.v[k]] != 1)
+            return NULL;
+    static const AttrId contracting_ids[] = {ATTR_LHS_CONTRACTING_DIMS, ATTR_RHS_CONTRACTING_DIMS};
+    static const AttrId batch_ids[] = {ATTR_LHS_BATCH_DIMS, ATTR_RHS_BATCH_DIMS};
+    Inst *operands[2];
+    Ints  batch[2];
+    for (int32_t side = 0; side < 2; side++) {
+        Inst *x = inst_operand(i, side);
+        Ints  drop = inst_ints(i, contracting_ids[side]), kept = inst_ints(i, batch_ids[side]);
+        Ints  sizes = scratch_ints(s, x->shape->rank - drop.n), where = scratch_ints(s, x->shape->rank);
+        if (x->shape->type != t || x->shape->layout)
+            return NULL;
+        int32_t n = 0;
+        for (int32_t d = 0; d < x->shape->rank; d++) {
+            *ints_at(where, d) = n;
+            if (!ints_has(drop, d))
+                *ints_at(sizes, n++) = x->shape->dims[d];
+        }
+        batch[side] = scratch_ints(s, kept.n);
+        for (int32_t d = 0; d < kept.n; d++)
+            *ints_at(batch[side], d) = where.v[kept.v[d]];
+        operands[side] = simp_reshape(s, simp_shape(s, t, n, sizes.v), x);
+    }
+    Inst *dot = simp_like(s, i, i->shape, operands);
+    for (int32_t side = 0; side < 2; side++) {
+        inst_set_ints(dot, contracting_ids[side], (Ints){NULL, 0});
+        if (batch[side].n)
+            inst_set_ints(dot, batch_ids[side], batch[side]);
+    }
+    return dot;
+}
+
+/* ---- convolution ---- */
+
+static bool plain_convolution(const Inst *i)
+{
+    static const AttrId others[] = {ATTR_SPARSITY_CONFIG, ATTR_BLOCK_SCALING_CONFIG};
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (inst_attr(i, others[k]))
+            return false;
+    return i->n_operands == 2 && inst_int(i, ATTR_FEATURE_GROUP_COUNT, 1) == 1 && inst_int(i, ATTR_BATCH_GROUP_COUNT, 1) == 1;
+}
+
+/* The window stays at one place with each of its elements at one of x's, or has one element that goes over x from end to end. */
+typedef enum { OTHER_WINDOW, WINDOW_COVERS, WINDOW_OF_ONE } WindowKind;
+
+static WindowKind window_kind(const WindowDim *w, int64_t size)
+{
+    if (w->pad_lo || w->pad_hi || (w->base_dilation != 1 && size > 1))
+        return OTHER_WINDOW;
+    if (w->size == 1)
+        return w->stride == 1 || size == 1 ? WINDOW_OF_ONE : OTHER_WINDOW;
+    return w->size == size && w->window_dilation == 1 && !w->reversal ? WINDOW_COVERS : OTHER_WINDOW;
+}
+
+/* A convolution as a dot: x contracted over its features and the dimensions that the window covers, w reshaped so that the dimensions of one
+ * element are gone; result dimensions as the dot orders them. */
+typedef struct ConvDot {
+    Ints          x_contract, w_contract;
+    Ints          x_free, w_free;  /* dimensions of the convolution's result, in the order of the dot's */
+    Ints          w_sizes;
+    const Shape  *out;
+} ConvDot;
+
+static int32_t spatial_of(const int64_t *spatial, int32_t n, int64_t dim)
+{
+    for (int32_t k = 0; k < n; k++)
+        if (spatial[k] == dim)
+            return k;
+    return -1;
+}
+
+/* Which result dimension each free dimension of x becomes. */
+static Ints free_of_x(Simp *s, const DimLabels *l, const WindowKind *kinds, int32_t rank)
+{
+    Ints    out = scratch_ints(s, rank);
+    int32_t n = 0;
+    for (int32_t d = 0; d < rank; d++) {
+        int32_t k = spatial_of(l->lhs_spatial, l->spatial, d);
+        if (d == l->lhs_batch)
+            *ints_at(out, n++) = l->out_batch;
+        else if (k >= 0 && kinds[k] == WINDOW_OF_ONE)
+            *ints_at(out, n++) = l->out_spatial[k];
+    }
+    return (Ints){out.v, n};
+}
+
+/* w without its dimensions of one element; where its dimensions have gone is set in `where`. */
+static Ints sizes_of_w(Simp *s, const DimLabels *l, const WindowKind *kinds, const Shape *w, int32_t *where)
+{
+    Ints    sizes = scratch_ints(s, w->rank);
+    int32_t n = 0;
+    for (int32_t d = 0; d < w->rank; d++) {
+        int32_t k = spatial_of(l->rhs_spatial, l->spatial, d);
+        where[d] = n;
+        if (k < 0 || kinds[k] == WINDOW_COVERS)
+            *ints_at(sizes, n++) = w->dims[d];
+    }
+    return (Ints){sizes.v, n};
+}
+
+static bool conv_as_dot(Simp *s, const Inst *i, ConvDot *c)
+{
+    const DimLabels *l = inst_attr(i, ATTR_DIM_LABELS)->value.dim_labels;
+    const Window    *window = inst_window(i);
+    const Shape     *x = inst_operand(i, 0)->shape, *w = inst_operand(i, 1)->shape;
+    WindowKind      *kinds = ARENA_ARRAY(s->scratch, WindowKind, l->spatial);
+    int32_t         *where = ARENA_ARRAY(s->scratch, int32_t, w->rank), n = 1;
+    for (int32_t k = 0; k < l->spatial; k++) {
+        kinds[k] = window_kind(&window->v[k], x->dims[l->lhs_spatial[k]]);
+        if (kinds[k] == OTHER_WINDOW)
+            return false;
+    }
+    *c = (ConvDot){.x_contract = scratch_ints(s, 1 + l->spatial), .w_contract = scratch_ints(s, 1 + l->spatial), .w_free = scratch_ints(s, 1),
+                   .x_free = free_of_x(s, l, kinds, x->rank), .w_sizes = sizes_of_w(s, l, kinds, w, where), .out = i->shape};
+    *ints_at(c->x_contract, 0) = l->lhs_feature;
+    *ints_at(c->w_contract, 0) = where[l->rhs_in];
+    for (int32_t k = 0; k < l->spatial; k++)
+        if (kinds[k] == WINDOW_COVERS) {
+            *ints_at(c->x_contract, n) = l->lhs_spatial[k];
+            *ints_at(c->w_contract, n++) = where[l->rhs_spatial[k]];
+        }
+    c->x_contract.n = c->w_contract.n = n;
+    *ints_at(c->w_free, 0) = l->out_feature;
+    return ints_increase(c->x_contract) && ints_increase(c->w_contract);
+}
+
+/* The dimensions in this order, sizes of 1 aside, are those of the result, so that a reshape is all it takes. */
+static bool in_result_order(const ConvDot *c, Ints first, Ints second)
+{
+    int64_t last = -1;
+    for (int32_t k = 0; k < first.n + second.n; k++) {
+        int64_t d = k < first.n ? first.v[k] : second.v[k - first.n];
+        if (c->out->dims[d] == 1)
+            continue;
+        if (d < last)
+            return false;
+        last = d;
+    }
+    return true;
+}
+
+static const Shape *dot_shape(Simp *s, const ConvDot *c, Ints first, Ints second)
+{
+    Ints sizes = scratch_ints(s, first.n + second.n);
+    for (int32_t k = 0; k < sizes.n; k++)
+        *ints_at(sizes, k) = c->out->dims[k < first.n ? first.v[k] : second.v[k - first.n]];
+    return simp_shape(s, c->out->type, sizes.n, sizes.v);
+}
+
+static void copy_attr(Inst *to, const Inst *from, AttrId id)
+{
+    const Attr *a = inst_attr(from, id);
+    if (a)
+        inst_set_attr(to, *a);
+}
+
+/* A window of one element, or one that takes all: each result is a sum over features (and window), which is a dot. The products are summed in the
+ * same order, features first; where they do not lie so in memory the dot would be the slower one. Not of integers, whose convolutions saturate. */
+Inst *rule_convolution_dot(Simp *s, Inst *i)
+{
+    Inst   *x = inst_operand(i, 0), *w = inst_operand(i, 1);
+    Type    t = i->shape->type;
+    ConvDot c;
+    if (!plain_convolution(i) || !type_is_float(t) || x->shape->type != t || w->shape->type != t || x->shape->layout ||
+        w->shape->layout || i->shape->layout || shape_count(i->shape) <= 0 || shape_count(x->shape) <= 0 || !conv_as_dot(s, i, &c))
+        return NULL;
+    bool x_first = in_result_order(&c, c.x_free, c.w_free);
+    if (!x_first && (inst_attr(i, ATTR_OPERAND_PRECISION) || !in_result_order(&c, c.w_free, c.x_free)))
+        return NULL;
+    Inst *v = simp_reshape(s, simp_shape(s, t, c.w_sizes.n, c.w_sizes.v), w);
+    Inst *dot = simp_new(s, OP_DOT, x_first ? dot_shape(s, &c, c.x_free, c.w_free) : dot_shape(s, &c, c.w_free, c.x_free), 2,
+                         x_first ? (Inst *[]){x, v} : (Inst *[]){v, x});
+    inst_set_ints(dot, ATTR_LHS_CONTRACTING_DIMS, x_first ? c.x_contract : c.w_contract);
+    inst_set_ints(dot, ATTR_RHS_CONTRACTING_DIMS, x_first ? c.w_contract : c.x_contract);
+    copy_attr(dot, i, ATTR_OPERAND_PRECISION);
+    copy_attr(dot, i, ATTR_ALGORITHM);
+    return simp_reshape(s, i->shape, dot);
+}
+
+static Inst *with_window(Simp *s, const Inst *i, Inst *const *operands, const WindowDim *v)
+{
+    Window *window = ARENA_NEW(s->arena, Window);
+    *window = (Window){inst_window(i)->n, arena_copy(s->arena, v, (size_t)inst_window(i)->n * sizeof *v)};
+    Inst *j = simp_like(s, i, i->shape, operands);
+    inst_set_attr(j, (Attr){.id = ATTR_WINDOW, .value.window = window});
+    return j;
+}
+
+/* What is padded between elements is dilation, what is padded at the ends is the window's. */
+static bool take_padding(WindowDim *w, const PadDim *p)
+{
+    if (p->lo < 0 || p->hi < 0 || w->base_dilation != 1)
+        return false;
+    w->base_dilation = p->interior + 1;
+    return size_add(w->pad_lo, p->lo, &w->pad_lo) && size_add(w->pad_hi, p->hi, &w->pad_hi) && w->pad_lo >= 0 && w->pad_hi >= 0;
+}
+
+/* With weights that are not finite a zero that is there and one that is not differ. */
+Inst *rule_convolution_pad(Simp *s, Inst *i)
+{
+    const Inst *pad = inst_operand(i, 0);
+    if (pad->op != OP_PAD || i->n_operands != 2 || !splat_is(inst_operand(pad, 1), 0))
+        return NULL;
+    const DimLabels *l = inst_attr(i, ATTR_DIM_LABELS)->value.dim_labels;
+    const PadDim    *p = simp_padding(pad);
+    const PadDim    *whole[] = {&p[l->lhs_batch], &p[l->lhs_feature]};
+    WindowDim       *v = arena_copy(s->scratch, inst_window(i)->v, (size_t)inst_window(i)->n * sizeof *v);
+    for (int32_t k = 0; k < 2; k++)
+        if (whole[k]->lo || whole[k]->hi || whole[k]->interior)
+            return NULL;
+    for (int32_t k = 0; k < l->spatial; k++)
+        if (!take_padding(&v[k], &p[l->lhs_spatial[k]]))
+            return NULL;
+    return with_window(s, i, (Inst *[]){inst_operand(pad, 0), inst_operand(i, 1)}, v);
+}
+
+/* Zeros between the weights are dilation. */
+Inst *rule_convolution_dilate(Simp *s, Inst *i)
+{
+    const Inst *pad = inst_operand(i, 1);
+    if (pad->op != OP_PAD || i->n_operands != 2 || !splat_is(inst_operand(pad, 1), 0))
+        return NULL;
+    const DimLabels *l = inst_attr(i, ATTR_DIM_LABELS)->value.dim_labels;
+    const PadDim    *p = simp_padding(pad);
+    const Shape     *w = inst_operand(pad, 0)->shape;
+    WindowDim       *v = arena_copy(s->scratch, inst_window(i)->v, (size_t)inst_window(i)->n * sizeof *v);
+    for (int32_t d = 0; d < w->rank; d++) {
+        int32_t k = spatial_of(l->rhs_spatial, l->spatial, d);
+        if (p[d].lo || p[d].hi || (p[d].interior && (k < 0 || v[k].window_dilation != 1)))
+            return NULL;
+        if (k >= 0 && p[d].interior) {
+            v[k].size = w->dims[d];
+            v[k].window_dilation = p[d].interior + 1;
+        }
+    }
+    return with_window(s, i, (Inst *[]){inst_operand(i, 0), inst_operand(pad, 0)}, v);
+}
+
+/* ---- reduce-window ---- */
+
+/* Windows meet the initial value outside of the array, whoever put it there. */
+Inst *rule_reduce_window_pad(Simp *s, Inst *i)
+{
+    const Inst *pad = inst_operand(i, 0);
+    if (i->n_operands != 2 || pad->op != OP_PAD || !simp_same_splat(inst_operand(pad, 1), inst_operand(i, 1)))
+        return NULL;
+    WindowDim *v = arena_copy(s->scratch, inst_window(i)->v, (size_t)inst_window(i)->n * sizeof *v);
+    for (int32_t k = 0; k < inst_window(i)->n; k++)
+        if (!take_padding(&v[k], &simp_padding(pad)[k]))
+            return NULL;
+    return with_window(s, i, (Inst *[]){inst_operand(pad, 0), inst_operand(i, 1)}, v);
+}
