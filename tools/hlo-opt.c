@@ -11,6 +11,7 @@
 
 #include "driver/bisect.h"
 #include "driver/check.h"
+#include "driver/checks.h"
 #include "driver/driver.h"
 #include "driver/reproducer.h"
 #include "ir/verify.h"
@@ -37,8 +38,9 @@ typedef struct Args {
     int         level;
     int64_t     print_indent, bisect_limit, rewrite_limit, check_seed, check_work, max_trip, test_timeout;
     bool        check_each, bisect, run_reproducer, verify, verify_each, verify_only, verify_diagnostics, split;
+    const char *check_prefix;
     const char *print_changed, *start_at, *stop_after, *remarks;
-    bool        list_passes, print_pipeline, print_after_all, print_unchanged, time_passes;
+    bool        annotate, list_passes, print_pipeline, print_after_all, print_unchanged, time_passes;
     regex_t    *only_comps, *remarked; /* filter and remarks, compiled */
     RunName     first_run, last_run;   /* start_at and stop_after, read */
     MessageArgs messages;
@@ -51,7 +53,8 @@ enum { MAX_CHECK_WORK = 1000000000 };
 #define ARG(member) offsetof(Args, member)
 static const Option options[] = {
     OUTPUT_OPTION(ARG(output)),
-    {"emit", 0, OPT_CHOICE, ARG(emit), "hlo|checks|none", "the module, FileCheck lines, nothing", "Output"},
+    {"emit", 0, OPT_CHOICE, ARG(emit), "hlo|checks|none", "the module, a FileCheck test, nothing", "Output"},
+    {"check-prefix", 0, OPT_STRING, ARG(check_prefix), "NAME", "of the test's directives (default: CHECK)", "Output"},
     {"print", 0, OPT_CHOICE, ARG(print), "long|short|types|canonical|fingerprint|module-fingerprint", "XLA's forms", "Output"},
 #define PART(field, name, l, s, c, f, help) {"print-" name, 0, OPT_TOGGLE, ARG(parts.field), NULL, help, "Printing"},
 #include "text/print_parts.def"
@@ -75,6 +78,7 @@ static const Option options[] = {
     {"print-unchanged", 0, OPT_FLAG, ARG(print_unchanged), NULL, "there: after every pass", "Passes"},
     {"time-passes", 0, OPT_FLAG, ARG(time_passes), NULL, "show how long each pass took", "Passes"},
     {"stats", 0, OPT_FORM, ARG(stats), "text|json", "show how many rewrites each pass made", "Passes"},
+    {"annotate-origin", 0, OPT_FLAG, ARG(annotate), NULL, "say behind instructions which pass made them", "Passes"},
     {"remarks", 0, OPT_STRING, ARG(remarks), "RE", "say why rewrites and fusions are made or not", "Passes"},
     {"start-at", 0, OPT_STRING, ARG(start_at), "PASS[,N]", "leave out what runs before (the Nth run of) PASS", "Passes"},
     {"stop-after", 0, OPT_STRING, ARG(stop_after), "PASS[,N]", "leave out what runs after it", "Passes"},
@@ -139,40 +143,8 @@ static PrintOptions print_form(const Args *args)
     if (args->callees)
         o.callees = callee_form(args->callees);
     o.indent = (int32_t)args->print_indent;
+    o.makers = args->annotate;
     return o;
-}
-
-/* One line as a FileCheck directive. "{{" and "[[" would start a pattern. */
-static void put_check(Buf *out, const char *line, size_t n, bool first)
-{
-    if (n == 0) {
-        buf_puts(out, "// CHECK-EMPTY:\n");
-        return;
-    }
-    buf_puts(out, first ? "// CHECK: " : "// CHECK-NEXT: ");
-    for (size_t k = 0; k < n; k++) {
-        bool pair = k + 1 < n && line[k] == line[k + 1];
-        if (pair && line[k] == '{')
-            buf_puts(out, "{{[{]}}");
-        else if (pair && line[k] == '[')
-            buf_puts(out, "{{\\[}}");
-        else
-            buf_putc(out, line[k]);
-    }
-    buf_putc(out, '\n');
-}
-
-static void put_checks(Buf *out, const Buf *text)
-{
-    size_t end = text->n;
-    while (end > 0 && text->p[end - 1] == '\n')
-        end--;
-    for (size_t at = 0; at < end;) {
-        const char *stop = memchr(text->p + at, '\n', end - at);
-        size_t      n = stop ? (size_t)(stop - (text->p + at)) : end - at;
-        put_check(out, text->p + at, n, at == 0);
-        at += n + 1;
-    }
 }
 
 static bool is_named(const Comp *c, const void *name)
@@ -205,7 +177,8 @@ static bool put_text(const Args *args, Buf *out, const Module *m, const PrintOpt
     return true;
 }
 
-static bool put_module(const Args *args, Buf *out, const Module *m, Diag *d)
+/* source: the text that the module was read from. */
+static bool put_module(const Args *args, Buf *out, const Module *m, const Buf *source, Diag *d)
 {
     PrintOptions form = print_form(args);
     if (!print_is_feasible(m, &form, d))
@@ -216,8 +189,10 @@ static bool put_module(const Args *args, Buf *out, const Module *m, Diag *d)
         return true;
     Buf  text = {0};
     bool good = put_text(args, &text, m, &form, d);
-    if (good && strcmp(args->emit, "checks") == 0)
-        put_checks(out, &text);
+    if (good && strcmp(args->emit, "checks") == 0) {
+        bool readable = source->n && !proto_is(source->p, source->n);
+        checks_write(out, source->p, readable ? source->n : 0, &text, args->check_prefix);
+    }
     buf_free(&text);
     return good;
 }
@@ -257,6 +232,7 @@ static PipelineOptions pipeline_options(const Args *args)
         .print_changed = args->print_changed && strcmp(args->print_changed, "module") == 0,
         .print_diff = args->print_changed && strcmp(args->print_changed, "diff") == 0,
         .remarks = args->remarked,
+        .makers = args->annotate,
         .start_at = args->first_run,
         .stop_after = args->last_run,
         .log = stderr,
@@ -335,12 +311,12 @@ static bool extract_constants(const Args *args, Module *m, Diag *d)
 }
 
 /* A module that has been read: passes, then text. Gives the exit status. */
-static int optimize_module(const Args *args, Module *m, Buf *out, Diag *d)
+static int optimize_module(const Args *args, Module *m, const Buf *source, Buf *out, Diag *d)
 {
     int status = run_passes(args, m, out, d);
     if (status != EXIT_SUCCESS || args->bisect)
         return status;
-    return extract_constants(args, m, d) && d->errors == 0 && put_module(args, out, m, d) ? EXIT_SUCCESS : EXIT_TROUBLE;
+    return extract_constants(args, m, d) && d->errors == 0 && put_module(args, out, m, source, d) ? EXIT_SUCCESS : EXIT_TROUBLE;
 }
 
 /* One module, to text. in has no capacity when it is a part of another buffer. Gives the exit status. */
@@ -352,7 +328,7 @@ static int process_module(const Args *args, Buf *in, Buf *out, Diag *d)
     bool good = (!args->verify || verify_module(m, d)) && elided_fill(m, NULL, args->constants, d) && d->errors == 0;
     int  status = good ? EXIT_SUCCESS : EXIT_TROUBLE;
     if (good && !args->verify_only)
-        status = optimize_module(args, m, out, d);
+        status = optimize_module(args, m, in, out, d);
     module_free(m);
     return status;
 }
@@ -397,13 +373,16 @@ static bool is_blank(const char *p, const char *end)
 static int process_split(const Args *args, const char *file, const Buf *in, Buf *out)
 {
     int         status = EXIT_SUCCESS, line = 0, piece_line = 0;
+    bool        tests = strcmp(args->emit, "checks") == 0 && !args->verify_only; /* these keep what stands between modules */
     const char *end = in->p + in->n, *piece = in->p;
     bool        any = false;
     for (const char *p = in->p; p <= end; line++) {
         const char *stop = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
         const char *next = stop ? stop + 1 : p < end ? end : end + 1;
         if (p >= end || is_separator(p, end)) {
-            if (!is_blank(piece, p)) {
+            if (tests && is_blank(piece, p)) {
+                buf_put(out, piece, (size_t)(p - piece));
+            } else if (!is_blank(piece, p)) {
                 if (any && strcmp(args->emit, "hlo") == 0 && !args->verify_only)
                     buf_puts(out, "// -----\n");
                 Buf part = {.p = (char *)(uintptr_t)piece, .n = (size_t)(p - piece)};
@@ -411,6 +390,8 @@ static int process_split(const Args *args, const char *file, const Buf *in, Buf 
                 status = s > status ? s : status;
                 any = true;
             }
+            if (tests && p < end)
+                buf_put(out, p, (size_t)(next - p));
             piece = next;
             piece_line = line + 1;
         }
@@ -485,6 +466,61 @@ static bool follow_reproducer(Args *args, Arena *a, const char *shown, const Buf
     return good;
 }
 
+static void put_word(Buf *b, const char *word)
+{
+    bool plain = *word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=,.+:/@%")] == 0;
+    buf_puts(b, plain ? " " : " '");
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_puts(b, "'\\''");
+        else
+            buf_putc(b, *word);
+    buf_puts(b, plain ? "" : "'");
+}
+
+static void put_option(Buf *b, Arena *a, const char *name, const char *value)
+{
+    if (value)
+        put_word(b, arena_printf(a, "--%s=%s", name, value));
+}
+
+/* What lit is to run so that it prints what this command does. */
+static const char *run_line(Arena *a, const Args *args)
+{
+    Buf b = {0};
+    buf_puts(&b, "// RUN: hlo-opt");
+    put_option(&b, a, "passes", args->passes);
+    if (args->level >= 0)
+        buf_printf(&b, " -O%d", args->level);
+    put_option(&b, a, "target", strcmp(args->target, "cpu") == 0 ? NULL : args->target);
+    put_option(&b, a, "start-at", args->start_at);
+    put_option(&b, a, "stop-after", args->stop_after);
+    put_option(&b, a, "rewrite-limit", args->rewrite_limit == NO_LIMIT ? NULL : arena_printf(a, "%lld", (long long)args->rewrite_limit));
+    put_option(&b, a, "bisect-limit", args->bisect_limit == NO_LIMIT ? NULL : arena_printf(a, "%lld", (long long)args->bisect_limit));
+    put_option(&b, a, "constants", args->constants);
+    put_option(&b, a, "print", strcmp(args->print, "long") == 0 ? NULL : args->print);
+#define PART(field, name, l, s, c, f, help) if (args->parts.field >= 0) buf_puts(&b, args->parts.field ? " --print-" name : " --no-print-" name);
+#include "text/print_parts.def"
+#undef PART
+    put_option(&b, a, "print-subcomputations", args->callees);
+    put_option(&b, a, "print-computation", args->print_comp);
+    put_option(&b, a, "print-indent", args->print_indent ? arena_printf(a, "%lld", (long long)args->print_indent) : NULL);
+    buf_puts(&b, args->annotate ? " --annotate-origin" : "");
+    buf_puts(&b, args->verify ? "" : " --no-verify");
+    buf_puts(&b, args->split ? " --split-input-file" : "");
+    buf_puts(&b, " %s | FileCheck %s");
+    put_option(&b, a, "check-prefix", strcmp(args->check_prefix, "CHECK") == 0 ? NULL : args->check_prefix);
+    const char *line = arena_strndup(a, b.p, b.n);
+    buf_free(&b);
+    return line;
+}
+
+/* --emit=checks of a text that has none. */
+static bool wants_run_line(const Args *args, const Buf *in)
+{
+    return strcmp(args->emit, "checks") == 0 && in->n && !proto_is(in->p, in->n) && !checks_have_run(in->p, in->n);
+}
+
 static int process_file(Args *args, Arena *a, const char *path)
 {
     const char *shown = tool_shown(path);
@@ -497,6 +533,8 @@ static int process_file(Args *args, Arena *a, const char *path)
         buf_free(&in);
         return EXIT_TROUBLE;
     }
+    if (wants_run_line(args, &in))
+        buf_printf(&out, "%s\n", run_line(a, args));
     Stream stream = {.arena = arena_new(), .path = args->output};
     bool   pieces = args->split && in.p && !proto_is(in.p, in.n);
     if (!pieces && !args->verify_diagnostics)
@@ -614,7 +652,7 @@ int main(int argc, char **argv)
     Args args = {
 #include "text/print_parts.def"
 #undef PART
-                 .target = "cpu", .emit = "hlo", .print = "long", .messages = MESSAGE_DEFAULTS, .level = -1,
+                 .target = "cpu", .emit = "hlo", .check_prefix = "CHECK", .print = "long", .messages = MESSAGE_DEFAULTS, .level = -1,
                  .check_inputs = "all", .check_bound = "rounding", .check_seed = 1, .check_work = 1000, .test_timeout = 300, .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
     OptionList files = {0};
     int        status = EXIT_TROUBLE;

@@ -102,6 +102,7 @@ Inst *inst_new(Comp *c, Inst *before, Op op, const Shape *shape, int32_t n, Inst
     i->shape = shape;
     i->loc = LOC_NONE;
     i->auto_named = name == NULL;
+    i->maker = m->maker;
     i->name = name ? intern_str(m->strings, name) : inst_unique_name(m, op_name(op));
     name_table_note_inst(m, i->name);
     list_insert(c, i, before);
@@ -147,8 +148,10 @@ Inst *inst_clone_into(Comp *c, Inst *before, const Inst *i, int32_t n, Inst *con
     j->attrs = ARENA_ARRAY(a, Attr, i->n_attrs);
     for (int32_t k = 0; k < i->n_attrs; k++)
         j->attrs[k] = same_module ? i->attrs[k] : attr_copy(a, c->module->strings, &i->attrs[k]);
-    if (same_module)
+    if (same_module) {
         inst_set_callees(j, i->n_callees, i->callees);
+        j->maker = i->maker;
+    }
     if (i->op == OP_PARAMETER)
         die("parameters are made by inst_parameter: %s", i->name);
     return j;

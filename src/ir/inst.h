@@ -82,6 +82,7 @@ struct Inst {
     const Literal *literal;   /* OP_CONSTANT */
     Loc          loc;         /* of the opcode in the text it came from */
     bool         auto_named;  /* the name was made up and may be given away by inst_replace */
+    int16_t      maker;       /* inst_maker's */
     int64_t      mark;        /* scratch of whoever walks at the moment; of no meaning between passes */
     void        *aux;         /* likewise */
 };
@@ -146,6 +147,9 @@ struct Module {
     const struct DebugTable  *debug_attributes;
     StackTables stack;
 
+    VEC(const char *) makers; /* who was ever named by module_set_maker */
+    int16_t     maker;        /* the one of now: 1 is makers.v[0], 0 nobody */
+
     bool        changed; /* a pass has changed it: -0 prints as -0.0 from then on */
     struct NameTable *name_table; /* for inst_unique_name */
 };
@@ -154,9 +158,6 @@ struct Module {
 Module *module_new(void); /* an empty module with its own arena */
 void    module_free(Module *m);
 Module *module_clone(const Module *m);
-/* Copies what is reachable from the entry (and every named computation that is still called) into a fresh arena and gives
- * the old one back. Pointers into the module are invalid after it, m itself stays. */
-void    module_compact(Module *m);
 void    module_remove_dead_comps(Module *m); /* computations that nobody calls, the entry kept */
 
 Comp *comp_new(Module *m, const char *name);      /* appended; name interned by the caller or plain, made unique by comp_unique_name */
@@ -176,6 +177,12 @@ Inst *inst_parameter(Comp *c, Inst *before, int64_t number, const Shape *shape, 
 Inst *inst_constant(Comp *c, Inst *before, Literal *value, const char *name); /* takes over the reference; default layout */
 /* With attributes and metadata, and a new unique name. */
 Inst *inst_clone_into(Comp *c, Inst *before, const Inst *i, int32_t n, Inst *const *operands);
+
+/* Who makes the instructions that are new from now on, for those who want to know which pass an instruction comes from; NULL: nobody, as while a
+ * text is read. A copy of an instruction in its module has the maker of the original. */
+void        module_set_maker(Module *m, const char *name);
+void        inst_set_maker(Inst *i, const char *name);
+const char *inst_maker(const Inst *i); /* NULL: nobody */
 
 /* Operands and users. */
 static inline Inst *inst_operand(const Inst *i, int32_t k) { return i->operands[k].def; }

@@ -98,7 +98,7 @@ static void test_copies(void)
     CHECK(n->n_comps == 3 && n->entry->root->comp == n->entry && strcmp(n->entry->root->name, "r") == 0);
     CHECK(ints_equal(inst_ints(named(n, "n"), ATTR_DIMENSIONS), (Ints){(int64_t[]){3, 1}, 2}));
     module_free(m);
-    module_compact(n);
+    module_remove_dead_comps(n);
     CHECK(n->n_comps == 1 && n->entry->module == n && named(n, "x")->n_uses == 1);
     CHECK(strcmp(inst_unique_name(n, "r"), "r.2") == 0 || strcmp(inst_unique_name(n, "s"), "s") == 0);
     module_free(n);

@@ -326,15 +326,32 @@ void module_remove_dead_comps(Module *m)
     }
 }
 
-void module_compact(Module *m)
+/* Names are few: passes and their rules. */
+static int16_t maker_number(Module *m, const char *name)
 {
-    module_remove_dead_comps(m);
-    Module *n = module_clone(m);
-    arena_free(m->arena);
-    *m = *n;
-    for (Comp *c = m->first; c; c = c->next)
-        c->module = m;
-    mem_free(n);
+    const char *kept = intern_str(m->strings, name);
+    for (int32_t k = 0; k < m->makers.n; k++)
+        if (m->makers.v[k] == kept)
+            return (int16_t)(k + 1);
+    if (m->makers.n == INT16_MAX)
+        return 0;
+    vec_push(m->arena, &m->makers, kept);
+    return (int16_t)m->makers.n;
+}
+
+void module_set_maker(Module *m, const char *name)
+{
+    m->maker = name ? maker_number(m, name) : 0;
+}
+
+void inst_set_maker(Inst *i, const char *name)
+{
+    i->maker = maker_number(i->comp->module, name);
+}
+
+const char *inst_maker(const Inst *i)
+{
+    return i->maker ? i->comp->module->makers.v[i->maker - 1] : NULL;
 }
 
 /* Post-order without recursion: an instruction is pushed when it is first needed, its operands above it, and leaves when it is

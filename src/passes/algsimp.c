@@ -224,6 +224,14 @@ static void keep_annotations(Inst *to, const Inst *from)
     }
 }
 
+/* What the rule has made is its work. */
+static void sign_made(Driver *d, int32_t before)
+{
+    const char *name = arena_printf(d->s.scratch, "algsimp: %s", d->cx->did);
+    for (int32_t k = before; k < d->s.made.n; k++)
+        inst_set_maker(d->s.made.v[k], name);
+}
+
 /* Applies one rule to i. Gives whether one fired. */
 static bool simplify_one(Driver *d, Inst *i)
 {
@@ -238,6 +246,8 @@ static bool simplify_one(Driver *d, Inst *i)
         return false;
     if (d->s.made.n > made && new_ == d->s.made.v[d->s.made.n - 1])
         keep_annotations(new_, i);
+    if (i->comp->module->maker)
+        sign_made(d, made);
     inst_replace(i, new_);
     inst_delete_dead(i, d->s.scratch);
     d->left--;

@@ -316,9 +316,11 @@ static bool apply(Run *r, Stage *s, PassRun *run)
     cx.n_args = s->args.n;
     cx.limit = r->rewrites_left;
     state_before(r);
+    module_set_maker(r->m, r->o->makers ? s->pass->name : NULL);
     double start = now();
     bool   did = s->pass->run(r->m, &cx);
     s->seconds += now() - start;
+    module_set_maker(r->m, NULL);
     state_after(r, s->pass->name, did);
     if (cx.rewrites > cx.limit)
         die("pass %s made %lld rewrites where %lld were left", s->pass->name, (long long)cx.rewrites, (long long)cx.limit);

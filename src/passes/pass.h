@@ -64,6 +64,7 @@ typedef struct PipelineOptions {
     bool        verify_each;       /* else once at the end */
     bool        verify_none;       /* --no-verify */
     bool        time_passes, print_after_all, print_changed;
+    bool        makers;            /* instructions know which pass has made them: inst_maker */
     bool        print_diff;        /* what changed, as the hunks of a unified diff */
     bool        stats, stats_json; /* counts as a table, or as one JSON object that has the times too */
     const char *print_after, *print_before; /* comma-separated pass names, NULL: none */

@@ -436,6 +436,8 @@ static void print_line(Printer *p, const Comp *c, const Inst *i)
     print_indent(p);
     buf_puts(p->b, i == c->root ? "ROOT " : "");
     print_instruction(p, i);
+    if (p->o->makers && inst_maker(i) != NULL)
+        buf_printf(p->b, "  // %s", inst_maker(i));
     buf_putc(p->b, '\n');
     buf_rest(p->b);
 }

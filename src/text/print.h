@@ -17,6 +17,7 @@ typedef struct PrintOptions {
 #define PART(field, name, l, s, c, f, help) bool field;
 #include "text/print_parts.def"
 #undef PART
+    bool       makers; /* // and who made it behind an instruction that was not in the text */
     CalleeForm callees;
     int32_t    indent; /* levels of two blanks in front of every line */
 } PrintOptions;
