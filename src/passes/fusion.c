@@ -24,8 +24,8 @@
  *   exp, divide, ... (dear)            when no more elements are asked for than it has
  *   reduce over the inner dimensions   likewise, in one context, a row or an element of the root at a time
  *   add, select, ... (cheap)           likewise, or when the memory traffic saved is more than that of reading its operands again
- * Groups have one root each, so fusing never makes a cycle. A producer that no group has swallowed whole stays, except that
- * groups look through a stored broadcast to its smaller operand.
+ * Groups have one root at first, so fusing never makes a cycle; further results join only where nothing outside stands between (join_group). A
+ * producer that no group has swallowed whole stays, except that groups look through a stored broadcast to its smaller operand.
  *
  * A group may have a hero: a dot, a convolution, a reduce-window or a reduction of columns whose elements lead to one element of the root each.
  * The code computes the rest where the hero's element is finished (emit/lower_epilogue.c):
@@ -52,12 +52,16 @@
 
 #include "support/vec.h"
 
-enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_KEPT = 3, ROW_BYTES = 1 << 15 };
+enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_KEPT = 3, MAX_RESULTS = 7, ROW_BYTES = 1 << 15 };
 
 typedef struct Context Context;
 
 typedef struct Group {
-    Inst    *root;
+    Inst    *root;           /* the first of its results, the last one in the computation */
+    Context *all;            /* in which the root is asked for: every element once */
+    Inst    *more[MAX_RESULTS]; /* results that are made in the same loops, see join_group */
+    int32_t  n_more;
+    int32_t  searched;       /* number of the search that was there last */
     int32_t  size, operands; /* instructions taken in, values needed from outside; constants count for neither */
     bool     reduces;        /* a reduce is among them */
     bool     maximum;        /* one that is not a sum or a product */
@@ -90,6 +94,7 @@ typedef struct Node {
     Group   *wanting[MAX_CONTEXTS];
     int32_t  order;    /* place in the computation */
     int32_t  seen;     /* number of the group that was there last */
+    int32_t  searched; /* number of the search that was there last */
     Inst    *copy;     /* in that group's body */
 } Node;
 
@@ -97,6 +102,7 @@ typedef struct Fuser {
     Arena  *scratch;
     int64_t max_size;
     VEC(Group *) groups; /* from the end of the computation to its start */
+    int32_t searches;
 } Fuser;
 
 static Node *node(const Inst *i)
@@ -578,7 +584,129 @@ static void start_group(Fuser *f, Inst *i)
     g->rows = c;
     n->contexts[0] = c; /* instead of what was collected for a fused one */
     n->n_contexts = 1;
+    g->all = c;
     vec_push(f->scratch, &f->groups, g);
+}
+
+/* ---- several results of one loop nest ---- */
+
+static bool is_member(const Inst *i, const Group *g)
+{
+    const Node *n = node(i);
+    for (int32_t k = 0; k < n->n_contexts; k++)
+        if (n->contexts[k]->group == g)
+            return true;
+    return false;
+}
+
+/* Instructions that have to wait for a value. */
+typedef struct Search {
+    VEC(const Inst *) list;
+    int32_t number;
+    bool    again; /* g needs one of them */
+} Search;
+
+static void search_users(Fuser *f, Search *s, const Inst *i, const Group *g)
+{
+    for (const Use *u = i->uses; u; u = u->next) {
+        Node *n = node(u->user);
+        s->again |= is_member(u->user, g);
+        if (n->searched == s->number)
+            continue;
+        n->searched = s->number;
+        vec_push(f->scratch, &s->list, u->user);
+    }
+}
+
+/* What waits for u's part of a kernel waits for all its results. */
+static void search_group(Fuser *f, Search *s, Group *h, const Group *g)
+{
+    if (h == g || h->searched == s->number)
+        return;
+    h->searched = s->number;
+    search_users(f, s, h->root, g);
+    for (int32_t r = 0; r < h->n_more; r++)
+        search_users(f, s, h->more[r], g);
+}
+
+/* What needs i outside of g may in turn be needed inside: then i has to be finished before g begins. */
+static bool leads_to(Fuser *f, const Inst *i, const Group *g)
+{
+    enum { MOST = 400 };
+    Search s = {.number = ++f->searches};
+    search_users(f, &s, i, g);
+    s.again = false; /* those in g itself */
+    for (int32_t at = 0; at < s.list.n && !s.again; at++) {
+        const Inst *u = s.list.v[at];
+        const Node *n = node(u);
+        for (int32_t k = 0; k < n->n_contexts; k++)
+            search_group(f, &s, n->contexts[k]->group, g);
+        if (n->n_contexts == 0)
+            search_users(f, &s, u, g);
+        s.again |= s.list.n > MOST;
+    }
+    return s.again;
+}
+
+/* Asked by g for each of its elements once, as the root is, or not at all. */
+static bool asked_as_root(const Inst *i, const Group *g)
+{
+    const Node *n = node(i);
+    for (int32_t k = 0; k < n->n_contexts; k++)
+        if (n->contexts[k]->group == g && n->contexts[k] != g->all)
+            return false;
+    return true;
+}
+
+static bool may_join(Fuser *f, Inst *i, const Group *g)
+{
+    Role r = node(g->root)->role;
+    if ((r != ROLE_ELEMENTWISE && r != ROLE_MOVE) || g->hero || g->reduces || g->n_more == MAX_RESULTS || g->size + 1 > f->max_size ||
+        g->operands + new_operands(i, g) > MAX_OPERANDS)
+        return false;
+    const Shape *a = i->shape, *b = g->root->shape;
+    return shape_same_dims(a, b) && layout_equal(a->layout, b->layout, a->rank) && asked_as_root(i, g) && !leads_to(f, i, g);
+}
+
+/* The group that asks for i, or one that reads what i reads. */
+static Group *group_to_join(Fuser *f, Inst *i)
+{
+    const Node *n = node(i);
+    for (int32_t k = 0; k < n->n_contexts; k++)
+        if (may_join(f, i, n->contexts[k]->group))
+            return n->contexts[k]->group;
+    for (int32_t k = 0; k < i->n_operands && n->role == ROLE_ELEMENTWISE; k++) {
+        const Inst *o = inst_operand(i, k);
+        for (int32_t j = 0; j < node(o)->n_wanting && count_of(o) * 2 >= count_of(i); j++)
+            if (node(node(o)->wanting[j]->root)->role == ROLE_ELEMENTWISE && may_join(f, i, node(o)->wanting[j]))
+                return node(o)->wanting[j];
+    }
+    return NULL;
+}
+
+/* i is stored, and some of those that need it are in a group whose loops go over its elements, or a group reads the same operands: i becomes another
+ * result of that group, which is a fusion of tuple shape then.
+ *
+ *   m' = f(m, g);  p' = h(p, m')   =>   (m', p') = fusion(m, g, p)
+ */
+static bool join_group(Fuser *f, Inst *i)
+{
+    Node *n = node(i);
+    if ((n->role != ROLE_ELEMENTWISE && n->role != ROLE_MOVE) || i->comp->module->is_scheduled || i == i->comp->root)
+        return false;
+    n->n_contexts = 0;
+    for (const Use *u = i->uses; u; u = u->next)
+        if (takes_operand(u->user, u->index) && !add_contexts_through(f, n, u->user, u->index))
+            return false;
+    Group *g = group_to_join(f, i);
+    if (!g)
+        return false;
+    g->operands -= is_wanted(n, g);
+    take_in(g, i);
+    g->more[g->n_more++] = i;
+    n->contexts[0] = g->all;
+    n->n_contexts = 1;
+    return true;
 }
 
 /* A contraction, a pooling or a reduction of columns whose elements the group wants one by one: the rest is computed where they are finished.
@@ -612,10 +740,10 @@ static void decide(Fuser *f, Inst *i)
             return;
         }
     }
-    if (n->role != ROLE_VIEW && n->role != ROLE_CONTRACT)
-        start_group(f, i);
-    else
+    if (n->role == ROLE_VIEW || n->role == ROLE_CONTRACT)
         n->n_contexts = 0;
+    else if (!join_group(f, i))
+        start_group(f, i);
 }
 
 /* ---- building ---- */
@@ -640,19 +768,30 @@ static int by_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The root and what goes inside, in the order of the computation. */
-static void collect_members(Fuser *f, Body *b, Inst *root)
+static void add_member(Fuser *f, Body *b, Inst *i)
 {
-    vec_push(f->scratch, &b->members, root);
-    node(root)->seen = b->number;
+    node(i)->seen = b->number;
+    vec_push(f->scratch, &b->members, i);
+}
+
+/* Result r of a group: the first in the computation is number 0. */
+static Inst *result_of(const Group *g, int32_t r)
+{
+    return r == g->n_more ? g->root : g->more[g->n_more - 1 - r];
+}
+
+/* The results and what goes inside, in the order of the computation. */
+static void collect_members(Fuser *f, Body *b, const Group *g)
+{
+    add_member(f, b, g->root);
+    for (int32_t r = 0; r < g->n_more; r++)
+        add_member(f, b, g->more[r]);
     for (int32_t at = 0; at < b->members.n; at++) {
         Inst *i = b->members.v[at];
         for (int32_t k = 0; k < i->n_operands; k++) {
             Inst *o = inst_operand(i, k);
-            if (node(o)->seen != b->number && goes_inside(o)) {
-                node(o)->seen = b->number;
-                vec_push(f->scratch, &b->members, o);
-            }
+            if (node(o)->seen != b->number && goes_inside(o))
+                add_member(f, b, o);
         }
     }
     qsort(b->members.v, (size_t)b->members.n, sizeof *b->members.v, by_order);
@@ -694,8 +833,25 @@ static void hand_on_name(Inst *i, Inst *copy)
     n->named = true;
 }
 
-static Comp *build_body(Fuser *f, Body *b, Inst *root)
+/* The root, or a tuple of the results in the order of the computation. */
+static Inst *body_root(Fuser *f, const Body *b, const Group *g)
 {
+    if (!g->n_more)
+        return node(g->root)->copy;
+    int32_t       n = g->n_more + 1;
+    Inst        **results = ARENA_ARRAY(f->scratch, Inst *, n);
+    const Shape **shapes = ARENA_ARRAY(f->scratch, const Shape *, n);
+    for (int32_t r = 0; r < n; r++) {
+        results[r] = node(result_of(g, r))->copy;
+        shapes[r] = results[r]->shape;
+    }
+    Module *m = b->comp->module;
+    return inst_new(b->comp, NULL, OP_TUPLE, shape_tuple(m->arena, n, shapes), n, results, inst_unique_name(m, "tuple"));
+}
+
+static Comp *build_body(Fuser *f, Body *b, const Group *g)
+{
+    Inst   *root = g->root;
     Module *m = root->comp->module;
     b->comp = comp_new(m, comp_unique_name(m, "fused_computation"));
     comp_move_before(b->comp, root->comp);
@@ -710,26 +866,56 @@ static Comp *build_body(Fuser *f, Body *b, Inst *root)
         hand_on_name(i, copy);
         node(i)->copy = copy;
     }
-    b->comp->root = node(root)->copy;
+    b->comp->root = body_root(f, b, g);
     return b->comp;
+}
+
+/* To later groups an operand like any other. */
+static void set_node(Fuser *f, Inst *i, const Inst *instead)
+{
+    i->aux = ARENA_NEW(f->scratch, Node);
+    node(i)->order = node(instead)->order;
+}
+
+static void replace_results(Fuser *f, const Group *g, Inst *fusion)
+{
+    if (!g->n_more) {
+        set_node(f, fusion, g->root);
+        inst_replace(g->root, fusion);
+        return;
+    }
+    for (int32_t r = 0; r <= g->n_more; r++) {
+        Inst *result = result_of(g, r), *element = inst_new(fusion->comp, g->root, OP_GET_TUPLE_ELEMENT, result->shape, 1, &fusion, NULL);
+        inst_set_int(element, ATTR_INDEX, r);
+        set_node(f, element, result);
+        inst_replace(result, element);
+    }
 }
 
 static bool build_fusion(Fuser *f, const Group *g, int32_t number)
 {
     Inst *root = g->root;
     Body  b = {.number = number};
-    collect_members(f, &b, root);
+    collect_members(f, &b, g);
     if (b.members.n < 2 || ((node(root)->role == ROLE_WINDOW || node(root)->role == ROLE_UPDATE) && g->size < 2))
         return false;
-    Comp *body = build_body(f, &b, root);
-    Inst *fusion = inst_new(root->comp, root, OP_FUSION, root->shape, b.operands.n, b.operands.v, NULL);
-    bool contracts = g->hero && node(g->hero)->role == ROLE_CONTRACT;
+    Comp *body = build_body(f, &b, g);
+    Inst *fusion = inst_new(root->comp, root, OP_FUSION, body->root->shape, b.operands.n, b.operands.v, NULL);
+    bool  contracts = g->hero && node(g->hero)->role == ROLE_CONTRACT;
     inst_set_word(fusion, ATTR_FUSION_KIND, contracts ? FUSION_OUTPUT : g->reduces ? FUSION_INPUT : FUSION_LOOP);
     inst_set_callees(fusion, 1, &body);
-    fusion->aux = ARENA_NEW(f->scratch, Node); /* to later groups an operand like any other */
-    node(fusion)->order = node(root)->order;
-    inst_replace(root, fusion);
+    if (!fusion->meta && g->n_more)
+        fusion->meta = root->meta;
+    replace_results(f, g, fusion);
     return true;
+}
+
+/* A fusion of several results stands where the last of them was; what needs the others may have been before it. */
+static void restore_order(Fuser *f, Comp *c)
+{
+    Inst **order = comp_post_order(f->scratch, c);
+    for (int32_t k = 0, n = c->n_insts; k < n; k++)
+        inst_move_before(order[k], NULL);
 }
 
 static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
@@ -745,13 +931,17 @@ static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
     for (Inst *i = c->last; i; i = i->prev)
         decide(&f, i);
     int64_t built = 0;
+    bool    several = false;
     for (int32_t k = f.groups.n; k-- > 0 && built < most;) {
         const char *name = f.groups.v[k]->root->name;
         if (!build_fusion(&f, f.groups.v[k], k + 1))
             continue;
         cx->did_at = name;
         built++;
+        several |= f.groups.v[k]->n_more > 0;
     }
+    if (several)
+        restore_order(&f, c);
     if (built)
         comp_sweep_dead(c, c->n_insts);
     return built;
