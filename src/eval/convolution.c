@@ -27,7 +27,7 @@ typedef struct Conv {
     int64_t groups, batch_groups;
     int64_t in_batch, in_features, out_batch, out_features, group_inputs; /* group_inputs: input features of one group */
     int64_t in_spatial, out_spatial, kernel;  /* elements of x, y and w per feature (and batch) */
-    int64_t in_size[10], out_size[10];
+    int64_t in_size[10], out_size[10], *place[10]; /* place: of each index of an output dimension, for one kernel position at a time */
     bool    finite;            /* w is */
     Literal *x, *w, *y;
 } Conv;
@@ -60,24 +60,42 @@ static void label_order(int64_t *order, int64_t first, int64_t second, const int
         order[2 + k] = spatial[k];
 }
 
-/* Where in a feature of x each column of the block finds its input for kernel position `position`; -1: none. */
-static void column_sources(const Conv *c, const int64_t *position, int64_t first, int64_t n, int64_t *source)
+/* Where in a feature of x each index of an output dimension finds its input for kernel position `position`; -1: nowhere. */
+static void find_places(const Conv *c, const int64_t *position)
+{
+    int64_t stride = 1;
+    for (int32_t d = c->labels->spatial - 1; d >= 0; d--) {
+        const WindowDim *w = &c->window->v[d];
+        for (int64_t o = 0; o < c->out_size[d]; o++) {
+            __int128 p = (__int128)o * w->stride - w->pad_lo + (__int128)position[d] * w->window_dilation;
+            bool     none = p < 0 || p % w->base_dilation != 0 || p / w->base_dilation >= c->in_size[d];
+            c->place[d][o] = none ? -1 : (int64_t)(p / w->base_dilation) * stride;
+        }
+        stride *= c->in_size[d];
+    }
+}
+
+/* The same of each column of the block, from the places of its indices. */
+static void column_sources(const Conv *c, int64_t first, int64_t n, int64_t *source)
 {
     int32_t rank = c->labels->spatial;
+    int64_t index[10], rest = first % c->out_spatial, batch = first / c->out_spatial;
+    for (int32_t d = rank - 1; d >= 0; d--) {
+        index[d] = rest % c->out_size[d];
+        rest /= c->out_size[d];
+    }
     for (int64_t j = 0; j < n; j++) {
-        int64_t rest = (first + j) % c->out_spatial, batch = (first + j) / c->out_spatial, at = 0, stride = 1;
-        for (int32_t d = rank - 1; d >= 0; d--) {
-            const WindowDim *w = &c->window->v[d];
-            __int128 p = (__int128)(rest % c->out_size[d]) * w->stride - w->pad_lo + (__int128)position[d] * w->window_dilation;
-            rest /= c->out_size[d];
-            if (p < 0 || p % w->base_dilation != 0 || p / w->base_dilation >= c->in_size[d]) {
-                at = -1;
-                break;
-            }
-            at += (int64_t)(p / w->base_dilation) * stride;
-            stride *= c->in_size[d];
+        int64_t at = batch * c->in_spatial;
+        bool    none = false;
+        for (int32_t d = 0; d < rank; d++) {
+            none |= c->place[d][index[d]] < 0;
+            at += c->place[d][index[d]];
         }
-        source[j] = at < 0 ? -1 : batch * c->in_spatial + at;
+        source[j] = none ? -1 : at;
+        int32_t d = rank;
+        while (d-- > 0 && ++index[d] == c->out_size[d])
+            index[d] = 0;
+        batch += d < 0;
     }
 }
 
@@ -147,21 +165,27 @@ static void kernel_sources(const Conv *c, int64_t first, int64_t n, int64_t *sou
         position.dims[d] = c->window->v[d].size;
     int64_t k = 0;
     do {
-        column_sources(c, position.index, first, n, sources + k++ * n);
+        find_places(c, position.index);
+        column_sources(c, first, n, sources + k++ * n);
     } while (walk_next(&position));
 }
 
 static bool run(Eval *e, const Inst *i, Conv *c)
 {
     int64_t depth = c->group_inputs * c->kernel, columns = c->out_batch * c->out_spatial, total = c->groups * c->batch_groups;
-    int64_t rows = c->out_features / total, bytes = type_bytes(c->type), work;
+    int64_t rows = c->out_features / total, bytes = type_bytes(c->type), indices = 0, work;
+    for (int32_t d = 0; d < c->labels->spatial; d++)
+        indices += c->out_size[d];
     if (!size_mul(c->y->count, depth, &work) || !eval_work(e, i, work))
         return false;
     int64_t most = depth > 0 ? PATCH_BYTES / (depth * bytes) : columns;
     most = most < 64 ? 64 : most > 4096 ? 4096 : most;
     most = most > columns ? columns : most;
     Literal *patches = eval_new(e, i, c->type, 2, (int64_t[]){depth, most}), *block = eval_new(e, i, c->type, 2, (int64_t[]){rows, most});
-    Literal *sources = eval_new(e, i, TYPE_S64, 2, (int64_t[]){c->kernel, most});
+    Literal *sources = eval_new(e, i, TYPE_S64, 2, (int64_t[]){c->kernel, most}), *places = eval_new(e, i, TYPE_S64, 1, &indices);
+    int64_t at = 0;
+    for (int32_t d = 0; d < c->labels->spatial && !e->failed; at += c->out_size[d++])
+        c->place[d] = (int64_t *)places->data + at;
     for (int64_t first = 0; first < columns && !e->failed; first += most) {
         int64_t n = columns - first < most ? columns - first : most;
         kernel_sources(c, first, n, sources->data);
@@ -171,6 +195,7 @@ static bool run(Eval *e, const Inst *i, Conv *c)
     eval_drop(e, patches);
     eval_drop(e, block);
     eval_drop(e, sources);
+    eval_drop(e, places);
     return !e->failed;
 }
 
