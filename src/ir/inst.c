@@ -295,21 +295,30 @@ static bool own_effect(const Inst *i)
     return op_has(i->op, F_EFFECT) || (i->op == OP_CUSTOM_CALL && inst_bool(i, ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT));
 }
 
+/* Sets what is known of c, unless it calls something of which nothing is. */
+static bool settle_effect(Comp *c)
+{
+    bool found = false;
+    for (const Inst *i = c->first; i && !found; i = i->next) {
+        found = own_effect(i);
+        for (int32_t k = 0; k < i->n_callees && !found; k++) {
+            if (i->callees[k]->effect == EFFECT_UNKNOWN)
+                return false;
+            found = i->callees[k]->effect == EFFECT_SOME;
+        }
+    }
+    c->effect = found ? EFFECT_SOME : EFFECT_NONE;
+    return true;
+}
+
 /* Whether anything in c has an effect. Remembered: edits never add an effect to a computation that had none. Callees stand before
  * their callers in the module, so one sweep up to c answers without recursion. */
 static bool comp_has_effect(Comp *c)
 {
-    for (Comp *d = c->module->first; c->effect == EFFECT_UNKNOWN; d = d->next) {
-        if (d->effect != EFFECT_UNKNOWN)
-            continue;
-        bool found = false;
-        for (const Inst *i = d->first; i && !found; i = i->next) {
-            found = own_effect(i);
-            for (int32_t k = 0; k < i->n_callees && !found; k++)
-                found = i->callees[k]->effect == EFFECT_SOME;
-        }
-        d->effect = found ? EFFECT_SOME : EFFECT_NONE;
-    }
+    if (c->effect == EFFECT_UNKNOWN && !settle_effect(c))
+        for (Comp *d = c->module->first; c->effect == EFFECT_UNKNOWN; d = d->next)
+            if (d->effect == EFFECT_UNKNOWN)
+                settle_effect(d);
     return c->effect == EFFECT_SOME;
 }
 
