@@ -106,10 +106,7 @@ static Compiled *load(Arena *a, const char *path, const char *name)
 }
 
 /* Compiled modules find the runtime in this program, which exports it (src/runtime/exports): it is loaded once for all of them. */
-static const struct {
-    void (*f32)(const hlort_dot *, const hlort_how *, const float *, const float *, float *);
-    void (*f64)(const hlort_dot *, const hlort_how *, const double *, const double *, double *);
-} runtime __attribute__((used)) = { hlort_dot_f32, hlort_dot_f64 };
+static void (*const runtime)(const hlort_dot *, const hlort_how *, const float *, const float *, float *) __attribute__((used)) = hlort_dot_f32;
 
 Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signature **s)
 {

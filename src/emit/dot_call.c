@@ -26,6 +26,13 @@ static const struct {
 } functions[] = {
     { TYPE_F32, TYPE_F32, "hlort_dot_f32" },
     { TYPE_F64, TYPE_F64, "hlort_dot_f64" },
+    { TYPE_BF16, TYPE_BF16, "hlort_dot_bf16" },
+    { TYPE_BF16, TYPE_F32, "hlort_dot_bf16_f32" },
+    { TYPE_F16, TYPE_F16, "hlort_dot_f16" },
+    { TYPE_F16, TYPE_F32, "hlort_dot_f16_f32" },
+    { TYPE_S32, TYPE_S32, "hlort_dot_s32" },
+    { TYPE_U32, TYPE_U32, "hlort_dot_s32" },
+    { TYPE_S8, TYPE_S32, "hlort_dot_s8_s32" },
 };
 
 static const char *symbol_of(Type lhs, Type rhs, Type out)

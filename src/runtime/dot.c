@@ -2,6 +2,8 @@
 #include "runtime/gemm.h"
 #include "runtime/vec.h"
 
+#include <stddef.h>
+
 int hlort_has(const KernelSet *s)
 {
 #if defined(__x86_64__)
@@ -54,17 +56,39 @@ static GemmWay way_of(const Gemm *g)
     return GEMM_TILES;
 }
 
+static const struct {
+    int64_t in, out;
+} bytes[] = {
+    [GEMM_F32] = { 4, 4 }, [GEMM_F64] = { 8, 8 },     [GEMM_BF16] = { 2, 2 }, [GEMM_BF16_F32] = { 2, 4 },
+    [GEMM_F16] = { 2, 2 }, [GEMM_F16_F32] = { 2, 4 }, [GEMM_S32] = { 4, 4 },  [GEMM_S8_S32] = { 1, 4 },
+};
+
+/* An epilogue that rounds sums to C's type. */
+typedef struct Narrow {
+    void (*narrow)(uint16_t *to, const float *from, int64_t n);
+    uint16_t *c;
+    int64_t   c_row;
+} Narrow;
+
+static void narrow_tile(const void *context, const hlort_tile *t)
+{
+    const Narrow *x = context;
+    for (int64_t i = 0; i < t->rows; i++)
+        x->narrow(x->c + (t->row + i) * x->c_row + t->column, (const float *)t->sums + i * t->stride, t->columns);
+}
+
 typedef struct Members {
     const hlort_dot *d;
-    GemmFunction    *f;
-    int64_t          a_size, b_size, c_size;
+    const KernelSet *set;
+    GemmType         type;
     Gemm             g;
 } Members;
 
-static void member(Members *x, int64_t number)
+static void member(const Members *x, int64_t number)
 {
     const hlort_dot *d = x->d;
     Gemm             g = x->g;
+    Narrow           narrow = { .narrow = x->set->narrow[x->type], .c_row = g.c_row };
     int64_t          a = 0, b = 0, c = 0, rest = number;
     for (int64_t k = d->n_batch - 1; k >= 0; k--) {
         int64_t at = rest % d->batch[k].count;
@@ -73,20 +97,22 @@ static void member(Members *x, int64_t number)
         b += at * d->batch[k].b;
         c += at * d->batch[k].c;
     }
-    g.a = (const char *)g.a + a * x->a_size;
-    g.b = (const char *)g.b + b * x->b_size;
-    if (g.c)
-        g.c = (char *)g.c + c * x->c_size;
+    g.a = (const char *)g.a + a * bytes[x->type].in;
+    g.b = (const char *)g.b + b * bytes[x->type].in;
+    g.c = g.c ? (char *)g.c + c * bytes[x->type].out : NULL;
     g.batch = number;
-    x->f(&g);
+    if (narrow.narrow && !g.epilogue) {
+        narrow.c = g.c;
+        g.c = NULL;
+        g.epilogue = narrow_tile;
+        g.context = &narrow;
+    }
+    x->set->gemm[x->type](&g);
 }
 
 void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlort_how *how, const void *a, const void *b, void *c)
 {
-    static const struct {
-        int64_t in, out;
-    } bytes[] = { [GEMM_F32] = { 4, 4 }, [GEMM_F64] = { 8, 8 } };
-    Members x = { .d = d, .f = s->gemm[type], .a_size = bytes[type].in, .b_size = bytes[type].in, .c_size = bytes[type].out };
+    Members x = { .d = d, .set = s, .type = type };
     x.g = (Gemm){ .m = d->m, .n = d->n, .k = d->k, .a = a, .a_row = d->a_row, .a_col = d->a_col, .b = b, .b_row = d->b_row, .b_col = d->b_col, .c = c,
                   .c_row = d->c_row, .work = how->work, .epilogue = how->epilogue, .context = how->context };
     int64_t count = 1;
@@ -101,12 +127,17 @@ void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlo
         member(&x, k);
 }
 
-void hlort_dot_f32(const hlort_dot *d, const hlort_how *how, const float *a, const float *b, float *c)
-{
-    hlort_gemm(hlort_kernels(), GEMM_F32, d, how, a, b, c);
-}
-
-void hlort_dot_f64(const hlort_dot *d, const hlort_how *how, const double *a, const double *b, double *c)
-{
-    hlort_gemm(hlort_kernels(), GEMM_F64, d, how, a, b, c);
-}
+#define FUNCTION(name, type, in, out)                                                                         \
+    void hlort_dot_##name(const hlort_dot *d, const hlort_how *how, const in *a, const in *b, out *c)         \
+    {                                                                                                         \
+        hlort_gemm(hlort_kernels(), type, d, how, a, b, c);                                                   \
+    }
+FUNCTION(f32, GEMM_F32, float, float)
+FUNCTION(f64, GEMM_F64, double, double)
+FUNCTION(bf16, GEMM_BF16, uint16_t, uint16_t)
+FUNCTION(bf16_f32, GEMM_BF16_F32, uint16_t, float)
+FUNCTION(f16, GEMM_F16, uint16_t, uint16_t)
+FUNCTION(f16_f32, GEMM_F16_F32, uint16_t, float)
+FUNCTION(s32, GEMM_S32, uint32_t, uint32_t)
+FUNCTION(s8_s32, GEMM_S8_S32, int8_t, uint32_t)
+#undef FUNCTION

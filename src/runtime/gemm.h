@@ -28,12 +28,14 @@ typedef struct Gemm {
 
 typedef void GemmFunction(const Gemm *g);
 
-typedef enum GemmType { GEMM_F32, GEMM_F64, GEMM_TYPES } GemmType;
+/* Of the operands, and of C where it is another one. */
+typedef enum GemmType { GEMM_F32, GEMM_F64, GEMM_BF16, GEMM_BF16_F32, GEMM_F16, GEMM_F16_F32, GEMM_S32, GEMM_S8_S32, GEMM_TYPES } GemmType;
 
 /* The kernels of one set of instructions. */
 typedef struct KernelSet {
     const char   *name;
     GemmFunction *gemm[GEMM_TYPES];
+    void (*narrow[GEMM_TYPES])(uint16_t *to, const float *from, int64_t n); /* sums to C's type where that is a narrower one */
 } KernelSet;
 
 #if defined(__x86_64__)

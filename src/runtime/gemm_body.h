@@ -1,15 +1,11 @@
 /* gemm_body.h - the tiled product, once for all element types and sets of instructions.
  *
- * It is written over words of 32 or 64 bits: a word is what one lane multiplies, G neighbours along k in one number (one f32 or f64; two s16).
- * Who includes it defines
+ * Included after gemm_tile.h, with the names of the words that elements become when they are packed, and
  *
  *   N(x)                name of x for this type and set of instructions
- *   TE, TW, TC          element in memory, word, accumulator          G   elements in a word
- *   VW, VC              vectors of VL words, of VL accumulators       VL
- *   VCU                 VC at any address
- *   MR, NV              a tile: MR rows, NV vectors of columns
+ *   TE                  element in memory             G   elements in a word
  *   KC, MC, NC          words of k, rows and columns of a block
- *   N(multiply_add)(VC c, TW a, VW b)      c + a * b, a for all lanes
+ *   FUSED               elements are words: B may be read where it lies
  *   N(along)(const TE *)                   VW of VL * G elements that follow each other along k
  *   N(across)(VW *w, const TE *, ld)       NV vectors: the words of NV * VL columns, from G rows that are ld apart
  *
@@ -24,113 +20,6 @@
  * A is packed as [row][k], which is a copy when rows lie along k. The rows of a block are divided evenly, so that no group is much shorter than others.
  *
  * Nothing outside of the operands is read. */
-
-enum { N(NR) = NV * VL, N(LDA) = KC + 16 }; /* + 16: rows that are a power of two apart would share their place in the cache */
-
-typedef struct {
-    int64_t   kc; /* words of k */
-    const TW *a;  /* packed rows */
-    TW       *b;  /* packed panel */
-    const TE *from;
-    int64_t   from_row; /* B where it lies, for the kernels that read it there */
-    TC       *c;
-    int64_t   c_row;
-    int       add;      /* C is begun */
-} N(Tile);
-
-/* PACKED reads the panel, PACKING reads B where it lies and writes the panel, PLAIN only reads B. */
-enum { N(PACKED), N(PACKING), N(PLAIN) };
-enum { N(NEAR) = 4, N(FAR) = 32 }; /* rows ahead that B is fetched into the first and the second cache */
-
-INLINE void N(fetch)(const TE *from, int64_t row)
-{
-    UNROLL for (int g = 0; g < G; g++)
-        UNROLL for (int at = 0; at < (int)sizeof(TE) * N(NR); at += 64) {
-            __builtin_prefetch((const char *)(from + (N(NEAR) * G + g) * row) + at);
-            __builtin_prefetch((const char *)(from + (N(FAR) * G + g) * row) + at, 0, 2);
-        }
-}
-
-INLINE void N(step)(int mr, int nv, int mode, VC acc[MR][NV], const TW *a, TW *b, const TE *from, int64_t row)
-{
-    VW w[NV];
-    if (mode == N(PACKED)) {
-        UNROLL for (int v = 0; v < nv; v++)
-            w[v] = *(const VW *)(b + v * VL);
-    } else {
-        N(across)(w, from, row);
-        N(fetch)(from, row);
-    }
-    if (mode == N(PACKING))
-        UNROLL for (int v = 0; v < nv; v++)
-            *(VW *)(b + v * VL) = w[v];
-    UNROLL for (int r = 0; r < mr; r++)
-        UNROLL for (int v = 0; v < nv; v++)
-            acc[r][v] = N(multiply_add)(acc[r][v], a[r * N(LDA)], w[v]);
-}
-
-INLINE void N(tile)(int mr, int nv, int mode, const N(Tile) *t)
-{
-    VC            acc[MR][NV];
-    const TW     *a = t->a, *end = a + t->kc;
-    TW           *b = t->b;
-    const TE     *from = t->from;
-    const int64_t row = t->from_row, c_row = t->c_row;
-    TC           *c = t->c;
-    UNROLL for (int r = 0; r < mr; r++)
-        UNROLL for (int v = 0; v < nv; v++) {
-            acc[r][v] = (VC){ 0 };
-            __builtin_prefetch(c + r * c_row + v * VL, 1);
-        }
-    ROLLED for (; a < end; a++) {
-        N(step)(mr, nv, mode, acc, a, b, from, row);
-        b += N(NR);
-        if (mode != N(PACKED))
-            from += G * row;
-    }
-    if (t->add)
-        UNROLL for (int r = 0; r < mr; r++)
-            UNROLL for (int v = 0; v < nv; v++)
-                acc[r][v] += *(const VCU *)(c + r * c_row + v * VL);
-    UNROLL for (int r = 0; r < mr; r++)
-        UNROLL for (int v = 0; v < nv; v++)
-            *(VCU *)(c + r * c_row + v * VL) = acc[r][v];
-}
-
-/* A function for each number of rows, of vectors, and each mode. */
-typedef void N(Kernel)(const N(Tile) *);
-#if MR == 14
-#define ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
-#elif MR == 8
-#define ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
-#elif MR == 6
-#define ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#elif MR == 5
-#define ROWS(X) X(1) X(2) X(3) X(4) X(5)
-#endif
-#define X(r)                                                    \
-    APART void N(packed1_##r)(const N(Tile) *t)                 \
-    {                                                           \
-        N(tile)(r, 1, N(PACKED), t);                            \
-    }                                                           \
-    APART void N(packed_##r)(const N(Tile) *t)                  \
-    {                                                           \
-        N(tile)(r, NV, N(PACKED), t);                           \
-    }                                                           \
-    APART void N(packing_##r)(const N(Tile) *t)                 \
-    {                                                           \
-        N(tile)(r, NV, N(PACKING), t);                          \
-    }                                                           \
-    APART void N(plain_##r)(const N(Tile) *t)                   \
-    {                                                           \
-        N(tile)(r, NV, N(PLAIN), t);                            \
-    }
-ROWS(X)
-#undef X
-#define X(r) [r] = { N(packed_##r), N(packing_##r), N(plain_##r), N(packed1_##r) },
-static N(Kernel) *const N(kernels)[MR + 1][4] = { ROWS(X) };
-#undef X
-#undef ROWS
 
 /* ---- packing ---- */
 
@@ -208,7 +97,7 @@ APART void N(pack_a)(TW *out, const TE *a, int64_t a_row, int64_t a_col, int64_t
     }
     for (int64_t i = 0; i < rows; i++) {
         const TE *from = a + i * a_row;
-        TW       *to = out + i * N(LDA);
+        TW       *to = out + i * K(LDA);
         int64_t   p = 0;
         if (a_col == 1)
             for (; p + VL * G <= k; p += VL * G)
@@ -226,7 +115,7 @@ APART void N(pack_a_columns)(TW *out, const TE *a, int64_t a_col, int64_t rows, 
             VW r[VL];
             N(load_columns)(r, a + p * a_col + i, a_col, k - p, rows - i);
             for (int64_t q = 0; q < hlort_min(VL, rows - i); q++)
-                *(VW *)(out + (i + q) * N(LDA) + p) = r[q];
+                *(VW *)(out + (i + q) * K(LDA) + p) = r[q];
         }
 }
 
@@ -235,30 +124,30 @@ APART void N(pack_b)(TW *out, const TE *b, int64_t b_row, int64_t b_col, int64_t
 {
     const int64_t kc = hlort_ceildiv(k, G);
     if (b_row == 1 && b_col != 1) {
-        for (int64_t j = 0; j < N(NR); j += VL)
+        for (int64_t j = 0; j < K(NR); j += VL)
             for (int64_t p = 0; p < kc; p += VL) {
                 VW r[VL];
                 N(load_columns)(r, b + j * b_col + p * G, b_col, columns - j, k - p * G);
                 for (int64_t q = 0; q < hlort_min(VL, kc - p); q++)
-                    *(VW *)(out + (p + q) * N(NR) + j) = r[q];
+                    *(VW *)(out + (p + q) * K(NR) + j) = r[q];
             }
         return;
     }
     for (int64_t p = 0; p < kc; p++) {
         VW        w[NV];
-        TE        rows[G][N(NR)];
+        TE        rows[G][K(NR)];
         const TE *from = b + p * G * b_row;
-        if (b_col == 1 && columns == N(NR) && (p + 1) * G <= k) {
+        if (b_col == 1 && columns == K(NR) && (p + 1) * G <= k) {
             N(across)(w, from, b_row);
         } else {
             __builtin_memset(rows, 0, sizeof rows);
             for (int64_t g = 0; g < hlort_min(G, k - p * G); g++)
                 for (int64_t j = 0; j < columns; j++)
                     rows[g][j] = from[g * b_row + j * b_col];
-            N(across)(w, &rows[0][0], N(NR));
+            N(across)(w, &rows[0][0], K(NR));
         }
         UNROLL for (int v = 0; v < NV; v++)
-            *(VW *)(out + p * N(NR) + v * VL) = w[v];
+            *(VW *)(out + p * K(NR) + v * VL) = w[v];
     }
 }
 
@@ -288,7 +177,7 @@ INLINE void N(finish)(const Gemm *g, TC *sums, int64_t stride, int64_t i, int64_
 }
 
 /* Runs a kernel on the tile at (i, j). What does not fill its vectors goes through a whole tile aside. */
-INLINE void N(at)(const N(Block) *x, N(Tile) *t, N(Kernel) *kernel, int64_t width, int64_t i, int64_t j, int64_t rows, int64_t columns)
+INLINE void N(at)(const N(Block) *x, K(Tile) *t, K(Kernel) *kernel, int64_t width, int64_t i, int64_t j, int64_t rows, int64_t columns)
 {
     const Gemm *g = x->g;
     int         last = x->last && g->epilogue;
@@ -296,7 +185,7 @@ INLINE void N(at)(const N(Block) *x, N(Tile) *t, N(Kernel) *kernel, int64_t widt
     if (!g->c) {
         int one = x->first && x->last;
         t->c = one ? x->w->edge : x->w->sums + (i - x->i0) * NC + (j - x->j0);
-        t->c_row = one ? (int64_t)N(NR) : (int64_t)NC;
+        t->c_row = one ? (int64_t)K(NR) : (int64_t)NC;
         kernel(t);
         if (last)
             N(finish)(g, t->c, t->c_row, i, j, rows, columns);
@@ -312,40 +201,41 @@ INLINE void N(at)(const N(Block) *x, N(Tile) *t, N(Kernel) *kernel, int64_t widt
         return;
     }
     t->c = x->w->edge;
-    t->c_row = N(NR);
+    t->c_row = K(NR);
     if (t->add)
         for (int64_t r = 0; r < rows; r++)
-            __builtin_memcpy(t->c + r * N(NR), c + r * g->c_row, (uint64_t)columns * sizeof(TC));
+            __builtin_memcpy(t->c + r * K(NR), c + r * g->c_row, (uint64_t)columns * sizeof(TC));
     kernel(t);
     if (last)
-        N(finish)(g, t->c, N(NR), i, j, rows, columns);
+        N(finish)(g, t->c, K(NR), i, j, rows, columns);
     for (int64_t r = 0; r < rows; r++)
-        __builtin_memcpy(c + r * g->c_row, t->c + r * N(NR), (uint64_t)columns * sizeof(TC));
+        __builtin_memcpy(c + r * g->c_row, t->c + r * K(NR), (uint64_t)columns * sizeof(TC));
 }
 
 /* One panel of columns by all rows of the block. */
 INLINE void N(panel)(const N(Block) *x, int64_t j)
 {
     const Gemm   *g = x->g;
-    const int64_t m = x->i1 - x->i0, groups = hlort_ceildiv(m, MR), columns = hlort_min(N(NR), x->j1 - j);
+    const int64_t m = x->i1 - x->i0, groups = hlort_ceildiv(m, MR), columns = hlort_min(K(NR), x->j1 - j);
     const int64_t k = hlort_min(x->kc * G, g->k - x->p0 * G);
-    N(Tile)       t = { .kc = x->kc, .a = x->w->a, .b = x->w->b + (j - x->j0) * x->kc, .from_row = g->b_row };
-    t.from = (const TE *)g->b + x->p0 * G * g->b_row + j * g->b_col;
-    int mode = N(PACKED);
+    K(Tile)       t = { .kc = x->kc, .a = x->w->a, .b = x->w->b + (j - x->j0) * x->kc, .from_row = g->b_row };
+    const TE     *b = (const TE *)g->b + x->p0 * G * g->b_row + j * g->b_col;
+    t.from = FUSED ? (const void *)b : 0;
+    int           mode = K(PACKED);
     if (x->fresh) {
-        if (g->b_col == 1 && columns == N(NR) && k == x->kc * G)
-            mode = groups > 1 || x->again ? N(PACKING) : N(PLAIN);
+        if (FUSED && g->b_col == 1 && columns == K(NR))
+            mode = groups > 1 || x->again ? K(PACKING) : K(PLAIN);
         else
-            N(pack_b)(t.b, t.from, g->b_row, g->b_col, columns, k);
+            N(pack_b)(t.b, b, g->b_row, g->b_col, columns, k);
     }
     const int one = NV > 1 && columns <= VL;
     int64_t   i = x->i0;
     for (int64_t q = 0; q < groups; q++) {
         const int64_t rows = m / groups + (q < m % groups);
-        N(at)(x, &t, N(kernels)[rows][one ? 3 : mode], one ? VL : (int64_t)N(NR), i, j, rows, columns);
+        N(at)(x, &t, K(kernels)[rows][one ? (int)K(NARROW) : mode], one ? VL : (int64_t)K(NR), i, j, rows, columns);
         i += rows;
-        t.a += rows * N(LDA);
-        mode = N(PACKED);
+        t.a += rows * K(LDA);
+        mode = K(PACKED);
     }
 }
 
@@ -354,13 +244,13 @@ static void N(block)(const N(Block) *x)
     const Gemm *g = x->g;
     const TE   *a = (const TE *)g->a + x->i0 * g->a_row + x->p0 * G * g->a_col;
     N(pack_a)(x->w->a, a, g->a_row, g->a_col, x->i1 - x->i0, hlort_min(x->kc * G, g->k - x->p0 * G));
-    for (int64_t j = x->j0; j < x->j1; j += N(NR))
+    for (int64_t j = x->j0; j < x->j1; j += K(NR))
         N(panel)(x, j);
 }
 
 static void N(tiles)(const Gemm *g)
 {
-    const int64_t kw = hlort_ceildiv(g->k, G), kb = hlort_even(kw, KC, 16), nb = hlort_even(g->n, NC, N(NR)), mb = hlort_even(g->m, MC, MR);
+    const int64_t kw = hlort_ceildiv(g->k, G), kb = hlort_even(kw, KC, 16), nb = hlort_even(g->n, NC, K(NR)), mb = hlort_even(g->m, MC, MR);
     N(Block)      x = { .g = g, .w = g->work };
     for (x.j0 = 0; x.j0 < g->n; x.j0 = x.j1) {
         x.j1 = hlort_min(g->n, x.j0 + nb);

@@ -1,115 +1,170 @@
 /* gemm_types.h - the products of one set of instructions: for each element type its words, and the size of tiles and blocks.
  *
- * Who includes it defines HLORT_SET, VECTOR_BYTES, the tile of 32-bit words TILE_ROWS x TILE_VECTORS, and the block of 32-bit words BLOCK_K, BLOCK_ROWS,
- * BLOCK_COLUMNS. Blocks of 64-bit words have as many bytes. */
+ * Who includes it defines HLORT_SET, VECTOR_BYTES, the tile TILE_ROWS x TILE_VECTORS, and the block of 32-bit words BLOCK_K, BLOCK_ROWS, BLOCK_COLUMNS. Blocks
+ * of 64-bit words have half as many k. MULTIPLY_PAIRS(a, b), if there is one, adds the two products of pairs of s16 in each lane. */
 #include "runtime/gemm.h"
 #include "runtime/vec.h"
 
-#define SET(x)       HLORT_PASTE(x, HLORT_SET)
+#define SET(x) HLORT_PASTE(x, HLORT_SET)
 
 typedef float  SET(vf) __attribute__((vector_size(VECTOR_BYTES)));
 typedef double SET(vd) __attribute__((vector_size(VECTOR_BYTES)));
 typedef float  SET(vfu) __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
 typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
 
-#define MR TILE_ROWS
-#define NV TILE_VECTORS
+#include "runtime/narrow.h"
 
-/* ---- f32 ---- */
-#define N(x) SET(hlort_f32_##x)
-#define TE   float
-#define TW   float
-#define TC   float
-#define VW   SET(vf)
-#define VC   SET(vf)
-#define VCU  SET(vfu)
-#define G    1
-#define VL   (VECTOR_BYTES / 4)
-#define KC   BLOCK_K
-#define MC   BLOCK_ROWS
-#define NC   BLOCK_COLUMNS
+#define MR            TILE_ROWS
+#define NV            TILE_VECTORS
+#define MC            BLOCK_ROWS
+#define NC            BLOCK_COLUMNS
 #define SWEEP_VECTORS 4
 #define ROWS_AT_ONCE  2
-INLINE VC N(multiply_add)(VC c, TW a, VW b)
-{
-    return c + a * b;
-}
-INLINE VW N(along)(const TE *from)
-{
-    return *(const VCU *)from;
-}
-INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
-{
-    (void)row;
-    UNROLL for (int v = 0; v < NV; v++)
-        w[v] = *(const VCU *)(from + v * VL);
-}
-INLINE VC N(widen)(const TE *from)
-{
-    return *(const VCU *)from;
-}
-INLINE TC N(widen1)(TE x)
-{
-    return x;
-}
-#include "runtime/gemm_body.h"
-#include "runtime/gemv_body.h"
-#undef N
-#undef TE
-#undef TW
-#undef TC
-#undef VW
-#undef VC
-#undef VCU
-#undef VL
-#undef KC
-#undef NC
+
+#define MULTIPLY_ADD(c, a, b) ((c) + (a) * (b))
 
 /* ---- f64 ---- */
-#define N(x) SET(hlort_f64_##x)
-#define TE   double
-#define TW   double
-#define TC   double
-#define VW   SET(vd)
-#define VC   SET(vd)
-#define VCU  SET(vdu)
-#define VL   (VECTOR_BYTES / 8)
-#define KC   (BLOCK_K / 2)
-#define NC   BLOCK_COLUMNS
-INLINE VC N(multiply_add)(VC c, TW a, VW b)
+#define K(x)        SET(hlort_f64_##x)
+#define TW          double
+#define TC          double
+#define VW          SET(vd)
+#define VC          SET(vd)
+#define VWU         SET(vdu)
+#define VCU         SET(vdu)
+#define VL          (VECTOR_BYTES / 8)
+#define KC          (BLOCK_K / 2)
+#define FUSED       1
+#include "runtime/gemm_tile.h"
+#define N(x)        SET(hlort_f64_##x)
+#define TE          double
+#define WIDEN(from) (*(const VCU *)(from))
+#define WIDEN1(x)   (x)
+#include "runtime/gemm_simple.h"
+#include "runtime/gemm_words_end.h"
+
+/* ---- f32, and what is summed in it ---- */
+#define K(x)        SET(hlort_f32_##x)
+#define TW          float
+#define TC          float
+#define VW          SET(vf)
+#define VC          SET(vf)
+#define VWU         SET(vfu)
+#define VCU         SET(vfu)
+#define VL          (VECTOR_BYTES / 4)
+#define KC          BLOCK_K
+#define FUSED       1
+#include "runtime/gemm_tile.h"
+#define N(x)        SET(hlort_f32_##x)
+#define TE          float
+#define WIDEN(from) (*(const VCU *)(from))
+#define WIDEN1(x)   (x)
+#include "runtime/gemm_simple.h"
+#undef FUSED
+#define FUSED       0
+
+#define N(x)        SET(hlort_bf16_##x)
+#define TE          uint16_t
+#define WIDEN(from) SET(hlort_from_bf16)(from)
+#define WIDEN1(x)   (((union { uint32_t u; float f; }){ .u = (uint32_t)(x) << 16 }).f)
+#include "runtime/gemm_simple.h"
+
+INLINE float SET(hlort_from_f16_1)(uint16_t x)
 {
-    return c + a * b;
+    uint16_t few[VECTOR_BYTES / 4] = { x };
+    return SET(hlort_from_f16)(few)[0];
 }
-INLINE VW N(along)(const TE *from)
+#define N(x)        SET(hlort_f16_##x)
+#define TE          uint16_t
+#define WIDEN(from) SET(hlort_from_f16)(from)
+#define WIDEN1(x)   SET(hlort_from_f16_1)(x)
+#include "runtime/gemm_simple.h"
+#include "runtime/gemm_words_end.h"
+
+/* ---- s32, u32: modulo 2^32 ---- */
+#define K(x)        SET(hlort_u32_##x)
+#define TW          uint32_t
+#define TC          uint32_t
+#define VW          SET(vu)
+#define VC          SET(vu)
+#define VWU         SET(vuu)
+#define VCU         SET(vuu)
+#define VL          (VECTOR_BYTES / 4)
+#define KC          BLOCK_K
+#define FUSED       0
+#include "runtime/gemm_tile.h"
+#define N(x)        SET(hlort_s32_##x)
+#define TE          uint32_t
+#define WIDEN(from) (*(const VCU *)(from))
+#define WIDEN1(x)   (x)
+#include "runtime/gemm_simple.h"
+
+/* ---- s8, summed in s32 ---- */
+typedef int8_t SET(vb) __attribute__((vector_size(VECTOR_BYTES / 4), aligned(1), may_alias));
+typedef int8_t SET(vbb) __attribute__((vector_size(VECTOR_BYTES / 2), aligned(1), may_alias));
+typedef int16_t SET(vp) __attribute__((vector_size(VECTOR_BYTES)));
+INLINE SET(vu) SET(hlort_from_s8)(const int8_t *from)
 {
-    return *(const VCU *)from;
+    return (SET(vu))__builtin_convertvector(*(const SET(vb) *)from, SET(vi));
 }
-INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
-{
-    (void)row;
-    UNROLL for (int v = 0; v < NV; v++)
-        w[v] = *(const VCU *)(from + v * VL);
-}
+#define N(x)        SET(hlort_s8_##x)
+#define TE          int8_t
+#define WIDEN(from) SET(hlort_from_s8)(from)
+#define WIDEN1(x)   ((uint32_t)(int32_t)(x))
+#ifndef MULTIPLY_PAIRS
+#include "runtime/gemm_simple.h"
+#else
+/* A word is a pair of s16: two products of s8 fit into a lane's sum. */
+#undef K
+#undef MULTIPLY_ADD
+#define K(x)                  SET(hlort_pair_##x)
+#define MULTIPLY_ADD(c, a, b) ((c) + (VC)MULTIPLY_PAIRS((VW){ 0 } + (a), b))
+#include "runtime/gemm_tile.h"
+#define G 2
 INLINE VC N(widen)(const TE *from)
 {
-    return *(const VCU *)from;
+    return WIDEN(from);
 }
 INLINE TC N(widen1)(TE x)
 {
-    return x;
+    return WIDEN1(x);
+}
+INLINE VW N(along)(const TE *from)
+{
+    return (VW)__builtin_convertvector(*(const SET(vbb) *)from, SET(vp));
+}
+INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
+{
+    UNROLL for (int v = 0; v < NV; v++)
+        w[v] = (N(widen)(from + v * VL) & 0xffff) | (N(widen)(from + row + v * VL) << 16);
 }
 #include "runtime/gemm_body.h"
 #include "runtime/gemv_body.h"
 #undef N
 #undef TE
-#undef TW
-#undef TC
-#undef VW
-#undef VC
-#undef VCU
 #undef G
-#undef VL
-#undef KC
+#undef WIDEN
+#undef WIDEN1
+#undef MULTIPLY_PAIRS
+#endif
+#include "runtime/gemm_words_end.h"
+#undef MULTIPLY_ADD
+
+extern const KernelSet SET(hlort);
+const KernelSet SET(hlort) = {
+    .name = HLORT_TEXT(HLORT_SET),
+    .gemm = {
+        [GEMM_F32] = SET(hlort_f32_gemm),
+        [GEMM_F64] = SET(hlort_f64_gemm),
+        [GEMM_BF16] = SET(hlort_bf16_gemm),
+        [GEMM_BF16_F32] = SET(hlort_bf16_gemm),
+        [GEMM_F16] = SET(hlort_f16_gemm),
+        [GEMM_F16_F32] = SET(hlort_f16_gemm),
+        [GEMM_S32] = SET(hlort_s32_gemm),
+        [GEMM_S8_S32] = SET(hlort_s8_gemm),
+    },
+    .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
+};
+
 #undef MC
 #undef NC
 #undef MR
@@ -124,3 +179,6 @@ INLINE TC N(widen1)(TE x)
 #undef BLOCK_K
 #undef BLOCK_ROWS
 #undef BLOCK_COLUMNS
+#undef HALF_512
+#undef HALF_F16C
+#undef HALF_NEON

@@ -38,7 +38,7 @@ typedef struct hlort_dot {
 
 /* A finished part of C: element (i, j), 0 <= i < rows, 0 <= j < columns, is sums[i * stride + j] and belongs to C[batch, row + i, column + j]. */
 typedef struct hlort_tile {
-    void   *sums; /* f32 for f32, bf16 and f16, f64 for f64, s32 for s8 */
+    void   *sums; /* f32 for f32, bf16 and f16, f64 for f64, 32-bit integers for integers */
     int64_t stride, batch, row, column, rows, columns;
 } hlort_tile;
 
@@ -51,9 +51,15 @@ typedef struct hlort_how {
     const void     *context;
 } hlort_how;
 
-/* C may be NULL when there is an epilogue: then its tiles are all that is made. */
+/* C may be NULL when there is an epilogue: then its tiles are all that is made. With an epilogue and a C narrower than the sums it must be. */
 void hlort_dot_f32(const hlort_dot *d, const hlort_how *how, const float *a, const float *b, float *c);
 void hlort_dot_f64(const hlort_dot *d, const hlort_how *how, const double *a, const double *b, double *c);
+void hlort_dot_bf16(const hlort_dot *d, const hlort_how *how, const uint16_t *a, const uint16_t *b, uint16_t *c); /* summed in f32 */
+void hlort_dot_bf16_f32(const hlort_dot *d, const hlort_how *how, const uint16_t *a, const uint16_t *b, float *c);
+void hlort_dot_f16(const hlort_dot *d, const hlort_how *how, const uint16_t *a, const uint16_t *b, uint16_t *c); /* summed in f32 */
+void hlort_dot_f16_f32(const hlort_dot *d, const hlort_how *how, const uint16_t *a, const uint16_t *b, float *c);
+void hlort_dot_s32(const hlort_dot *d, const hlort_how *how, const uint32_t *a, const uint32_t *b, uint32_t *c); /* modulo 2^32: u32, too */
+void hlort_dot_s8_s32(const hlort_dot *d, const hlort_how *how, const int8_t *a, const int8_t *b, uint32_t *c);
 /* end */
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 #define TILE_ROWS    8
 #define TILE_VECTORS 3
 #define BLOCK_ROWS   96
+#define HALF_NEON
 #else
 #define TILE_ROWS    5
 #define TILE_VECTORS 2
@@ -13,5 +14,3 @@
 #define BLOCK_K       256
 #define BLOCK_COLUMNS 240
 #include "runtime/gemm_types.h"
-
-const KernelSet hlort_base = { "base", { hlort_f32_gemm_base, hlort_f64_gemm_base } };

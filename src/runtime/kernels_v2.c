@@ -14,9 +14,8 @@
 #define BLOCK_K       256
 #define BLOCK_ROWS    80
 #define BLOCK_COLUMNS 256
+#define MULTIPLY_PAIRS(a, b) __builtin_ia32_pmaddwd128((SET(vp))(a), (SET(vp))(b))
 #include "runtime/gemm_types.h"
-
-const KernelSet hlort_v2 = { "v2", { hlort_f32_gemm_v2, hlort_f64_gemm_v2 } };
 
 #ifdef __clang__
 #pragma clang attribute pop

@@ -14,9 +14,9 @@
 #define BLOCK_K       256
 #define BLOCK_ROWS    72
 #define BLOCK_COLUMNS 256
+#define HALF_F16C
+#define MULTIPLY_PAIRS(a, b) __builtin_ia32_pmaddwd256((SET(vp))(a), (SET(vp))(b))
 #include "runtime/gemm_types.h"
-
-const KernelSet hlort_v3 = { "v3", { hlort_f32_gemm_v3, hlort_f64_gemm_v3 } };
 
 #ifdef __clang__
 #pragma clang attribute pop

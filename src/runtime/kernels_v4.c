@@ -14,9 +14,13 @@
 #define BLOCK_K       384
 #define BLOCK_ROWS    112
 #define BLOCK_COLUMNS 384
+#define HALF_512
+#ifdef __clang__
+#define MULTIPLY_PAIRS(a, b) __builtin_ia32_pmaddwd512((SET(vp))(a), (SET(vp))(b))
+#else
+#define MULTIPLY_PAIRS(a, b) __builtin_ia32_pmaddwd512_mask((SET(vp))(a), (SET(vp))(b), (SET(vi)){ 0 }, (unsigned short)-1)
+#endif
 #include "runtime/gemm_types.h"
-
-const KernelSet hlort_v4 = { "v4", { hlort_f32_gemm_v4, hlort_f64_gemm_v4 } };
 
 #ifdef __clang__
 #pragma clang attribute pop

@@ -12,6 +12,9 @@
 #define HLORT_PASTE_(a, b) a##_##b
 #define HLORT_PASTE(a, b)  HLORT_PASTE_(a, b)
 
+#define HLORT_TEXT_(a)     #a
+#define HLORT_TEXT(a)      HLORT_TEXT_(a)
+
 #define INLINE static inline __attribute__((always_inline))
 #define APART  static __attribute__((noinline))
 #ifdef __clang__

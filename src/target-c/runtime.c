@@ -13,6 +13,11 @@ static const char *c_type(Type t)
     switch (t) {
     case TYPE_F32: return "float";
     case TYPE_F64: return "double";
+    case TYPE_BF16:
+    case TYPE_F16: return "uint16_t";
+    case TYPE_S8: return "int8_t";
+    case TYPE_S32:
+    case TYPE_U32: return "uint32_t";
     default: die("%s is no type of the runtime's", type_name(t));
     }
 }

@@ -1,0 +1,29 @@
+/* gemm_simple.h - both bodies for a type of which a word is one element, as an accumulator: WIDEN(from) makes a vector of VL of them, WIDEN1(x) one. */
+#define G 1
+
+INLINE VC N(widen)(const TE *from)
+{
+    return WIDEN(from);
+}
+INLINE TC N(widen1)(TE x)
+{
+    return WIDEN1(x);
+}
+INLINE VW N(along)(const TE *from)
+{
+    return N(widen)(from);
+}
+INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
+{
+    (void)row;
+    UNROLL for (int v = 0; v < NV; v++)
+        w[v] = N(widen)(from + v * VL);
+}
+#include "runtime/gemm_body.h"
+#include "runtime/gemv_body.h"
+
+#undef N
+#undef TE
+#undef G
+#undef WIDEN
+#undef WIDEN1

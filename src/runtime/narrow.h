@@ -1,0 +1,77 @@
+/* narrow.h - f16 and bf16 to f32, which is exact, and back, to the nearest and of two the even one. NaN stays NaN.
+ *
+ * A set of instructions says how it has f16: HALF_F16C, HALF_512, HALF_NEON; else the bits are worked on. */
+typedef uint32_t SET(vu) __attribute__((vector_size(VECTOR_BYTES)));
+typedef int32_t  SET(vi) __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint32_t SET(vuu) __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+typedef uint16_t SET(vh) __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef uint16_t SET(vhu) __attribute__((vector_size(VECTOR_BYTES / 2), aligned(2), may_alias));
+typedef int16_t  SET(vs) __attribute__((vector_size(VECTOR_BYTES / 2)));
+
+INLINE SET(vf) SET(hlort_from_bf16)(const uint16_t *from)
+{
+    return (SET(vf))(__builtin_convertvector(*(const SET(vhu) *)from, SET(vu)) << 16);
+}
+
+INLINE SET(vh) SET(hlort_to_bf16)(SET(vf) x)
+{
+    SET(vu) u = (SET(vu))x, even = u + 0x7fff + ((u >> 16) & 1), nan = ((u >> 16) & 0x8000) | 0x7fc0;
+    SET(vu) is_nan = (SET(vu))(x != x);
+    return __builtin_convertvector((even >> 16 & ~is_nan) | (nan & is_nan), SET(vh));
+}
+
+/* The exponent of f16 moves to f32's by a product with 2^112, which is exact, for subnormals too. */
+INLINE SET(vf) SET(hlort_from_f16)(const uint16_t *from)
+{
+#if defined(HALF_512)
+    return (SET(vf))__builtin_ia32_vcvtph2ps512_mask((SET(vs))*(const SET(vhu) *)from, (SET(vf)){ 0 }, -1, 4);
+#elif defined(HALF_F16C)
+    return (SET(vf))__builtin_ia32_vcvtph2ps256((SET(vs))*(const SET(vhu) *)from);
+#elif defined(HALF_NEON)
+    typedef __fp16 half4 __attribute__((vector_size(8)));
+    return __builtin_convertvector((half4)*(const SET(vhu) *)from, SET(vf));
+#else
+    SET(vu) h = __builtin_convertvector(*(const SET(vhu) *)from, SET(vu)), size = h & 0x7fff;
+    SET(vu) special = (SET(vu))(size > 0x7bff) & 0x7f800000;
+    SET(vf) v = (SET(vf))(size << 13) * 5192296858534827628530496329220096.0f;
+    return (SET(vf))((SET(vu))v | special | ((h & 0x8000) << 16));
+#endif
+}
+
+/* Above f16's smallest normal number the half of the last place is added in integers, below it by a sum with 0.5, whose last place is f16's. */
+INLINE SET(vh) SET(hlort_to_f16)(SET(vf) x)
+{
+#if defined(HALF_512)
+    return (SET(vh))__builtin_ia32_vcvtps2ph512_mask(x, 0, (SET(vs)){ 0 }, (unsigned short)-1);
+#elif defined(HALF_F16C)
+    return (SET(vh))__builtin_ia32_vcvtps2ph256(x, 0);
+#elif defined(HALF_NEON)
+    typedef __fp16 half4 __attribute__((vector_size(8)));
+    return (SET(vh))__builtin_convertvector(x, half4);
+#else
+    SET(vu) u = (SET(vu))x & 0x7fffffff, sign = ((SET(vu))x >> 16) & 0x8000;
+    SET(vu) normal = (u - 0x38000000 + 0xfff + ((u >> 13) & 1)) >> 13, small = (SET(vu))((SET(vf))u + 0.5f) - 0x3f000000;
+    SET(vu) is_small = (SET(vu))(u < 0x38800000), is_large = (SET(vu))(u > 0x477fefff), is_nan = (SET(vu))(u > 0x7f800000);
+    SET(vu) finite = (small & is_small) | (normal & ~is_small), odd = (is_nan & 0x7e00) | (~is_nan & 0x7c00);
+    return __builtin_convertvector(sign | (odd & is_large) | (finite & ~is_large), SET(vh));
+#endif
+}
+
+#define NARROW(type)                                                                                   \
+    static void SET(hlort_narrow_##type)(uint16_t *to, const float *from, int64_t n)                   \
+    {                                                                                                  \
+        const int64_t lanes = VECTOR_BYTES / 4;                                                        \
+        int64_t       j = 0;                                                                           \
+        for (; j + lanes <= n; j += lanes)                                                             \
+            *(SET(vhu) *)(to + j) = SET(hlort_to_##type)(*(const SET(vfu) *)(from + j));               \
+        if (j < n) {                                                                                   \
+            float    few[VECTOR_BYTES / 4] = { 0 };                                                    \
+            uint16_t out[VECTOR_BYTES / 4];                                                            \
+            __builtin_memcpy(few, from + j, (uint64_t)(n - j) * sizeof *few);                          \
+            *(SET(vhu) *)out = SET(hlort_to_##type)(*(const SET(vfu) *)few);                           \
+            __builtin_memcpy(to + j, out, (uint64_t)(n - j) * sizeof *out);                            \
+        }                                                                                              \
+    }
+NARROW(bf16)
+NARROW(f16)
+#undef NARROW
