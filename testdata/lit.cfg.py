@@ -38,6 +38,7 @@ config.substitutions.append(("%check-man", os.path.join(config.test_source_root,
 config.substitutions.append(("%check-proto", os.path.join(config.test_source_root, "check-proto")))
 config.substitutions.append(("%check-print", os.path.join(config.test_source_root, "check-print")))
 config.substitutions.append(("%check-lang", os.path.join(config.test_source_root, "check-lang")))
+config.substitutions.append(("%check-settled", os.path.join(config.test_source_root, "check-settled")))
 for name in ("make-npy", "make-npz", "make-safetensors", "make-snapshot"):
     config.substitutions.append(("%" + name, os.path.join(config.test_source_root, name)))
 config.substitutions.append(("%show-npz", '"%s" "%s"' % (sys.executable, os.path.join(config.test_source_root, "show-npz"))))
