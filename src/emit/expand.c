@@ -3,13 +3,14 @@
 
 typedef void Expansion(Inst *i);
 
-static Expansion *expansion_of(const Inst *i)
+static Expansion *expansion_of(const Inst *i, bool runtime)
 {
     switch (i->op) {
     case OP_SCAN: return expand_scan;
     case OP_RNG: return expand_rng;
     case OP_SCALED_DOT: return expand_scaled_dot;
     case OP_RAGGED_DOT: return expand_ragged_dot;
+    case OP_FUSION: return runtime && output_expands(i) ? expand_output : NULL;
     default: return NULL;
     }
 }
@@ -41,12 +42,12 @@ static bool any_sets_size(const Comp *c)
     return false;
 }
 
-const Module *module_expanded(Arena *a, const Module *m, Devices on, Map *exchanges)
+const Module *module_expanded(Arena *a, const Module *m, Devices on, bool runtime, Map *exchanges)
 {
     bool any = false;
     for (const Comp *c = m->first; c && !any; c = c->next)
         for (const Inst *i = c->first; i && !any; i = i->next)
-            any = expansion_of(i) || sets_size(i) || on_devices(i, on);
+            any = expansion_of(i, runtime) || sets_size(i) || on_devices(i, on);
     if (!any)
         return m;
     Module *copy = module_clone(m);
@@ -56,7 +57,7 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, Map *exchan
             expand_sizes(c);
     for (Comp *c = copy->first; c; c = c->next)
         for (Inst *i = c->first, *next; i; i = next) {
-            Expansion      *expand = expansion_of(i);
+            Expansion      *expand = expansion_of(i, runtime);
             DeviceExpander *meet = expand ? NULL : on_devices(i, on);
             next = i->next;
             if (expand)

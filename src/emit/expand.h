@@ -6,14 +6,18 @@
 
 /* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot, ragged-dot, ragged-all-to-all and sizes that are known
  * only when run; on several devices without
- * collectives of several participants either, but for those that cannot be done. exchanges: gets the Exchange of each instruction that stands for one. */
-const Module *module_expanded(Arena *a, const Module *m, Devices on, Map *exchanges);
+ * collectives of several participants either, but for those that cannot be done. runtime: dots inside fusions that are worth a call of it stand for
+ * themselves. exchanges: gets the Exchange of each instruction that stands for one. */
+const Module *module_expanded(Arena *a, const Module *m, Devices on, bool runtime, Map *exchanges);
 
 /* These replace one instruction of a module that may be changed. */
 void expand_scan(Inst *i);
 void expand_rng(Inst *i);
 void expand_ragged_dot(Inst *i);
 void expand_scaled_dot(Inst *i);
+
+bool output_expands(const Inst *i);
+void expand_output(Inst *i);
 
 /* Whether a set-dimension-size leaves the full size; what others of a computation give, where that can be said in arrays of full size. */
 bool size_is_full(const Inst *set);

@@ -1,0 +1,75 @@
+/* A fusion around a dot that the runtime computes better than loops in the text: the dot for itself, then a fusion of the rest, which may write over
+ * the dot's result in place.
+ *
+ *     out = fusion(x, w, b), kind=kOutput        =>   d = dot(x, w);  out = fusion(x, w, b, d), kind=kLoop
+ *
+ * In the text of the module the dot stays where the optimizer has put it; which code computes it is for the emitter to choose. */
+#include "emit/dot_call.h"
+#include "emit/expand.h"
+
+enum { LEAST = 32768 }; /* multiplications from which the call and one more pass over the result are faster than loops (measured: 131072 twice as fast) */
+
+/* A dot of parameters of a fusion that is worth a call. */
+static bool is_called(const Inst *x)
+{
+    DotCall      d;
+    const Inst  *lhs = x->op == OP_DOT && x->n_operands == 2 ? inst_operand(x, 0) : NULL, *rhs = lhs ? inst_operand(x, 1) : NULL;
+    if (!lhs || lhs->op != OP_PARAMETER || rhs->op != OP_PARAMETER || inst_attr(x, ATTR_SPARSITY_CONFIG))
+        return false;
+    return dot_call(x, lhs->shape, rhs->shape, x->shape, &d) && (double)d.m * (double)d.n * (double)d.k >= LEAST;
+}
+
+static const Inst *called_dot(const Comp *body)
+{
+    const Inst *x = body->first;
+    while (x && !is_called(x))
+        x = x->next;
+    return x == body->root ? NULL : x;
+}
+
+bool output_expands(const Inst *i)
+{
+    return i->op == OP_FUSION && i->n_callees == 1 && called_dot(inst_callee(i, 0));
+}
+
+/* The dot of i's body in front of i. */
+static Inst *dot_outside(Inst *i, const Inst *dot)
+{
+    Inst *operands[2];
+    for (int32_t k = 0; k < 2; k++)
+        operands[k] = inst_operand(i, (int32_t)inst_operand(dot, k)->param);
+    return inst_clone_into(i->comp, i, dot, 2, operands);
+}
+
+/* A copy of the body in which the dot is a parameter. */
+static Comp *rest_of(const Inst *i, const Inst *dot)
+{
+    Comp *body = inst_callee(i, 0), *rest = comp_clone(body, body->name);
+    Inst *x = rest->first;
+    for (const Inst *y = body->first; y != dot; y = y->next)
+        x = x->next;
+    Inst *p = inst_parameter(rest, rest->first, rest->n_params, dot->shape, NULL);
+    inst_replace(x, p);
+    inst_delete(x);
+    return rest;
+}
+
+void expand_output(Inst *i)
+{
+    for (const Inst *dot; (dot = called_dot(inst_callee(i, 0)));) {
+        int32_t n = i->n_operands;
+        Inst  **operands = ARENA_ARRAY(i->comp->module->arena, Inst *, n + 1);
+        for (int32_t k = 0; k < n; k++)
+            operands[k] = inst_operand(i, k);
+        operands[n] = dot_outside(i, dot);
+        Comp *rest = rest_of(i, dot);
+        Inst *f = inst_new(i->comp, i, OP_FUSION, i->shape, n + 1, operands, NULL);
+        inst_set_word(f, ATTR_FUSION_KIND, FUSION_LOOP);
+        inst_set_callees(f, 1, &rest);
+        f->meta = i->meta;
+        f->loc = i->loc;
+        inst_replace(i, f);
+        inst_delete(i);
+        i = f;
+    }
+}
