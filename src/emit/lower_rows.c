@@ -13,7 +13,7 @@
 
 #include "analysis/cost.h"
 
-enum { ROLE_ROW = 50, ROW_BYTES = 1 << 16, MAX_SEEN = 8 };
+enum { ROLE_ROW = 50, MAX_SEEN = 8 };
 
 /* Where a value was computed, and where its rows are. */
 typedef struct RowPlace RowPlace;
@@ -86,8 +86,8 @@ static bool fits(const Lower *L, const Shape *s, int32_t first)
 {
     int64_t bytes = type_bytes(s->type);
     for (int32_t d = first; d < s->rank; d++)
-        bytes = bytes > ROW_BYTES ? bytes : bytes * s->dims[d];
-    return first < s->rank && bytes <= ROW_BYTES && L->local_bytes + bytes <= MOST_LOCAL_BYTES;
+        bytes = bytes > KEPT_ROW_BYTES ? bytes : bytes * s->dims[d];
+    return first < s->rank && bytes <= KEPT_ROW_BYTES && L->local_bytes + bytes <= MOST_LOCAL_BYTES;
 }
 
 void row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block)

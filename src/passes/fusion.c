@@ -45,70 +45,8 @@
 #include "config.h"
 
 #include "analysis/cost.h"
-#include "passes/pass.h"
+#include "passes/fusion.h"
 #include "passes/util.h"
-
-#include <stdlib.h>
-
-#include "support/vec.h"
-
-enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_KEPT = 3, MAX_RESULTS = 7, ROW_BYTES = 1 << 15 };
-
-typedef struct Context Context;
-
-typedef struct Group {
-    Inst    *root;           /* the first of its results, the last one in the computation */
-    Context *all;            /* in which the root is asked for: every element once */
-    Inst    *more[MAX_RESULTS]; /* results that are made in the same loops, see join_group */
-    int32_t  n_more;
-    int32_t  searched;       /* number of the search that was there last */
-    int32_t  size, operands; /* instructions taken in, values needed from outside; constants count for neither */
-    bool     reduces;        /* a reduce is among them */
-    bool     maximum;        /* one that is not a sum or a product */
-    Inst    *hero;           /* what the rest of it makes use of element by element, see may_be_hero */
-    const Inst *outer;       /* the reduction to a scalar whose loops are the outermost ones */
-    int32_t  kept;           /* rows that its code keeps */
-    Context *rows;           /* the contexts of whole rows, see row_context */
-} Group;
-
-struct Context {
-    Group   *group;
-    double   count;  /* elements asked for */
-    bool     nested; /* the index is made of a nest of loops in row-major order, those of the group's root outermost */
-    double   common; /* nested: iterations of the outer loops that are also the root's */
-    bool     loose;  /* nested: one element of each of the rows that the loops go over */
-    bool     whole;  /* each element is asked for in one element of the root, and all are */
-    Context *next;   /* in group->rows */
-};
-
-typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_WINDOW, ROLE_CONTRACT,
-    ROLE_UPDATE, ROLE_LEAF } Role;
-
-typedef struct Node {
-    Role     role;
-    bool     fused;    /* computed inside the groups of its contexts, else stored */
-    bool     named;    /* its name went to the first copy */
-    int32_t  n_contexts;
-    Context *contexts[MAX_CONTEXTS];
-    int32_t  n_wanting; /* groups that need the value, as far as they are known */
-    Group   *wanting[MAX_CONTEXTS];
-    int32_t  order;    /* place in the computation */
-    int32_t  seen;     /* number of the group that was there last */
-    int32_t  searched; /* number of the search that was there last */
-    Inst    *copy;     /* in that group's body */
-} Node;
-
-typedef struct Fuser {
-    Arena  *scratch;
-    int64_t max_size;
-    VEC(Group *) groups; /* from the end of the computation to its start */
-    int32_t searches;
-} Fuser;
-
-static Node *node(const Inst *i)
-{
-    return i->aux;
-}
 
 /* ---- what an instruction can be ---- */
 
@@ -496,7 +434,7 @@ static bool wanted_in_one_row(const Inst *i)
             return false;
         rows = c->common < rows ? c->common : rows;
     }
-    return rows >= 1 && count_of(i) / rows * type_bytes(i->shape->type) <= ROW_BYTES;
+    return rows >= 1 && count_of(i) / rows * type_bytes(i->shape->type) <= KEPT_ROW_BYTES;
 }
 
 /* Its producers are asked by the one loop that makes the row. */
@@ -706,6 +644,7 @@ static bool join_group(Fuser *f, Inst *i)
     g->more[g->n_more++] = i;
     n->contexts[0] = g->all;
     n->n_contexts = 1;
+    pass_remark(f->cx, i, "%%%s is another result of the kernel of %%%s", i->name, g->root->name);
     return true;
 }
 
@@ -720,12 +659,51 @@ static bool may_be_hero(const Inst *i)
     return c && c->whole && !c->group->hero && !c->group->reduces && shape_is_array(i->shape);
 }
 
+/* ---- remarks ---- */
+
+/* The user that reads i from memory, NULL when all could take it in. */
+static const Inst *reader_of(const Inst *i)
+{
+    for (const Use *u = i->uses; u; u = u->next)
+        if (!takes_operand(u->user, u->index))
+            return u->user;
+    return NULL;
+}
+
+static void tell_stored(Fuser *f, const Inst *i, bool asked, bool room)
+{
+    if (!f->cx->remarks || i == i->comp->root || !i->n_uses)
+        return;
+    const Inst *reader = reader_of(i);
+    double      bytes = count_of(i) * type_bytes(i->shape->type);
+    if (reader)
+        pass_remark(f->cx, i, "%%%s is stored: %s %%%s reads it from memory", i->name, op_name(reader->op), reader->name);
+    else if (!asked)
+        pass_remark(f->cx, i, "%%%s is stored: it is asked for at more than %d kinds of indices", i->name, MAX_CONTEXTS);
+    else if (!room)
+        pass_remark(f->cx, i, "%%%s is stored: a kernel would have more than %lld instructions or %d operands", i->name, (long long)f->max_size,
+                    MAX_OPERANDS);
+    else if (node(i)->role == ROLE_CONTRACT || node(i)->role == ROLE_WINDOW)
+        pass_remark(f->cx, i, "%%%s is stored: not one kernel alone wants its elements, each for one of its own", i->name);
+    else
+        pass_remark(f->cx, i, "%%%s is stored: it has %.0f elements (%.0f bytes), %d kernels or loops would compute %.0f%s", i->name, count_of(i), bytes,
+                    node(i)->n_contexts, elements_asked(i), inst_is_dear(i) ? ", which are dear" : "");
+}
+
+/* With the names of before the fusion took them over. */
+static void tell_built(Fuser *f, const Group *g, const char *name, const char *hero)
+{
+    pass_remark(f->cx, g->root, "the kernel of %%%s: instructions %d, operands %d, results %d%s%s", name, g->size, g->operands, g->n_more + 1,
+                hero ? "; it goes on with the elements of %" : "", hero ? hero : "");
+}
+
 static void decide(Fuser *f, Inst *i)
 {
     Node *n = node(i);
     if (n->role == ROLE_NONE || n->role == ROLE_LEAF)
         return;
-    if (i != i->comp->root && n->role != ROLE_UPDATE && collect_contexts(f, i) && has_room(f, i)) {
+    bool asked = i != i->comp->root && n->role != ROLE_UPDATE && collect_contexts(f, i), room = asked && has_room(f, i);
+    if (room) {
         bool inside = n->role != ROLE_WINDOW && n->role != ROLE_CONTRACT;
         bool keeps = inside && (inst_is_dear(i) || feeds_maximum(n)) && wanted_in_one_row(i);
         if (!keeps && !(inside && pays(i)) && may_be_hero(i)) {
@@ -740,187 +718,16 @@ static void decide(Fuser *f, Inst *i)
             return;
         }
     }
+    tell_stored(f, i, asked, room);
     if (n->role == ROLE_VIEW || n->role == ROLE_CONTRACT)
         n->n_contexts = 0;
     else if (!join_group(f, i))
         start_group(f, i);
 }
 
-/* ---- building ---- */
-
-typedef struct Body {
-    VEC(Inst *) members, operands;
-    Comp   *comp;
-    int32_t number;
-} Body;
-
-static bool goes_inside(const Inst *i)
-{
-    const Node *n = node(i);
-    if (n->fused || n->role == ROLE_LEAF)
-        return true;
-    return i->op == OP_BROADCAST && n->role == ROLE_MOVE && shape_count(inst_operand(i, 0)->shape) < shape_count(i->shape);
-}
-
-static int by_order(const void *a, const void *b)
-{
-    int32_t x = node(*(Inst *const *)a)->order, y = node(*(Inst *const *)b)->order;
-    return (x > y) - (x < y);
-}
-
-static void add_member(Fuser *f, Body *b, Inst *i)
-{
-    node(i)->seen = b->number;
-    vec_push(f->scratch, &b->members, i);
-}
-
-/* Result r of a group: the first in the computation is number 0. */
-static Inst *result_of(const Group *g, int32_t r)
-{
-    return r == g->n_more ? g->root : g->more[g->n_more - 1 - r];
-}
-
-/* The results and what goes inside, in the order of the computation. */
-static void collect_members(Fuser *f, Body *b, const Group *g)
-{
-    add_member(f, b, g->root);
-    for (int32_t r = 0; r < g->n_more; r++)
-        add_member(f, b, g->more[r]);
-    for (int32_t at = 0; at < b->members.n; at++) {
-        Inst *i = b->members.v[at];
-        for (int32_t k = 0; k < i->n_operands; k++) {
-            Inst *o = inst_operand(i, k);
-            if (node(o)->seen != b->number && goes_inside(o))
-                add_member(f, b, o);
-        }
-    }
-    qsort(b->members.v, (size_t)b->members.n, sizeof *b->members.v, by_order);
-}
-
-static void collect_operands(Fuser *f, Body *b)
-{
-    for (int32_t at = 0; at < b->members.n; at++)
-        for (int32_t k = 0; k < b->members.v[at]->n_operands; k++) {
-            Inst *o = inst_operand(b->members.v[at], k);
-            if (node(o)->seen != b->number) {
-                node(o)->seen = b->number;
-                vec_push(f->scratch, &b->operands, o);
-            }
-        }
-    if (b->operands.n)
-        qsort(b->operands.v, (size_t)b->operands.n, sizeof *b->operands.v, by_order);
-}
-
-static void add_parameters(Body *b)
-{
-    for (int32_t k = 0; k < b->operands.n; k++) {
-        Inst *o = b->operands.v[k];
-        char  name[32];
-        snprintf(name, sizeof name, "param_%d", k);
-        node(o)->copy = inst_parameter(b->comp, NULL, k, o->shape, inst_unique_name(b->comp->module, name));
-    }
-}
-
-/* An instruction that will be dead hands its name to its first copy. */
-static void hand_on_name(Inst *i, Inst *copy)
-{
-    Node *n = node(i);
-    if (n->named || !(n->fused || (n->role == ROLE_LEAF && i->n_uses == 1)))
-        return;
-    const char *made = copy->name;
-    copy->name = i->name;
-    i->name = made;
-    n->named = true;
-}
-
-/* The root, or a tuple of the results in the order of the computation. */
-static Inst *body_root(Fuser *f, const Body *b, const Group *g)
-{
-    if (!g->n_more)
-        return node(g->root)->copy;
-    int32_t       n = g->n_more + 1;
-    Inst        **results = ARENA_ARRAY(f->scratch, Inst *, n);
-    const Shape **shapes = ARENA_ARRAY(f->scratch, const Shape *, n);
-    for (int32_t r = 0; r < n; r++) {
-        results[r] = node(result_of(g, r))->copy;
-        shapes[r] = results[r]->shape;
-    }
-    Module *m = b->comp->module;
-    return inst_new(b->comp, NULL, OP_TUPLE, shape_tuple(m->arena, n, shapes), n, results, inst_unique_name(m, "tuple"));
-}
-
-static Comp *build_body(Fuser *f, Body *b, const Group *g)
-{
-    Inst   *root = g->root;
-    Module *m = root->comp->module;
-    b->comp = comp_new(m, comp_unique_name(m, "fused_computation"));
-    comp_move_before(b->comp, root->comp);
-    collect_operands(f, b);
-    add_parameters(b);
-    for (int32_t at = 0; at < b->members.n; at++) {
-        Inst  *i = b->members.v[at];
-        Inst **operands = ARENA_ARRAY(f->scratch, Inst *, i->n_operands);
-        for (int32_t k = 0; k < i->n_operands; k++)
-            operands[k] = node(inst_operand(i, k))->copy;
-        Inst *copy = inst_clone_into(b->comp, NULL, i, i->n_operands, operands);
-        hand_on_name(i, copy);
-        node(i)->copy = copy;
-    }
-    b->comp->root = body_root(f, b, g);
-    return b->comp;
-}
-
-/* To later groups an operand like any other. */
-static void set_node(Fuser *f, Inst *i, const Inst *instead)
-{
-    i->aux = ARENA_NEW(f->scratch, Node);
-    node(i)->order = node(instead)->order;
-}
-
-static void replace_results(Fuser *f, const Group *g, Inst *fusion)
-{
-    if (!g->n_more) {
-        set_node(f, fusion, g->root);
-        inst_replace(g->root, fusion);
-        return;
-    }
-    for (int32_t r = 0; r <= g->n_more; r++) {
-        Inst *result = result_of(g, r), *element = inst_new(fusion->comp, g->root, OP_GET_TUPLE_ELEMENT, result->shape, 1, &fusion, NULL);
-        inst_set_int(element, ATTR_INDEX, r);
-        set_node(f, element, result);
-        inst_replace(result, element);
-    }
-}
-
-static bool build_fusion(Fuser *f, const Group *g, int32_t number)
-{
-    Inst *root = g->root;
-    Body  b = {.number = number};
-    collect_members(f, &b, g);
-    if (b.members.n < 2 || ((node(root)->role == ROLE_WINDOW || node(root)->role == ROLE_UPDATE) && g->size < 2))
-        return false;
-    Comp *body = build_body(f, &b, g);
-    Inst *fusion = inst_new(root->comp, root, OP_FUSION, body->root->shape, b.operands.n, b.operands.v, NULL);
-    bool  contracts = g->hero && node(g->hero)->role == ROLE_CONTRACT;
-    inst_set_word(fusion, ATTR_FUSION_KIND, contracts ? FUSION_OUTPUT : g->reduces ? FUSION_INPUT : FUSION_LOOP);
-    inst_set_callees(fusion, 1, &body);
-    if (!fusion->meta && g->n_more)
-        fusion->meta = root->meta;
-    replace_results(f, g, fusion);
-    return true;
-}
-
-/* A fusion of several results stands where the last of them was; what needs the others may have been before it. */
-static void restore_order(Fuser *f, Comp *c)
-{
-    Inst **order = comp_post_order(f->scratch, c);
-    for (int32_t k = 0, n = c->n_insts; k < n; k++)
-        inst_move_before(order[k], NULL);
-}
-
 static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
 {
-    Fuser   f = {.scratch = cx->scratch, .max_size = max_size};
+    Fuser   f = {.scratch = cx->scratch, .cx = cx, .max_size = max_size};
     int32_t order = 0;
     for (Inst *i = c->first; i; i = i->next) {
         Node *n = ARENA_NEW(f.scratch, Node);
@@ -933,15 +740,17 @@ static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
     int64_t built = 0;
     bool    several = false;
     for (int32_t k = f.groups.n; k-- > 0 && built < most;) {
-        const char *name = f.groups.v[k]->root->name;
-        if (!build_fusion(&f, f.groups.v[k], k + 1))
+        const Group *g = f.groups.v[k];
+        const char  *name = g->root->name, *hero = g->hero ? g->hero->name : NULL;
+        if (!fusion_build(&f, g, k + 1))
             continue;
         cx->did_at = name;
+        tell_built(&f, g, name, hero);
         built++;
-        several |= f.groups.v[k]->n_more > 0;
+        several |= g->n_more > 0;
     }
     if (several)
-        restore_order(&f, c);
+        fusion_restore_order(&f, c);
     if (built)
         comp_sweep_dead(c, c->n_insts);
     return built;

@@ -1,0 +1,72 @@
+/* Inside of fusion: what the pass knows of the instructions of one computation (fusion.c decides, fusion_build.c builds). */
+#ifndef PASSES_FUSION_H
+#define PASSES_FUSION_H
+
+#include "passes/pass.h"
+#include "support/vec.h"
+
+enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_KEPT = 3, MAX_RESULTS = 7 };
+
+typedef struct Context Context;
+
+typedef struct Group {
+    Inst    *root;           /* the first of its results, the last one in the computation */
+    Context *all;            /* in which the root is asked for: every element once */
+    Inst    *more[MAX_RESULTS]; /* results that are made in the same loops, see join_group */
+    int32_t  n_more;
+    int32_t  searched;       /* number of the search that was there last */
+    int32_t  size, operands; /* instructions taken in, values needed from outside; constants count for neither */
+    bool     reduces;        /* a reduce is among them */
+    bool     maximum;        /* one that is not a sum or a product */
+    Inst    *hero;           /* what the rest of it makes use of element by element, see may_be_hero */
+    const Inst *outer;       /* the reduction to a scalar whose loops are the outermost ones */
+    int32_t  kept;           /* rows that its code keeps */
+    Context *rows;           /* the contexts of whole rows, see row_context */
+} Group;
+
+struct Context {
+    Group   *group;
+    double   count;  /* elements asked for */
+    bool     nested; /* the index is made of a nest of loops in row-major order, those of the group's root outermost */
+    double   common; /* nested: iterations of the outer loops that are also the root's */
+    bool     loose;  /* nested: one element of each of the rows that the loops go over */
+    bool     whole;  /* each element is asked for in one element of the root, and all are */
+    Context *next;   /* in group->rows */
+};
+
+typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_WINDOW, ROLE_CONTRACT,
+    ROLE_UPDATE, ROLE_LEAF } Role;
+
+typedef struct Node {
+    Role     role;
+    bool     fused;    /* computed inside the groups of its contexts, else stored */
+    bool     named;    /* its name went to the first copy */
+    int32_t  n_contexts;
+    Context *contexts[MAX_CONTEXTS];
+    int32_t  n_wanting; /* groups that need the value, as far as they are known */
+    Group   *wanting[MAX_CONTEXTS];
+    int32_t  order;    /* place in the computation */
+    int32_t  seen;     /* number of the group that was there last */
+    int32_t  searched; /* number of the search that was there last */
+    Inst    *copy;     /* in that group's body */
+} Node;
+
+typedef struct Fuser {
+    Arena   *scratch;
+    PassCtx *cx;
+    int64_t  max_size;
+    VEC(Group *) groups; /* from the end of the computation to its start */
+    int32_t  searches;
+} Fuser;
+
+static inline Node *node(const Inst *i)
+{
+    return i->aux;
+}
+
+/* Makes the fusion of g; false when it would hold one instruction only. */
+bool fusion_build(Fuser *f, const Group *g, int32_t number);
+/* A fusion of several results stands where the last of them was; what needs the others may have been before it. */
+void fusion_restore_order(Fuser *f, Comp *c);
+
+#endif
