@@ -1,0 +1,158 @@
+/* Rules of algsimp about indices and choices: iota, comparisons of known sides, selects of selects, gathers at one place. */
+#include "config.h"
+
+#include "passes/algsimp.h"
+
+/* ---- iota ---- */
+
+/* iota [4,8] along 1 -> broadcast(iota [8]), so that what is computed of it is computed once a number. */
+Inst *rule_iota_broadcast(Simp *s, Inst *i)
+{
+    int64_t dim = inst_int(i, ATTR_IOTA_DIMENSION, 0), n = i->shape->rank ? i->shape->dims[dim] : 0;
+    if (i->shape->rank < 2 || n < 2 || shape_count(i->shape) <= n)
+        return NULL;
+    Inst *small = simp_new(s, OP_IOTA, simp_shape(s, i->shape->type, 1, &n), 0, NULL);
+    inst_set_int(small, ATTR_IOTA_DIMENSION, 0);
+    return simp_broadcast(s, i->shape, small, (Ints){&dim, 1});
+}
+
+/* ---- compare, select ---- */
+
+/* x < 0 is false and x >= 0 true where x is never below 0; integers, as NaN compares as false. */
+Inst *rule_compare_non_negative(Simp *s, Inst *i)
+{
+    Word w = inst_word(i, ATTR_DIRECTION);
+    if (!type_is_int(inst_operand(i, 0)->shape->type))
+        return NULL;
+    bool left = splat_is(inst_operand(i, 0), 0), right = splat_is(inst_operand(i, 1), 0);
+    if (right && simp_non_negative(inst_operand(i, 0)) && (w == CMP_LT || w == CMP_GE))
+        return simp_splat(s, i->shape, w == CMP_GE);
+    if (left && simp_non_negative(inst_operand(i, 1)) && (w == CMP_GT || w == CMP_LE))
+        return simp_splat(s, i->shape, w == CMP_LE);
+    return NULL;
+}
+
+/* One of two known numbers: what converting a pred gives, or a select. */
+typedef struct Choice {
+    Inst  *p;
+    double yes, no;
+} Choice;
+
+static bool known_number(const Inst *i, double *v)
+{
+    const Literal *l = splat_value(i);
+    if (!l || l->type != i->shape->type || (!type_is_int(l->type) && !type_is_float(l->type) && l->type != TYPE_PRED))
+        return false;
+    int64_t whole = type_is_float(l->type) ? 0 : literal_get_s64(l, 0);
+    *v = type_is_float(l->type) ? literal_get_f64(l, 0) : (double)whole;
+    return *v == *v && whole >= -(INT64_C(1) << 53) && whole <= INT64_C(1) << 53;
+}
+
+static bool is_choice(const Inst *i, Choice *c)
+{
+    if (i->op == OP_CONVERT && inst_operand(i, 0)->shape->type == TYPE_PRED && (type_is_int(i->shape->type) || type_is_float(i->shape->type))) {
+        *c = (Choice){inst_operand(i, 0), 1, 0};
+        return !type_is_signed_int(i->shape->type) || type_bits(i->shape->type) > 1;
+    }
+    if (i->op != OP_SELECT || !known_number(inst_operand(i, 1), &c->yes) || !known_number(inst_operand(i, 2), &c->no))
+        return false;
+    c->p = inst_operand(i, 0);
+    return true;
+}
+
+static bool compares(Word w, double a, double b)
+{
+    switch (w) {
+    case CMP_EQ: return a == b;
+    case CMP_NE: return a != b;
+    case CMP_GE: return a >= b;
+    case CMP_GT: return a > b;
+    case CMP_LE: return a <= b;
+    default: return a < b;
+    }
+}
+
+/* select(p, 1, 0) != 0 -> p, convert(p) == 0 -> not(p), and so on: whatever is known of both numbers. */
+Inst *rule_compare_choice(Simp *s, Inst *i)
+{
+    Choice c;
+    double v;
+    Word   w = inst_word(i, ATTR_DIRECTION);
+    if (compare_is_total(i) && type_is_float(inst_operand(i, 0)->shape->type))
+        return NULL; /* there -0 is below 0 */
+    bool left = is_choice(inst_operand(i, 0), &c) && known_number(inst_operand(i, 1), &v);
+    if (!left && !(is_choice(inst_operand(i, 1), &c) && known_number(inst_operand(i, 0), &v)))
+        return NULL;
+    if (!shape_same_dims(c.p->shape, i->shape) || i->shape->layout)
+        return NULL;
+    bool yes = left ? compares(w, c.yes, v) : compares(w, v, c.yes), no = left ? compares(w, c.no, v) : compares(w, v, c.no);
+    if (yes == no)
+        return simp_splat(s, i->shape, yes);
+    return yes ? simp_same(s, c.p) : simp_new(s, OP_NOT, i->shape, 1, &c.p);
+}
+
+/* A select among those of one condition: only one of the inner one's values is ever seen. */
+Inst *rule_select_select(Simp *s, Inst *i)
+{
+    Inst *p = inst_operand(i, 0);
+    for (int32_t k = 1; k <= 2; k++) {
+        const Inst *inner = inst_operand(i, k);
+        if (inner->op != OP_SELECT || inst_operand(inner, 0) != p)
+            continue;
+        Inst *operands[] = {p, inst_operand(i, 1), inst_operand(i, 2)};
+        operands[k] = inst_operand(inner, k);
+        return simp_new(s, OP_SELECT, i->shape, 3, operands);
+    }
+    return NULL;
+}
+
+/* ---- gather ---- */
+
+static Inst *zero_start(Simp *s, Type t)
+{
+    return simp_splat(s, shape_scalar(s->arena, t), 0);
+}
+
+/* Element k of the only index vector, as a scalar. */
+static Inst *index_element(Simp *s, Inst *indices, int64_t k, int64_t n)
+{
+    Type         t = indices->shape->type;
+    const Shape *scalar = shape_scalar(s->arena, t);
+    if (n == 1)
+        return simp_reshape(s, scalar, indices);
+    Inst      *list = simp_reshape(s, simp_shape(s, t, 1, &n), indices);
+    SliceRange one = {k, k + 1, 1};
+    return simp_reshape(s, scalar, simp_slice(s, simp_shape(s, t, 1, (int64_t[]){1}), list, &one));
+}
+
+/* A gather of one slice is a dynamic-slice: both move a slice that would stick out back into the array. */
+Inst *rule_gather_one(Simp *s, Inst *i)
+{
+    Inst   *x = inst_operand(i, 0), *indices = inst_operand(i, 1);
+    Ints    sizes = inst_ints(i, ATTR_SLICE_SIZES), map = inst_ints(i, ATTR_START_INDEX_MAP);
+    int32_t rank = x->shape->rank;
+    Type    t = indices->shape->type;
+    if (map.n == 0 || shape_count(indices->shape) != map.n || inst_ints(i, ATTR_OPERAND_BATCHING_DIMS).n || t == TYPE_U64 ||
+        type_bits(t) < 32 || x->shape->layout || i->shape->layout || indices->shape->layout || shape_count(i->shape) <= 0)
+        return NULL;
+    Inst **operands = ARENA_ARRAY(s->scratch, Inst *, rank + 1);
+    operands[0] = x;
+    for (int32_t d = 0; d < rank; d++)
+        operands[d + 1] = NULL;
+    for (int32_t k = 0; k < map.n; k++)
+        operands[map.v[k] + 1] = index_element(s, indices, k, map.n);
+    for (int32_t d = 0; d < rank; d++)
+        if (!operands[d + 1])
+            operands[d + 1] = zero_start(s, t);
+    Inst *slice = simp_new(s, OP_DYNAMIC_SLICE, simp_shape(s, i->shape->type, rank, sizes.v), rank + 1, operands);
+    inst_set_ints(slice, ATTR_DYNAMIC_SLICE_SIZES, sizes);
+    return simp_reshape(s, i->shape, slice);
+}
+
+/* ---- scatter ---- */
+
+/* Nothing is added to anything. */
+Inst *rule_scatter_nothing(Simp *s, Inst *i)
+{
+    return i->n_operands == 3 && shape_count(inst_operand(i, 2)->shape) == 0 ? simp_same(s, inst_operand(i, 0)) : NULL;
+}
