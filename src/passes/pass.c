@@ -34,8 +34,8 @@ const char *pipeline_for_level(int level, const char *target)
     static const char *const levels[] = {
         "",
         "conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce",
-        "dce,conditional-to-select,fix(inline,algsimp{exact},reshape-mover,constant_folding," LOOPS ",cse,dce)," AFTER ",fusion,algsimp{only=tuple-gte},dce",
-        "dce,conditional-to-select,fix(inline,algsimp,reshape-mover,constant_folding," LOOPS ",cse,dce)," AFTER ",fusion,algsimp{only=tuple-gte},dce",
+        "dce,conditional-to-select,fix(inline,algsimp{exact},reshape-mover,simplify-sorts,constant_folding," LOOPS ",cse,dce)," AFTER ",fusion,algsimp{only=tuple-gte},dce",
+        "dce,conditional-to-select,fix(inline,algsimp,reshape-mover,simplify-sorts,constant_folding," LOOPS ",cse,dce)," AFTER ",fusion,algsimp{only=tuple-gte},dce",
     };
     int last = (int)(sizeof levels / sizeof *levels) - 1;
     return levels[level < 0 ? 0 : level > last ? last : level];
