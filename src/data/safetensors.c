@@ -136,7 +136,7 @@ static const void *unpack(Arena *a, const uint8_t *p, int64_t count, int bits)
     uint8_t *out = arena_array(a, count, 1);
     for (int64_t k = 0; k < count; k++) {
         int64_t  at = k * bits;
-        unsigned low = p[at / 8] >> at % 8, high = at % 8 + bits > 8 ? (unsigned)p[at / 8 + 1] << (8 - at % 8) : 0;
+        unsigned low = (unsigned)p[at / 8] >> at % 8, high = at % 8 + bits > 8 ? (unsigned)p[at / 8 + 1] << (8 - at % 8) : 0;
         out[k] = (uint8_t)((low | high) & ((1u << bits) - 1));
     }
     return out;
