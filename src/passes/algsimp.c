@@ -176,10 +176,15 @@ static void choose_rules(Driver *d, const PassCtx *cx)
     }
 }
 
-/* Arithmetic that also rounds from one float type to another: no rule counts with that. */
+static bool may_mix_types(Op op)
+{
+    return op == OP_REDUCE || op == OP_REDUCE_WINDOW || (op_has(op, F_ELEMENTWISE) && op != OP_CONVERT);
+}
+
+/* What also rounds from one float type to another: no rule counts with that. */
 static bool rounds_too(const Inst *i)
 {
-    if (!op_has(i->op, F_ELEMENTWISE) || i->op == OP_CONVERT || !type_is_float(i->shape->type))
+    if (!may_mix_types(i->op) || !type_is_float(i->shape->type))
         return false;
     for (int32_t k = 0; k < i->n_operands; k++) {
         Type t = inst_operand(i, k)->shape->type;

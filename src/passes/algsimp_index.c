@@ -54,7 +54,8 @@ static bool is_choice(const Inst *i, Choice *c)
         *c = (Choice){inst_operand(i, 0), 1, 0};
         return !type_is_signed_int(i->shape->type) || type_bits(i->shape->type) > 1;
     }
-    if (i->op != OP_SELECT || !known_number(inst_operand(i, 1), &c->yes) || !known_number(inst_operand(i, 2), &c->no))
+    if (i->op != OP_SELECT || inst_operand(i, 1)->shape->type != i->shape->type || inst_operand(i, 2)->shape->type != i->shape->type ||
+        !known_number(inst_operand(i, 1), &c->yes) || !known_number(inst_operand(i, 2), &c->no))
         return false;
     c->p = inst_operand(i, 0);
     return true;
@@ -97,7 +98,7 @@ Inst *rule_select_select(Simp *s, Inst *i)
     Inst *p = inst_operand(i, 0);
     for (int32_t k = 1; k <= 2; k++) {
         const Inst *inner = inst_operand(i, k);
-        if (inner->op != OP_SELECT || inst_operand(inner, 0) != p)
+        if (inner->op != OP_SELECT || inst_operand(inner, 0) != p || inst_operand(inner, k)->shape->type != i->shape->type)
             continue;
         Inst *operands[] = {p, inst_operand(i, 1), inst_operand(i, 2)};
         operands[k] = inst_operand(inner, k);
