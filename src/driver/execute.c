@@ -20,6 +20,7 @@
 #include "driver/order.h"
 #include "driver/meet.h"
 #include "eval/eval.h"
+#include "runtime/hlort.h"
 #include "support/host.h"
 
 double seconds_now(void)
@@ -170,12 +171,13 @@ typedef struct DeviceRun {
     Literal  ***args;
     Arrays     *arrays;
     DeviceCall *calls;
+    hlort_pool *pool; /* one device's */
 } DeviceRun;
 
 static bool call(const Execution *e, const DeviceRun *r, Diag *d)
 {
     char   error[512] = "";
-    HloEnv env = { sizeof env, (uint32_t)e->threads, error, sizeof error, e->seed, NULL, NULL };
+    HloEnv env = { sizeof env, (uint32_t)e->threads, error, sizeof error, e->seed, NULL, NULL, r->pool };
     if (r->n > 1 || e->signature->meets) {
         env.threads = e->threads / r->n > 0 ? (uint32_t)(e->threads / r->n) : 1;
         return meet_run(e, &env, r->calls, d);
@@ -197,7 +199,7 @@ static bool devices_fit(const Signature *s, int64_t n, Diag *d)
 static DeviceRun deal(Arena *a, const Execution *e, Literal *const *args)
 {
     int64_t   n = devices_count(e->on);
-    DeviceRun r = { n, ARENA_ARRAY(a, Literal **, n), ARENA_ARRAY(a, Arrays, n), ARENA_ARRAY(a, DeviceCall, n) };
+    DeviceRun r = { n, ARENA_ARRAY(a, Literal **, n), ARENA_ARRAY(a, Arrays, n), ARENA_ARRAY(a, DeviceCall, n), NULL };
     for (int64_t p = 0; p < n; p++) {
         r.args[p] = ARENA_ARRAY(a, Literal *, e->signature->n_args);
         devices_deal(e, args, p, r.args[p]);
@@ -269,7 +271,9 @@ static bool run_compiled(Arena *a, const Execution *e, Literal *const *args, Lit
     bool      ok = true;
     for (int64_t p = 0; p < n && ok; p++)
         ok = sizes_are_bounds(e->signature, r.args[p], d);
+    r.pool = n == 1 && e->threads > 1 ? hlort_pool_new(e->threads) : NULL;
     ok = ok && run_calls(a, e, &r, args, results, us, d);
+    hlort_pool_free(r.pool);
     for (int64_t p = 0; p < n; p++)
         literals_unref(e->signature->n_args, r.args[p]);
     return ok;

@@ -1,5 +1,6 @@
 /* dot.c - a dot as products of matrices: which kernels, which way, one product for each member of the batch. */
 #include "runtime/gemm.h"
+#include "runtime/pool.h"
 #include "runtime/vec.h"
 
 #include <stddef.h>
@@ -77,18 +78,23 @@ static void narrow_tile(const void *context, const hlort_tile *t)
         x->narrow(x->c + (t->row + i) * x->c_row + t->column, (const float *)t->sums + i * t->stride, t->columns);
 }
 
-typedef struct Members {
+/* The parts of all products, for the threads: some members of the batch each, or pieces of each member, of some rows or columns. */
+typedef struct Parts {
     const hlort_dot *d;
     const KernelSet *set;
     GemmType         type;
     Gemm             g;
-} Members;
+    int64_t          count;   /* members */
+    int64_t          members; /* in a part */
+    int64_t          pieces;  /* of a member; more than 1: members is 1 */
+    int64_t          size;    /* columns of a piece, or rows */
+    int              by_rows;
+} Parts;
 
-static void member(const Members *x, int64_t number)
+/* Where member `number` lies. */
+static void find_member(const Parts *x, int64_t number, Gemm *g)
 {
     const hlort_dot *d = x->d;
-    Gemm             g = x->g;
-    Narrow           narrow = { .narrow = x->set->narrow[x->type], .c_row = g.c_row };
     int64_t          a = 0, b = 0, c = 0, rest = number;
     for (int64_t k = d->n_batch - 1; k >= 0; k--) {
         int64_t at = rest % d->batch[k].count;
@@ -97,34 +103,96 @@ static void member(const Members *x, int64_t number)
         b += at * d->batch[k].b;
         c += at * d->batch[k].c;
     }
-    g.a = (const char *)g.a + a * bytes[x->type].in;
-    g.b = (const char *)g.b + b * bytes[x->type].in;
-    g.c = g.c ? (char *)g.c + c * bytes[x->type].out : NULL;
-    g.batch = number;
+    g->a = (const char *)g->a + a * bytes[x->type].in;
+    g->b = (const char *)g->b + b * bytes[x->type].in;
+    g->c = g->c ? (char *)g->c + c * bytes[x->type].out : NULL;
+    g->batch = number;
+}
+
+static void cut_piece(const Parts *x, int64_t piece, Gemm *g)
+{
+    int64_t from = piece * x->size, whole = x->by_rows ? g->m : g->n, left = whole - from, size = left < x->size ? left : x->size;
+    if (x->by_rows) {
+        g->a = (const char *)g->a + from * g->a_row * bytes[x->type].in;
+        g->m = size;
+        g->row = from;
+    } else {
+        g->b = (const char *)g->b + from * g->b_col * bytes[x->type].in;
+        g->n = size;
+        g->column = from;
+    }
+    if (g->c)
+        g->c = (char *)g->c + from * (x->by_rows ? g->c_row : 1) * bytes[x->type].out;
+}
+
+static void member(const Parts *x, int64_t number, int64_t piece, void *work)
+{
+    Gemm   g = x->g;
+    Narrow narrow = { .narrow = x->set->narrow[x->type], .c_row = g.c_row };
+    find_member(x, number, &g);
+    g.work = work;
     if (narrow.narrow && !g.epilogue) {
         narrow.c = g.c;
         g.c = NULL;
         g.epilogue = narrow_tile;
         g.context = &narrow;
     }
+    if (x->pieces > 1)
+        cut_piece(x, piece, &g);
     x->set->gemm[x->type](&g);
+}
+
+static void part(void *job, int64_t number, void *work)
+{
+    const Parts *x = job;
+    int64_t      first = number / x->pieces * x->members, rest = x->count - first;
+    for (int64_t k = 0; k < x->members && k < rest; k++)
+        member(x, first + k, number % x->pieces, work);
+}
+
+/* Enough parts that a thread which is late delays little, each of them worth the trouble: 2^17 multiplications are some microseconds. */
+enum { WORTH = 1 << 17, PIECE = 384, UNIT_COLUMNS = 64, UNIT_ROWS = 84 };
+
+static int64_t least(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+static void divide(Parts *x, int threads)
+{
+    const double each = (double)x->g.m * (double)x->g.n * (double)(x->g.k + 1), all = each * (double)x->count;
+    x->members = x->count;
+    x->pieces = 1;
+    if (threads < 2 || all < 2 * WORTH)
+        return;
+    if (x->count >= 2 * threads) {
+        int64_t parts = least(4 * (int64_t)threads, (int64_t)least((int64_t)(all / WORTH), x->count));
+        x->members = hlort_ceildiv(x->count, parts);
+        return;
+    }
+    x->members = 1;
+    x->by_rows = x->g.way == GEMM_TILES && x->g.m > x->g.n;
+    int64_t whole = x->by_rows ? x->g.m : x->g.n, unit = x->by_rows ? UNIT_ROWS : UNIT_COLUMNS;
+    int64_t want = whole / PIECE > 2 * threads ? whole / PIECE : 2 * threads;
+    want = least(least(want, (int64_t)(each / WORTH) + 1), POOL_MOST_PARTS / x->count);
+    x->size = hlort_ceildiv(hlort_ceildiv(whole, want), unit) * unit;
+    x->pieces = hlort_ceildiv(whole, x->size);
 }
 
 void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlort_how *how, const void *a, const void *b, void *c)
 {
-    Members x = { .d = d, .set = s, .type = type };
+    Parts x = { .d = d, .set = s, .type = type, .count = 1 };
     x.g = (Gemm){ .m = d->m, .n = d->n, .k = d->k, .a = a, .a_row = d->a_row, .a_col = d->a_col, .b = b, .b_row = d->b_row, .b_col = d->b_col, .c = c,
-                  .c_row = d->c_row, .work = how->work, .epilogue = how->epilogue, .context = how->context };
-    int64_t count = 1;
+                  .c_row = d->c_row, .epilogue = how->epilogue, .context = how->context };
     for (int64_t k = 0; k < d->n_batch; k++)
-        count *= d->batch[k].count;
-    if (d->m == 0 || d->n == 0)
+        x.count *= d->batch[k].count;
+    if (d->m == 0 || d->n == 0 || x.count == 0)
         return;
     if (x.g.n == 1 && x.g.c_row == 1 && !x.g.epilogue)
         as_row(&x.g);
     x.g.way = way_of(&x.g);
-    for (int64_t k = 0; k < count; k++)
-        member(&x, k);
+    divide(&x, pool_threads(how->pool));
+    pool_run(how->pool, part, &x, hlort_ceildiv(x.count, x.members) * x.pieces, how->work);
 }
 
 #define FUNCTION(name, type, in, out)                                                                         \

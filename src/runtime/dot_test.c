@@ -1,6 +1,7 @@
 /* Products against plain loops, on every set of instructions that this processor has. The values are small whole numbers, so that sums are exact
  * in any order and every result must be equal, rounded once to C's type. Operands are allocated to the byte: a sanitizer sees what is read beside them. */
 #include "runtime/gemm.h"
+#include "runtime/pool.h"
 #include "support/check.h"
 
 #include <string.h>
@@ -226,6 +227,8 @@ static void see(const void *context, const hlort_tile *t)
 
 enum { BARE, DOUBLED, TILES_ONLY, MODES };
 
+static hlort_pool *pool; /* whose threads work, if any */
+
 static void run(const Case *c, const KernelSet *s, GemmType t, int mode)
 {
     static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
@@ -237,7 +240,7 @@ static void run(const Case *c, const KernelSet *s, GemmType t, int mode)
     if (mode == DOUBLED && kinds[t].out != kinds[t].sums)
         mode = TILES_ONLY;
     Seen      seen = { kinds[t].sums, kinds[t].out, &c->d, mode == TILES_ONLY ? result : NULL, times, 2 };
-    hlort_how how = { .work = work, .epilogue = mode == BARE ? NULL : see, .context = &seen };
+    hlort_how how = { .work = work, .pool = pool, .epilogue = mode == BARE ? NULL : see, .context = &seen };
     hlort_gemm(s, t, &c->d, &how, a, b, mode == TILES_ONLY ? NULL : result);
     for (int64_t k = 0; k < c->c_count; k++) {
         int    of_c = c->want[k] != UNTOUCHED || (mode != BARE && times[k]);
@@ -436,6 +439,42 @@ static void test_narrow(void)
     puts("ok narrow");
 }
 
+/* Parts are all run, each once, by whoever; products are the same for any number of threads. */
+static void count_part(void *job, int64_t part, void *memory)
+{
+    ((char *)memory)[part % HLORT_WORK_BYTES] = 1;
+    __atomic_fetch_add((int *)job + part, 1, __ATOMIC_RELAXED);
+}
+
+static void test_pool(void)
+{
+    static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    static int  times[POOL_MOST_PARTS];
+    for (int threads = 0; threads <= 9; threads += 3) {
+        hlort_pool *p = hlort_pool_new(threads);
+        for (int64_t parts = 0, round = 1; parts <= POOL_MOST_PARTS; parts = parts < 60 ? parts + 7 : parts * 31, round++) {
+            memset(times, 0, sizeof times);
+            pool_run(p, count_part, times, parts, work);
+            for (int64_t k = 0; k < POOL_MOST_PARTS; k++)
+                CHECK(times[k] == (k < parts));
+        }
+        for (int layout = 0; layout < 4; layout++) {
+            Case  c = make(200, 330, 90, layout);
+            Case  few = make(3, 3000, 50, layout);
+            Case *cases[] = { &c, &few };
+            for (int k = 0; k < 2; k++) {
+                expect(cases[k]);
+                pool = p;
+                run_everywhere(cases[k], layout % MODES);
+                pool = NULL;
+                forget(cases[k]);
+            }
+        }
+        hlort_pool_free(p);
+    }
+    puts("ok pool");
+}
+
 int main(void)
 {
     test_narrow();
@@ -444,5 +483,6 @@ int main(void)
     test_batch();
     test_not_finite();
     test_parts();
+    test_pool();
     return 0;
 }

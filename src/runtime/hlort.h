@@ -1,13 +1,13 @@
 /* hlort.h - what libhlort.a offers to emitted code.
  *
  * Emitted text declares what it calls itself; this header is for people and for tests. It includes nothing but <stdint.h>, and the library needs libc alone.
- * Nothing is allocated and nothing is kept between calls: working memory comes from the caller. A function runs the best code that the
+ * Nothing is allocated and nothing is kept between calls, but in a pool of threads: working memory comes from the caller. A function runs the best code that the
  * processor has: x86-64 v2 (SSE4.2), v3 (AVX2, FMA), v4 (AVX-512), else 128-bit vectors, which is NEON on aarch64.
  *
  *     C[b, i, j] = sum over p of A[b, i, p] * B[b, p, j]         A [b, m, k]   B [b, k, n]   C [b, m, n]
  *
  * Sums of one element run along k in an order that k alone decides, in blocks: the same bits in every run, whatever else is computed
- * beside it. No product is left out, so NaN and infinities arrive. Sums that are exact (integers, small whole numbers in floats) are so in any order. */
+ * beside it, for any number of threads. No product is left out, so NaN and infinities arrive. Sums that are exact (integers, small whole numbers in floats) are so in any order. */
 #ifndef HLORT_H
 #define HLORT_H
 
@@ -45,8 +45,12 @@ typedef struct hlort_tile {
 /* Gets every element of C in one tile, while that lies in the first cache; may change the sums, which then are C's, or write results of its own. */
 typedef void hlort_epilogue(const void *context, const hlort_tile *tile);
 
+/* Threads that work for a caller. NULL as a pool: the caller's alone. One call at a time has their help, others at that time run alone. */
+typedef struct hlort_pool hlort_pool;
+
 typedef struct hlort_how {
     void           *work;
+    hlort_pool     *pool;
     hlort_epilogue *epilogue; /* NULL: none */
     const void     *context;
 } hlort_how;
@@ -61,6 +65,10 @@ void hlort_dot_f16_f32(const hlort_dot *d, const hlort_how *how, const uint16_t 
 void hlort_dot_s32(const hlort_dot *d, const hlort_how *how, const uint32_t *a, const uint32_t *b, uint32_t *c); /* modulo 2^32: u32, too */
 void hlort_dot_s8_s32(const hlort_dot *d, const hlort_how *how, const int8_t *a, const int8_t *b, uint32_t *c);
 /* end */
+
+/* So many threads with the caller's, at least 1; memory of their own is in the pool. NULL: there is no memory. */
+hlort_pool *hlort_pool_new(int threads);
+void        hlort_pool_free(hlort_pool *p);
 
 #ifdef __cplusplus
 }

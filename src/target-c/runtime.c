@@ -1,9 +1,9 @@
 /* Calls of the runtime (src/runtime) as C functions. What is called is declared with the words of hlort.h.
  *
- *     static __attribute__((noinline)) void dot_3(float *c, const float *a, const float *b, void *work)
+ *     static __attribute__((noinline)) void dot_3(const hlo_env *env, float *c, const float *a, const float *b, void *work)
  *     {
  *         static const hlort_dot dot = { .m = 128, .n = 3072, .k = 768, .a_row = 768, .a_col = 1, .b_row = 3072, .b_col = 1, .c_row = 3072 };
- *         hlort_dot_f32(&dot, &(hlort_how){ .work = work }, a, b, c);
+ *         hlort_dot_f32(&dot, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, a, b, c);
  *     } */
 #include "target-c/runtime_text.h"
 #include "target-c/target_c.h"
@@ -25,14 +25,19 @@ static const char *c_type(Type t)
 void target_c_runtime_prelude(Buf *b, const Program *p)
 {
     if (p->runtime)
-        buf_printf(b, "\n%s", runtime_declarations);
+        buf_printf(b, "\n%s"
+                      "\nstatic inline hlort_pool *hlo_pool(const hlo_env *env)\n"
+                      "{\n"
+                      "    return env && env->size >= sizeof *env ? env->pool : 0;\n"
+                      "}\n",
+                   runtime_declarations);
 }
 
 void target_c_dot(Buf *b, const LibraryCall *x)
 {
     const DotCall *d = x->dot;
     target_c_origin(b, x->inst);
-    buf_printf(b, "static __attribute__((noinline)) void %s(%s *c, const %s *a, const %s *b, void *work)\n{\n", x->name, c_type(d->out), c_type(d->in),
+    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s *c, const %s *a, const %s *b, void *work)\n{\n", x->name, c_type(d->out), c_type(d->in),
                c_type(d->in));
     buf_printf(b,
                "    static const hlort_dot dot = {\n"
@@ -44,10 +49,10 @@ void target_c_dot(Buf *b, const LibraryCall *x)
     for (int32_t k = 0; k < d->n_batch; k++)
         buf_printf(b, "%s{ %lld, %lld, %lld, %lld }", k > 0 ? ", " : "", (long long)d->batch[k].count, (long long)d->batch[k].a,
                    (long long)d->batch[k].b, (long long)d->batch[k].c);
-    buf_printf(b, "%s    };\n    %s(&dot, &(hlort_how){ .work = work }, a, b, c);\n}\n", d->n_batch > 0 ? " },\n" : "", d->symbol);
+    buf_printf(b, "%s    };\n    %s(&dot, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, a, b, c);\n}\n", d->n_batch > 0 ? " },\n" : "", d->symbol);
 }
 
 void target_c_dot_call(Buf *b, const LibraryCall *x, const char *const *args)
 {
-    buf_printf(b, "%s(%s, %s, %s, %s);", x->name, args[2], args[0], args[1], args[3]);
+    buf_printf(b, "%s(env, %s, %s, %s, %s);", x->name, args[2], args[0], args[1], args[3]);
 }

@@ -43,6 +43,7 @@ void c_env_type(Buf *b)
                 "    uint64_t seed;        /* of rng */\n"
                 "    uint64_t *random;     /* {low, high} of the random state, moved on by the call; NULL: starts as ever */\n"
                 "    const struct hlo_devices *devices; /* of a module for several: which one this is, and the others */\n"
+                "    struct hlort_pool *pool; /* threads of the runtime, hlort_pool_new; NULL: none */\n"
                 "} hlo_env;\n"
                 "#endif\n");
 }
