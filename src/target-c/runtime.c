@@ -28,7 +28,7 @@ void target_c_runtime_prelude(Buf *b, const Program *p)
         buf_printf(b, "\n%s"
                       "\nstatic inline hlort_pool *hlo_pool(const hlo_env *env)\n"
                       "{\n"
-                      "    return env && env->size >= sizeof *env ? env->pool : 0;\n"
+                      "    return env && env->size >= __builtin_offsetof(hlo_env, pool) + sizeof env->pool ? env->pool : 0;\n"
                       "}\n",
                    runtime_declarations);
 }
