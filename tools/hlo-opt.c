@@ -33,6 +33,7 @@ typedef struct PrintToggles {
 } PrintToggles;
 
 typedef struct Args {
+    const char *memory_limit;
     const char *extract_constants, *constants, *passes, *target, *emit, *print, *print_comp, *callees, *output;
     const char *print_after, *print_before, *print_dir, *filter, *stats, *check_inputs, *check_bound, *test, *crash_reproducer;
     int         level;
@@ -67,6 +68,7 @@ static const Option options[] = {
     {"passes", 0, OPT_STRING, ARG(passes), "LIST", "run these: a,b{key=value},fix(c,d); empty: none", "Passes"},
     {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "run the passes of a level (default: 2)", "Passes"},
     {"target", 0, OPT_CHOICE, ARG(target), "cpu|cuda", "what the levels optimize for", "Passes"},
+    {"memory-limit", 0, OPT_STRING, ARG(memory_limit), "BYTES", "then need no more temporaries (K, M, G: 2^10, ...)", "Passes"},
     {"list-passes", 0, OPT_FLAG, ARG(list_passes), NULL, "show the passes and exit", "Passes"},
     {"print-pipeline", 0, OPT_FLAG, ARG(print_pipeline), NULL, "show what would run and exit", "Passes"},
     {"print-after", 0, OPT_STRING, ARG(print_after), "LIST", "show the module after these passes, on stderr", "Passes"},
@@ -615,6 +617,8 @@ static bool check_limits(const Args *args)
         bad = "--passes and -O exclude each other";
     else if (args->run_reproducer && (args->passes || args->level >= 0 || args->split))
         bad = "--run-reproducer takes the passes from the file: no --passes, -O or --split-input-file";
+    else if (args->run_reproducer && args->memory_limit)
+        bad = "--run-reproducer and --memory-limit exclude each other";
     else if (args->bisect && (args->check_each || args->bisect_limit != NO_LIMIT || args->rewrite_limit != NO_LIMIT))
         bad = "--bisect excludes --check-each, --bisect-limit and --rewrite-limit";
     else if (args->test && !args->bisect)
@@ -628,10 +632,27 @@ static bool check_limits(const Args *args)
     return !bad;
 }
 
+/* --memory-limit is one pass more, after all others. */
+static bool add_memory_limit(Args *args, Arena *a)
+{
+    const char *limit = args->memory_limit;
+    if (!limit)
+        return true;
+    size_t digits = strspn(limit, "0123456789");
+    if (digits == 0 || strlen(limit + digits) > 1 || (limit[digits] && !strchr("KMG", limit[digits]))) {
+        tool_error(tool.name, "--memory-limit expects bytes: a number, and K, M or G if need be");
+        return false;
+    }
+    const char *before = args->passes ? args->passes : pipeline_for_level(args->level < 0 ? 2 : args->level, args->target);
+    args->passes = arena_printf(a, "%s%srematerialization{limit=%s}", before, *before ? "," : "", limit);
+    args->level = -1;
+    return true;
+}
+
 /* What the options ask for is checked before anything is read. */
 static bool check_options(Args *args, Arena *a)
 {
-    if (!check_limits(args) || !compile_expressions(args, a))
+    if (!check_limits(args) || !compile_expressions(args, a) || !add_memory_limit(args, a))
         return false;
     Diag d;
     diag_init(&d, a);

@@ -196,7 +196,7 @@ static int32_t *find_leaves(Peak *p, const Inst *i)
 static int64_t callee_needs(const Peak *p, const Inst *i)
 {
     int64_t most = 0;
-    for (int32_t k = 0; k < i->n_callees; k++) {
+    for (int32_t k = 0; k < i->n_callees && p->needs; k++) {
         int64_t needs = (int64_t)(intptr_t)map_get(p->needs, i->callees[k]);
         most = needs > most ? needs : most;
     }
@@ -214,10 +214,10 @@ static void read_leaves(Peak *p, const Inst *i)
     }
 }
 
-static int64_t worst_moment(const Peak *p, const Inst *const *run, int32_t n, const Inst **at)
+static CompPeak worst_moment(const Peak *p, const Inst *const *run, int32_t n, int64_t limit)
 {
     __int128 *come = ARENA_ARRAY(p->arena, __int128, n), *gone = ARENA_ARRAY(p->arena, __int128, n), live = 0;
-    int64_t   worst = 0;
+    CompPeak  worst = {0};
     for (int32_t k = 0; k < p->buffers.n; k++) {
         const Buffer *b = &p->buffers.v[k];
         come[b->from] += b->bytes;
@@ -226,20 +226,19 @@ static int64_t worst_moment(const Peak *p, const Inst *const *run, int32_t n, co
     for (int32_t k = 0; k < n; k++) {
         live += come[k];
         int64_t needs = cost_add(live > INT64_MAX ? INT64_MAX : (int64_t)live, callee_needs(p, run[k]));
-        if (needs > worst) {
-            worst = needs;
-            *at = run[k];
+        if (needs > worst.bytes) {
+            worst.bytes = needs;
+            worst.at = run[k];
         }
+        worst.excess += needs > limit ? (double)(needs - limit) : 0;
         live -= gone[k];
     }
     return worst;
 }
 
-static int64_t comp_peak(const Comp *c, const Map *needs, const Inst **at)
+static CompPeak peak_of_run(const Comp *c, const Inst *const *run, int32_t n, const Map *needs, int64_t limit)
 {
-    Peak               p = {.arena = arena_new(), .needs = needs, .comp = c};
-    int32_t            n;
-    const Inst *const *run = (const Inst *const *)schedule_comp(p.arena, c, &n);
+    Peak p = {.arena = arena_new(), .needs = needs, .comp = c};
     for (p.now = 0; p.now < n; p.now++) {
         Inst *i = (Inst *)(uintptr_t)run[p.now];
         i->aux = find_leaves(&p, i);
@@ -248,10 +247,32 @@ static int64_t comp_peak(const Comp *c, const Map *needs, const Inst **at)
     for (int32_t k = 0, leaves = leaf_count(c->root->shape); k < leaves; k++)
         if (leaves_of(c->root)[k] != OUTSIDE)
             p.buffers.v[leaves_of(c->root)[k]].bytes = 0; /* the caller's, or the result */
-    *at = NULL;
-    int64_t worst = worst_moment(&p, run, n, at);
+    CompPeak worst = worst_moment(&p, run, n, limit);
     arena_free(p.arena);
     return worst;
+}
+
+CompPeak comp_peak(const Comp *c, const Map *needs, int64_t limit)
+{
+    Arena       *a = arena_new();
+    int32_t      n;
+    const Inst **run = schedule_comp(a, c, &n);
+    CompPeak     worst = peak_of_run(c, run, n, needs, limit);
+    arena_free(a);
+    return worst;
+}
+
+const Inst **schedule_for_peak(Arena *a, const Comp *c, const Map *needs, int32_t *n, CompPeak *peak)
+{
+    const Inst **run = schedule_comp(a, c, n), **listed = schedule_list(a, c, run, *n);
+    *peak = peak_of_run(c, run, *n, needs, INT64_MAX);
+    if (!listed)
+        return run;
+    CompPeak other = peak_of_run(c, listed, *n, needs, INT64_MAX);
+    if (other.bytes >= peak->bytes)
+        return run;
+    *peak = other;
+    return listed;
 }
 
 int64_t module_peak(Module *m, const Inst **at)
@@ -261,14 +282,17 @@ int64_t module_peak(Module *m, const Inst **at)
     int64_t worst = 0;
     *at = NULL;
     for (const Comp *c = m->first; c; c = c->next) { /* callees first */
-        const Inst *here;
         if (!map_has(&runs, c))
             continue;
-        int64_t bytes = comp_peak(c, &needs, &here);
-        map_put(&needs, c, (void *)(intptr_t)bytes);
+        CompPeak here;
+        int32_t  n;
+        Arena   *order = arena_new();
+        schedule_for_peak(order, c, &needs, &n, &here);
+        arena_free(order);
+        map_put(&needs, c, (void *)(intptr_t)here.bytes);
         if (c == m->entry) {
-            worst = bytes;
-            *at = here;
+            worst = here.bytes;
+            *at = here.at;
         }
     }
     arena_free(a);

@@ -10,4 +10,16 @@
 /* Bytes at the worst moment; *at: the instruction of the entry that runs then, NULL when nothing is needed. Uses i->aux. */
 int64_t module_peak(Module *m, const Inst **at);
 
+/* The same of one computation, when needs has the peaks of those that it runs (Comp * to bytes as intptr_t). */
+typedef struct CompPeak {
+    int64_t     bytes;
+    double      excess; /* what is above limit, summed over all moments */
+    const Inst *at;     /* NULL: nothing is needed */
+} CompPeak;
+CompPeak comp_peak(const Comp *c, const Map *needs, int64_t limit);
+
+/* Of the order of schedule_comp and that of schedule_list the one with the lower peak: what all modules run in. needs may be NULL: nothing is known of
+ * what c runs. *peak is set. In a. */
+const Inst **schedule_for_peak(Arena *a, const Comp *c, const Map *needs, int32_t *n, CompPeak *peak);
+
 #endif

@@ -36,7 +36,7 @@ static int64_t updated_state(const Inst *i)
  *     next = add(i, one)                       new = dynamic-update-slice(acc, x, i)
  *     new = dynamic-update-slice(acc, x, i)    next = add(i, one)
  *     ROOT tuple(next, new)             =>     ROOT tuple(next, new) */
-static void delay_updates(Arena *a, const Comp *c, const Inst **run, int32_t n)
+void schedule_delay_updates(Arena *a, const Comp *c, const Inst **run, int32_t n)
 {
     if (c->n_params != 1 || c->root->op != OP_TUPLE || n == 0 || run[n - 1] != c->root)
         return;
@@ -68,9 +68,14 @@ static bool has_effects(const Comp *c)
     return n == 2;
 }
 
+bool schedule_is_fixed(const Comp *c)
+{
+    return c->module->is_scheduled || has_effects(c);
+}
+
 const Inst **schedule_comp(Arena *a, const Comp *c, int32_t *n)
 {
-    Inst       **all = c->module->is_scheduled || has_effects(c) ? stored_order(a, c) : comp_post_order(a, c);
+    Inst       **all = schedule_is_fixed(c) ? stored_order(a, c) : comp_post_order(a, c);
     const Inst **run = ARENA_ARRAY(a, const Inst *, c->n_insts);
     Map          needed = map_new(a);
     int32_t      first = c->n_insts;
@@ -88,6 +93,6 @@ const Inst **schedule_comp(Arena *a, const Comp *c, int32_t *n)
     }
     *n = c->n_insts - first;
     if (!c->module->is_scheduled)
-        delay_updates(a, c, run + first, *n);
+        schedule_delay_updates(a, c, run + first, *n);
     return run + first;
 }

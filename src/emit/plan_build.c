@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/memory.h"
-#include "analysis/schedule.h"
+#include "analysis/peak.h"
 #include "ir/call_meaning.h"
 #include "ir/custom_call.h"
 #include "ir/region.h"
@@ -469,7 +469,8 @@ Value *plan_comp(Plan *p, StepList *out, const Comp *c, Value *const *params, co
         stop(p, caller, "the module has more than %d instructions once calls are inlined", MOST_WALKED);
     if (p->stopped)
         return value_fresh(p, c->root->shape, c->root);
-    const Inst **order = schedule_comp(p->work, c, &n);
+    CompPeak     peak;
+    const Inst **order = schedule_for_peak(p->work, c, NULL, &n, &peak);
     p->depth++;
     if (caller)
         p->callers = arena_copy(p->arena, &(Callers){ outer, caller }, sizeof(Callers));

@@ -109,7 +109,7 @@ static Entry *enter(Map *table, Arena *a, uint64_t hash, void *thing)
     return e;
 }
 
-static void find_equal_comps(Module *m, Arena *scratch)
+void comps_find_equal(Module *m, Arena *scratch)
 {
     Map     table = map_new(scratch);
     int64_t number = 0;
@@ -189,7 +189,7 @@ static int64_t merge_in(Comp *c, PassCtx *cx, int64_t most)
 
 bool pass_cse(Module *m, PassCtx *cx)
 {
-    find_equal_comps(m, cx->scratch);
+    comps_find_equal(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
         if (!c->async_wrapped)
             cx->rewrites += merge_in(c, cx, cx->limit - cx->rewrites);

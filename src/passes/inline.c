@@ -63,7 +63,7 @@ static Inst *copy(const Inst *i, const Inst *call, Inst **operands, Inst *before
     return j;
 }
 
-static void inline_call(Inst *call, Arena *scratch)
+void inst_inline(Inst *call, Arena *scratch)
 {
     const Comp *body = inst_callee(call, 0);
     int32_t     most = 0;
@@ -124,7 +124,7 @@ bool pass_inline(Module *m, PassCtx *cx)
             room -= copied;
             cx->did_at = i->name;
             pass_remark(cx, i, "%%%s is replaced by the %d instructions of %%%s", i->name, body->n_insts, body->name);
-            inline_call(i, cx->scratch);
+            inst_inline(i, cx->scratch);
             cx->rewrites++;
         }
     }

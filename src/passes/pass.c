@@ -26,7 +26,7 @@ const PassInfo pass_table[] = {
 const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 
 #define LOOPS "simplify-conditional,while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-invariant-code-motion"
-#define AFTER "all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,tuple-simplifier,while-loop-trip-count-annotator"
+#define AFTER "all-reduce-simplifier,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,tuple-simplifier,while-loop-trip-count-annotator"
 
 const char *pipeline_for_level(int level, const char *target)
 {

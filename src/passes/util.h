@@ -27,6 +27,12 @@ int64_t comp_sweep_dead(Comp *c, int64_t most);
 /* Puts the instructions of c, whose operands may have come to stand after them, in order again, each as near to its place as can be. Uses aux. */
 void comp_restore_order(Comp *c, Arena *scratch);
 
+/* Puts a copy of the body of a call or fusion in its place (inline.c). */
+void inst_inline(Inst *call, Arena *scratch);
+
+/* comp->aux becomes the first of the computations that are equal to it by structure (cse.c). */
+void comps_find_equal(Module *m, Arena *scratch);
+
 /* An array all of whose elements are one known value: a constant, or broadcasts and reshapes of one. NULL when it is not; else
  * the constant, whose element 0 is the value. */
 const Literal *splat_value(const Inst *i);

@@ -1,0 +1,204 @@
+/* rematerialization - values are computed again where they are needed, so that they need not be kept.
+ *
+ *   %big = broadcast(%x)                                         %big = broadcast(%x)
+ *   %first = reduce(%big)                                        %first = reduce(%big)
+ *   %worst = ... (much memory)                          =>       %worst = ... (much memory)
+ *   %last = add(%big, %worst)                                    %again = broadcast(%x)
+ *                                                                %last = add(%again, %worst)
+ *
+ * Until no moment needs more than limit=BYTES of temporaries (K, M, G: 2^10, 2^20, 2^30), as far as that can be had: of the values that are
+ * kept over the worst moment those that free most are tried, and kept where what all moments need above the limit gets less. Computed again are
+ * arrays of elementwise and moving instructions, reductions and fusions without updates in place. Scheduled computations of entry and loops; a
+ * module without a schedule gets one first (hlo-memory-scheduler). Without a limit nothing is done. */
+#include "config.h"
+
+#include "analysis/cost.h"
+#include "analysis/peak.h"
+#include "passes/pass.h"
+#include "passes/util.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+enum { MAX_STEPS = 1000, MAX_TRIES = 8 };
+static const int64_t max_work = 200000000; /* instructions looked at in all steps */
+
+typedef struct Remat {
+    PassCtx   *cx;
+    Comp      *c;
+    const Map *needs;
+    int64_t    limit, work;
+} Remat;
+
+/* ---- the limit ---- */
+
+static int64_t read_limit(PassCtx *cx)
+{
+    const char *text = pass_arg(cx, "limit");
+    char       *end;
+    if (!text)
+        return INT64_MAX;
+    long long v = strtoll(text, &end, 10);
+    int       shift = 0;
+    if (*end)
+        shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : -1;
+    if (!isdigit((unsigned char)*text) || shift < 0 || (*end && end[1]) || v > INT64_MAX >> shift) {
+        diag_error(cx->diag, LOC_NONE, "rematerialization expects limit=BYTES, with K, M or G after the number if need be");
+        return -1;
+    }
+    return (int64_t)v << shift;
+}
+
+/* ---- what can be computed again ---- */
+
+static bool updates(const Inst *i)
+{
+    return i->op == OP_DYNAMIC_UPDATE_SLICE || i->op == OP_SCATTER;
+}
+
+static bool can_repeat(const Inst *i)
+{
+    if (!shape_is_array(i->shape) || !inst_is_value(i) || !inst_is_free(i) || inst_names_buffer(i) || updates(i))
+        return false;
+    if (i->op == OP_FUSION)
+        return i->callees[0]->root->op != OP_TUPLE && !updates(i->callees[0]->root);
+    return op_has(i->op, F_ELEMENTWISE) || op_has(i->op, F_MOVES) || i->op == OP_BROADCAST || i->op == OP_IOTA || i->op == OP_REDUCE ||
+           i->op == OP_PAD || i->op == OP_CONCATENATE || i->op == OP_DYNAMIC_SLICE || i->op == OP_SLICE;
+}
+
+/* The first reader after `at`; NULL: all are before, or one only names its memory. Marks are places. */
+static Inst *next_reader(const Inst *i, int64_t at)
+{
+    Inst *first = NULL;
+    for (const Use *u = i->uses; u; u = u->next) {
+        if (inst_names_buffer(u->user))
+            return NULL;
+        if (u->user->mark > at && (!first || u->user->mark < first->mark))
+            first = u->user;
+    }
+    return first;
+}
+
+typedef struct Tries {
+    Inst   *inst[MAX_TRIES];
+    int32_t n;
+} Tries;
+
+/* The largest ones, sorted. */
+static void enter(Tries *t, Inst *i)
+{
+    int64_t bytes = shape_bytes(i->shape);
+    int32_t k = t->n < MAX_TRIES ? t->n++ : MAX_TRIES;
+    for (; k > 0 && shape_bytes(t->inst[k - 1]->shape) < bytes; k--)
+        if (k < MAX_TRIES)
+            t->inst[k] = t->inst[k - 1];
+    if (k < MAX_TRIES)
+        t->inst[k] = i;
+}
+
+static Tries find_tries(const Remat *r, const Inst *at)
+{
+    Tries   t = {.n = 0};
+    int64_t place = 0;
+    for (Inst *i = r->c->first; i; i = i->next)
+        i->mark = place++;
+    for (Inst *i = r->c->first; i && i != at; i = i->next)
+        if (can_repeat(i) && shape_bytes(i->shape) > 0 && next_reader(i, at->mark))
+            enter(&t, i);
+    return t;
+}
+
+/* ---- trying ---- */
+
+static void read_instead(Inst *from, Inst *to, int64_t after)
+{
+    for (Use *u = from->uses, *next; u; u = next) {
+        next = u->next;
+        if (u->user->mark > after)
+            inst_set_operand(u->user, u->index, to);
+    }
+}
+
+/* A copy of i that those after `at` read. */
+static Inst *repeat(const Remat *r, Inst *i, int64_t at)
+{
+    Inst **operands = ARENA_ARRAY(r->cx->scratch, Inst *, i->n_operands);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        operands[k] = inst_operand(i, k);
+    Inst *reader = next_reader(i, at), *again = inst_clone_into(r->c, reader, i, i->n_operands, operands);
+    again->mark = at; /* reads nothing of i */
+    read_instead(i, again, at);
+    return again;
+}
+
+/* The body of a fusion has one caller. */
+static void own_body(Inst *again)
+{
+    if (again->op != OP_FUSION)
+        return;
+    Comp *body = comp_clone(again->callees[0], again->callees[0]->name);
+    inst_set_callees(again, 1, &body);
+}
+
+static void take_back(Inst *i, Inst *again)
+{
+    read_instead(again, i, -1);
+    inst_delete(again);
+}
+
+static bool one_step(Remat *r, CompPeak *peak)
+{
+    if (!peak->at)
+        return false;
+    Tries   t = find_tries(r, peak->at);
+    int64_t at = peak->at->mark;
+    for (int32_t k = 0; k < t.n; k++) {
+        Inst    *again = repeat(r, t.inst[k], at);
+        CompPeak now = comp_peak(r->c, r->needs, r->limit);
+        r->work += 2 * r->c->n_insts;
+        if (now.excess < peak->excess) {
+            r->cx->did_at = t.inst[k]->name;
+            own_body(again);
+            pass_remark(r->cx, t.inst[k], "%lld bytes are not kept: it is computed again for %s",
+                        (long long)shape_bytes(t.inst[k]->shape), again->next->name);
+            if (!t.inst[k]->n_uses)
+                inst_delete_dead(t.inst[k], r->cx->scratch);
+            *peak = now;
+            return true;
+        }
+        take_back(t.inst[k], again);
+    }
+    return false;
+}
+
+static int64_t shrink(Remat *r)
+{
+    CompPeak peak = comp_peak(r->c, r->needs, r->limit), before = peak;
+    for (int step = 0; step < MAX_STEPS && peak.bytes > r->limit && r->work < max_work && r->cx->rewrites < r->cx->limit; step++) {
+        if (!one_step(r, &peak))
+            break;
+        r->cx->rewrites++;
+    }
+    if (before.bytes > r->limit && r->c == r->c->module->entry)
+        diag_note(r->cx->diag, LOC_NONE, "rematerialization: %lld bytes of temporaries were needed, now %lld; the limit is %lld",
+                  (long long)before.bytes, (long long)peak.bytes, (long long)r->limit);
+    return peak.bytes;
+}
+
+bool pass_rematerialization(Module *m, PassCtx *cx)
+{
+    int64_t limit = read_limit(cx);
+    if (limit < 0 || limit == INT64_MAX)
+        return false;
+    Map     needs = map_new(cx->scratch), runs = module_runs(cx->scratch, m, NULL);
+    bool    scheduled = pass_hlo_memory_scheduler(m, cx);
+    for (Comp *c = m->first; c && m->is_scheduled; c = c->next) {
+        if (!map_has(&runs, c))
+            continue;
+        Remat r = {.cx = cx, .c = c, .needs = &needs, .limit = limit};
+        map_put(&needs, c, (void *)(intptr_t)shrink(&r));
+    }
+    if (cx->rewrites)
+        module_remove_dead_comps(m);
+    return scheduled || cx->rewrites > 0;
+}
