@@ -128,12 +128,13 @@ void tuple_renumber(Inst *t, const Shape *shape, const int32_t *to)
 }
 
 /* Elements of t that are read by nobody. */
-void tuple_sweep(Inst *t, Arena *scratch)
+void tuple_sweep(Inst *t)
 {
     for (Use *u = t->uses, *next; u; u = next) {
+        Inst *e = u->user;
         next = u->next;
-        if (u->user->op == OP_GET_TUPLE_ELEMENT && !u->user->n_uses)
-            inst_delete_dead(u->user, scratch);
+        if (e->op == OP_GET_TUPLE_ELEMENT && !e->n_uses && e->comp->root != e && !inst_must_stay(e))
+            inst_delete(e);
     }
 }
 

@@ -33,7 +33,7 @@ const Shape *tuple_kept_shape(Arena *a, const Shape *s, const bool *keep, int32_
 Inst *tuple_kept(Inst *t, Inst *before, const Shape *shape, const bool *keep, Arena *scratch);
 /* t, of which nobody reads but elements, becomes one of this shape: element k is element to[k]. */
 void tuple_renumber(Inst *t, const Shape *shape, const int32_t *to);
-void tuple_sweep(Inst *t, Arena *scratch); /* elements of t that are read by nobody go */
+void tuple_sweep(Inst *t); /* elements of t that are read by nobody go */
 
 /* Another root; the old one, and what only it needed, goes. */
 void comp_set_root(Comp *c, Inst *root, Arena *scratch);

@@ -10,6 +10,7 @@
 #include "analysis/cost.h"
 #include "analysis/peak.h"
 #include "passes/pass.h"
+#include "passes/util.h"
 
 /* What runs, then the rest, which nobody needs. */
 static void put_in_order(Comp *c, const Inst *const *run, int32_t n)
@@ -31,6 +32,7 @@ static void schedule(PassCtx *cx, Comp *c, Map *needs)
     CompPeak     peak;
     const Inst **run = schedule_for_peak(a, c, needs, &n, &peak);
     put_in_order(c, run, n);
+    comp_restore_order(c, cx->scratch); /* of the rest some are waited for all the same */
     map_put(needs, c, (void *)(intptr_t)peak.bytes);
     if (c == c->module->entry)
         pass_remark(cx, c->root, "%lld bytes of temporaries at the worst moment", (long long)peak.bytes);

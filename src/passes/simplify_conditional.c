@@ -242,7 +242,7 @@ static bool drop_results(Flow *f, Inst *c)
         comp_set_root(body, tuple_kept(body->root, NULL, shape, read, f->scratch), f->scratch);
         comp_sweep_dead(body, INT64_MAX);
     }
-    tuple_sweep(c, f->scratch);
+    tuple_sweep(c);
     tuple_renumber(c, shape, to);
     return true;
 }

@@ -315,7 +315,7 @@ bool pass_simplify_while_loops(Module *m, PassCtx *cx)
     for (Comp *c = m->first; c; c = c->next)
         for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
             next = i->next;
-            if (i->op != OP_WHILE)
+            if (i->op != OP_WHILE || (!i->n_uses && c->root != i)) /* dce takes all of it */
                 continue;
             cx->did_at = i->name;
             if (replace_by_trips(&f, i)) {

@@ -174,7 +174,7 @@ void while_keep(Flow *f, Inst *w, const bool *keep)
     Inst *tuples[] = {comp_param(body, 0), comp_param(condition, 0), w};
     for (int k = 0; k < 3; k++) {
         tuple_spell_out(tuples[k]);
-        tuple_sweep(tuples[k], f->scratch);
+        tuple_sweep(tuples[k]);
         tuple_renumber(tuples[k], shape, to);
     }
     forget_numbers(w);
