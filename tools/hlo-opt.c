@@ -68,7 +68,7 @@ static const Option options[] = {
     {"passes", 0, OPT_STRING, ARG(passes), "LIST", "run these: a,b{key=value},fix(c,d); empty: none", "Passes"},
     {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "run the passes of a level (default: 2)", "Passes"},
     {"target", 0, OPT_CHOICE, ARG(target), "cpu|cuda", "what the levels optimize for", "Passes"},
-    {"memory-limit", 0, OPT_STRING, ARG(memory_limit), "BYTES", "then need no more temporaries (K, M, G: 2^10, ...)", "Passes"},
+    {"memory-limit", 0, OPT_STRING, ARG(memory_limit), "BYTES", "most temporary memory: N, NK, NM, NG", "Passes"},
     {"list-passes", 0, OPT_FLAG, ARG(list_passes), NULL, "show the passes and exit", "Passes"},
     {"print-pipeline", 0, OPT_FLAG, ARG(print_pipeline), NULL, "show what would run and exit", "Passes"},
     {"print-after", 0, OPT_STRING, ARG(print_after), "LIST", "show the module after these passes, on stderr", "Passes"},
