@@ -1,6 +1,6 @@
 /* Literals: allocation and reference counts, elements as numbers. Counts are atomic, since devices that run in threads of
- * one process share the module's constants. Array data is a block of its own, aligned to a cache line, with its size rounded
- * up to whole lines so that vector code may read past the end of the last row. */
+ * one process share the module's constants. Array data is aligned to a cache line, with its size rounded up to whole lines so
+ * that vector code may read past the end of the last row. Small data lies in the literal's own block, behind the dimensions. */
 #include "ir/literal.h"
 
 #include <stdlib.h>
@@ -9,42 +9,54 @@
 #include "ir/numeric.h"
 #include "support/map.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, SMALL = 512 };
 
-static Literal *literal_header(Type t, int32_t rank, const int64_t *dims)
+static int64_t count_of(int32_t rank, const int64_t *dims)
 {
-    Literal *l = mem_alloc(1, sizeof *l + (size_t)rank * sizeof *dims);
-    l->refs = 1;
-    l->type = t;
-    l->rank = rank;
-    l->count = 1;
-    for (int32_t d = 0; d < rank; d++) {
-        l->dims[d] = dims[d];
+    int64_t n = 1;
+    for (int32_t d = 0; d < rank; d++)
         if (dims[d] == 0)
-            l->count = 0;
-    }
-    for (int32_t d = 0; d < rank && l->count != 0; d++)
-        if (dims[d] < 0 || __builtin_mul_overflow(l->count, dims[d], &l->count))
+            return 0;
+    for (int32_t d = 0; d < rank; d++)
+        if (dims[d] < 0 || __builtin_mul_overflow(n, dims[d], &n))
             die_out_of_memory("a literal");
+    return n;
+}
+
+/* A literal without values, with `room` bytes behind the dimensions. */
+static Literal *new_block(Type t, int32_t rank, const int64_t *dims, size_t room)
+{
+    Literal *l = malloc(sizeof *l + (size_t)rank * sizeof *dims + room);
+    if (l == NULL)
+        die_out_of_memory("a literal");
+    *l = (Literal){.refs = 1, .type = t, .rank = rank, .count = count_of(rank, dims)};
+    for (int32_t d = 0; d < rank; d++)
+        l->dims[d] = dims[d];
     return l;
 }
 
-static void *data_alloc(int64_t count, int bytes)
+static Literal *literal_header(Type t, int32_t rank, const int64_t *dims)
+{
+    return new_block(t, rank, dims, 0);
+}
+
+static size_t padded_size(int64_t count, int bytes)
 {
     int64_t size;
     if (__builtin_mul_overflow(count, (int64_t)bytes, &size) || size > INT64_MAX - ALIGNMENT)
         die_out_of_memory("a literal");
-    size_t padded = ((size_t)size / ALIGNMENT + 1) * ALIGNMENT;
-    void  *p = aligned_alloc(ALIGNMENT, padded);
-    if (p == NULL)
-        die_out_of_memory("a literal");
-    return p;
+    return ((size_t)size / ALIGNMENT + 1) * ALIGNMENT;
 }
 
 Literal *literal_new(Type t, int32_t rank, const int64_t *dims)
 {
-    Literal *l = literal_header(t, rank, dims);
-    l->data = data_alloc(l->count, type_bytes(t));
+    size_t size = padded_size(count_of(rank, dims), type_bytes(t));
+    Literal *l = new_block(t, rank, dims, size <= SMALL ? size + ALIGNMENT : 0);
+    l->inside = size <= SMALL;
+    char *behind = (char *)(l->dims + rank);
+    l->data = l->inside ? behind + (ALIGNMENT - (uintptr_t)behind % ALIGNMENT) : aligned_alloc(ALIGNMENT, size);
+    if (l->data == NULL)
+        die_out_of_memory("a literal");
     return l;
 }
 
@@ -106,15 +118,18 @@ Literal *literal_ref(const Literal *l)
 
 void literal_unref(Literal *l)
 {
-    if (l == NULL || __atomic_sub_fetch(&l->refs, 1, __ATOMIC_ACQ_REL) > 0)
+    if (l == NULL)
+        return;
+    bool only = __atomic_load_n(&l->refs, __ATOMIC_ACQUIRE) == 1; /* then no other thread can ask for one */
+    if (!only && __atomic_sub_fetch(&l->refs, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     for (int32_t k = 0; k < l->n_elems; k++)
         literal_unref(l->elems[k]);
     if (l->elems != NULL)
         mem_free(l->elems);
-    if (!l->borrowed)
+    if (!l->borrowed && !l->inside)
         free(l->data);
-    mem_free(l);
+    free(l);
 }
 
 static void unref_deferred(void *l)
@@ -136,12 +151,10 @@ static Literal *copy_of(const Literal *l)
             t->elems[k] = copy_of(l->elems[k]);
         return t;
     }
-    Literal *c = literal_header(l->type, l->rank, l->dims);
+    Literal *c = l->data ? literal_new(l->type, l->rank, l->dims) : literal_header(l->type, l->rank, l->dims);
     c->elided = l->elided;
-    if (l->data != NULL) {
-        c->data = data_alloc(l->count, type_bytes(l->type));
+    if (l->data != NULL)
         memcpy(c->data, l->data, (size_t)literal_bytes(l));
-    }
     return c;
 }
 

@@ -1,7 +1,7 @@
 /* Literals: the values of constants, of arguments and of results. Dense, row-major whatever layout the text says, little endian,
  * type_bytes(type) bytes a value: types below 8 bits take one byte (signed ones sign-extended, others with zero upper bits).
  *
- * A literal is immutable once it is shared and counts its references; large data is in a block of its own. An arena holds one
+ * A literal is immutable once it is shared and counts its references; small data is in the literal's own block. An arena holds one
  * through literal_keep. The evaluator, which alone writes into a literal, does so only while it holds the one reference. */
 #ifndef IR_LITERAL_H
 #define IR_LITERAL_H
@@ -14,6 +14,7 @@ struct Literal {
     Type      type;    /* TYPE_TUPLE: elems; TYPE_TOKEN: nothing */
     bool      elided;  /* the text had {...}: the values are unknown and data is NULL */
     bool      borrowed; /* data belongs to someone else (a mapped file) and is neither freed nor written */
+    bool      inside;  /* data lies in the literal's own block */
     int32_t   rank;
     int64_t   count;   /* elements */
     void     *data;    /* aligned to 64 bytes, borrowed ones to their element; NULL for tuples, tokens, elided values; valid but empty for count 0 */
