@@ -36,8 +36,8 @@ Literal *eval_dynamic_slice(Eval *e, const Inst *i, Literal **x)
             memcpy(r->data, x[0]->data, (size_t)type_bytes(r->type));
         return r;
     }
-    Odometer o = {.rank = r->rank, .arrays = 2};
-    memcpy(o.dims, r->dims, (size_t)r->rank * sizeof r->dims[0]);
+    Odometer o;
+    walk_start(&o, r->rank, r->dims);
     walk_strides(r->rank, r->dims, o.stride[0]);
     place_slice(&o, 1, x[0], r->dims, x, 1);
     walk_copy(&o, r->data, x[0]->data, type_bytes(r->type));
@@ -52,8 +52,8 @@ Literal *eval_dynamic_update_slice(Eval *e, const Inst *i, Literal **x)
     Literal *r = eval_take(e, i, x, 0);
     if (!r || !eval_work(e, i, u->count))
         return r;
-    Odometer o = {.rank = r->rank, .arrays = 2};
-    memcpy(o.dims, u->dims, (size_t)u->rank * sizeof u->dims[0]);
+    Odometer o;
+    walk_start(&o, u->rank, u->dims);
     walk_strides(u->rank, u->dims, o.stride[1]);
     place_slice(&o, 0, r, u->dims, x, 2);
     walk_copy(&o, r->data, u->data, type_bytes(r->type));

@@ -12,9 +12,8 @@ EvalFn eval_iota, eval_broadcast, eval_reshape, eval_transpose, eval_reverse, ev
 /* An odometer over dims whose result is row-major; the operand's strides are still to be set. */
 static Odometer over(int32_t rank, const int64_t *dims)
 {
-    Odometer o = {.rank = rank, .arrays = 2};
-    if (rank > 0)
-        memcpy(o.dims, dims, (size_t)rank * sizeof dims[0]);
+    Odometer o;
+    walk_start(&o, rank, dims);
     walk_strides(rank, dims, o.stride[0]);
     return o;
 }
@@ -98,7 +97,7 @@ Literal *eval_reverse(Eval *e, const Inst *i, Literal **x)
     if (!r)
         return NULL;
     Odometer o = over(r->rank, r->dims);
-    memcpy(o.stride[1], o.stride[0], sizeof o.stride[0]);
+    walk_strides(r->rank, r->dims, o.stride[1]);
     for (int32_t k = 0; k < dims.n; k++) {
         int64_t d = dims.v[k];
         o.at[1] += o.stride[1][d] * (o.dims[d] - 1);
@@ -246,7 +245,7 @@ static Literal *laid_out(Eval *e, const Inst *i, const Shape *s, const Literal *
     Odometer o = over(l->rank, l->dims);
     int64_t memory[WALK_RANK];
     shape_strides(s, memory);
-    memcpy(o.stride[1], o.stride[0], sizeof o.stride[0]);
+    walk_strides(l->rank, l->dims, o.stride[1]);
     memcpy(o.stride[to_memory ? 0 : 1], memory, (size_t)l->rank * sizeof memory[0]);
     walk_copy(&o, r->data, l->data, type_bytes(l->type));
     return r;

@@ -34,7 +34,9 @@ static Literal *as_rows(Eval *e, const Inst *i, const Split *s, Literal *x)
         return NULL;
     int64_t strides[WALK_RANK];
     walk_strides(x->rank, x->dims, strides);
-    Odometer o = {.arrays = 2};
+    Odometer o;
+    walk_start(&o, x->rank, x->dims);
+    o.rank = 0;
     for (int part = 1; part >= 0; part--)
         for (int32_t d = 0; d < x->rank; d++)
             if (s->reduced[d] == part) {
@@ -42,7 +44,8 @@ static Literal *as_rows(Eval *e, const Inst *i, const Split *s, Literal *x)
                 o.stride[1][o.rank++] = strides[d];
             }
     walk_strides(o.rank, o.dims, o.stride[0]);
-    Odometer merged = o;
+    Odometer merged;
+    walk_take(&merged, &o, o.rank);
     walk_simplify(&merged);
     if (merged.rank == 0 || (merged.rank == 1 && merged.stride[1][0] == 1))
         return x;
@@ -127,9 +130,8 @@ Literal *eval_sum(Eval *e, const Inst *i, const Literal *from, const bool *reduc
         return eval_cast(e, i, acc, t);
     int64_t strides[WALK_RANK];
     walk_strides(acc->rank, acc->dims, strides);
-    Odometer o = {.rank = from->rank, .arrays = 2};
-    if (from->rank > 0)
-        memcpy(o.dims, from->dims, (size_t)from->rank * sizeof from->dims[0]);
+    Odometer o;
+    walk_start(&o, from->rank, from->dims);
     walk_strides(from->rank, from->dims, o.stride[1]);
     for (int32_t d = 0, kept = 0; d < from->rank; d++)
         o.stride[0][d] = reduced[d] ? 0 : strides[kept++];

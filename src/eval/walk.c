@@ -12,6 +12,30 @@ void walk_strides(int32_t rank, const int64_t *dims, int64_t *strides)
     }
 }
 
+void walk_start(Odometer *o, int32_t rank, const int64_t *dims)
+{
+    size_t bytes = (size_t)rank * sizeof dims[0];
+    o->rank = rank;
+    o->arrays = 2;
+    if (rank > 0) {
+        memcpy(o->dims, dims, bytes);
+        memset(o->index, 0, bytes);
+        for (int a = 0; a < WALK_ARRAYS; a++)
+            memset(o->stride[a], 0, bytes);
+    }
+    memset(o->at, 0, sizeof o->at);
+}
+
+void walk_take(Odometer *o, const Odometer *from, int32_t rank)
+{
+    walk_start(o, rank, from->dims);
+    o->arrays = from->arrays;
+    for (int a = 0; a < from->arrays; a++) {
+        memcpy(o->stride[a], from->stride[a], (size_t)rank * sizeof o->stride[a][0]);
+        o->at[a] = from->at[a];
+    }
+}
+
 bool walk_next(Odometer *o)
 {
     for (int32_t d = o->rank - 1; d >= 0; d--) {
@@ -101,9 +125,8 @@ void walk_copy(Odometer *o, void *to, const void *from, int bytes)
         return;
     }
     bool plane = o->rank > 1 && o->stride[1][inner] != 1 && (o->stride[1][inner - 1] == 1 || o->stride[1][inner - 1] == -1);
-    Odometer outer = *o;
-    outer.rank = inner - (plane ? 1 : 0);
-    memset(outer.index, 0, sizeof outer.index);
+    Odometer outer;
+    walk_take(&outer, o, inner - (plane ? 1 : 0));
     do {
         char *t = (char *)to + outer.at[0] * bytes;
         const char *f = (const char *)from + outer.at[1] * bytes;

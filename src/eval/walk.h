@@ -17,6 +17,10 @@ typedef struct Odometer {
 
 /* Row-major strides of dims. */
 void walk_strides(int32_t rank, const int64_t *dims, int64_t *strides);
+/* An odometer of two arrays over dims: at index 0, all strides and offsets 0. Only the first `rank` places are set, as most ranks are small. */
+void walk_start(Odometer *o, int32_t rank, const int64_t *dims);
+/* The first `rank` dimensions of another, at index 0. */
+void walk_take(Odometer *o, const Odometer *from, int32_t rank);
 /* The next index; false behind the last one. */
 bool walk_next(Odometer *o);
 /* The product of the sizes. */
