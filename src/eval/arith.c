@@ -1,9 +1,11 @@
 /* Finding the kernel of an instruction and running it over any number of values. */
 #include "eval/arith.h"
 
-/* The domain that holds the values of all operands: mixed floats meet in the wider one. */
+/* The domain that holds the values of all operands: mixed floats meet in the wider one; 32-bit integers have their own. */
 static Domain common_domain(const Arith *k)
 {
+    if (k->type[0] == TYPE_S32 || k->type[0] == TYPE_U32)
+        return k->type[0] == TYPE_S32 ? DOMAIN_S32 : DOMAIN_U32;
     Domain d = value_domain(k->type[0]);
     for (int32_t j = 1; j < k->n; j++)
         if (value_domain(k->type[j]) > d)
@@ -56,7 +58,7 @@ static bool find_arithmetic(Arith *k, Op op)
     Domain d = op == OP_COMPLEX ? value_domain(k->out) : common_domain(k);
     set_domains(k, d);
     switch (d) {
-    case DOMAIN_PRED: case DOMAIN_S64: case DOMAIN_U64: k->fn = arith_int(op, d); break;
+    case DOMAIN_PRED: case DOMAIN_S32: case DOMAIN_U32: case DOMAIN_S64: case DOMAIN_U64: k->fn = arith_int(op, d); break;
     case DOMAIN_F32: case DOMAIN_F64: k->fn = arith_float(op, d); break;
     case DOMAIN_C64: case DOMAIN_C128: k->fn = arith_complex(op, d); break;
     case DOMAIN_COUNT: break;
@@ -104,7 +106,7 @@ bool arith_find(Arith *k, const Inst *i)
     }
 }
 
-static bool is_direct(const Arith *k)
+bool arith_is_direct(const Arith *k)
 {
     bool direct = k->raw || domain_type(k->out_domain) == k->out;
     for (int32_t j = 0; j < k->n && direct; j++)
@@ -135,7 +137,7 @@ static const void *operand(const Arith *k, int32_t j, const void *x, int64_t at,
 
 void arith_run(const Arith *k, void *out, const void *const *x, int64_t n)
 {
-    if (is_direct(k)) {
+    if (arith_is_direct(k)) {
         k->fn(k, out, x, n);
         return;
     }

@@ -1,6 +1,6 @@
 /* Elementwise arithmetic: one kernel per opcode and type, run over n values at a time.
  *
- * Kernels are written for seven domains only. Narrow integers are computed in 64 bits and cut to their width, floats below f32 in f32
+ * Kernels are written for nine domains only. Integers below 32 bits are computed in 64 bits and cut to their width, floats below f32 in f32
  * and rounded after every instruction (reference operations 1.2); values are loaded into the domain and stored from it in blocks.
  * Whole arrays of an instruction and the lanes of a reducer (body.h) run through the same kernels. */
 #ifndef EVAL_ARITH_H
@@ -10,7 +10,7 @@
 
 #include "ir/inst.h"
 
-typedef enum { DOMAIN_PRED, DOMAIN_S64, DOMAIN_U64, DOMAIN_F32, DOMAIN_F64, DOMAIN_C64, DOMAIN_C128, DOMAIN_COUNT } Domain;
+typedef enum { DOMAIN_PRED, DOMAIN_S32, DOMAIN_U32, DOMAIN_S64, DOMAIN_U64, DOMAIN_F32, DOMAIN_F64, DOMAIN_C64, DOMAIN_C128, DOMAIN_COUNT } Domain;
 
 typedef struct Arith Arith;
 typedef void ArithFn(const Arith *k, void *out, const void *const *x, int64_t n);
@@ -35,6 +35,9 @@ bool arith_find(Arith *k, const Inst *i);
 /* That of an arithmetic opcode on n operands of one type. */
 bool arith_of(Arith *k, Op op, Type t, int32_t n);
 
+/* Whether fn reads and writes the values where they are stored. */
+bool arith_is_direct(const Arith *k);
+
 /* out[j] = f(x[0][j], ...) for j < n. out may be one of x. */
 void arith_run(const Arith *k, void *out, const void *const *x, int64_t n);
 
@@ -51,7 +54,7 @@ ArithFn arith_stochastic_convert; /* raw */
 ArithFn arith_copy;               /* raw */
 
 /* Values between memory and their domain. value_load gives p itself where nothing has to be converted. */
-Domain      value_domain(Type t);
+Domain      value_domain(Type t); /* any type of a class can be loaded into it: 64 bits of integers */
 Type        domain_type(Domain d); /* the type that is stored as the domain has it */
 const void *value_load(Domain d, Type t, const void *p, int64_t n, void *buffer);
 void        value_store(Type t, void *p, Domain d, const void *v, int64_t n);

@@ -16,6 +16,8 @@
     ARITH2(S##_lt, T, uint8_t, p < q)
 
 ORDERS(pred, uint8_t)
+ORDERS(s32, int32_t)
+ORDERS(u32, uint32_t)
 ORDERS(s64, int64_t)
 ORDERS(u64, uint64_t)
 ORDERS(f32, float)
@@ -26,8 +28,8 @@ EQUALITIES(c128, double _Complex)
 ArithFn *arith_compare(Word direction, Domain d)
 {
 #define ALL(name)                                                                                                               \
-    {[DOMAIN_PRED] = pred_##name, [DOMAIN_S64] = s64_##name, [DOMAIN_U64] = u64_##name, [DOMAIN_F32] = f32_##name,              \
-     [DOMAIN_F64] = f64_##name}
+    {[DOMAIN_PRED] = pred_##name, [DOMAIN_S32] = s32_##name, [DOMAIN_U32] = u32_##name, [DOMAIN_S64] = s64_##name,              \
+     [DOMAIN_U64] = u64_##name, [DOMAIN_F32] = f32_##name, [DOMAIN_F64] = f64_##name}
     static ArithFn *const table[][DOMAIN_COUNT] = {
         [CMP_EQ - CMP_EQ] = ALL(eq), [CMP_NE - CMP_EQ] = ALL(ne), [CMP_GE - CMP_EQ] = ALL(ge),
         [CMP_GT - CMP_EQ] = ALL(gt), [CMP_LE - CMP_EQ] = ALL(le), [CMP_LT - CMP_EQ] = ALL(lt),
@@ -89,6 +91,8 @@ ArithFn *arith_select(int bytes)
 #define CLAMP(p, o, q) ((p) < (o) ? ((q) < (o) ? (q) : (o)) : (q) < (p) ? (q) : (p))
 #define CLAMP_FLOAT(p, o, q) ((o) != (o) ? (o) : (p) != (p) ? (p) : (q) != (q) ? (q) : CLAMP(p, o, q))
 ARITH3(pred_clamp, uint8_t, uint8_t, CLAMP(p, o, q))
+ARITH3(s32_clamp, int32_t, int32_t, CLAMP(p, o, q))
+ARITH3(u32_clamp, uint32_t, uint32_t, CLAMP(p, o, q))
 ARITH3(s64_clamp, int64_t, int64_t, CLAMP(p, o, q))
 ARITH3(u64_clamp, uint64_t, uint64_t, CLAMP(p, o, q))
 ARITH3(f32_clamp, float, float, CLAMP_FLOAT(p, o, q))
@@ -97,7 +101,7 @@ ARITH3(f64_clamp, double, double, CLAMP_FLOAT(p, o, q))
 ArithFn *arith_clamp(Domain d)
 {
     static ArithFn *const table[DOMAIN_COUNT] = {
-        [DOMAIN_PRED] = pred_clamp, [DOMAIN_S64] = s64_clamp, [DOMAIN_U64] = u64_clamp,
+        [DOMAIN_PRED] = pred_clamp, [DOMAIN_S32] = s32_clamp, [DOMAIN_U32] = u32_clamp, [DOMAIN_S64] = s64_clamp, [DOMAIN_U64] = u64_clamp,
         [DOMAIN_F32] = f32_clamp, [DOMAIN_F64] = f64_clamp,
     };
     return table[d];

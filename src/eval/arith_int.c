@@ -1,4 +1,4 @@
-/* Integers and pred. p and q are the operands in 64 bits; the result is cut to the type's width when it is stored.
+/* Integers and pred. p and q are the operands in 64 or 32 bits; the result is cut to the type's width when it is stored.
  * Nothing here traps or is undefined: sums wrap, x / 0 has all bits set, x % 0 is x, shifts by the width or more empty the value.
  * Source: reference operations 3. */
 #include "eval/arith.h"
@@ -84,18 +84,26 @@ static int64_t shift_arithmetic(uint64_t p, uint64_t amount, int bits)
     ARITH2(S##_shift_logical, T, T, shift_logical(U(p), U(q), k->bits))                                                        \
     ARITH2(S##_shift_arithmetic, T, T, shift_arithmetic(U(p), U(q), k->bits))
 
-INT_ARITH(s64, int64_t)
-INT_ARITH(u64, uint64_t)
-ARITH1(s64_abs, int64_t, int64_t, p < 0 ? 0 - U(p) : U(p))
-ARITH1(s64_sign, int64_t, int64_t, (p > 0) - (p < 0))
-ARITH2(s64_mulhi, int64_t, int64_t, ((__int128)p * q) >> k->bits)
-ARITH2(u64_mulhi, uint64_t, uint64_t, ((unsigned __int128)p * q) >> k->bits)
-ARITH2(s64_divide, int64_t, int64_t, divide(p, q))
-ARITH2(u64_divide, uint64_t, uint64_t, q == 0 ? UINT64_MAX : p / q)
-ARITH2(s64_remainder, int64_t, int64_t, remainder_of(p, q))
-ARITH2(u64_remainder, uint64_t, uint64_t, q == 0 ? p : p % q)
-ARITH2(s64_power, int64_t, int64_t, power_signed(p, q))
-ARITH2(u64_power, uint64_t, uint64_t, power(p, q))
+/* What depends on the sign. */
+#define SIGNED_ARITH(S, T)                                                                                                    \
+    INT_ARITH(S, T)                                                                                                             \
+    ARITH1(S##_abs, T, T, p < 0 ? 0 - U(p) : U(p))                                                                             \
+    ARITH1(S##_sign, T, T, (p > 0) - (p < 0))                                                                                  \
+    ARITH2(S##_mulhi, T, T, ((__int128)p * q) >> k->bits)                                                                      \
+    ARITH2(S##_divide, T, T, divide(p, q))                                                                                     \
+    ARITH2(S##_remainder, T, T, remainder_of(p, q))                                                                            \
+    ARITH2(S##_power, T, T, power_signed(p, q))
+#define UNSIGNED_ARITH(S, T)                                                                                                  \
+    INT_ARITH(S, T)                                                                                                             \
+    ARITH2(S##_mulhi, T, T, ((unsigned __int128)p * q) >> k->bits)                                                             \
+    ARITH2(S##_divide, T, T, q == 0 ? UINT64_MAX : p / q)                                                                      \
+    ARITH2(S##_remainder, T, T, q == 0 ? p : p % q)                                                                            \
+    ARITH2(S##_power, T, T, power(p, q))
+
+SIGNED_ARITH(s32, int32_t)
+SIGNED_ARITH(s64, int64_t)
+UNSIGNED_ARITH(u32, uint32_t)
+UNSIGNED_ARITH(u64, uint64_t)
 
 ARITH1(pred_not, uint8_t, uint8_t, !p)
 ARITH2(pred_or, uint8_t, uint8_t, p | q)
@@ -104,30 +112,33 @@ ARITH2(pred_xor, uint8_t, uint8_t, p ^ q)
 
 ArithFn *arith_int(Op op, Domain d)
 {
-#define BOTH(name) {[DOMAIN_S64] = s64_##name, [DOMAIN_U64] = u64_##name}
+#define WITH_PRED(of_pred, name)                                                                                              \
+    {[DOMAIN_PRED] = of_pred, [DOMAIN_S32] = s32_##name, [DOMAIN_U32] = u32_##name, [DOMAIN_S64] = s64_##name, [DOMAIN_U64] = u64_##name}
+#define INTS(name) WITH_PRED(NULL, name)
     static ArithFn *const table[OP_COUNT][DOMAIN_COUNT] = {
-        [OP_ABS] = {[DOMAIN_S64] = s64_abs},
-        [OP_SIGN] = {[DOMAIN_S64] = s64_sign},
-        [OP_NEGATE] = BOTH(negate),
-        [OP_NOT] = {[DOMAIN_PRED] = pred_not, [DOMAIN_S64] = s64_not, [DOMAIN_U64] = u64_not},
-        [OP_POPCNT] = BOTH(popcnt),
-        [OP_COUNT_LEADING_ZEROS] = BOTH(clz),
-        [OP_ADD] = {[DOMAIN_PRED] = pred_or, [DOMAIN_S64] = s64_add, [DOMAIN_U64] = u64_add},
-        [OP_SUBTRACT] = BOTH(subtract),
-        [OP_MULTIPLY] = {[DOMAIN_PRED] = pred_and, [DOMAIN_S64] = s64_multiply, [DOMAIN_U64] = u64_multiply},
-        [OP_MULHI] = BOTH(mulhi),
-        [OP_DIVIDE] = BOTH(divide),
-        [OP_REMAINDER] = BOTH(remainder),
-        [OP_POWER] = BOTH(power),
-        [OP_MAXIMUM] = {[DOMAIN_PRED] = pred_or, [DOMAIN_S64] = s64_maximum, [DOMAIN_U64] = u64_maximum},
-        [OP_MINIMUM] = {[DOMAIN_PRED] = pred_and, [DOMAIN_S64] = s64_minimum, [DOMAIN_U64] = u64_minimum},
-        [OP_AND] = {[DOMAIN_PRED] = pred_and, [DOMAIN_S64] = s64_and, [DOMAIN_U64] = u64_and},
-        [OP_OR] = {[DOMAIN_PRED] = pred_or, [DOMAIN_S64] = s64_or, [DOMAIN_U64] = u64_or},
-        [OP_XOR] = {[DOMAIN_PRED] = pred_xor, [DOMAIN_S64] = s64_xor, [DOMAIN_U64] = u64_xor},
-        [OP_SHIFT_LEFT] = BOTH(shift_left),
-        [OP_SHIFT_RIGHT_LOGICAL] = BOTH(shift_logical),
-        [OP_SHIFT_RIGHT_ARITHMETIC] = BOTH(shift_arithmetic),
+        [OP_ABS] = {[DOMAIN_S32] = s32_abs, [DOMAIN_S64] = s64_abs},
+        [OP_SIGN] = {[DOMAIN_S32] = s32_sign, [DOMAIN_S64] = s64_sign},
+        [OP_NEGATE] = INTS(negate),
+        [OP_NOT] = WITH_PRED(pred_not, not),
+        [OP_POPCNT] = INTS(popcnt),
+        [OP_COUNT_LEADING_ZEROS] = INTS(clz),
+        [OP_ADD] = WITH_PRED(pred_or, add),
+        [OP_SUBTRACT] = INTS(subtract),
+        [OP_MULTIPLY] = WITH_PRED(pred_and, multiply),
+        [OP_MULHI] = INTS(mulhi),
+        [OP_DIVIDE] = INTS(divide),
+        [OP_REMAINDER] = INTS(remainder),
+        [OP_POWER] = INTS(power),
+        [OP_MAXIMUM] = WITH_PRED(pred_or, maximum),
+        [OP_MINIMUM] = WITH_PRED(pred_and, minimum),
+        [OP_AND] = WITH_PRED(pred_and, and),
+        [OP_OR] = WITH_PRED(pred_or, or),
+        [OP_XOR] = WITH_PRED(pred_xor, xor),
+        [OP_SHIFT_LEFT] = INTS(shift_left),
+        [OP_SHIFT_RIGHT_LOGICAL] = INTS(shift_logical),
+        [OP_SHIFT_RIGHT_ARITHMETIC] = INTS(shift_arithmetic),
     };
-#undef BOTH
+#undef INTS
+#undef WITH_PRED
     return table[op][d];
 }

@@ -22,7 +22,7 @@ Domain value_domain(Type t)
 Type domain_type(Domain d)
 {
     static const Type types[DOMAIN_COUNT] = {
-        [DOMAIN_PRED] = TYPE_PRED, [DOMAIN_S64] = TYPE_S64, [DOMAIN_U64] = TYPE_U64, [DOMAIN_F32] = TYPE_F32,
+        [DOMAIN_PRED] = TYPE_PRED, [DOMAIN_S32] = TYPE_S32, [DOMAIN_U32] = TYPE_U32, [DOMAIN_S64] = TYPE_S64, [DOMAIN_U64] = TYPE_U64, [DOMAIN_F32] = TYPE_F32,
         [DOMAIN_F64] = TYPE_F64, [DOMAIN_C64] = TYPE_C64, [DOMAIN_C128] = TYPE_C128,
     };
     return types[d];
@@ -154,7 +154,7 @@ const void *value_load(Domain d, Type t, const void *p, int64_t n, void *buffer)
             load_f64(t, p, n, buffer);
         break;
     case DOMAIN_C64: case DOMAIN_C128: load_complex(d, t, p, n, buffer); break;
-    case DOMAIN_COUNT: die("no domain");
+    case DOMAIN_S32: case DOMAIN_U32: case DOMAIN_COUNT: die("%s is not loaded into domain %d", type_name(t), (int)d);
     }
     return buffer;
 }
@@ -220,7 +220,7 @@ void value_store(Type t, void *p, Domain d, const void *v, int64_t n)
         n *= 2;
         STORE(double, float, w);
         return;
-    case DOMAIN_PRED: case DOMAIN_C64: case DOMAIN_COUNT: break;
+    case DOMAIN_PRED: case DOMAIN_S32: case DOMAIN_U32: case DOMAIN_C64: case DOMAIN_COUNT: break;
     }
     die("%s does not hold a value of domain %d", type_name(t), (int)d);
 }
