@@ -10,6 +10,16 @@ static int32_t operand_to_reuse(const Inst *i, Literal **x)
     return 0;
 }
 
+bool elementwise_kernel(const Inst *i, Arith *k)
+{
+    bool picks = i->op == OP_SELECT && shape_is_scalar(inst_operand(i, 0)->shape) && !shape_is_scalar(i->shape);
+    if (!op_has(i->op, F_ELEMENTWISE) || picks || !arith_find(k, i))
+        return false;
+    for (int32_t j = 0; j < i->n_operands; j++)
+        k->scalar[j] = inst_operand(i, j)->shape->rank == 0 && i->shape->rank > 0;
+    return true;
+}
+
 static Literal *elementwise(Eval *e, const Inst *i, Literal **x)
 {
     Arith k;

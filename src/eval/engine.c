@@ -1,7 +1,7 @@
 /* The engine: runs a computation instruction by instruction and ends the life of every value at its last use.
  *
  * A computation is planned once: which instructions the root needs or have an effect, in stored order (operands stand before users), where each operand's
- * value is found and whether this is its last use. A get-tuple-element moves up right behind its operand: so a loop's state falls
+ * value is found and whether this is its last use, the values of constants, the kernels of elementwise instructions. A get-tuple-element moves up right behind its operand: so a loop's state falls
  * apart into elements that nobody else holds, and an update of one of them can be done in place. */
 #include "eval/engine.h"
 #include "eval/arith.h"
@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/sysinfo.h>
 
 #define MAX_CALL_DEPTH 1000
 
@@ -183,8 +183,11 @@ typedef struct Slot {
 } Slot;
 
 typedef struct Step {
-    const Inst *inst;
-    const Slot *slots;
+    const Inst  *inst;
+    const Slot  *slots;
+    bool         fixed;    /* no size is dynamic */
+    bool         constant; /* its value stands from the plan on */
+    const Arith *kernel;   /* of an elementwise instruction on fixed sizes; NULL: the handler does it */
 } Step;
 
 typedef struct Plan {
@@ -241,6 +244,8 @@ static void find_last_uses(Eval *e, Planner *p)
     Plan *plan = p->plan;
     bool *seen = ARENA_ARRAY(e->arena, bool, plan->n);
     int32_t most = 0;
+    for (int32_t s = 0; s < plan->n; s++)
+        seen[s] = plan->steps[s].constant;
     seen[plan->root] = true;
     for (int32_t s = plan->n - 1; s >= 0; s--) {
         const Inst *i = plan->steps[s].inst;
@@ -255,6 +260,22 @@ static void find_last_uses(Eval *e, Planner *p)
             most = i->n_operands;
     }
     plan->x = ARENA_ARRAY(e->arena, Literal *, most);
+}
+
+/* What is the same in every run of the step. */
+static void prepare(Eval *e, Plan *plan, int32_t at)
+{
+    Step *s = &plan->steps[at];
+    const Inst *i = s->inst;
+    s->fixed = !shape_is_dynamic(i->shape);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        s->fixed = s->fixed && !shape_is_dynamic(inst_operand(i, k)->shape);
+    s->constant = i->op == OP_CONSTANT && !literal_has_elided(i->literal);
+    if (s->constant)
+        plan->values[at] = (Literal *)literal_keep(e->arena, literal_ref(i->literal));
+    Arith k;
+    if (s->fixed && elementwise_kernel(i, &k))
+        s->kernel = arena_copy(e->arena, &k, sizeof k);
 }
 
 static Plan *plan_for(Eval *e, const Comp *c)
@@ -277,6 +298,8 @@ static Plan *plan_for(Eval *e, const Comp *c)
             place_with_elements(&p, i);
     plan->root = p.step[position(&p, c->root)];
     plan->values = ARENA_ARRAY(e->arena, Literal *, plan->n);
+    for (int32_t s = 0; s < plan->n; s++)
+        prepare(e, plan, s);
     find_last_uses(e, &p);
     map_put(&e->plans, c, plan);
     return plan;
@@ -309,14 +332,43 @@ static Literal *run_watched(Eval *e, const Inst *i, Literal **x)
     return r;
 }
 
+/* A kernel on whole arrays, as its handler does it: over an operand that dies here, else into a new array. */
+static Literal *run_kernel(Eval *e, Plan *p, const Step *s)
+{
+    const Arith *k = s->kernel;
+    const void *data[ARITH_OPERANDS];
+    Literal *r = NULL;
+    for (int32_t j = 0; j < k->n; j++) {
+        Literal *v = p->values[s->slots[j].from];
+        data[j] = v->data;
+        if (!r && s->slots[j].last && k->type[j] == k->out && !k->scalar[j] && is_own(v))
+            r = v;
+    }
+    if (!r)
+        r = eval_new_for(e, s->inst, s->inst->shape);
+    else if (!eval_work(e, s->inst, r->count))
+        return NULL;
+    if (r)
+        arith_run(k, r->data, data, r->count);
+    for (int32_t j = 0; j < k->n; j++)
+        if (s->slots[j].last) {
+            Literal *v = eval_move(p->values, s->slots[j].from);
+            if (v != r)
+                eval_drop(e, v);
+        }
+    return r;
+}
+
 static Literal *run_step(Eval *e, Plan *p, const Step *s)
 {
     const Inst *i = s->inst;
+    if (s->kernel && !e->watch)
+        return run_kernel(e, p, s);
     for (int32_t k = 0; k < i->n_operands; k++) {
         Literal **v = &p->values[s->slots[k].from];
         p->x[k] = s->slots[k].last ? eval_move(v, 0) : literal_ref(*v);
     }
-    Literal *r = e->watch ? run_watched(e, i, p->x) : eval_sized(e, i, p->x);
+    Literal *r = e->watch ? run_watched(e, i, p->x) : s->fixed ? eval_handlers[i->op](e, i, p->x) : eval_sized(e, i, p->x);
     drop_operands(e, p->x, i->n_operands);
     if (e->failed) {
         eval_drop(e, r);
@@ -346,11 +398,19 @@ Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args)
     e->depth++;
     bool ok = true;
     for (int32_t s = 0; s < p->n && ok; s++) {
-        p->values[s] = run_step(e, p, &p->steps[s]);
-        ok = p->values[s] != NULL;
+        if (p->steps[s].constant && !e->watch)
+            continue;
+        Literal *v = run_step(e, p, &p->steps[s]);
+        ok = v != NULL;
+        if (p->steps[s].constant)
+            eval_drop(e, v); /* it was run to be seen */
+        else
+            p->values[s] = v;
     }
-    Literal *root = ok ? eval_move(p->values, p->root) : NULL;
-    drop_operands(e, p->values, p->n);
+    Literal *root = !ok ? NULL : p->steps[p->root].constant ? literal_ref(p->values[p->root]) : eval_move(p->values, p->root);
+    for (int32_t s = 0; s < p->n; s++)
+        if (!p->steps[s].constant)
+            eval_drop(e, eval_move(p->values, s));
     drop_operands(e, args, c->n_params);
     e->depth--;
     e->args = outer;
@@ -358,15 +418,18 @@ Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args)
     return root;
 }
 
-Literal *eval_trip(Eval *e, const Inst *loop, const Comp *c, Literal **args, int64_t t)
+bool eval_may_trip(Eval *e, const Inst *loop, int64_t t)
 {
     int64_t most = e->options->max_trips;
-    if (most > 0 && t >= most) {
-        drop_operands(e, args, c->n_params);
-        return eval_fail(e, loop, "%s %%%s: more than %lld iteration%s", op_name(loop->op), loop->name, (long long)most,
-                         most == 1 ? "" : "s");
-    }
-    if (!eval_work(e, loop, 1)) { /* a loop that computes nothing comes to the limit, too */
+    if (most == 0 || t < most)
+        return eval_work(e, loop, 1); /* a loop that computes nothing comes to the limit, too */
+    eval_fail(e, loop, "%s %%%s: more than %lld iteration%s", op_name(loop->op), loop->name, (long long)most, most == 1 ? "" : "s");
+    return false;
+}
+
+Literal *eval_trip(Eval *e, const Inst *loop, const Comp *c, Literal **args, int64_t t)
+{
+    if (!eval_may_trip(e, loop, t)) {
         drop_operands(e, args, c->n_params);
         return NULL;
     }
@@ -393,10 +456,10 @@ static const EvalOptions no_limits = {0};
 
 void eval_start(Eval *e, const EvalOptions *o, Diag *d)
 {
-    int64_t memory = 0;
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || size <= 0 || !size_mul(pages, size, &memory))
-        memory = INT64_MAX;
+    struct sysinfo machine; /* sysconf reads a file for it, which takes longer than a small module */
+    int64_t memory = INT64_MAX;
+    if (!sysinfo(&machine) && machine.totalram <= (unsigned long)INT64_MAX / machine.mem_unit)
+        memory = (int64_t)machine.totalram * machine.mem_unit;
     *e = (Eval){.options = o ? o : &no_limits, .diag = d, .arena = arena_new(), .limit = memory, .on = {1, 1}, .rng_state = 0x7012395,
                 .trip = -1};
     e->live = &e->own_live;

@@ -8,6 +8,7 @@
 
 #include "eval/eval.h"
 
+struct Arith;              /* arith.h */
 typedef struct Sent Sent; /* transfer.c */
 typedef struct Team Team; /* team.h */
 
@@ -37,6 +38,9 @@ typedef struct Eval {
 } Eval;
 
 typedef Literal *EvalFn(Eval *e, const Inst *i, Literal **x);
+
+/* The kernel of an elementwise instruction whose arrays have the sizes of their types; false where its handler does more. */
+bool elementwise_kernel(const Inst *i, struct Arith *k);
 
 /* The handler of every opcode. */
 extern EvalFn *const eval_handlers[OP_COUNT];
@@ -81,7 +85,9 @@ Literal *eval_entry(Eval *e, const Module *m, int32_t n_args, Literal *const *ar
 
 /* Runs a computation. Takes over args[0..n_params), whose entries become NULL. */
 Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args);
-/* The same for iteration t of a loop; fails when there may not be so many. */
+/* Whether there may be an iteration t of a loop; false after failing. */
+bool     eval_may_trip(Eval *e, const Inst *loop, int64_t t);
+/* eval_comp for iteration t of a loop. */
 Literal *eval_trip(Eval *e, const Inst *loop, const Comp *c, Literal **args, int64_t t);
 
 /* Why a collective cannot be done on these devices, in a's memory; NULL when it can. */
