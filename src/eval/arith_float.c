@@ -89,7 +89,7 @@ static double reduce_f64(double p, int e, int m)
     ARITH2(S##_multiply, T, T, p * q)                                                                                          \
     ARITH2(S##_divide, T, T, p / q)                                                                                            \
     ARITH2(S##_remainder, T, T, M(fmod)(p, q))                                                                                 \
-    ARITH2(S##_power, T, T, p == 1 || q == 0 ? 1 : M(pow)(p, q))                                                               \
+    ARITH2(S##_power, T, T, p == 1 || q == 0 ? 1 : q == 2 ? p * p : M(pow)(p, q))                                              \
     ARITH2(S##_atan2, T, T, W(atan2)(p, q))                                                                                    \
     ARITH2(S##_maximum, T, T, p != p ? p : q != q || p < q ? q : p)                                                            \
     ARITH2(S##_minimum, T, T, p != p ? p : q != q || p > q ? q : p)
