@@ -281,14 +281,14 @@ static bool run_compiled(Arena *a, const Execution *e, Literal *const *args, Lit
 
 /* ---- evaluated ---- */
 
-/* leaves: the arguments; out: the results. */
-static bool evaluate_once(Arena *a, const Execution *e, const EvalWatch *watch, Literal *const *leaves, Literal **out, Diag *d)
+/* leaves: the arguments; out: the results; memory: the machine's, which takes longer to ask for than a small module runs. */
+static bool evaluate_once(Arena *a, const Execution *e, int64_t memory, const EvalWatch *watch, Literal *const *leaves, Literal **out, Diag *d)
 {
     const Comp     *entry = e->module->entry;
     Literal       **params = ARENA_ARRAY(a, Literal *, entry->n_params);
     Literal *const *next = leaves;
     EvalHost        host = e->feeds ? *feeds_host(e->feeds) : (EvalHost){0};
-    EvalOptions     options = { .memory_limit = host_memory(), .seed = e->seed, .host = &host, .max_trips = e->max_trips, .watch = watch };
+    EvalOptions     options = { .memory_limit = memory, .seed = e->seed, .host = &host, .max_trips = e->max_trips, .watch = watch };
     host.calls = e->calls;
     if (e->feeds)
         feeds_rewind(e->feeds);
@@ -317,7 +317,8 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
 {
     const Signature *s = e->signature;
     Literal        **now = ARENA_ARRAY(a, Literal *, s->n_args), **then = ARENA_ARRAY(a, Literal *, s->n_results);
-    if (!evaluate_once(a, e, watches_repeats(e) ? NULL : e->watch, args, results, d))
+    int64_t memory = host_memory();
+    if (!evaluate_once(a, e, memory, watches_repeats(e) ? NULL : e->watch, args, results, d))
         return false;
     bool ok = true;
     for (int32_t k = 0; k < s->n_args; k++) {
@@ -326,7 +327,7 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
     }
     for (int64_t k = 0; ok && k < e->repeat; k++) {
         double start = seconds_now();
-        ok = evaluate_once(a, e, watches_repeats(e) ? e->watch : NULL, now, then, d);
+        ok = evaluate_once(a, e, memory, watches_repeats(e) ? e->watch : NULL, now, then, d);
         us[k] = (seconds_now() - start) * 1e6;
         for (int32_t r = 0; ok && r < s->n_results; r++) {
             int32_t arg = s->results[r].alias;

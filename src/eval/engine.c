@@ -154,10 +154,10 @@ Literal *eval_tuple_of(Eval *e, int32_t n, Literal **v)
     return NULL;
 }
 
-/* Bytes that end with the last reference to l: a tuple's elements may have other holders. */
+/* Bytes that end with the last reference to l: a tuple's elements may have other holders, or have been taken out of it. */
 static int64_t bytes_ending(const Literal *l)
 {
-    if (l->refs > 1)
+    if (!l || l->refs > 1)
         return 0;
     if (l->type != TYPE_TUPLE)
         return l->borrowed || !l->data ? 0 : l->count * type_bytes(l->type);
@@ -182,12 +182,24 @@ typedef struct Slot {
     bool    last; /* nobody asks for it afterwards */
 } Slot;
 
+/* How a step runs that nobody looks at. */
+typedef enum StepKind {
+    STEP_HANDLER,
+    STEP_CONSTANT,  /* its value stands from the plan on */
+    STEP_PARAMETER,
+    STEP_ELEMENT,   /* of a tuple */
+    STEP_KERNEL,    /* elementwise, on fixed sizes */
+} StepKind;
+
 typedef struct Step {
     const Inst  *inst;
     const Slot  *slots;
-    bool         fixed;    /* no size is dynamic */
-    bool         constant; /* its value stands from the plan on */
-    const Arith *kernel;   /* of an elementwise instruction on fixed sizes; NULL: the handler does it */
+    StepKind     kind;
+    bool         fixed;  /* no size is dynamic */
+    int64_t      index;  /* of a parameter, of an element */
+    bool         takes;  /* nobody asks for the element afterwards, nor for the tuple as a whole */
+    const Arith *kernel;
+    bool         direct; /* arith_is_direct(kernel) */
 } Step;
 
 typedef struct Plan {
@@ -238,6 +250,26 @@ static void find_needed(Planner *p, const Comp *c)
     }
 }
 
+typedef struct TupleUses {
+    bool *element; /* those that a later step asks for; NULL: none */
+    bool  whole;   /* a later step asks for the tuple */
+} TupleUses;
+
+/* The same for the elements of tuples; u is by step. */
+static void find_taking(Eval *e, TupleUses *u, Step *s)
+{
+    if (s->kind != STEP_ELEMENT) {
+        for (int32_t k = 0; k < s->inst->n_operands; k++)
+            u[s->slots[k].from].whole = true;
+        return;
+    }
+    TupleUses *of = &u[s->slots[0].from];
+    if (!of->element)
+        of->element = ARENA_ARRAY(e->arena, bool, inst_operand(s->inst, 0)->shape->n_elems);
+    s->takes = !of->whole && !of->element[s->index];
+    of->element[s->index] = true;
+}
+
 /* Operand slots, from the last step to the first: the first one met is the last use. */
 static void find_last_uses(Eval *e, Planner *p)
 {
@@ -245,8 +277,10 @@ static void find_last_uses(Eval *e, Planner *p)
     bool *seen = ARENA_ARRAY(e->arena, bool, plan->n);
     int32_t most = 0;
     for (int32_t s = 0; s < plan->n; s++)
-        seen[s] = plan->steps[s].constant;
+        seen[s] = plan->steps[s].kind == STEP_CONSTANT;
     seen[plan->root] = true;
+    TupleUses *tuples = ARENA_ARRAY(e->arena, TupleUses, plan->n);
+    tuples[plan->root].whole = true;
     for (int32_t s = plan->n - 1; s >= 0; s--) {
         const Inst *i = plan->steps[s].inst;
         Slot *slots = ARENA_ARRAY(e->arena, Slot, i->n_operands);
@@ -256,6 +290,7 @@ static void find_last_uses(Eval *e, Planner *p)
             seen[from] = true;
         }
         plan->steps[s].slots = slots;
+        find_taking(e, tuples, &plan->steps[s]);
         if (i->n_operands > most)
             most = i->n_operands;
     }
@@ -270,12 +305,21 @@ static void prepare(Eval *e, Plan *plan, int32_t at)
     s->fixed = !shape_is_dynamic(i->shape);
     for (int32_t k = 0; k < i->n_operands; k++)
         s->fixed = s->fixed && !shape_is_dynamic(inst_operand(i, k)->shape);
-    s->constant = i->op == OP_CONSTANT && !literal_has_elided(i->literal);
-    if (s->constant)
-        plan->values[at] = (Literal *)literal_keep(e->arena, literal_ref(i->literal));
     Arith k;
-    if (s->fixed && elementwise_kernel(i, &k))
+    if (i->op == OP_CONSTANT && !literal_has_elided(i->literal)) {
+        s->kind = STEP_CONSTANT;
+        plan->values[at] = (Literal *)literal_keep(e->arena, literal_ref(i->literal));
+    } else if (i->op == OP_PARAMETER && s->fixed) {
+        s->kind = STEP_PARAMETER;
+        s->index = i->param;
+    } else if (i->op == OP_GET_TUPLE_ELEMENT && s->fixed) {
+        s->kind = STEP_ELEMENT;
+        s->index = inst_int(i, ATTR_INDEX, 0);
+    } else if (s->fixed && elementwise_kernel(i, &k)) {
+        s->kind = STEP_KERNEL;
         s->kernel = arena_copy(e->arena, &k, sizeof k);
+        s->direct = arith_is_direct(&k);
+    }
 }
 
 static Plan *plan_for(Eval *e, const Comp *c)
@@ -348,7 +392,9 @@ static Literal *run_kernel(Eval *e, Plan *p, const Step *s)
         r = eval_new_for(e, s->inst, s->inst->shape);
     else if (!eval_work(e, s->inst, r->count))
         return NULL;
-    if (r)
+    if (r && s->direct)
+        k->fn(k, r->data, data, r->count);
+    else if (r)
         arith_run(k, r->data, data, r->count);
     for (int32_t j = 0; j < k->n; j++)
         if (s->slots[j].last) {
@@ -359,11 +405,24 @@ static Literal *run_kernel(Eval *e, Plan *p, const Step *s)
     return r;
 }
 
+static Literal *run_element(Eval *e, Plan *p, const Step *s)
+{
+    Literal **tuple = &p->values[s->slots[0].from], **v = (*tuple)->elems;
+    Literal *r = s->takes && is_own(*tuple) ? eval_move(v, (int32_t)s->index) : literal_ref(v[s->index]);
+    if (s->slots[0].last)
+        eval_drop(e, eval_move(tuple, 0));
+    return r;
+}
+
 static Literal *run_step(Eval *e, Plan *p, const Step *s)
 {
     const Inst *i = s->inst;
-    if (s->kernel && !e->watch)
-        return run_kernel(e, p, s);
+    switch (e->watch ? STEP_HANDLER : s->kind) {
+    case STEP_PARAMETER: return eval_move(e->args, (int32_t)s->index);
+    case STEP_ELEMENT: return run_element(e, p, s);
+    case STEP_KERNEL: return run_kernel(e, p, s);
+    case STEP_CONSTANT: case STEP_HANDLER: break;
+    }
     for (int32_t k = 0; k < i->n_operands; k++) {
         Literal **v = &p->values[s->slots[k].from];
         p->x[k] = s->slots[k].last ? eval_move(v, 0) : literal_ref(*v);
@@ -398,18 +457,19 @@ Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args)
     e->depth++;
     bool ok = true;
     for (int32_t s = 0; s < p->n && ok; s++) {
-        if (p->steps[s].constant && !e->watch)
+        bool constant = p->steps[s].kind == STEP_CONSTANT;
+        if (constant && !e->watch)
             continue;
         Literal *v = run_step(e, p, &p->steps[s]);
         ok = v != NULL;
-        if (p->steps[s].constant)
+        if (constant)
             eval_drop(e, v); /* it was run to be seen */
         else
             p->values[s] = v;
     }
-    Literal *root = !ok ? NULL : p->steps[p->root].constant ? literal_ref(p->values[p->root]) : eval_move(p->values, p->root);
+    Literal *root = !ok ? NULL : p->steps[p->root].kind == STEP_CONSTANT ? literal_ref(p->values[p->root]) : eval_move(p->values, p->root);
     for (int32_t s = 0; s < p->n; s++)
-        if (!p->steps[s].constant)
+        if (p->values[s] && p->steps[s].kind != STEP_CONSTANT)
             eval_drop(e, eval_move(p->values, s));
     drop_operands(e, args, c->n_params);
     e->depth--;

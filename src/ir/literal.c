@@ -23,13 +23,13 @@ static int64_t count_of(int32_t rank, const int64_t *dims)
     return n;
 }
 
-/* A literal without values, with `room` bytes behind the dimensions. */
-static Literal *new_block(Type t, int32_t rank, const int64_t *dims, size_t room)
+/* A literal of so many elements without values, with `room` bytes behind the dimensions. */
+static Literal *new_block(Type t, int32_t rank, const int64_t *dims, int64_t count, size_t room)
 {
     Literal *l = malloc(sizeof *l + (size_t)rank * sizeof *dims + room);
     if (l == NULL)
         die_out_of_memory("a literal");
-    *l = (Literal){.refs = 1, .type = t, .rank = rank, .count = count_of(rank, dims)};
+    *l = (Literal){.refs = 1, .type = t, .rank = rank, .count = count};
     for (int32_t d = 0; d < rank; d++)
         l->dims[d] = dims[d];
     return l;
@@ -37,7 +37,7 @@ static Literal *new_block(Type t, int32_t rank, const int64_t *dims, size_t room
 
 static Literal *literal_header(Type t, int32_t rank, const int64_t *dims)
 {
-    return new_block(t, rank, dims, 0);
+    return new_block(t, rank, dims, count_of(rank, dims), 0);
 }
 
 static size_t padded_size(int64_t count, int bytes)
@@ -50,8 +50,9 @@ static size_t padded_size(int64_t count, int bytes)
 
 Literal *literal_new(Type t, int32_t rank, const int64_t *dims)
 {
-    size_t size = padded_size(count_of(rank, dims), type_bytes(t));
-    Literal *l = new_block(t, rank, dims, size <= SMALL ? size + ALIGNMENT : 0);
+    int64_t count = count_of(rank, dims);
+    size_t size = padded_size(count, type_bytes(t));
+    Literal *l = new_block(t, rank, dims, count, size <= SMALL ? size + ALIGNMENT : 0);
     l->inside = size <= SMALL;
     char *behind = (char *)(l->dims + rank);
     l->data = l->inside ? behind + (ALIGNMENT - (uintptr_t)behind % ALIGNMENT) : aligned_alloc(ALIGNMENT, size);
