@@ -209,7 +209,7 @@ static void put_call(Buf *b, const ExternCall *x)
 void target_c_extern(Buf *b, const LibraryCall *x)
 {
     const ExternCall *c = x->outside;
-    target_c_origin(b, x->inst);
+    c_origin(b, x->inst);
     put_signature(b, x);
     if (c->n_results == 0)
         buf_puts(b, "    (void)out;\n");

@@ -314,7 +314,7 @@ void target_c_library(Buf *b, const LibraryCall *x)
 {
     const LapackCall *c = &x->lapack;
     bool              calls = !lapack_is_empty(c) && c->batch > 0;
-    target_c_origin(b, x->inst);
+    c_origin(b, x->inst);
     put_signature(b, x);
     if (calls) {
         put_sizes(b, c);

@@ -6,6 +6,7 @@
  *         hlort_dot_f32(&dot, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, a, b, c);
  *     } */
 #include "target-c/runtime_text.h"
+#include "emit/c_text.h"
 #include "target-c/target_c.h"
 
 static const char *c_type(Type t)
@@ -36,7 +37,7 @@ void target_c_runtime_prelude(Buf *b, const Program *p)
 void target_c_dot(Buf *b, const LibraryCall *x)
 {
     const DotCall *d = x->dot;
-    target_c_origin(b, x->inst);
+    c_origin(b, x->inst);
     buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s *c, const %s *a, const %s *b, void *work)\n{\n", x->name, c_type(d->out), c_type(d->in),
                c_type(d->in));
     buf_printf(b,

@@ -152,27 +152,6 @@ static void put_random(Out *o, const Step *s)
 
 static void put_block(Out *o, const Block *x);
 
-static void put_origin(Out *o, const Step *s)
-{
-    Arena      *a = arena_new();
-    const char *line = inst_source_line(a, s->inst);
-    line_start(o);
-    buf_puts(o->b, "// %");
-    c_comment_text(o->b, s->inst->name);
-    buf_printf(o->b, " = %s", op_name(s->inst->op));
-    if (s->inst->meta && s->inst->meta->op_name) {
-        buf_puts(o->b, "  op_name=\"");
-        c_comment_text(o->b, s->inst->meta->op_name);
-        buf_putc(o->b, '"');
-    }
-    if (line) {
-        buf_putc(o->b, ' ');
-        c_comment_text(o->b, line);
-    }
-    buf_putc(o->b, '\n');
-    arena_free(a);
-}
-
 /* What the text of a watched program tells: the events of WatchEvent, in a call of hlo_watch. */
 static void put_event(Out *o, const Step *s, WatchEvent event)
 {
@@ -193,7 +172,8 @@ static void put_value(Out *o, const Step *s)
 
 static void put_while(Out *o, const Step *s)
 {
-    put_origin(o, s);
+    line_start(o);
+    c_step_origin(o->b, s->inst);
     put_line(o, "while (1) {");
     o->indent++;
     put_event(o, s, WATCH_TRIP);
@@ -281,7 +261,8 @@ static void put_step(Out *o, const Step *s)
         put_while(o, s);
         break;
     case STEP_IF:
-        put_origin(o, s);
+    line_start(o);
+        c_step_origin(o->b, s->inst);
         if (s->buffers[0]->shape->type == TYPE_PRED)
             put_if_pred(o, s);
         else
@@ -415,15 +396,6 @@ static void put_inner_parts(Out *o, const Block *x)
 
 /* ---- the file ---- */
 
-static void put_leaf(Buf *b, const char *array, int32_t k, const ProgramLeaf *x)
-{
-    buf_printf(b, " *     %s[%d]  ", array, k);
-    c_comment_text(b, x->name);
-    buf_puts(b, "  ");
-    shape_print(b, x->shape, !layout_is_row_major(x->shape));
-    buf_printf(b, ", %lld bytes", (long long)x->bytes);
-}
-
 static void put_top(Buf *b, const Program *p)
 {
     buf_puts(b, "/* HLO module ");
@@ -433,11 +405,11 @@ static void put_top(Buf *b, const Program *p)
     target_c_extern_symbols(b, p);
     buf_printf(b, ".\n *\n * %s_run returns 0, or 1 with a text in env->error. env may be NULL.\n", p->name);
     for (int32_t k = 0; k < p->n_args; k++) {
-        put_leaf(b, "args", k, &p->args[k]);
+        c_leaf_comment(b, "args", k, &p->args[k]);
         buf_putc(b, '\n');
     }
     for (int32_t k = 0; k < p->n_results; k++) {
-        put_leaf(b, "results", k, &p->results[k]);
+        c_leaf_comment(b, "results", k, &p->results[k]);
         if (p->results[k].alias >= 0)
             buf_printf(b, "; may be args[%d]", p->results[k].alias);
         buf_putc(b, '\n');
@@ -450,9 +422,7 @@ static void put_top(Buf *b, const Program *p)
 
 static void put_types(Buf *b, const Program *p)
 {
-    static const int bits[] = { 8, 16, 32, 64 };
-    for (size_t k = 0; k < 4; k++)
-        buf_printf(b, "typedef __INT%d_TYPE__ int%d_t;\ntypedef __UINT%d_TYPE__ uint%d_t;\n", bits[k], bits[k], bits[k], bits[k]);
+    c_int_types(b);
     if (p->on_devices)
         c_devices_types(b);
     c_env_type(b);
@@ -519,19 +489,6 @@ static void put_watch(Buf *b, const Program *p)
                p->name, p->name);
 }
 
-/* One state of 128 bits for the whole run; every one that is asked for moves it on. */
-static void put_random_state(Buf *b)
-{
-    buf_puts(b, "\nstatic void hlo_random(uint64_t *state, void *to, uint64_t low, uint64_t high)\n"
-                "{\n"
-                "    uint64_t *words = to;\n"
-                "    words[0] = state[0];\n"
-                "    words[1] = state[1];\n"
-                "    state[0] += low;\n"
-                "    state[1] += high + (state[0] < low);\n"
-                "}\n");
-}
-
 static void put_scratch(Out *o)
 {
     const Program *p = o->p;
@@ -549,7 +506,7 @@ static void put_entry(Out *o)
 {
     const Program *p = o->p;
     if (p->random)
-        put_random_state(o->b);
+        c_random_function(o->b);
     if (p->watched)
         put_watch(o->b, p);
     put_parts(o, &p->body);

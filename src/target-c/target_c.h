@@ -47,9 +47,6 @@ void target_c_extern_call(Buf *b, const LibraryCall *x, const char *const *args)
 void target_c_extern_prelude(Buf *b, const Program *p); /* types and prototypes */
 void target_c_extern_symbols(Buf *b, const Program *p); /* " and what has a, b" for the first line, or nothing */
 
-/* The instruction that a function was made for, as a comment in front of it. */
-void target_c_origin(Buf *b, const Inst *i);
-
 /* What the functions of these kernels need in front of them, each thing only if it is used: prototypes of libm, conversions of small floats,
  * guarded integer arithmetic. The text relies on int8_t ... uint64_t only. */
 void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels);

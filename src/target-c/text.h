@@ -2,16 +2,10 @@
 #ifndef TARGET_C_TEXT_H
 #define TARGET_C_TEXT_H
 
-#include "emit/program.h"
-#include "support/buf.h"
+#include "emit/c_text.h"
 
 /* Constants above this go to the weights file when there is one. */
 #define WEIGHTS_FROM (64 * 1024)
-
-void c_comment_text(Buf *b, const char *s); /* what a comment can hold: no end of comment, no line end, no line joining */
-void c_string(Buf *b, const char *s);       /* "s" */
-void c_bytes(Buf *b, const char *s, size_t n); /* likewise n bytes, NUL among them */
-void c_env_type(Buf *b);                    /* hlo_env, guarded */
 
 /* devices.c: hlo_exchange and hlo_devices, guarded; a table for each exchange; the entry's test of env->devices; a step, which returns
  * when it fails. */

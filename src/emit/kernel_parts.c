@@ -1,5 +1,5 @@
 /* Statements stay in order. Only a body without declarations of its own is divided, so that a part needs nothing but arrays. */
-#include "target-c/kernel_parts.h"
+#include "emit/kernel_parts.h"
 
 #include "support/vec.h"
 
@@ -52,25 +52,27 @@ static void see_stmt(void *cookie, const KStmt *s)
         see(cookie, s->array);
 }
 
-static void note_uses(Arena *a, const Kernel *k, KernelPart *part)
+KernelPart kernel_part(Arena *a, const Kernel *k, const KBlock *body)
 {
+    KernelPart part = { .body = body };
     Uses     u = { ARENA_ARRAY(a, bool, k->n_arrays) };
     KVisitor v = { see_expr, see_stmt, &u };
     KArray **others = ARENA_ARRAY(a, KArray *, k->n_arrays);
     int32_t  n = k->n_operands + k->n_results;
-    part->uses = ARENA_ARRAY(a, bool, n + 1);
-    part->arrays = others;
-    kernel_visit(part->body, &v);
+    part.uses = ARENA_ARRAY(a, bool, n + 1);
+    part.arrays = others;
+    kernel_visit(part.body, &v);
     for (int32_t j = 0; j < k->n_arrays; j++) {
         KArray *x = k->arrays[j];
         if (!u.seen[j])
             continue;
         if (x->kind == KARRAY_PARAM)
-            part->uses[x->param] = true;
+            part.uses[x->param] = true;
         else
-            others[part->n_arrays++] = x;
-        part->uses[n] |= x->kind == KARRAY_TEMP;
+            others[part.n_arrays++] = x;
+        part.uses[n] |= x->kind == KARRAY_TEMP;
     }
+    return part;
 }
 
 static void note_all(Arena *a, const Kernel *k, KernelPart *part)
@@ -124,7 +126,7 @@ int32_t kernel_parts(Arena *a, const Kernel *k, KernelPart **parts)
         room -= loops_of(s);
     }
     for (int32_t j = 0; j < v.n; j++)
-        note_uses(a, k, &v.v[j]);
+        v.v[j] = kernel_part(a, k, v.v[j].body);
     *parts = v.v;
     return v.n;
 }

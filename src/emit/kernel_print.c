@@ -1,32 +1,23 @@
-/* Kernel IR as C. What is printed needs no include: fixed-width integers, what prelude.c puts in front, and GNU C's _Complex parts.
- *
- *     // %bias_tanh = f32[128,256]{1,0} fusion(%x, %bias), kind=kLoop, calls=%body
- *     //   %b = f32[128,256]{1,0} broadcast(%p1), dimensions={1}
- *     static __attribute__((noinline)) void bias_tanh(float *restrict t, const float *restrict p0, const float *restrict p1)
- *
- * noinline: every kernel is called once or from several places, and clang takes ten times as long over one giant entry function. */
-#include "emit/kernel_ir.h"
-#include "target-c/kernel_parts.h"
-#include "target-c/target_c.h"
-#include "target-c/text.h"
-#include "text/print.h"
+/* Kernel IR as text of C and its relatives. What is printed needs no include: fixed-width integers, what prelude.c puts in front, and GNU C's
+ * _Complex parts. */
+#include "emit/dialect.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 typedef struct Printer {
-    Buf          *b;
-    const Kernel *k;
+    Buf           *b;
+    const Dialect *dialect;
 } Printer;
 
 /* Binding strength of what an expression prints as. */
 enum { P_SELECT = 3, P_LOR, P_LAND, P_OR, P_XOR, P_AND, P_EQ, P_REL, P_SHIFT, P_ADD, P_MUL, P_UNARY, P_PRIMARY };
 
-static const char *c_type(Type t)
+static const char *c_type(const Dialect *d, Type t)
 {
     switch (t) {
-    case TYPE_PRED: return "_Bool";
+    case TYPE_PRED: return d->boolean;
     case TYPE_S8: return "int8_t";
     case TYPE_S16: return "int16_t";
     case TYPE_S32: return "int32_t";
@@ -43,9 +34,9 @@ static const char *c_type(Type t)
     }
 }
 
-static const char *element_type(const KArray *x)
+static const char *element_type(const Dialect *d, const KArray *x)
 {
-    return c_type(storage_type(x->type));
+    return c_type(d, storage_type(x->type));
 }
 
 static void indent(Printer *p, int depth)
@@ -212,7 +203,7 @@ static int strength_of(const KExpr *x)
 static void print_unary(Printer *p, const KExpr *x)
 {
     if (x->op == KOP_NOT && is_narrow(x->type))
-        buf_printf(p->b, "(%s)", c_type(x->type));
+        buf_printf(p->b, "(%s)", c_type(p->dialect, x->type));
     switch (x->op) {
     case KOP_NEG: buf_putc(p->b, '-'); break;
     case KOP_NOT: buf_putc(p->b, x->type == TYPE_PRED ? '!' : '~'); break;
@@ -228,7 +219,7 @@ static void print_binary(Printer *p, const KExpr *x)
 {
     bool cast = is_narrow(x->type) && x->op == KOP_SHL;
     if (cast)
-        buf_printf(p->b, "(%s)(", c_type(x->type));
+        buf_printf(p->b, "(%s)(", c_type(p->dialect, x->type));
     print_expr(p, x->arg[0], operand_strength(x->op, false));
     buf_printf(p->b, " %s ", operators[x->op].text);
     print_expr(p, x->arg[1], operand_strength(x->op, true));
@@ -271,7 +262,7 @@ static void print_bare(Printer *p, const KExpr *x)
             print_expr(p, x->arg[0], P_REL);
             buf_puts(p->b, " != 0");
         } else {
-            buf_printf(p->b, "(%s)", c_type(x->type));
+            buf_printf(p->b, "(%s)", c_type(p->dialect, x->type));
             print_expr(p, x->arg[0], P_UNARY);
         }
         break;
@@ -309,11 +300,11 @@ static void print_block(Printer *p, const KBlock *b, int depth);
 
 static void print_for(Printer *p, const KStmt *s, int depth)
 {
-    if (kernel_loop_is_independent(s)) {
+    if (p->dialect->hints && kernel_loop_is_independent(s)) {
         indent(p, depth);
         buf_puts(p->b, "HLO_INDEPENDENT\n");
     }
-    if (s->rolled) {
+    if (p->dialect->hints && s->rolled) {
         indent(p, depth);
         buf_puts(p->b, "HLO_ROLLED\n");
     }
@@ -404,7 +395,7 @@ static void print_stmt(Printer *p, const KStmt *s, int depth)
     indent(p, depth);
     switch (s->kind) {
     case KS_DECLARE:
-        buf_printf(p->b, "%s %s", c_type(s->temp->type), s->temp->name);
+        buf_printf(p->b, "%s %s", c_type(p->dialect, s->temp->type), s->temp->name);
         if (s->value) {
             buf_puts(p->b, " = ");
             print_expr(p, s->value, P_SELECT);
@@ -420,7 +411,7 @@ static void print_stmt(Printer *p, const KStmt *s, int depth)
         buf_putc(p->b, ']');
         print_assignment(p, s);
         break;
-    case KS_ARRAY: buf_printf(p->b, "%s %s[%lld]", element_type(s->array), s->array->name, (long long)s->array->count); break;
+    case KS_ARRAY: buf_printf(p->b, "%s %s[%lld]", element_type(p->dialect, s->array), s->array->name, (long long)s->array->count); break;
     case KS_IF: print_if(p, s, depth); return;
     case KS_LOOP: case KS_BLOCK: print_braced(p, s, depth); return;
     case KS_BREAK: print_break(p, s, depth); return;
@@ -440,7 +431,7 @@ static void print_table(Printer *p, const KArray *x)
 {
     const Literal *l = x->literal;
     Type           t = storage_type(x->type), m = machine_type(x->type);
-    buf_printf(p->b, "    static const %s %s[%lld] = {", element_type(x), x->name, (long long)x->count);
+    buf_printf(p->b, "    static const %s %s[%lld] = {", element_type(p->dialect, x), x->name, (long long)x->count);
     for (int64_t i = 0; i < x->count; i++) {
         buf_puts(p->b, i % 8 == 0 ? "\n        " : " ");
         if (type_is_complex(m)) {
@@ -460,137 +451,52 @@ static void print_table(Printer *p, const KArray *x)
     buf_puts(p->b, "\n    };\n");
 }
 
-static void print_inst_comment(Buf *b, const Inst *i, const char *prefix)
+void dialect_param_type(Buf *b, const Dialect *d, const Kernel *k, int32_t p)
 {
-    PrintOptions o = print_options_short();
-    Buf          text = { 0 };
-    o.percent = true;
-    o.large_constants = false;
-    print_inst(&text, i, &o);
-    buf_puts(b, prefix);
-    if (text.n > 400) { /* long operand lists say little */
-        text.p[400] = '\0';
-        c_comment_text(b, text.p);
-        buf_puts(b, "...");
-    } else
-        c_comment_text(b, text.p ? text.p : "");
-    buf_free(&text);
-}
-
-static void print_origin(Buf *b, const Inst *i)
-{
-    Arena      *a = arena_new();
-    const char *line = inst_source_line(a, i);
-    if (i->meta && i->meta->op_name) {
-        buf_puts(b, "  op_name=\"");
-        c_comment_text(b, i->meta->op_name);
-        buf_putc(b, '"');
-    }
-    if (line) {
-        buf_putc(b, ' ');
-        c_comment_text(b, line);
-    }
-    buf_putc(b, '\n');
-    arena_free(a);
-}
-
-void target_c_origin(Buf *b, const Inst *i)
-{
-    print_inst_comment(b, i, "// ");
-    print_origin(b, i);
-    if (i->op != OP_FUSION)
+    if (p == k->n_operands + k->n_results) {
+        buf_puts(b, "char *");
         return;
-    const Comp *c = inst_callee(i, 0);
-    for (const Inst *x = c->first; x; x = x->next) {
-        if (x->op == OP_PARAMETER)
-            continue;
-        print_inst_comment(b, x, x == c->root ? "//   ROOT " : "//   ");
-        buf_putc(b, '\n');
     }
+    const KArray *x = k->params[p];
+    buf_printf(b, "%s%s *", p >= k->n_operands || x->written ? "" : "const ", element_type(d, x));
 }
 
-static void print_param(Buf *b, const KArray *x, bool result, bool *first)
+void dialect_param(Buf *b, const Dialect *d, const Kernel *k, int32_t p)
 {
-    buf_printf(b, "%s%s%s *%s%s", *first ? "" : ", ", result || x->written ? "" : "const ", element_type(x), x->restricted ? "restrict " : "", x->name);
-    *first = false;
+    bool memory = p == k->n_operands + k->n_results;
+    dialect_param_type(b, d, k, p);
+    if (memory || k->params[p]->restricted)
+        buf_printf(b, "%s ", d->restricted);
+    buf_puts(b, memory ? "memory" : k->params[p]->name);
 }
 
-static void print_signature(Buf *b, const Kernel *k, const char *name, const KernelPart *part)
+int32_t dialect_param_number(const Kernel *k, int32_t r)
 {
-    bool first = true;
-    buf_printf(b, "static __attribute__((noinline)) void %s(", name);
-    for (int32_t r = k->n_operands; r < k->n_operands + k->n_results; r++)
-        if (part->uses[r])
-            print_param(b, k->params[r], true, &first);
-    for (int32_t o = 0; o < k->n_operands; o++)
-        if (part->uses[o])
-            print_param(b, k->params[o], false, &first);
-    if (part->uses[k->n_operands + k->n_results]) {
-        buf_printf(b, "%schar *restrict memory", first ? "" : ", ");
-        first = false;
-    }
-    buf_puts(b, first ? "void)\n{\n" : ")\n{\n");
+    int32_t n = k->n_operands + k->n_results;
+    return r < k->n_results ? k->n_operands + r : r < n ? r - k->n_results : n;
 }
 
-static void print_arrays(Printer *p, const KernelPart *part)
+void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part)
 {
+    Printer p = { b, d };
     for (int32_t j = 0; j < part->n_arrays; j++) {
         const KArray *x = part->arrays[j];
         if (x->kind == KARRAY_CONST)
-            print_table(p, x);
+            print_table(&p, x);
         else if (x->kind == KARRAY_TEMP)
-            buf_printf(p->b, "    %s *restrict %s = (%s *)(memory + %lld);\n", element_type(x), x->name, element_type(x),
+            buf_printf(b, "    %s *%s %s = (%s *)(memory + %lld);\n", element_type(d, x), d->restricted, x->name, element_type(d, x),
                        (long long)x->offset);
     }
 }
 
-/* No identifier made of an HLO name is of this form: those that begin with "hlo_" end in "_k" and a number (emit/names.c). */
-static const char *part_name(Arena *a, const char *name, int32_t n_parts, int32_t part)
+void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth)
 {
-    return n_parts == 1 ? name : arena_printf(a, "hlo_%s_part%d", name, part + 1);
+    Printer p = { b, d };
+    print_block(&p, x, depth);
 }
 
-void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i)
+void dialect_index(Buf *b, const Ix *x)
 {
-    Arena      *a = arena_new();
-    Printer     p = { b, k };
-    KernelPart *parts;
-    int32_t     n = kernel_parts(a, k, &parts);
-    target_c_origin(b, i);
-    for (int32_t j = 0; j < n; j++) {
-        buf_puts(b, j ? "\n" : "");
-        print_signature(b, k, part_name(a, name, n, j), &parts[j]);
-        print_arrays(&p, &parts[j]);
-        print_block(&p, parts[j].body, 1);
-        buf_puts(b, "}\n");
-    }
-    arena_free(a);
-}
-
-static void print_call_of(Buf *b, const Kernel *k, const char *name, const KernelPart *part, const char *const *args)
-{
-    int32_t n = k->n_operands + k->n_results;
-    bool    first = true;
-    buf_printf(b, "%s(", name);
-    for (int32_t r = 0; r < n + 1; r++) {
-        int32_t param = r < k->n_results ? k->n_operands + r : r < n ? r - k->n_results : n;
-        if (!part->uses[param])
-            continue;
-        buf_printf(b, "%s%s", first ? "" : ", ", args[param]);
-        first = false;
-    }
-    buf_puts(b, ");\n");
-}
-
-void target_c_kernel_call(Buf *b, int depth, const Kernel *k, const char *name, const char *const *args)
-{
-    Arena      *a = arena_new();
-    Printer     p = { b, k };
-    KernelPart *parts;
-    int32_t     n = kernel_parts(a, k, &parts);
-    for (int32_t j = 0; j < n; j++) {
-        indent(&p, depth);
-        print_call_of(b, k, part_name(a, name, n, j), &parts[j], args);
-    }
-    arena_free(a);
+    Printer p = { b, NULL };
+    print_index(&p, x);
 }

@@ -2,9 +2,7 @@
  *
  * A helper is a row: its name (or a family, for add_s32 and its like) and its text, in which $T, $U, $M, $N, ... stand for the type
  * that the name ends in. What is no helper is a function of libm and gets its prototype. */
-#include "target-c/target_c.h"
-
-#include "emit/kernel_ir.h"
+#include "emit/dialect.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,93 +17,93 @@ typedef struct Helper {
 } Helper;
 
 /* $T the type, $U the unsigned type of its width, $M one that arithmetic wraps in, $W one of twice the width, $N bits, $X the name's type,
- * $LO and $HI the bounds, $END the first value above, $f the suffix of libm, $R the real type, $E $B $K exponent and mantissa bits, bias, kind. */
+ * $LO and $HI the bounds, $END the first value above, $f the suffix of libm, $R the real type, $P the dialect's bool, $E $B $K exponent and mantissa bits, bias, kind. */
 static const Helper helpers[] = {
-    { H_EXACT, "clamp_index", "", "static inline int64_t clamp_index(int64_t i, int64_t hi)\n{\n    return i < 0 ? 0 : i > hi ? hi : i;\n}\n" },
-    { H_EXACT, "floor_div", "", "static inline int64_t floor_div(int64_t a, int64_t b)\n{\n    return a / b - (a % b < 0);\n}\n" },
-    { H_EXACT, "floor_mod", "", "static inline int64_t floor_mod(int64_t a, int64_t b)\n{\n    int64_t r = a % b;\n    return r < 0 ? r + b : r;\n}\n" },
-    { H_EXACT, "f32_as_u32", "", "static inline uint32_t f32_as_u32(float x)\n{\n    union { float f; uint32_t u; } v = { x };\n    return v.u;\n}\n" },
-    { H_EXACT, "u32_as_f32", "", "static inline float u32_as_f32(uint32_t x)\n{\n    union { uint32_t u; float f; } v = { x };\n    return v.f;\n}\n" },
-    { H_EXACT, "f64_as_u64", "", "static inline uint64_t f64_as_u64(double x)\n{\n    union { double f; uint64_t u; } v = { x };\n    return v.u;\n}\n" },
-    { H_EXACT, "u64_as_f64", "", "static inline double u64_as_f64(uint64_t x)\n{\n    union { uint64_t u; double f; } v = { x };\n    return v.f;\n}\n" },
+    { H_EXACT, "clamp_index", "", "int64_t clamp_index(int64_t i, int64_t hi)\n{\n    return i < 0 ? 0 : i > hi ? hi : i;\n}\n" },
+    { H_EXACT, "floor_div", "", "int64_t floor_div(int64_t a, int64_t b)\n{\n    return a / b - (a % b < 0);\n}\n" },
+    { H_EXACT, "floor_mod", "", "int64_t floor_mod(int64_t a, int64_t b)\n{\n    int64_t r = a % b;\n    return r < 0 ? r + b : r;\n}\n" },
+    { H_EXACT, "f32_as_u32", "", "uint32_t f32_as_u32(float x)\n{\n    union { float f; uint32_t u; } v = { x };\n    return v.u;\n}\n" },
+    { H_EXACT, "u32_as_f32", "", "float u32_as_f32(uint32_t x)\n{\n    union { uint32_t u; float f; } v = { x };\n    return v.f;\n}\n" },
+    { H_EXACT, "f64_as_u64", "", "uint64_t f64_as_u64(double x)\n{\n    union { double f; uint64_t u; } v = { x };\n    return v.u;\n}\n" },
+    { H_EXACT, "u64_as_f64", "", "double u64_as_f64(uint64_t x)\n{\n    union { uint64_t u; double f; } v = { x };\n    return v.f;\n}\n" },
 
     /* Integers: two's complement that wraps; x / 0 is all ones, x % 0 is x. */
-    { H_INT, "add", "", "static inline $T add_$X($T a, $T b)\n{\n    return ($T)(($M)a + ($M)b);\n}\n" },
-    { H_INT, "sub", "", "static inline $T sub_$X($T a, $T b)\n{\n    return ($T)(($M)a - ($M)b);\n}\n" },
-    { H_INT, "mul", "", "static inline $T mul_$X($T a, $T b)\n{\n    return ($T)(($M)a * ($M)b);\n}\n" },
-    { H_INT, "neg", "", "static inline $T neg_$X($T a)\n{\n    return ($T)(0 - ($M)a);\n}\n" },
-    { H_INT, "abs", "", "static inline $T abs_$X($T a)\n{\n    return a < 0 ? ($T)(0 - ($M)a) : a;\n}\n" },
-    { H_INT, "sign", "", "static inline $T sign_$X($T a)\n{\n    return ($T)((a > 0) - (a < 0));\n}\n" },
-    { H_INT, "max", "", "static inline $T max_$X($T a, $T b)\n{\n    return a > b ? a : b;\n}\n" },
-    { H_INT, "min", "", "static inline $T min_$X($T a, $T b)\n{\n    return a < b ? a : b;\n}\n" },
+    { H_INT, "add", "", "$T add_$X($T a, $T b)\n{\n    return ($T)(($M)a + ($M)b);\n}\n" },
+    { H_INT, "sub", "", "$T sub_$X($T a, $T b)\n{\n    return ($T)(($M)a - ($M)b);\n}\n" },
+    { H_INT, "mul", "", "$T mul_$X($T a, $T b)\n{\n    return ($T)(($M)a * ($M)b);\n}\n" },
+    { H_INT, "neg", "", "$T neg_$X($T a)\n{\n    return ($T)(0 - ($M)a);\n}\n" },
+    { H_INT, "abs", "", "$T abs_$X($T a)\n{\n    return a < 0 ? ($T)(0 - ($M)a) : a;\n}\n" },
+    { H_INT, "sign", "", "$T sign_$X($T a)\n{\n    return ($T)((a > 0) - (a < 0));\n}\n" },
+    { H_INT, "max", "", "$T max_$X($T a, $T b)\n{\n    return a > b ? a : b;\n}\n" },
+    { H_INT, "min", "", "$T min_$X($T a, $T b)\n{\n    return a < b ? a : b;\n}\n" },
     { H_SIGNED, "div", "",
-      "static inline $T div_$X($T a, $T b)\n{\n    return b == 0 ? -1 : b == -1 ? ($T)(0 - ($M)a) : ($T)(a / b);\n}\n" },
-    { H_UNSIGNED, "div", "", "static inline $T div_$X($T a, $T b)\n{\n    return b == 0 ? ($T)-1 : ($T)(a / b);\n}\n" },
-    { H_SIGNED, "rem", "", "static inline $T rem_$X($T a, $T b)\n{\n    return b == 0 ? a : b == -1 ? 0 : ($T)(a % b);\n}\n" },
-    { H_UNSIGNED, "rem", "", "static inline $T rem_$X($T a, $T b)\n{\n    return b == 0 ? a : ($T)(a % b);\n}\n" },
+      "$T div_$X($T a, $T b)\n{\n    return b == 0 ? -1 : b == -1 ? ($T)(0 - ($M)a) : ($T)(a / b);\n}\n" },
+    { H_UNSIGNED, "div", "", "$T div_$X($T a, $T b)\n{\n    return b == 0 ? ($T)-1 : ($T)(a / b);\n}\n" },
+    { H_SIGNED, "rem", "", "$T rem_$X($T a, $T b)\n{\n    return b == 0 ? a : b == -1 ? 0 : ($T)(a % b);\n}\n" },
+    { H_UNSIGNED, "rem", "", "$T rem_$X($T a, $T b)\n{\n    return b == 0 ? a : ($T)(a % b);\n}\n" },
     { H_SIGNED, "pow", "",
-      "static inline $T pow_$X($T a, $T b)\n{\n    if (b < 0)\n        return a == 1;\n    $M r = 1, x = ($M)a;\n"
+      "$T pow_$X($T a, $T b)\n{\n    if (b < 0)\n        return a == 1;\n    $M r = 1, x = ($M)a;\n"
       "    for ($U n = ($U)b; n; n >>= 1, x *= x)\n        if (n & 1)\n            r *= x;\n    return ($T)r;\n}\n" },
     { H_UNSIGNED, "pow", "",
-      "static inline $T pow_$X($T a, $T b)\n{\n    $M r = 1, x = a;\n    for (; b; b >>= 1, x *= x)\n        if (b & 1)\n            r *= x;\n"
+      "$T pow_$X($T a, $T b)\n{\n    $M r = 1, x = a;\n    for (; b; b >>= 1, x *= x)\n        if (b & 1)\n            r *= x;\n"
       "    return ($T)r;\n}\n" },
-    { H_INT, "mulhi", "", "static inline $T mulhi_$X($T a, $T b)\n{\n    return ($T)((($W)a * ($W)b) >> $N);\n}\n" },
-    { H_INT, "shl", "", "static inline $T shl_$X($T a, $T n)\n{\n    return ($U)n < $N ? ($T)(($M)a << ($U)n) : 0;\n}\n" },
-    { H_UNSIGNED, "shr", "", "static inline $T shr_$X($T a, $T n)\n{\n    return n < $N ? ($T)(a >> n) : 0;\n}\n" },
-    { H_SIGNED, "shr", "", "static inline $T shr_$X($T a, $U n)\n{\n    return ($T)(a >> (n < $N ? n : $N - 1));\n}\n" },
-    { H_UNSIGNED, "popcnt", "", "static inline $T popcnt_$X($T a)\n{\n    return ($T)__builtin_popcountll(a);\n}\n" },
-    { H_UNSIGNED, "clz", "", "static inline $T clz_$X($T a)\n{\n    return ($T)(a ? __builtin_clzll(a) - (64 - $N) : $N);\n}\n" },
-    { H_SIGNED, "wrap", "", "static inline int8_t wrap_$X(int8_t a)\n{\n    return (int8_t)((int8_t)((uint8_t)a << (8 - $N)) >> (8 - $N));\n}\n" },
-    { H_UNSIGNED, "wrap", "", "static inline uint8_t wrap_$X(uint8_t a)\n{\n    return a & ((1 << $N) - 1);\n}\n" },
-    { H_SIGNED, "saturate", "", "static inline $T saturate_$X(int64_t a)\n{\n    return a < $LO ? $LO : a > $HI ? $HI : ($T)a;\n}\n" },
-    { H_UNSIGNED, "saturate", "", "static inline $T saturate_$X(uint64_t a)\n{\n    return a > $HI ? $HI : ($T)a;\n}\n" },
-    { H_SIGNED, "total", "", "static inline $T total_$X($T a)\n{\n    return a < 0 ? ($T)(a ^ $HI) : a;\n}\n" },
+    { H_INT, "mulhi", "", "$T mulhi_$X($T a, $T b)\n{\n    return ($T)((($W)a * ($W)b) >> $N);\n}\n" },
+    { H_INT, "shl", "", "$T shl_$X($T a, $T n)\n{\n    return ($U)n < $N ? ($T)(($M)a << ($U)n) : 0;\n}\n" },
+    { H_UNSIGNED, "shr", "", "$T shr_$X($T a, $T n)\n{\n    return n < $N ? ($T)(a >> n) : 0;\n}\n" },
+    { H_SIGNED, "shr", "", "$T shr_$X($T a, $U n)\n{\n    return ($T)(a >> (n < $N ? n : $N - 1));\n}\n" },
+    { H_UNSIGNED, "popcnt", "", "$T popcnt_$X($T a)\n{\n    return ($T)__builtin_popcountll(a);\n}\n" },
+    { H_UNSIGNED, "clz", "", "$T clz_$X($T a)\n{\n    return ($T)(a ? __builtin_clzll(a) - (64 - $N) : $N);\n}\n" },
+    { H_SIGNED, "wrap", "", "int8_t wrap_$X(int8_t a)\n{\n    return (int8_t)((int8_t)((uint8_t)a << (8 - $N)) >> (8 - $N));\n}\n" },
+    { H_UNSIGNED, "wrap", "", "uint8_t wrap_$X(uint8_t a)\n{\n    return a & ((1 << $N) - 1);\n}\n" },
+    { H_SIGNED, "saturate", "", "$T saturate_$X(int64_t a)\n{\n    return a < $LO ? $LO : a > $HI ? $HI : ($T)a;\n}\n" },
+    { H_UNSIGNED, "saturate", "", "$T saturate_$X(uint64_t a)\n{\n    return a > $HI ? $HI : ($T)a;\n}\n" },
+    { H_SIGNED, "total", "", "$T total_$X($T a)\n{\n    return a < 0 ? ($T)(a ^ $HI) : a;\n}\n" },
     { H_SIGNED, "stochastic", "",
-      "static inline int64_t stochastic_$X(double x, uint64_t r, int bits)\n{\n    if (x != x)\n        return 0;\n"
+      "int64_t stochastic_$X(double x, uint64_t r, int bits)\n{\n    if (x != x)\n        return 0;\n"
       "    if (x <= (double)$LO)\n        return $LO;\n    if (x >= (double)$HI)\n        return $HI;\n"
       "    double a = x < 0 ? -x : x;\n    int64_t t = (int64_t)a;\n"
       "    uint64_t q = (uint64_t)((a - (double)t) * (bits == 64 ? 18446744073709551616.0 : (double)(1ull << (bits & 63))));\n"
       "    t += r < q;\n    return x < 0 ? -t : t;\n}\n" },
 
     /* Float to integer: NaN is 0, what is out of range the nearest bound. */
-    { H_TO_INT, "f32_to_", "", "static inline $T f32_to_$X(float x)\n{\n    return x != x ? 0 : x < (float)$LO ? $LO : x >= $ENDf ? $HI : ($T)x;\n}\n" },
-    { H_TO_INT, "f64_to_", "", "static inline $T f64_to_$X(double x)\n{\n    return x != x ? 0 : x < (double)$LO ? $LO : x >= $END ? $HI : ($T)x;\n}\n" },
+    { H_TO_INT, "f32_to_", "", "$T f32_to_$X(float x)\n{\n    return x != x ? 0 : x < (float)$LO ? $LO : x >= $ENDf ? $HI : ($T)x;\n}\n" },
+    { H_TO_INT, "f64_to_", "", "$T f64_to_$X(double x)\n{\n    return x != x ? 0 : x < (double)$LO ? $LO : x >= $END ? $HI : ($T)x;\n}\n" },
 
     /* Floats. Extremes give NaN when either operand is. */
-    { H_FLOAT, "max", "", "static inline $T max_$X($T a, $T b)\n{\n    $T r = a >= b ? a : b;\n    return a != a ? a : r;\n}\n" },
-    { H_FLOAT, "min", "", "static inline $T min_$X($T a, $T b)\n{\n    $T r = a <= b ? a : b;\n    return a != a ? a : r;\n}\n" },
-    { H_FLOAT, "sign", "", "static inline $T sign_$X($T a)\n{\n    return a > 0 ? 1 : a < 0 ? -1 : a;\n}\n" },
-    { H_FLOAT, "is_finite", "", "static inline _Bool is_finite_$X($T a)\n{\n    return a - a == 0;\n}\n" },
+    { H_FLOAT, "max", "", "$T max_$X($T a, $T b)\n{\n    $T r = a >= b ? a : b;\n    return a != a ? a : r;\n}\n" },
+    { H_FLOAT, "min", "", "$T min_$X($T a, $T b)\n{\n    $T r = a <= b ? a : b;\n    return a != a ? a : r;\n}\n" },
+    { H_FLOAT, "sign", "", "$T sign_$X($T a)\n{\n    return a > 0 ? 1 : a < 0 ? -1 : a;\n}\n" },
+    { H_FLOAT, "is_finite", "", "$P is_finite_$X($T a)\n{\n    return a - a == 0;\n}\n" },
     { H_EXACT, "reduce_precision_f32", "f32_as_u32 u32_as_f32",
-      "static inline float reduce_precision_f32(float x, int exponent, int mantissa)\n{\n    uint32_t u = f32_as_u32(x), sign = u & 0x80000000u;\n"
+      "float reduce_precision_f32(float x, int exponent, int mantissa)\n{\n    uint32_t u = f32_as_u32(x), sign = u & 0x80000000u;\n"
       "    if (x != x)\n        return mantissa > 0 ? x : __builtin_inff();\n    if (mantissa < 23) {\n        int drop = 23 - mantissa;\n"
       "        u += ((1u << (drop - 1)) - 1) + (u >> drop & 1);\n        u &= ~((1u << drop) - 1);\n    }\n    if (exponent < 8) {\n"
       "        int half = (1 << (exponent - 1)) - 1, e = (int)(u >> 23 & 255);\n        if (e > 127 + half)\n            u = sign | 0x7f800000u;\n"
       "        else if (e <= 127 - half)\n            u = sign;\n    }\n    return u32_as_f32(u);\n}\n" },
     { H_EXACT, "reduce_precision_f64", "f64_as_u64 u64_as_f64",
-      "static inline double reduce_precision_f64(double x, int exponent, int mantissa)\n{\n    uint64_t u = f64_as_u64(x), sign = u & 1ull << 63;\n"
+      "double reduce_precision_f64(double x, int exponent, int mantissa)\n{\n    uint64_t u = f64_as_u64(x), sign = u & 1ull << 63;\n"
       "    if (x != x)\n        return mantissa > 0 ? x : __builtin_inf();\n    if (mantissa < 52) {\n        int drop = 52 - mantissa;\n"
       "        u += ((1ull << (drop - 1)) - 1) + (u >> drop & 1);\n        u &= ~((1ull << drop) - 1);\n    }\n    if (exponent < 11) {\n"
       "        int half = (1 << (exponent - 1)) - 1, e = (int)(u >> 52 & 2047);\n        if (e > 1023 + half)\n            u = sign | 2047ull << 52;\n"
       "        else if (e <= 1023 - half)\n            u = sign;\n    }\n    return u64_as_f64(u);\n}\n" },
 
-    { H_EXACT, "bf16_to_f32", "u32_as_f32", "static inline float bf16_to_f32(uint16_t x)\n{\n    return u32_as_f32((uint32_t)x << 16);\n}\n" },
+    { H_EXACT, "bf16_to_f32", "u32_as_f32", "float bf16_to_f32(uint16_t x)\n{\n    return u32_as_f32((uint32_t)x << 16);\n}\n" },
     { H_EXACT, "f32_to_bf16", "f32_as_u32",
-      "static inline uint16_t f32_to_bf16(float x)\n{\n    uint32_t u = f32_as_u32(x), even = u + 0x7fff + (u >> 16 & 1);\n"
+      "uint16_t f32_to_bf16(float x)\n{\n    uint32_t u = f32_as_u32(x), even = u + 0x7fff + (u >> 16 & 1);\n"
       "    return (uint16_t)(x != x ? (u >> 16 & 0x8000) | 0x7fc0 : even >> 16);\n}\n" },
-    { H_EXACT, "bf16_round", "bf16_to_f32 f32_to_bf16", "static inline float bf16_round(float x)\n{\n    return bf16_to_f32(f32_to_bf16(x));\n}\n" },
+    { H_EXACT, "bf16_round", "bf16_to_f32 f32_to_bf16", "float bf16_round(float x)\n{\n    return bf16_to_f32(f32_to_bf16(x));\n}\n" },
     { H_EXACT, "f16_to_f32", "f32_as_u32 u32_as_f32",
-      "static inline float f16_to_f32(uint16_t x)\n{\n    float    v = u32_as_f32((uint32_t)(x & 0x7fff) << 13) * 5192296858534827628530496329220096.0f;\n"
+      "float f16_to_f32(uint16_t x)\n{\n    float    v = u32_as_f32((uint32_t)(x & 0x7fff) << 13) * 5192296858534827628530496329220096.0f;\n"
       "    uint32_t u = f32_as_u32(v), special = v >= 65536.0f ? 0x7f800000u : 0;\n    return u32_as_f32(u | special | (uint32_t)(x & 0x8000) << 16);\n}\n" },
     { H_EXACT, "f32_to_f16", "f32_as_u32 u32_as_f32",
-      "static inline uint16_t f32_to_f16(float x)\n{\n    uint32_t u = f32_as_u32(x) & 0x7fffffff, sign = f32_as_u32(x) >> 16 & 0x8000;\n"
+      "uint16_t f32_to_f16(float x)\n{\n    uint32_t u = f32_as_u32(x) & 0x7fffffff, sign = f32_as_u32(x) >> 16 & 0x8000;\n"
       "    uint32_t normal = (u + 0xc8000fffu + (u >> 13 & 1)) >> 13, tiny = f32_as_u32(u32_as_f32(u) + 0.5f) - 0x3f000000u;\n"
       "    uint32_t h = u > 0x7f800000u ? 0x7e00 : u >= 0x47800000u ? 0x7c00 : u < 0x38800000u ? tiny : normal;\n    return (uint16_t)(sign | h);\n}\n" },
-    { H_EXACT, "f16_round", "f16_to_f32 f32_to_f16", "static inline float f16_round(float x)\n{\n    return f16_to_f32(f32_to_f16(x));\n}\n" },
+    { H_EXACT, "f16_round", "f16_to_f32 f32_to_f16", "float f16_round(float x)\n{\n    return f16_to_f32(f32_to_f16(x));\n}\n" },
 
     /* Floats of 8 bits and fewer. Kinds: 0 has infinities, 1 one NaN and no infinity, 2 neither infinity nor -0, 3 no NaN either. */
     { H_EXACT, "small_decode", "u32_as_f32",
-      "static inline float small_decode(uint32_t x, int e, int m, int bias, int kind)\n{\n"
+      "float small_decode(uint32_t x, int e, int m, int bias, int kind)\n{\n"
       "    uint32_t ones = (1u << e) - 1, sign = x >> (e + m) & 1, exponent = x >> m & ones, mantissa = x & ((1u << m) - 1);\n"
       "    uint32_t top = exponent ? exponent : 1, whole = exponent ? mantissa + (1u << m) : mantissa;\n"
       "    float v = (float)whole * u32_as_f32((top + 127 - (uint32_t)(bias + m)) << 23);\n"
@@ -113,7 +111,7 @@ static const Helper helpers[] = {
       "    if ((kind == 1 && exponent == ones && mantissa == (1u << m) - 1) || (kind == 2 && x == 1u << (e + m)))\n        v = __builtin_nanf(\"\");\n"
       "    return sign ? -v : v;\n}\n" },
     { H_EXACT, "small_encode", "f64_as_u64 u64_as_f64",
-      "static inline uint8_t small_encode(double x, int e, int m, int bias, int kind)\n{\n"
+      "uint8_t small_encode(double x, int e, int m, int bias, int kind)\n{\n"
       "    uint64_t u = f64_as_u64(x);\n    uint32_t minus = 1u << (e + m), sign = u >> 63 ? minus : 0, ones = minus - 1, top = ones >> m << m;\n"
       "    if (x != x)\n        return (uint8_t)(kind == 0 ? sign | top | 1u << (m - 1) : kind == 1 ? sign | ones : minus);\n"
       "    double a = u64_as_f64(u & ~(1ull << 63));\n    a = a > 1e30 ? 1e30 : a;\n"
@@ -125,34 +123,34 @@ static const Helper helpers[] = {
       "    if (kind == 2 && code > ones)\n        return (uint8_t)minus;\n    if (kind == 3 && code > ones)\n        code = ones;\n"
       "    return (uint8_t)(kind == 2 && code == 0 ? 0 : sign | code);\n}\n" },
     { H_EXACT, "f8e8m0fnu_to_f32", "u32_as_f32",
-      "static inline float f8e8m0fnu_to_f32(uint8_t x)\n{\n    return x == 255 ? __builtin_nanf(\"\") : u32_as_f32(x ? (uint32_t)x << 23 : 0x400000u);\n}\n" },
+      "float f8e8m0fnu_to_f32(uint8_t x)\n{\n    return x == 255 ? __builtin_nanf(\"\") : u32_as_f32(x ? (uint32_t)x << 23 : 0x400000u);\n}\n" },
     { H_EXACT, "f64_to_f8e8m0fnu", "f64_as_u64",
-      "static inline uint8_t f64_to_f8e8m0fnu(double x)\n{\n    uint64_t u = f64_as_u64(x);\n    int e = (int)(u >> 52) - 1023 + (int)(u >> 51 & 1);\n"
+      "uint8_t f64_to_f8e8m0fnu(double x)\n{\n    uint64_t u = f64_as_u64(x);\n    int e = (int)(u >> 52) - 1023 + (int)(u >> 51 & 1);\n"
       "    return (uint8_t)(!(x > 0) || e > 127 ? 255 : e < -127 ? 0 : e + 127);\n}\n" },
-    { H_EXACT, "f32_to_f8e8m0fnu", "f64_to_f8e8m0fnu", "static inline uint8_t f32_to_f8e8m0fnu(float x)\n{\n    return f64_to_f8e8m0fnu(x);\n}\n" },
-    { H_SMALL, "$_to_f32", "small_decode", "static inline float $X_to_f32(uint8_t x)\n{\n    return small_decode(x, $E, $B, $K);\n}\n" },
-    { H_SMALL, "f64_to_$", "small_encode", "static inline uint8_t f64_to_$X(double x)\n{\n    return small_encode(x, $E, $B, $K);\n}\n" },
-    { H_SMALL, "f32_to_$", "f64_to_$", "static inline uint8_t f32_to_$X(float x)\n{\n    return f64_to_$X(x);\n}\n" },
-    { H_SMALL, "$_round", "$_to_f32 f32_to_$", "static inline float $X_round(float x)\n{\n    return $X_to_f32(f32_to_$X(x));\n}\n" },
+    { H_EXACT, "f32_to_f8e8m0fnu", "f64_to_f8e8m0fnu", "uint8_t f32_to_f8e8m0fnu(float x)\n{\n    return f64_to_f8e8m0fnu(x);\n}\n" },
+    { H_SMALL, "$_to_f32", "small_decode", "float $X_to_f32(uint8_t x)\n{\n    return small_decode(x, $E, $B, $K);\n}\n" },
+    { H_SMALL, "f64_to_$", "small_encode", "uint8_t f64_to_$X(double x)\n{\n    return small_encode(x, $E, $B, $K);\n}\n" },
+    { H_SMALL, "f32_to_$", "f64_to_$", "uint8_t f32_to_$X(float x)\n{\n    return f64_to_$X(x);\n}\n" },
+    { H_SMALL, "$_round", "$_to_f32 f32_to_$", "float $X_round(float x)\n{\n    return $X_to_f32(f32_to_$X(x));\n}\n" },
 
     /* Complex functions that C does not have. */
-    { H_COMPLEX, "sign", "cabs#", "static inline $T sign_$X($T z)\n{\n    $R a = cabs$f(z);\n    return a == 0 ? z : z / a;\n}\n" },
-    { H_COMPLEX, "exp2", "cexp#", "static inline $T exp2_$X($T z)\n{\n    return cexp$f(z * ($R)0.6931471805599453094);\n}\n" },
-    { H_COMPLEX, "log2", "clog#", "static inline $T log2_$X($T z)\n{\n    return clog$f(z) * ($R)1.4426950408889634074;\n}\n" },
+    { H_COMPLEX, "sign", "cabs#", "$T sign_$X($T z)\n{\n    $R a = cabs$f(z);\n    return a == 0 ? z : z / a;\n}\n" },
+    { H_COMPLEX, "exp2", "cexp#", "$T exp2_$X($T z)\n{\n    return cexp$f(z * ($R)0.6931471805599453094);\n}\n" },
+    { H_COMPLEX, "log2", "clog#", "$T log2_$X($T z)\n{\n    return clog$f(z) * ($R)1.4426950408889634074;\n}\n" },
     { H_COMPLEX, "expm1", "expm1# exp# cos# sin#",
-      "static inline $T expm1_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, s = sin$f(b / 2);\n"
+      "$T expm1_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, s = sin$f(b / 2);\n"
       "    return __builtin_complex(expm1$f(a) * cos$f(b) - 2 * s * s, b == 0 ? b : exp$f(a) * sin$f(b));\n}\n" },
     { H_COMPLEX, "log1p", "log1p# atan2#",
-      "static inline $T log1p_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, x = a + 1 < 0 ? -(a + 1) : a + 1, y = b < 0 ? -b : b;\n"
+      "$T log1p_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, x = a + 1 < 0 ? -(a + 1) : a + 1, y = b < 0 ? -b : b;\n"
       "    $R m = x >= y ? x : y, n = x >= y ? y : x, t = x >= y && a + 1 > 0 ? a : m - 1, q = m == 0 ? 0 : n / m;\n"
       "    return __builtin_complex(log1p$f(t) + log1p$f(q * q) / 2, atan2$f(b, a + 1));\n}\n" },
     { H_COMPLEX, "pow", "cpow",
-      "static inline $T pow_$X($T a, $T b)\n{\n    $R inf = __builtin_inf();\n"
+      "$T pow_$X($T a, $T b)\n{\n    $R inf = __builtin_inf();\n"
       "    if (a == 1 || b == 0)\n        return 1;\n"
       "    if (__imag__ b == 0 && (__real__ a == inf || __real__ a == -inf || __imag__ a == inf || __imag__ a == -inf))\n"
       "        return __real__ b > 0 ? inf : 0;\n    return ($T)cpow(a, b);\n}\n" },
     { H_COMPLEX, "atan2", "clog csqrt",
-      "static inline $T atan2_$X($T y, $T x)\n{\n    double _Complex u = y, v = x;\n"
+      "$T atan2_$X($T y, $T x)\n{\n    double _Complex u = y, v = x;\n"
       "    double _Complex w = clog(__builtin_complex(__real__ v - __imag__ u, __imag__ v + __real__ u) / csqrt(v * v + u * u));\n"
       "    return ($T)__builtin_complex(__imag__ w, -__real__ w);\n}\n" },
 };
@@ -168,6 +166,7 @@ static const struct { const char *name; int arity; bool vector; } libm[] = {
 
 typedef struct Prelude {
     Arena    *arena;
+    const Dialect *dialect;
     Interner *strings;
     Map       done;
     Buf       prototypes, text; /* of libm; helpers */
@@ -217,9 +216,9 @@ static int float_kind(Type t)
 }
 
 /* The text of a row for type t. */
-static void put_text(Buf *b, const char *s, Type t)
+static void put_text(Buf *b, const Dialect *dialect, const char *s, Type t)
 {
-    static const char *const words[] = { "LO", "HI", "END", "T", "U", "M", "W", "N", "X", "R", "E", "B", "K", "f" };
+    static const char *const words[] = { "LO", "HI", "END", "T", "U", "M", "W", "N", "X", "R", "P", "E", "B", "K", "f" };
     bool is_signed = type_is_signed_int(t), single = type_component(t) == TYPE_F32;
     int  bits = type_bits(t);
     for (; *s; s++) {
@@ -243,6 +242,7 @@ static void put_text(Buf *b, const char *s, Type t)
         case 'N': buf_printf(b, "%d", bits); break;
         case 'X': buf_puts(b, type_name(t)); break;
         case 'R': buf_puts(b, single ? "float" : "double"); break;
+        case 'P': buf_puts(b, dialect->boolean); break;
         case 'B': buf_printf(b, "%d", type_info[t].man); break;
         case 'K': buf_printf(b, "%d, %d", type_info[t].bias, float_kind(t)); break;
         case 'f': buf_puts(b, single ? "f" : ""); break;
@@ -348,11 +348,12 @@ static void need(Prelude *p, const char *name)
         if (t == TYPE_COUNT)
             continue;
         need_all(p, helpers[k].needs, t);
-        buf_putc(&p->text, '\n');
-        put_text(&p->text, helpers[k].text, t);
+        buf_printf(&p->text, "\n%s ", p->dialect->helper);
+        put_text(&p->text, p->dialect, helpers[k].text, t);
         return;
     }
-    prototype(p, name);
+    if (p->dialect->prototypes)
+        prototype(p, name);
 }
 
 static void need_index(Prelude *p, const Ix *x)
@@ -411,19 +412,19 @@ static const char rolled_macro[] =
     "#define HLO_ROLLED\n"
     "#endif\n";
 
-void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
+void dialect_prelude(Buf *b, const Dialect *d, int32_t n, const Kernel *const *kernels)
 {
     Arena  *a = arena_new();
-    Prelude p = { .arena = a, .strings = interner_new(a), .done = map_new(a) };
+    Prelude p = { .arena = a, .dialect = d, .strings = interner_new(a), .done = map_new(a) };
     for (int32_t k = 0; k < n; k++) {
         KVisitor v = { need_expr, need_stmt, &p };
         kernel_visit(kernels[k]->body, &v);
     }
     if (p.vectors)
         buf_puts(b, vector_macro);
-    if (p.independent)
+    if (p.independent && d->hints)
         buf_puts(b, independent_macro);
-    if (p.rolled)
+    if (p.rolled && d->hints)
         buf_puts(b, rolled_macro);
     if (p.prototypes.n)
         buf_putc(b, '\n');

@@ -1,0 +1,29 @@
+/* Small pieces of C text that every target prints. */
+#ifndef EMIT_C_TEXT_H
+#define EMIT_C_TEXT_H
+
+#include "emit/program.h"
+#include "support/buf.h"
+
+void c_comment_text(Buf *b, const char *s); /* what a comment can hold: no end of comment, no line end, no line joining */
+void c_string(Buf *b, const char *s);       /* "s" */
+void c_bytes(Buf *b, const char *s, size_t n); /* likewise n bytes, NUL among them */
+void c_env_type(Buf *b);                    /* hlo_env, guarded */
+void c_int_types(Buf *b);                   /* int8_t ... uint64_t, without a header */
+void c_random_function(Buf *b);             /* hlo_random: one state of 128 bits for the whole run */
+
+/* "// %add.3 = add  op_name=... model.py:7", the instruction that a step is of. */
+void c_step_origin(Buf *b, const Inst *i);
+/* The instruction that a function was made for, and what a fusion holds, as a comment in front of it. */
+void c_origin(Buf *b, const Inst *i);
+/* What an argument or a result is, as a line of the file's first comment without its end. */
+void c_leaf_comment(Buf *b, const char *array, int32_t k, const ProgramLeaf *x);
+
+/* c_numbers.c: the elements of a constant in the order of memory, in a or the literal's own data; what an array of it is declared as; the first n of
+ * them (twice as many as elements when they are complex) as C's numbers, several in a line. */
+const void *c_memory_order(Arena *a, const Constant *c);
+const char *c_storage(Type t);
+void        c_element(Buf *b, Type t, const void *data, int64_t k);
+void        c_elements(Buf *b, Type t, const void *data, int64_t n);
+
+#endif

@@ -1,0 +1,31 @@
+/* Kernels as text: what C and its relatives have in common is printed here, what they write differently is a Dialect. */
+#ifndef EMIT_DIALECT_H
+#define EMIT_DIALECT_H
+
+#include "emit/kernel_parts.h"
+#include "support/buf.h"
+
+typedef struct Dialect {
+    const char *helper;     /* in front of a helper function: "static inline" */
+    const char *boolean;    /* "_Bool" */
+    const char *restricted; /* "restrict" */
+    bool        hints;      /* loops carry HLO_INDEPENDENT and HLO_ROLLED */
+    bool        prototypes; /* functions of libm are declared */
+} Dialect;
+
+/* What the functions of these kernels need in front of them, each thing only if it is used: prototypes of libm, conversions of small floats,
+ * guarded integer arithmetic. The text relies on int8_t ... uint64_t only. */
+void dialect_prelude(Buf *b, const Dialect *d, int32_t n, const Kernel *const *kernels);
+
+/* Parameter p of a kernel in kernel.h's order, "const float *restrict x"; its type alone, "const float *". */
+void dialect_param(Buf *b, const Dialect *d, const Kernel *k, int32_t p);
+void dialect_param_type(Buf *b, const Dialect *d, const Kernel *k, int32_t p);
+/* The order in which functions take them: the results, the operands, working memory. The r-th of n_operands + n_results + 1. */
+int32_t dialect_param_number(const Kernel *k, int32_t r);
+
+/* The arrays of a part that are no parameters; statements. */
+void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part);
+void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth);
+void dialect_index(Buf *b, const Ix *x);
+
+#endif
