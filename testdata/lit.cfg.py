@@ -48,6 +48,9 @@ config.substitutions.append(("%corpus", corpus))
 if config.clang != "no":
     config.available_features.add("clang")
     config.substitutions.append(("%clang", config.clang))
+if config.nvcc != "no":
+    config.available_features.add("nvcc")
+    config.substitutions.append(("%nvcc", config.nvcc))
 if config.mandoc != "no":
     config.available_features.add("mandoc")
 if config.sanitized:

@@ -15,6 +15,7 @@
 #include "support/outfile.h"
 #include "support/tool.h"
 #include "target-c/target_c.h"
+#include "target-cuda/target_cuda.h"
 
 typedef struct Args {
     const char *target, *emit, *name, *weights, *output, *fill_elided, *constants, *runtime;
@@ -61,11 +62,18 @@ static TargetCOptions options_for_c(const Args *args)
     return (TargetCOptions){ .weights = args->weights };
 }
 
+static bool is_cuda(const Args *args)
+{
+    return strcmp(args->target, "cuda") == 0;
+}
+
 static void put_product(const Args *args, const Program *p, Product *out)
 {
     TargetCOptions o = options_for_c(args);
     bool           text = strcmp(args->emit, "source") == 0, with_main = strcmp(args->emit, "main") == 0;
-    if (text)
+    if (text && is_cuda(args))
+        target_cuda_source(&out->text, p);
+    else if (text)
         target_c_source(&out->text, p, &o);
     else if (with_main)
         target_c_main(&out->text, p, &o);
@@ -93,7 +101,7 @@ static bool process_module(const Args *args, Module *m, Arena *a, Product *out, 
     PlanOptions    o = {.name = args->name, .has_function = args->extern_calls ? any_function : NULL, .on = args->on};
     o.runtime = strcmp(args->runtime, "library") == 0;
     const Program *p = program_plan(a, m, &o, d);
-    if (!p || d->errors > 0)
+    if (!p || d->errors > 0 || (is_cuda(args) && !target_cuda_supported(p, d)))
         return false;
     put_product(args, p, out);
     if (args->stats)
@@ -154,12 +162,23 @@ static int process_file(const Args *args, const char *path)
     return good ? EXIT_SUCCESS : EXIT_TROUBLE;
 }
 
+/* Options that are about C. */
+static bool check_cuda(const Args *args)
+{
+    const char *bad = strcmp(args->emit, "h") == 0            ? "--emit=h"
+                      : strcmp(args->emit, "main") == 0       ? "--emit=main"
+                      : args->weights                         ? "--weights"
+                      : strcmp(args->runtime, "library") == 0 ? "--runtime=library"
+                                                              : NULL;
+    if (bad)
+        tool_error(tool.name, "%s is not for --target=cuda", bad);
+    return !bad;
+}
+
 static bool check_options(const Args *args, Arena *a)
 {
-    if (strcmp(args->target, "c") != 0) {
-        tool_error(tool.name, "--target=%s is not supported by this build, only --target=c is", args->target);
+    if (is_cuda(args) && !check_cuda(args))
         return false;
-    }
     if (args->on.replicas < 1 || args->on.replicas > MOST_DEVICES || args->on.partitions < 1 ||
         args->on.partitions > MOST_DEVICES / args->on.replicas) {
         tool_error(tool.name, "--replicas times --partitions must be from 1 to %d", MOST_DEVICES);

@@ -14,6 +14,7 @@ typedef struct HloEnv {
     uint64_t *random;
     const struct HloDevices *devices;
     struct hlort_pool       *pool;
+    void                    *stream;
 } HloEnv;
 
 enum { HLO_GATHER, HLO_TRADE, HLO_BROADCAST, HLO_PERMUTE, HLO_SEND, HLO_RECEIVE };

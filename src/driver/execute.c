@@ -177,7 +177,7 @@ typedef struct DeviceRun {
 static bool call(const Execution *e, const DeviceRun *r, Diag *d)
 {
     char   error[512] = "";
-    HloEnv env = { sizeof env, (uint32_t)e->threads, error, sizeof error, e->seed, NULL, NULL, r->pool };
+    HloEnv env = { sizeof env, (uint32_t)e->threads, error, sizeof error, e->seed, NULL, NULL, r->pool, NULL };
     if (r->n > 1 || e->signature->meets) {
         env.threads = e->threads / r->n > 0 ? (uint32_t)(e->threads / r->n) : 1;
         return meet_run(e, &env, r->calls, d);

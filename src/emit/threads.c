@@ -1,0 +1,399 @@
+/* Which loops of a kernel can be spread over threads.
+ *
+ * Let P be some loops of a nest. For every array that the nest writes, take each access to it, or to what may be the same memory, and divide its index
+ *
+ *     index = c + sum of k_p * p, p in P  +  rest        lo <= rest <= hi over all accesses
+ *
+ * All accesses must agree in the k_p. Put the p in the order of |k_p|. When each |k_p| is larger than what the rest and the loops before it can span, two
+ * different values of P never lead to one element, so that no iteration sees another's. Loops that break this are done by each thread from
+ * first to last, inside or outside of the others: their order is kept for every element. Scalars that are set before the nest belong to c.
+ *
+ * A nest is a row of loops inside each other with nothing but values declared between them; a condition may stand there too. */
+#include "emit/threads.h"
+
+#include "support/map.h"
+#include "support/vec.h"
+
+enum { MOST_NEST = 32 };
+
+typedef struct Access {
+    const KArray *array;
+    const Ix     *index;
+    bool          store;
+} Access;
+
+typedef struct Nest {
+    Arena        *arena;
+    const Kernel *k;
+    VEC(Access)   accesses;
+    Map           declared;     /* temporaries that the nest declares */
+    int32_t       n;
+    const IxAtom *loop[MOST_NEST]; /* from outside in, those with constant bounds */
+    bool          spread[MOST_NEST];
+} Nest;
+
+/* ---- what a nest does ---- */
+
+static void note_load(void *cookie, const KExpr *x)
+{
+    Nest *n = cookie;
+    if (x->kind == KX_LOAD)
+        vec_push(n->arena, &n->accesses, ((Access){ x->array, x->index, false }));
+}
+
+static void note_store(void *cookie, const KStmt *s)
+{
+    Nest *n = cookie;
+    if (s->kind == KS_STORE)
+        vec_push(n->arena, &n->accesses, ((Access){ s->array, s->index, true }));
+    if (s->kind == KS_DECLARE)
+        map_put(&n->declared, s->temp, n);
+}
+
+static bool same_memory(const Kernel *k, const KArray *x, const KArray *y)
+{
+    if (x == y)
+        return true;
+    if (x->kind != KARRAY_PARAM || y->kind != KARRAY_PARAM)
+        return false;
+    const KArray *result = x->param >= k->n_operands ? x : y, *operand = result == x ? y : x;
+    return result->param >= k->n_operands && operand->param < k->n_operands &&
+           k->may_alias[(result->param - k->n_operands) * k->n_operands + operand->param];
+}
+
+/* The loop or condition that all of b is, behind declarations; NULL: something else. */
+static const KStmt *only_statement(const KBlock *b)
+{
+    const KStmt *s = b->first;
+    while (s && s->kind == KS_DECLARE && !s->temp->assigned)
+        s = s->next;
+    if (!s || s->next || (s->kind != KS_FOR && (s->kind != KS_IF || s->other)))
+        return NULL;
+    return s;
+}
+
+static void note_nest(Nest *n, const KStmt *s)
+{
+    KVisitor v = { note_load, note_store, n };
+    KStmt    copy = *s;
+    KBlock   alone = { .first = &copy };
+    copy.next = NULL;
+    kernel_visit(&alone, &v);
+    for (; s && n->n < MOST_NEST; s = only_statement(s->body))
+        if (s->kind == KS_FOR && !s->from && !s->end && s->loop->hi >= s->loop->lo)
+            n->loop[n->n++] = s->loop;
+}
+
+/* ---- are its iterations apart? ---- */
+
+static int64_t magnitude(int64_t k)
+{
+    return k < 0 ? -k : k;
+}
+
+static int32_t loop_number(const Nest *n, const IxAtom *x)
+{
+    for (int32_t j = 0; j < n->n; j++)
+        if (n->spread[j] && n->loop[j] == x)
+            return j;
+    return -1;
+}
+
+/* A scalar that was set before the nest, and only once. */
+static bool is_fixed(const Nest *n, const IxAtom *x)
+{
+    return x->kind == IX_VALUE && !((const KTemp *)x->owner)->assigned && !map_has(&n->declared, x->owner);
+}
+
+/* Widens lo..hi by the rest of x; false when a fixed scalar has another multiple than in first. */
+static bool add_rest(const Nest *n, const Ix *x, const Ix *first, int64_t *lo, int64_t *hi)
+{
+    int64_t from = x->c, to = x->c;
+    for (int32_t i = 0; i < x->n; i++) {
+        const IxTerm *t = &x->t[i];
+        if (loop_number(n, t->atom) >= 0)
+            continue;
+        if (is_fixed(n, t->atom)) {
+            if (ix_coef(first, t->atom) != t->k)
+                return false;
+            continue;
+        }
+        int64_t a, b;
+        if (__builtin_mul_overflow(t->k, t->k < 0 ? t->atom->hi : t->atom->lo, &a) || __builtin_mul_overflow(t->k, t->k < 0 ? t->atom->lo : t->atom->hi, &b) ||
+            __builtin_add_overflow(from, a, &from) || __builtin_add_overflow(to, b, &to))
+            return false;
+    }
+    *lo = from < *lo ? from : *lo;
+    *hi = to > *hi ? to : *hi;
+    return true;
+}
+
+static int32_t fixed_terms(const Nest *n, const Ix *x)
+{
+    int32_t fixed = 0;
+    for (int32_t i = 0; i < x->n; i++)
+        fixed += is_fixed(n, x->t[i].atom);
+    return fixed;
+}
+
+/* The range of the rest over all accesses to what stored may be; loops whose multiples differ are no longer spread. */
+static bool rest_of(Nest *n, const Access *stored, int64_t *lo, int64_t *hi)
+{
+    *lo = INT64_MAX;
+    *hi = INT64_MIN;
+    for (int32_t i = 0; i < n->accesses.n; i++) {
+        const Access *x = &n->accesses.v[i];
+        if (!same_memory(n->k, x->array, stored->array))
+            continue;
+        for (int32_t j = 0; j < n->n; j++)
+            if (n->spread[j] && ix_coef(x->index, n->loop[j]) != ix_coef(stored->index, n->loop[j])) {
+                n->spread[j] = false;
+                return rest_of(n, stored, lo, hi);
+            }
+        if (fixed_terms(n, x->index) != fixed_terms(n, stored->index) || !add_rest(n, x->index, stored->index, lo, hi))
+            return false;
+    }
+    return true;
+}
+
+/* The spread loop with the smallest multiple in index that is larger than `than` or, when equal, comes after `last`; -1: none. */
+static int32_t next_loop(const Nest *n, const Ix *index, int64_t than, int32_t last)
+{
+    int32_t best = -1;
+    for (int32_t j = 0; j < n->n; j++) {
+        int64_t k = magnitude(ix_coef(index, n->loop[j]));
+        if (n->spread[j] && (k > than || (k == than && j > last)) && (best < 0 || k < magnitude(ix_coef(index, n->loop[best]))))
+            best = j;
+    }
+    return best;
+}
+
+/* Keeps iterations of the spread loops apart in that array by giving up loops. False when one was given up: other arrays may now be otherwise. */
+static bool keep_apart(Nest *n, const Access *stored)
+{
+    int64_t lo, hi, span;
+    int32_t before = 0, after = 0;
+    for (int32_t j = 0; j < n->n; j++)
+        before += n->spread[j];
+    if (before == 0)
+        return true;
+    if (!rest_of(n, stored, &lo, &hi) || __builtin_sub_overflow(hi, lo, &span)) {
+        for (int32_t j = 0; j < n->n; j++)
+            n->spread[j] = false;
+        return false;
+    }
+    for (int32_t j = next_loop(n, stored->index, 0, -1); j >= 0;) {
+        int64_t own, k = magnitude(ix_coef(stored->index, n->loop[j]));
+        if (k <= span || __builtin_mul_overflow(k, n->loop[j]->hi - n->loop[j]->lo, &own) || __builtin_add_overflow(span, own, &span)) {
+            n->spread[j] = false;
+            return false;
+        }
+        j = next_loop(n, stored->index, k, j);
+    }
+    for (int32_t j = 0; j < n->n; j++)
+        after += n->spread[j];
+    return after == before;
+}
+
+/* The first store that others than its own thread can see; NULL: there is none. */
+static const Access *first_store(const Nest *n)
+{
+    for (int32_t i = 0; i < n->accesses.n; i++)
+        if (n->accesses.v[i].store && n->accesses.v[i].array->kind != KARRAY_LOCAL)
+            return &n->accesses.v[i];
+    return NULL;
+}
+
+static void spread_loops(Nest *n)
+{
+    for (int32_t j = 0; j < n->n; j++)
+        n->spread[j] = first_store(n) != NULL;
+    for (bool settled = false; !settled;) {
+        settled = true;
+        for (int32_t i = 0; settled && i < n->accesses.n; i++)
+            if (n->accesses.v[i].store)
+                settled = n->accesses.v[i].array->kind == KARRAY_LOCAL || keep_apart(n, &n->accesses.v[i]);
+    }
+}
+
+/* ---- parts ---- */
+
+static void append(Arena *a, KBlock *b, const KStmt *s)
+{
+    KStmt *copy = arena_copy(a, s, sizeof *s);
+    copy->next = NULL;
+    if (b->last)
+        b->last->next = copy;
+    else
+        b->first = copy;
+    b->last = copy;
+}
+
+/* s without the loops that are spread. */
+static void append_stripped(const Nest *n, KBlock *to, const KStmt *s)
+{
+    for (; s; s = s->next) {
+        const KStmt *inner = s->kind == KS_FOR || (s->kind == KS_IF && !s->other) ? s : NULL;
+        if (inner && inner->kind == KS_FOR && loop_number(n, inner->loop) >= 0) {
+            append_stripped(n, to, inner->body->first);
+            continue;
+        }
+        append(n->arena, to, s);
+        if (inner) {
+            KBlock *body = ARENA_NEW(n->arena, KBlock);
+            append_stripped(n, body, inner->body->first);
+            to->last->body = body;
+        }
+    }
+}
+
+/* The spread loops, the one whose neighbours are written side by side last. */
+static void order_loops(const Nest *n, ThreadPart *part)
+{
+    const IxAtom **v = ARENA_ARRAY(n->arena, const IxAtom *, n->n);
+    const Access  *store = first_store(n);
+    part->count = 1;
+    for (int32_t j = 0; j < n->n; j++) {
+        if (!n->spread[j])
+            continue;
+        int32_t at = part->n_loops++;
+        int64_t k = magnitude(ix_coef(store->index, n->loop[j]));
+        for (; at > 0 && magnitude(ix_coef(store->index, v[at - 1])) < k; at--)
+            v[at] = v[at - 1];
+        v[at] = n->loop[j];
+        part->count *= n->loop[j]->hi - n->loop[j]->lo + 1;
+    }
+    part->loops = v;
+}
+
+/* A part for the nest s; false when none of its loops can be spread. */
+static bool spread_part(Arena *a, const Kernel *k, const KStmt *s, ThreadPart *part)
+{
+    Nest    n = { .arena = a, .k = k, .declared = map_new(a) };
+    KBlock *body = ARENA_NEW(a, KBlock);
+    KStmt  *alone = arena_copy(a, s, sizeof *s);
+    alone->next = NULL;
+    if (s->kind != KS_FOR && (s->kind != KS_IF || s->other))
+        return false;
+    note_nest(&n, s);
+    spread_loops(&n);
+    *part = (ThreadPart){ 0 };
+    order_loops(&n, part);
+    append_stripped(&n, body, alone);
+    part->body = body;
+    return part->n_loops > 0;
+}
+
+/* Temporaries that statements use. */
+static void use_index(Map *used, const Ix *x)
+{
+    for (int32_t i = 0; x && i < x->n; i++) {
+        if (x->t[i].atom->kind == IX_VALUE)
+            map_put(used, x->t[i].atom->owner, used);
+        use_index(used, x->t[i].atom->arg);
+    }
+}
+
+static void use_expr(void *cookie, const KExpr *x)
+{
+    if (x->temp)
+        map_put(cookie, x->temp, cookie);
+    use_index(cookie, x->index);
+}
+
+static void use_stmt(void *cookie, const KStmt *s)
+{
+    use_index(cookie, s->index);
+    use_index(cookie, s->from);
+    use_index(cookie, s->end);
+}
+
+/* The declarations of k's body that the part needs, and all of it as one body. */
+static void finish_part(Arena *a, const Kernel *k, ThreadPart *part)
+{
+    Map      used = map_new(a);
+    KVisitor v = { use_expr, use_stmt, &used };
+    KBlock  *before = ARENA_NEW(a, KBlock), *all = ARENA_NEW(a, KBlock);
+    VEC(const KStmt *) declared = { 0 };
+    kernel_visit(part->body, &v);
+    for (const KStmt *s = k->body->first; s; s = s->next)
+        if (s->kind == KS_DECLARE)
+            vec_push(a, &declared, s);
+    bool *needed = ARENA_ARRAY(a, bool, declared.n);
+    for (int32_t j = declared.n; j-- > 0;) {
+        KStmt  copy = *declared.v[j];
+        KBlock alone = { .first = &copy };
+        copy.next = NULL;
+        needed[j] = map_has(&used, declared.v[j]->temp);
+        if (needed[j])
+            kernel_visit(&alone, &v);
+    }
+    for (int32_t j = 0; j < declared.n; j++)
+        if (needed[j]) {
+            append(a, before, declared.v[j]);
+            append(a, all, declared.v[j]);
+        }
+    for (const KStmt *s = part->body->first; s; s = s->next)
+        append(a, all, s);
+    part->before = before;
+    part->whole = kernel_part(a, k, all);
+}
+
+typedef struct Loads {
+    const Kernel *k;
+    bool          changed; /* some may be of what the kernel writes */
+} Loads;
+
+static void note_changed(void *cookie, const KExpr *x)
+{
+    Loads *l = cookie;
+    for (int32_t j = 0; x->kind == KX_LOAD && j < l->k->n_arrays; j++)
+        l->changed |= l->k->arrays[j]->written && same_memory(l->k, l->k->arrays[j], x->array);
+}
+
+/* Every part may compute the values that stand before loops for itself. */
+static bool can_be_divided(const Kernel *k)
+{
+    Loads    l = { k, false };
+    KVisitor v = { note_changed, NULL, &l };
+    for (const KStmt *s = k->body->first; s; s = s->next) {
+        KStmt  copy = *s;
+        KBlock alone = { .first = &copy };
+        copy.next = NULL;
+        if (s->kind == KS_DECLARE && s->value && !s->temp->assigned)
+            kernel_visit(&alone, &v);
+        else if (s->kind != KS_FOR && s->kind != KS_IF && s->kind != KS_STORE && s->kind != KS_BLOCK)
+            return false;
+    }
+    return !l.changed;
+}
+
+int32_t kernel_threads(Arena *a, const Kernel *k, ThreadPart **parts)
+{
+    VEC(ThreadPart) v = { 0 };
+    KBlock *serial = NULL; /* the body of the last part, when that has no loops */
+    bool    divided = can_be_divided(k);
+    for (const KStmt *s = k->body->first; divided && s; s = s->next) {
+        ThreadPart part;
+        if (s->kind == KS_DECLARE)
+            continue;
+        if (spread_part(a, k, s, &part)) {
+            vec_push(a, &v, part);
+            serial = NULL;
+            continue;
+        }
+        if (!serial) {
+            serial = ARENA_NEW(a, KBlock);
+            vec_push(a, &v, ((ThreadPart){ .body = serial, .count = 1 }));
+        }
+        append(a, serial, s);
+    }
+    for (int32_t j = 0; j < v.n; j++)
+        finish_part(a, k, &v.v[j]);
+    if (v.n == 0) {
+        KernelPart whole = kernel_part(a, k, k->body);
+        vec_push(a, &v, ((ThreadPart){ .whole = whole, .before = ARENA_NEW(a, KBlock), .body = k->body, .count = 1 }));
+    }
+    *parts = v.v;
+    return v.n;
+}

@@ -1,0 +1,27 @@
+/* A kernel as parts that many threads work on at once, for targets that have them. The parts are done one after the other, each when the one before is
+ * over. Within a part every thread runs `body` for one value of all `loops`; what it computes and where is what the kernel's loops would.
+ *
+ *     for (i0 ...)            loops = { i0, i1 }       body:  out[i0 * 8 + i1] = ...
+ *         for (i1 ...)
+ *             out[i0 * 8 + i1] = ...
+ *
+ * A loop is such a loop only if its iterations do not depend on each other: what one writes no other reads or writes. That is shown by indices
+ * alone: see threads.c. A part without loops is for one thread. */
+#ifndef EMIT_THREADS_H
+#define EMIT_THREADS_H
+
+#include "emit/kernel_parts.h"
+
+typedef struct ThreadPart {
+    KernelPart           whole;  /* for what it uses */
+    const KBlock        *before; /* values that are the same for all threads */
+    const KBlock        *body;
+    int32_t              n_loops;
+    const IxAtom *const *loops;  /* neighbours in the last one write neighbours in memory */
+    int64_t              count;  /* the product of their trips, 1 without loops; 0: nothing is to be done */
+} ThreadPart;
+
+/* The number of parts, one or more; they live in a. */
+int32_t kernel_threads(Arena *a, const Kernel *k, ThreadPart **parts);
+
+#endif

@@ -1,0 +1,76 @@
+/* Refusals. They come after planning, so that what no target can do has been reported, and before a byte is printed. */
+#include "emit/kernel_ir.h"
+#include "target-cuda/target_cuda.h"
+
+/* Pointers that a kernel can take: its parameters have 4 KiB on every device. Bytes of a thread's own arrays: the hardware has 512 KiB for
+ * everything that a thread keeps in memory. Source: CUDA C++ programming guide, "Technical Specifications per Compute Capability". */
+enum { MOST_PARAMS = 500, MOST_LOCAL = 256 * 1024 };
+
+typedef struct Check {
+    bool    complex;
+    int64_t local; /* bytes of arrays that threads have for themselves */
+} Check;
+
+static void check_expr(void *cookie, const KExpr *x)
+{
+    ((Check *)cookie)->complex |= type_is_complex(x->type) || (x->array && type_is_complex(x->array->type));
+}
+
+static void check_stmt(void *cookie, const KStmt *s)
+{
+    Check *c = cookie;
+    if (s->array && type_is_complex(s->array->type))
+        c->complex = true;
+    if (s->kind == KS_ARRAY && (s->array->read || s->array->written))
+        c->local += s->array->count * type_bytes(s->array->type);
+}
+
+static void check_kernel(const Function *f, Diag *d)
+{
+    Check    c = { 0 };
+    KVisitor v = { check_expr, check_stmt, &c };
+    int32_t  params = 0;
+    kernel_visit(f->kernel->body, &v);
+    for (int32_t p = 0; p <= f->kernel->n_operands + f->kernel->n_results; p++)
+        params += kernel_uses_param(f->kernel, p);
+    if (c.complex)
+        inst_error(d, f->inst, "%s of complex numbers cannot be compiled for CUDA", op_name(f->inst->op));
+    if (params > MOST_PARAMS)
+        inst_error(d, f->inst, "%s with %d arrays cannot be compiled for CUDA: %d is the most", op_name(f->inst->op), params, MOST_PARAMS);
+    if (c.local > MOST_LOCAL)
+        inst_error(d, f->inst, "%s with %lld bytes of arrays in each thread cannot be compiled for CUDA: %d is the most", op_name(f->inst->op),
+                   (long long)c.local, MOST_LOCAL);
+}
+
+static void check_step(const Step *s, Diag *d)
+{
+    switch (s->kind) {
+    case STEP_CALL:
+        inst_error(d, s->inst, "the call of %s cannot be compiled for CUDA", library_symbol(s->call));
+        break;
+    case STEP_EXCHANGE:
+    case STEP_CHECK:
+    case STEP_REPLICA:
+    case STEP_PARTITION:
+        inst_error(d, s->inst, "%s of several devices cannot be compiled for CUDA", op_name(s->inst->op));
+        break;
+    case STEP_KERNEL:
+    case STEP_COPY:
+    case STEP_RANDOM:
+    case STEP_SEED:
+    case STEP_VALUE:
+    case STEP_WHILE:
+    case STEP_IF:
+        break;
+    }
+}
+
+bool target_cuda_supported(const Program *p, Diag *d)
+{
+    int32_t before = d->errors;
+    for (int32_t k = 0; k < p->n_steps; k++)
+        check_step(p->steps[k], d);
+    for (int32_t k = 0; k < p->n_functions; k++)
+        check_kernel(&p->functions[k], d);
+    return d->errors == before;
+}

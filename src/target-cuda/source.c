@@ -1,0 +1,374 @@
+/* A Program as one .cu file: types, constants in device memory, kernels with their launchers, and the entry on the host, which is the tree of steps.
+ *
+ *     extern "C" int NAME_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)
+ *     {
+ *         void *const v_dot_3 = mem + 64; // f32[128,256]
+ *         if (hlo_failed(env, "%dot.3", dot_3_launch(stream, v_dot_3, args[0], args[1])))
+ *             return 1;
+ *
+ * args, results and scratch are device memory. All work is on one stream; a predicate is read back, which waits for it. The entry returns
+ * when the results are there. But for its first line and hlo_constants, the host part is C as well as C++.
+ *
+ * The text includes the toolkit's header alone and depends on nothing but the Program. */
+#include "emit/c_text.h"
+#include "support/map.h"
+#include "support/vec.h"
+#include "target-cuda/target_cuda.h"
+
+typedef struct Out {
+    Buf           *b;
+    const Program *p;
+    Arena         *arena;
+    int            indent;
+} Out;
+
+static void line_start(Out *o)
+{
+    buf_printf(o->b, "%*s", 4 * o->indent, "");
+}
+
+static void put_line(Out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put_line(Out *o, const char *fmt, ...)
+{
+    va_list ap;
+    line_start(o);
+    va_start(ap, fmt);
+    buf_vprintf(o->b, fmt, ap);
+    va_end(ap);
+    buf_putc(o->b, '\n');
+}
+
+/* ---- the steps ---- */
+
+static const char *address(Out *o, const Buffer *x)
+{
+    switch (x->kind) {
+    case BUFFER_ARG: return arena_printf(o->arena, "args[%d]", x->index);
+    case BUFFER_RESULT: return arena_printf(o->arena, "results[%d]", x->index);
+    case BUFFER_CONST: return arena_printf(o->arena, "constants[%d]", x->index);
+    case BUFFER_SCRATCH: return x->name;
+    }
+    die("a buffer of no kind");
+}
+
+/* "if (hlo_failed(env, "%add.3", CALL)) return 1;" with the call in between. */
+static void checked_begin(Out *o, const Inst *i)
+{
+    line_start(o);
+    buf_puts(o->b, "if (hlo_failed(env, ");
+    c_string(o->b, arena_printf(o->arena, "%s %%%s", op_name(i->op), i->name));
+    buf_puts(o->b, ", ");
+}
+
+static void checked_end(Out *o)
+{
+    buf_puts(o->b, "))\n");
+    put_line(o, "    return 1;");
+}
+
+static void put_kernel(Out *o, const Step *s)
+{
+    const char **args = ARENA_ARRAY(o->arena, const char *, s->n_buffers);
+    for (int32_t k = 0; k < s->n_buffers; k++)
+        args[k] = s->buffers[k] ? address(o, s->buffers[k]) : "";
+    checked_begin(o, s->inst);
+    cuda_kernel_call(o->b, &o->p->functions[s->function], args);
+    checked_end(o);
+}
+
+static void put_memcpy(Out *o, const Inst *i, const char *to, const char *from, int64_t bytes, const char *kind)
+{
+    checked_begin(o, i);
+    buf_printf(o->b, "cudaMemcpyAsync(%s, %s, %lld, cudaMemcpy%s, stream)", to, from, (long long)bytes, kind);
+    checked_end(o);
+}
+
+/* A donated argument may be the result itself. */
+static void put_copy(Out *o, const Step *s)
+{
+    const Buffer *from = s->buffers[0], *to = s->buffers[1];
+    bool          maybe = from->kind == BUFFER_ARG && to->kind == BUFFER_RESULT && o->p->results[to->index].alias == from->index;
+    if (to->bytes == 0)
+        return;
+    if (maybe) {
+        put_line(o, "if (results[%d] != args[%d])", to->index, from->index);
+        o->indent++;
+    }
+    put_memcpy(o, s->inst, address(o, to), address(o, from), to->bytes, "DeviceToDevice");
+    if (maybe)
+        o->indent--;
+}
+
+static void put_random(Out *o, const Step *s)
+{
+    int64_t delta = inst_int(s->inst, ATTR_DELTA, 0);
+    put_line(o, "hlo_random(random, words, %lluu, %su);", (unsigned long long)delta, delta < 0 ? "18446744073709551615" : "0");
+    put_memcpy(o, s->inst, address(o, s->buffers[0]), "words", 16, "HostToDevice");
+}
+
+static void put_seed(Out *o, const Step *s)
+{
+    put_line(o, "words[0] = env && env->size >= __builtin_offsetof(hlo_env, random) ? env->seed : 0;");
+    put_memcpy(o, s->inst, address(o, s->buffers[0]), "words", 8, "HostToDevice");
+}
+
+/* The predicate or index of a loop or a branch, brought to the host. */
+static void put_readback(Out *o, const Step *s, const char *to)
+{
+    checked_begin(o, s->inst);
+    buf_printf(o->b, "hlo_read(stream, &%s, %s, sizeof %s)", to, address(o, s->buffers[0]), to);
+    checked_end(o);
+}
+
+static void put_block(Out *o, const Block *x);
+
+static void put_inner(Out *o, const Block *x)
+{
+    o->indent++;
+    put_block(o, x);
+    o->indent--;
+}
+
+static void put_while(Out *o, const Step *s)
+{
+    put_line(o, "while (1) {");
+    o->indent++;
+    put_block(o, &s->condition);
+    put_readback(o, s, "pred");
+    put_line(o, "if (!pred)");
+    put_line(o, "    break;");
+    put_block(o, &s->blocks[0]);
+    o->indent--;
+    put_line(o, "}");
+}
+
+static void put_if(Out *o, const Step *s)
+{
+    put_readback(o, s, "pred");
+    put_line(o, "if (pred) {");
+    put_inner(o, &s->blocks[0]);
+    if (s->blocks[1].n > 0) {
+        put_line(o, "} else {");
+        put_inner(o, &s->blocks[1]);
+    }
+    put_line(o, "}");
+}
+
+static void put_switch(Out *o, const Step *s)
+{
+    put_readback(o, s, "branch");
+    put_line(o, "switch (branch) {");
+    for (int32_t k = 0; k < s->n_blocks; k++) {
+        if (k + 1 < s->n_blocks)
+            put_line(o, "case %d:", k);
+        else
+            put_line(o, "default: // %d, and what is out of range", k);
+        put_inner(o, &s->blocks[k]);
+        put_line(o, "    break;");
+    }
+    put_line(o, "}");
+}
+
+static void put_step(Out *o, const Step *s)
+{
+    switch (s->kind) {
+    case STEP_KERNEL: put_kernel(o, s); return;
+    case STEP_COPY: put_copy(o, s); return;
+    case STEP_RANDOM: put_random(o, s); return;
+    case STEP_SEED: put_seed(o, s); return;
+    case STEP_WHILE:
+    case STEP_IF:
+        line_start(o);
+        c_step_origin(o->b, s->inst);
+        (s->kind == STEP_WHILE ? put_while : s->buffers[0]->shape->type == TYPE_PRED ? put_if : put_switch)(o, s);
+        return;
+    case STEP_CALL: case STEP_EXCHANGE: case STEP_CHECK: case STEP_REPLICA: case STEP_PARTITION: case STEP_VALUE: break;
+    }
+    die("a step that target_cuda_supported refuses");
+}
+
+static void put_block(Out *o, const Block *x)
+{
+    for (int32_t k = 0; k < x->n; k++)
+        put_step(o, x->v[k]);
+}
+
+/* ---- the file ---- */
+
+static void put_top(Buf *b, const Program *p)
+{
+    buf_puts(b, "/* HLO module ");
+    c_comment_text(b, p->module->name);
+    buf_printf(b, ".  Compile: nvcc -arch=sm_90 -c FILE.cu\n *\n * %s_run returns 0, or 1 with a text in env->error. env may be NULL. All arrays are in the\n"
+                  " * device's memory; args and results are tables of pointers in the host's.\n",
+               p->name);
+    for (int32_t k = 0; k < p->n_args; k++) {
+        c_leaf_comment(b, "args", k, &p->args[k]);
+        buf_putc(b, '\n');
+    }
+    for (int32_t k = 0; k < p->n_results; k++) {
+        c_leaf_comment(b, "results", k, &p->results[k]);
+        if (p->results[k].alias >= 0)
+            buf_printf(b, "; may be args[%d]", p->results[k].alias);
+        buf_putc(b, '\n');
+    }
+    if (p->scratch_bytes)
+        buf_printf(b, " *     scratch: %lld bytes, aligned to %d */\n", (long long)p->scratch_bytes, PROGRAM_ALIGN);
+    else
+        buf_puts(b, " *     scratch: none, may be NULL */\n");
+    buf_puts(b, "#include <cuda_runtime.h>\n\n");
+    c_int_types(b);
+    c_env_type(b);
+}
+
+static void put_constants(Buf *b, const Program *p)
+{
+    for (int32_t k = 0; k < p->n_constants; k++) {
+        const Constant *c = &p->constants[k];
+        Arena          *a = arena_new();
+        Type            t = type_component(c->shape->type);
+        int64_t         n = c->literal->count * (type_is_complex(c->shape->type) ? 2 : 1);
+        buf_printf(b, "%sstatic __device__ __align__(%d) const %s %s[%lld] = {", k ? "" : "\n", PROGRAM_ALIGN, c_storage(t), c->name, (long long)(n > 0 ? n : 1));
+        if (n > 0)
+            c_elements(b, t, c_memory_order(a, c), n);
+        buf_puts(b, "}; // ");
+        shape_print(b, c->shape, !layout_is_row_major(c->shape));
+        buf_puts(b, " %");
+        c_comment_text(b, c->inst->name);
+        buf_putc(b, '\n');
+        arena_free(a);
+    }
+}
+
+static const char services[] =
+    "\n/* A failed call's text goes where the caller has room for it. */\n"
+    "static int hlo_failed(const hlo_env *env, const char *what, cudaError_t e)\n"
+    "{\n"
+    "    if (e != cudaSuccess && env && env->size >= __builtin_offsetof(hlo_env, seed) && env->error && env->error_bytes > 0) {\n"
+    "        const char *const pieces[] = { what, \": \", cudaGetErrorString(e) };\n"
+    "        uint64_t n = 0;\n"
+    "        for (int k = 0; k < 3; k++)\n"
+    "            for (const char *s = pieces[k]; *s && n + 1 < env->error_bytes; s++)\n"
+    "                env->error[n++] = *s;\n"
+    "        env->error[n] = 0;\n"
+    "    }\n"
+    "    return e != cudaSuccess;\n"
+    "}\n";
+
+static const char launch_service[] =
+    "\ntemplate <typename... Params, typename... Args>\n"
+    "static cudaError_t hlo_launch(cudaStream_t stream, unsigned blocks, unsigned threads, void (*kernel)(Params...), Args... args)\n"
+    "{\n"
+    "    cudaLaunchConfig_t config = {};\n"
+    "    config.gridDim = dim3(blocks);\n"
+    "    config.blockDim = dim3(threads);\n"
+    "    config.stream = stream;\n"
+    "    return cudaLaunchKernelEx(&config, kernel, args...);\n"
+    "}\n";
+
+static const char read_service[] =
+    "\nstatic cudaError_t hlo_read(cudaStream_t stream, void *to, const void *from, size_t bytes)\n"
+    "{\n"
+    "    cudaError_t e = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);\n"
+    "    return e ? e : cudaStreamSynchronize(stream);\n"
+    "}\n";
+
+static void put_constant_addresses(Buf *b, const Program *p)
+{
+    buf_puts(b, "\nstatic int hlo_constants(const hlo_env *env, void **at)\n{\n");
+    for (int32_t k = 0; k < p->n_constants; k++)
+        buf_printf(b, "    if (hlo_failed(env, \"constant %s\", cudaGetSymbolAddress(&at[%d], %s)))\n        return 1;\n", p->constants[k].name, k,
+                   p->constants[k].name);
+    buf_puts(b, "    return 0;\n}\n");
+}
+
+static bool any_step(const Program *p, StepKind kind, Type t)
+{
+    for (int32_t k = 0; k < p->n_steps; k++)
+        if (p->steps[k]->kind == kind && (t == TYPE_COUNT || p->steps[k]->buffers[0]->shape->type == t))
+            return true;
+    return false;
+}
+
+static void put_kernels(Buf *b, const Program *p)
+{
+    cuda_prelude(b, p);
+    buf_puts(b, services);
+    if (p->n_functions > 0)
+        buf_puts(b, launch_service);
+    for (int32_t k = 0; k < p->n_functions; k++) {
+        buf_putc(b, '\n');
+        cuda_kernel(b, &p->functions[k]);
+    }
+}
+
+static void put_scratch(Out *o)
+{
+    const Program *p = o->p;
+    buf_printf(o->b, "    if (!scratch || (__UINTPTR_TYPE__)scratch %% %d != 0)\n"
+                  "        return hlo_failed(env, \"%s_run: scratch must be %lld bytes, aligned to %d\", cudaErrorInvalidValue);\n"
+                  "    char *const mem = (char *)scratch;\n",
+               PROGRAM_ALIGN, p->name, (long long)p->scratch_bytes, PROGRAM_ALIGN);
+    for (int32_t k = 0; k < p->n_buffers; k++) {
+        const Buffer *x = p->buffers[k];
+        buf_printf(o->b, "    void *const %s = mem + %lld; // ", x->name, (long long)x->offset);
+        shape_print(o->b, x->shape, !layout_is_row_major(x->shape));
+        buf_putc(o->b, '\n');
+    }
+}
+
+static void put_variables(Out *o, bool pred, bool branch)
+{
+    const Program *p = o->p;
+    bool           seed = any_step(p, STEP_SEED, TYPE_COUNT);
+    put_line(o, "const cudaStream_t stream = env && env->size >= __builtin_offsetof(hlo_env, stream) + sizeof(void *) ? (cudaStream_t)env->stream : (cudaStream_t)0;");
+    if (pred)
+        put_line(o, "uint8_t pred;");
+    if (branch)
+        put_line(o, "int32_t branch;");
+    if (p->random || seed)
+        put_line(o, "uint64_t words[2];");
+    if (p->random) {
+        put_line(o, "uint64_t own[2] = { 0x%x, 0 };", RANDOM_START);
+        put_line(o, "uint64_t *const random = env && env->size >= __builtin_offsetof(hlo_env, devices) && env->random ? env->random : own;");
+    }
+    if (p->n_constants > 0) {
+        put_line(o, "void *constants[%d];", p->n_constants);
+        put_line(o, "if (hlo_constants(env, constants))");
+        put_line(o, "    return 1;");
+    }
+}
+
+static void put_entry(Out *o)
+{
+    const Program *p = o->p;
+    bool           loops = any_step(p, STEP_WHILE, TYPE_COUNT), pred = loops || any_step(p, STEP_IF, TYPE_PRED), branch = any_step(p, STEP_IF, TYPE_S32);
+    if (pred || branch)
+        buf_puts(o->b, read_service);
+    if (p->random)
+        c_random_function(o->b);
+    if (p->n_constants > 0)
+        put_constant_addresses(o->b, p);
+    buf_printf(o->b, "\nextern \"C\" const uint64_t %s_scratch_bytes;\n"
+                     "extern \"C\" const uint64_t %s_scratch_bytes = %lld;\n"
+                     "\nextern \"C\" int %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n",
+               p->name, p->name, (long long)p->scratch_bytes, p->name);
+    if (p->scratch_bytes > 0)
+        put_scratch(o);
+    o->indent = 1;
+    put_variables(o, pred, branch);
+    buf_printf(o->b, "    (void)args, (void)results, (void)stream%s;\n\n", p->scratch_bytes > 0 ? "" : ", (void)scratch");
+    put_block(o, &p->body);
+    put_line(o, "return hlo_failed(env, \"%s_run\", cudaStreamSynchronize(stream));", p->name);
+    buf_puts(o->b, "}\n");
+}
+
+void target_cuda_source(Buf *b, const Program *p)
+{
+    Out o = { .b = b, .p = p, .arena = arena_new() };
+    put_top(b, p);
+    put_constants(b, p);
+    put_kernels(b, p);
+    put_entry(&o);
+    arena_free(o.arena);
+}

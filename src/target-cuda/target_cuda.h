@@ -1,0 +1,22 @@
+/* Program to CUDA source, one .cu file. */
+#ifndef TARGET_CUDA_H
+#define TARGET_CUDA_H
+
+#include "emit/program.h"
+#include "support/buf.h"
+
+/* Reports by instruction everything in p that cannot be emitted: library routines, functions from outside, exchanges between devices, complex
+ * numbers, kernels whose arrays or parameters are too many for a thread. True when there is nothing. */
+bool target_cuda_supported(const Program *p, Diag *d);
+
+void target_cuda_source(Buf *b, const Program *p); /* --emit=source */
+
+/* What kernels call. */
+void cuda_prelude(Buf *b, const Program *p);
+/* A function's kernels, and NAME_launch, which starts them. Parameters of that: the stream, the results, then the operands, then working memory; only those
+ * that the kernel uses. */
+void cuda_kernel(Buf *b, const Function *f);
+/* A call of it; args[p] is the text of a pointer to device memory for kernel parameter p, in the order of kernel.h. */
+void cuda_kernel_call(Buf *b, const Function *f, const char *const *args);
+
+#endif
