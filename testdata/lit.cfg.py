@@ -1,6 +1,7 @@
 # Every .hlo and .test file below this folder says in RUN lines how to test it. The tools come from the build folder; the
 # compile cache is the test run's own.
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -51,6 +52,8 @@ if config.clang != "no":
 if config.nvcc != "no":
     config.available_features.add("nvcc")
     config.substitutions.append(("%nvcc", config.nvcc))
+if shutil.which("g++"):
+    config.available_features.add("g++")
 if config.mandoc != "no":
     config.available_features.add("mandoc")
 if config.sanitized:
