@@ -26,6 +26,5 @@ int32_t dialect_param_number(const Kernel *k, int32_t r);
 /* The arrays of a part that are no parameters; statements. */
 void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part);
 void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth);
-void dialect_index(Buf *b, const Ix *x);
 
 #endif

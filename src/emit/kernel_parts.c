@@ -55,10 +55,10 @@ static void see_stmt(void *cookie, const KStmt *s)
 KernelPart kernel_part(Arena *a, const Kernel *k, const KBlock *body)
 {
     KernelPart part = { .body = body };
-    Uses     u = { ARENA_ARRAY(a, bool, k->n_arrays) };
-    KVisitor v = { see_expr, see_stmt, &u };
-    KArray **others = ARENA_ARRAY(a, KArray *, k->n_arrays);
-    int32_t  n = k->n_operands + k->n_results;
+    Uses       u = { ARENA_ARRAY(a, bool, k->n_arrays) };
+    KVisitor   v = { see_expr, see_stmt, &u };
+    KArray   **others = ARENA_ARRAY(a, KArray *, k->n_arrays);
+    int32_t    n = k->n_operands + k->n_results;
     part.uses = ARENA_ARRAY(a, bool, n + 1);
     part.arrays = others;
     kernel_visit(part.body, &v);

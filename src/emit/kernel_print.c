@@ -494,9 +494,3 @@ void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth)
     Printer p = { b, d };
     print_block(&p, x, depth);
 }
-
-void dialect_index(Buf *b, const Ix *x)
-{
-    Printer p = { b, NULL };
-    print_index(&p, x);
-}
