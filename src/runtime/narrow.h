@@ -20,11 +20,17 @@ INLINE SET(vh) SET(hlort_to_bf16)(SET(vf) x)
     return __builtin_convertvector((even >> 16 & ~is_nan) | (nan & is_nan), SET(vh));
 }
 
+#if defined(__clang__)
+#define EVERY_LANE ((unsigned short)-1)
+#else
+#define EVERY_LANE (-1) /* its builtin takes a short */
+#endif
+
 /* The exponent of f16 moves to f32's by a product with 2^112, which is exact, for subnormals too. */
 INLINE SET(vf) SET(hlort_from_f16)(const uint16_t *from)
 {
 #if defined(HALF_512)
-    return (SET(vf))__builtin_ia32_vcvtph2ps512_mask((SET(vs))*(const SET(vhu) *)from, (SET(vf)){ 0 }, -1, 4);
+    return (SET(vf))__builtin_ia32_vcvtph2ps512_mask((SET(vs))*(const SET(vhu) *)from, (SET(vf)){ 0 }, EVERY_LANE, 4);
 #elif defined(HALF_F16C)
     return (SET(vf))__builtin_ia32_vcvtph2ps256((SET(vs))*(const SET(vhu) *)from);
 #elif defined(HALF_NEON)
