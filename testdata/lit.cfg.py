@@ -31,6 +31,7 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
 
 corpus = os.path.join(config.hlo_source, "..", "shared", "corpus")
 config.substitutions.append(("%cc", config.compiler))
+config.substitutions.append(("%sanitizers", config.sanitizers))  # what links with a library of this build has them too
 config.substitutions.append(("%build", config.hlo_build))
 config.substitutions.append(("%check-broken", os.path.join(config.test_source_root, "check-broken")))
 config.substitutions.append(("%check-disguised", os.path.join(config.test_source_root, "check-disguised")))
