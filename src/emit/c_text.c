@@ -107,7 +107,7 @@ void c_origin(Buf *b, const Inst *i)
     }
 }
 
-void c_leaf_comment(Buf *b, const char *array, int32_t k, const ProgramLeaf *x)
+static void c_leaf_comment(Buf *b, const char *array, int32_t k, const ProgramLeaf *x)
 {
     buf_printf(b, " *     %s[%d]  ", array, k);
     c_comment_text(b, x->name);
@@ -133,4 +133,22 @@ void c_int_types(Buf *b)
     static const int bits[] = { 8, 16, 32, 64 };
     for (size_t k = 0; k < 4; k++)
         buf_printf(b, "typedef __INT%d_TYPE__ int%d_t;\ntypedef __UINT%d_TYPE__ uint%d_t;\n", bits[k], bits[k], bits[k], bits[k]);
+}
+
+void c_interface_comment(Buf *b, const Program *p)
+{
+    for (int32_t k = 0; k < p->n_args; k++) {
+        c_leaf_comment(b, "args", k, &p->args[k]);
+        buf_putc(b, '\n');
+    }
+    for (int32_t k = 0; k < p->n_results; k++) {
+        c_leaf_comment(b, "results", k, &p->results[k]);
+        if (p->results[k].alias >= 0)
+            buf_printf(b, "; may be args[%d]", p->results[k].alias);
+        buf_putc(b, '\n');
+    }
+    if (p->scratch_bytes)
+        buf_printf(b, " *     scratch: %lld bytes, aligned to %d */\n", (long long)p->scratch_bytes, PROGRAM_ALIGN);
+    else
+        buf_puts(b, " *     scratch: none, may be NULL */\n");
 }

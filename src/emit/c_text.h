@@ -16,8 +16,8 @@ void c_random_function(Buf *b);             /* hlo_random: one state of 128 bits
 void c_step_origin(Buf *b, const Inst *i);
 /* The instruction that a function was made for, and what a fusion holds, as a comment in front of it. */
 void c_origin(Buf *b, const Inst *i);
-/* What an argument or a result is, as a line of the file's first comment without its end. */
-void c_leaf_comment(Buf *b, const char *array, int32_t k, const ProgramLeaf *x);
+/* All arguments, results and the scratch of a program: the end of the comment that its source begins with. */
+void c_interface_comment(Buf *b, const Program *p);
 
 /* c_numbers.c: the elements of a constant in the order of memory, in a or the literal's own data; what an array of it is declared as; the first n of
  * them (twice as many as elements when they are complex) as C's numbers, several in a line. */

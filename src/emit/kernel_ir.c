@@ -478,3 +478,14 @@ bool kernel_loop_is_independent(const KStmt *s)
     }
     return writes;
 }
+
+void kblock_append_copy(Arena *a, KBlock *b, const KStmt *s)
+{
+    KStmt *copy = arena_copy(a, s, sizeof *s);
+    copy->next = NULL;
+    if (b->last)
+        b->last->next = copy;
+    else
+        b->first = copy;
+    b->last = copy;
+}

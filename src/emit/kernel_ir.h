@@ -124,6 +124,9 @@ typedef struct KVisitor {
 } KVisitor;
 void kernel_visit(const KBlock *b, const KVisitor *v);
 
+/* Puts a copy of the statement at the end of b, for those who deal the statements of a block out to others. */
+void kblock_append_copy(Arena *a, KBlock *b, const KStmt *s);
+
 /* An innermost loop that writes what may be an operand's own place, element by element: its iterations are independent all the same. */
 bool kernel_loop_is_independent(const KStmt *loop);
 

@@ -94,17 +94,6 @@ static KBlock *new_block(Arena *a, const KBlock *like)
     return b;
 }
 
-static void append(Arena *a, KBlock *b, const KStmt *s)
-{
-    KStmt *copy = arena_copy(a, s, sizeof *s);
-    copy->next = NULL;
-    if (b->last)
-        b->last->next = copy;
-    else
-        b->first = copy;
-    b->last = copy;
-}
-
 int32_t kernel_parts(Arena *a, const Kernel *k, KernelPart **parts)
 {
     VEC(KernelPart) v = { 0 };
@@ -122,7 +111,7 @@ int32_t kernel_parts(Arena *a, const Kernel *k, KernelPart **parts)
             room = PART;
             vec_push(a, &v, (KernelPart){ .body = b });
         }
-        append(a, b, s);
+        kblock_append_copy(a, b, s);
         room -= loops_of(s);
     }
     for (int32_t j = 0; j < v.n; j++)

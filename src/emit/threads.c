@@ -218,17 +218,6 @@ static void spread_loops(Nest *n)
 
 /* ---- parts ---- */
 
-static void append(Arena *a, KBlock *b, const KStmt *s)
-{
-    KStmt *copy = arena_copy(a, s, sizeof *s);
-    copy->next = NULL;
-    if (b->last)
-        b->last->next = copy;
-    else
-        b->first = copy;
-    b->last = copy;
-}
-
 /* s without the loops that are spread. */
 static void append_stripped(const Nest *n, KBlock *to, const KStmt *s)
 {
@@ -238,7 +227,7 @@ static void append_stripped(const Nest *n, KBlock *to, const KStmt *s)
             append_stripped(n, to, inner->body->first);
             continue;
         }
-        append(n->arena, to, s);
+        kblock_append_copy(n->arena, to, s);
         if (inner) {
             KBlock *body = ARENA_NEW(n->arena, KBlock);
             append_stripped(n, body, inner->body->first);
@@ -330,11 +319,11 @@ static void finish_part(Arena *a, const Kernel *k, ThreadPart *part)
     }
     for (int32_t j = 0; j < declared.n; j++)
         if (needed[j]) {
-            append(a, before, declared.v[j]);
-            append(a, all, declared.v[j]);
+            kblock_append_copy(a, before, declared.v[j]);
+            kblock_append_copy(a, all, declared.v[j]);
         }
     for (const KStmt *s = part->body->first; s; s = s->next)
-        append(a, all, s);
+        kblock_append_copy(a, all, s);
     part->before = before;
     part->whole = kernel_part(a, k, all);
 }
@@ -386,7 +375,7 @@ int32_t kernel_threads(Arena *a, const Kernel *k, ThreadPart **parts)
             serial = ARENA_NEW(a, KBlock);
             vec_push(a, &v, ((ThreadPart){ .body = serial, .count = 1 }));
         }
-        append(a, serial, s);
+        kblock_append_copy(a, serial, s);
     }
     for (int32_t j = 0; j < v.n; j++)
         finish_part(a, k, &v.v[j]);

@@ -404,20 +404,7 @@ static void put_top(Buf *b, const Program *p)
                p->lapack ? " -lopenblas (LAPACK)" : "");
     target_c_extern_symbols(b, p);
     buf_printf(b, ".\n *\n * %s_run returns 0, or 1 with a text in env->error. env may be NULL.\n", p->name);
-    for (int32_t k = 0; k < p->n_args; k++) {
-        c_leaf_comment(b, "args", k, &p->args[k]);
-        buf_putc(b, '\n');
-    }
-    for (int32_t k = 0; k < p->n_results; k++) {
-        c_leaf_comment(b, "results", k, &p->results[k]);
-        if (p->results[k].alias >= 0)
-            buf_printf(b, "; may be args[%d]", p->results[k].alias);
-        buf_putc(b, '\n');
-    }
-    if (p->scratch_bytes)
-        buf_printf(b, " *     scratch: %lld bytes, aligned to %d */\n", (long long)p->scratch_bytes, PROGRAM_ALIGN);
-    else
-        buf_puts(b, " *     scratch: none, may be NULL */\n");
+    c_interface_comment(b, p);
 }
 
 static void put_types(Buf *b, const Program *p)

@@ -202,20 +202,7 @@ static void put_top(Buf *b, const Program *p)
     buf_printf(b, ".  Compile: nvcc -arch=sm_90 -c FILE.cu\n *\n * %s_run returns 0, or 1 with a text in env->error. env may be NULL. All arrays are in the\n"
                   " * device's memory; args and results are tables of pointers in the host's.\n",
                p->name);
-    for (int32_t k = 0; k < p->n_args; k++) {
-        c_leaf_comment(b, "args", k, &p->args[k]);
-        buf_putc(b, '\n');
-    }
-    for (int32_t k = 0; k < p->n_results; k++) {
-        c_leaf_comment(b, "results", k, &p->results[k]);
-        if (p->results[k].alias >= 0)
-            buf_printf(b, "; may be args[%d]", p->results[k].alias);
-        buf_putc(b, '\n');
-    }
-    if (p->scratch_bytes)
-        buf_printf(b, " *     scratch: %lld bytes, aligned to %d */\n", (long long)p->scratch_bytes, PROGRAM_ALIGN);
-    else
-        buf_puts(b, " *     scratch: none, may be NULL */\n");
+    c_interface_comment(b, p);
     buf_puts(b, "#include <cuda_runtime.h>\n\n");
     c_int_types(b);
     c_env_type(b);
