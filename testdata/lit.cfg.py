@@ -53,6 +53,10 @@ if config.clang != "no":
 if config.nvcc != "no":
     config.available_features.add("nvcc")
     config.substitutions.append(("%nvcc", config.nvcc))
+cudasim = os.path.join(config.hlo_source, "src", "cudasim")
+for name, checked in (("%cudasim", "-fsanitize=thread"), ("%cudasim-unchecked", "")):
+    command = "g++ -x c++ -std=gnu++17 -g -O1 -Wall -Wextra -Werror %s -I%s -I%s -c" % (checked, os.path.dirname(cudasim), cudasim)
+    config.substitutions.append((name + r"\b(?!-)", command))
 if shutil.which("g++"):
     config.available_features.add("g++")
 if config.mandoc != "no":

@@ -1,0 +1,97 @@
+/* A GPU made of a CPU: what cuda_runtime.h of this folder calls. C, so that a program may also be written against it directly.
+ *
+ * Kernels are C++ compiled by the system's compiler. Threads of a block are fibers of one host thread, one block runs at a time, and nothing depends on
+ * time: a run gives the same bits and the same complaint again. Streams are queues whose work is done when somebody waits for it, as late as it may be.
+ *
+ * Whatever is wrong ends the launch, and from then on every call returns cudaErrorLaunchFailure; cudasim_error_string says what, in which kernel, block and
+ * thread, and on which line. cudasim_reset makes the device new. Accesses are checked in code that was compiled with -fsanitize=thread (and linked without
+ * it); barriers and warps are checked always. */
+#ifndef CUDASIM_H
+#define CUDASIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Numbers as in CUDA. */
+typedef enum cudaError_t {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorInvalidMemcpyDirection = 21,
+    cudaErrorLaunchFailure = 719,
+    cudaErrorStreamCaptureUnsupported = 900
+} cudaError_t;
+
+enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+
+typedef struct cudasim_stream *cudaStream_t; /* NULL: the default stream, which is one as others */
+typedef struct cudasim_event  *cudaEvent_t;
+typedef struct cudasim_graph  *cudaGraph_t;
+
+enum { CUDASIM_MOST_SHARED = 227 * 1024 };
+
+struct uint3 { unsigned x, y, z; };
+typedef struct uint3 uint3;
+
+/* Of the thread that runs. */
+extern uint3 cudasim_thread, cudasim_block, cudasim_block_size, cudasim_grid_size;
+
+/* ---- for the host ---- */
+
+typedef struct cudasim_launch {
+    void      (*run)(const void *args); /* calls the kernel */
+    const void *kernel;                 /* its address */
+    const void *args;
+    size_t      args_bytes;             /* copied */
+    uint3       grid, block;
+    size_t      shared_bytes;           /* dynamic shared memory, */
+    void     *(*shared)(void);          /* and where it is, CUDASIM_MOST_SHARED bytes */
+} cudasim_launch;
+
+cudaError_t cudasim_enqueue_launch(const cudasim_launch *l, cudaStream_t s);
+cudaError_t cudasim_enqueue_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t s);
+cudaError_t cudasim_enqueue_set(void *to, int byte, size_t bytes, cudaStream_t s);
+cudaError_t cudasim_enqueue_call(void (*f)(void *), void *cookie, cudaStream_t s);
+
+cudaError_t cudasim_malloc(void **p, size_t bytes); /* filled with bytes 255: NaNs */
+cudaError_t cudasim_free(void *p);                  /* when the work on all streams is done */
+
+cudaError_t cudasim_stream_create(cudaStream_t *s);
+cudaError_t cudasim_stream_destroy(cudaStream_t s);
+cudaError_t cudasim_stream_synchronize(cudaStream_t s);
+cudaError_t cudasim_device_synchronize(void);
+cudaError_t cudasim_event_create(cudaEvent_t *e);
+cudaError_t cudasim_event_destroy(cudaEvent_t e);
+cudaError_t cudasim_event_record(cudaEvent_t e, cudaStream_t s);
+cudaError_t cudasim_event_synchronize(cudaEvent_t e);
+cudaError_t cudasim_stream_wait(cudaStream_t s, cudaEvent_t e);
+
+/* Work that is enqueued between these becomes a graph instead. */
+cudaError_t cudasim_capture_begin(cudaStream_t s);
+cudaError_t cudasim_capture_end(cudaStream_t s, cudaGraph_t *g);
+cudaError_t cudasim_graph_launch(cudaGraph_t g, cudaStream_t s);
+cudaError_t cudasim_graph_destroy(cudaGraph_t g);
+
+cudaError_t cudasim_last_error(int keep);
+const char *cudasim_error_string(cudaError_t e);
+void        cudasim_reset(void);
+
+/* ---- for kernels; line: of the call ---- */
+
+int      cudasim_barrier(int line, int is); /* how many threads said `is` */
+uint64_t cudasim_shuffle(unsigned mask, uint64_t value, unsigned from, int line); /* from: a lane of the warp */
+unsigned cudasim_ballot(unsigned mask, int is, int line);
+unsigned cudasim_active(void);              /* the lanes that have not ended */
+void     cudasim_warp_barrier(unsigned mask, int line);
+void     cudasim_atomic(const void *p, size_t bytes, const void *caller); /* is about to be read and written in one */
+void     cudasim_aligned(uintptr_t p, size_t bytes);  /* must be a multiple of that */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

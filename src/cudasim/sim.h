@@ -1,0 +1,52 @@
+/* What the parts of the simulator share. There is one device a process, so there are globals, all in `cudasim_now`; a lock is held while it works. */
+#ifndef CUDASIM_SIM_H
+#define CUDASIM_SIM_H
+
+#include <stdbool.h>
+
+#include "cudasim/cudasim.h"
+#include "cudasim/fiber.h"
+
+enum { WARP = 32, MOST_THREADS = 1024 };
+
+/* Time as accesses see it: it goes on by one at each launch, each block and each barrier of a block. */
+typedef struct Now {
+    const cudasim_launch *launch; /* that runs, NULL: none */
+    Fiber   *fiber;               /* of the thread that runs; NULL: the host does */
+    unsigned thread;              /* in its block, the first index fastest */
+    uint32_t time, launch_time, block_time;
+    uint32_t warp_times[MOST_THREADS / WARP]; /* barriers of warps in this block */
+} Now;
+extern Now cudasim_now;
+
+/* block.c. False after a fault. */
+bool cudasim_run(const cudasim_launch *l);
+
+/* fault.c. The first one counts. From a kernel's thread it does not return. */
+void cudasim_fault(const void *pc, int line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void cudasim_fault_other(const void *pc); /* before it: the code of the other side, its line stands for an @ in the text */
+bool cudasim_has_fault(void);
+void cudasim_fault_locate(void); /* turns addresses into names and lines, outside of fibers */
+const char *cudasim_fault_text(void);
+void cudasim_fault_clear(void);
+
+/* memory.c. Blocks of device memory: the block around p. */
+typedef struct Range { uintptr_t lo, hi; } Range;
+bool cudasim_memory_find(const void *p, Range *block);
+bool cudasim_memory_before(const void *p, Range *block); /* the last that begins there or before */
+/* The loaded file that p is in: its memory, and its variables that each host thread has for itself, which are shared memory here. */
+typedef struct Image {
+    Range       memory, shared;
+    uintptr_t   base; /* what addresses in the file are relative to */
+    const char *file;
+} Image;
+bool cudasim_image_of(const void *p, Image *out);
+/* [p, p + n) is in device memory or in a variable of a loaded file. */
+bool cudasim_memory_is_device(const void *p, size_t n);
+void cudasim_memory_reset(void);
+
+/* check.c */
+void cudasim_check_launch(const cudasim_launch *l, const Image *image); /* begins */
+void cudasim_check_reset(void);
+
+#endif

@@ -1,0 +1,387 @@
+/* Streams: queues of work. Nothing is done before somebody waits for a stream, an event or the device, so that a program which forgot to wait sees memory
+ * as it was. What is copied from the host's memory is taken at once, as CUDA does it with memory that is not pinned. */
+#include "cudasim/sim.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum WorkKind { LAUNCH, COPY, SET, CALL, RECORD, WAIT } WorkKind;
+
+typedef struct Work Work;
+struct Work {
+    WorkKind       kind;
+    Work          *next;
+    cudasim_launch launch;
+    void          *to;
+    const void    *from;
+    size_t         bytes;
+    int            byte;
+    void         (*f)(void *);
+    cudaEvent_t    event;
+    uint64_t       turn; /* of the event: which record is meant */
+    _Alignas(16) unsigned char held[]; /* arguments, or bytes from the host */
+};
+
+struct cudasim_graph {
+    Work *first, *last;
+};
+
+struct cudasim_stream {
+    struct cudasim_graph queue;
+    cudaGraph_t          capture; /* NULL: work is queued */
+    cudaStream_t         next;
+};
+
+struct cudasim_event {
+    uint64_t     recorded, done; /* records that were queued, were reached */
+    cudaStream_t stream;         /* of the last one */
+};
+
+typedef struct Device {
+    struct cudasim_stream standard;
+    cudaStream_t          streams;
+    cudaError_t           last;
+} Device;
+
+static Device          device;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static cudaError_t failed(cudaError_t e)
+{
+    if (e != cudaSuccess)
+        device.last = e;
+    return e;
+}
+
+static struct cudasim_stream *stream_of(cudaStream_t s)
+{
+    return s ? s : &device.standard;
+}
+
+/* ---- doing it ---- */
+
+static void drain(cudaStream_t s, cudaEvent_t until, uint64_t turn);
+
+static void do_work(const Work *w)
+{
+    switch (w->kind) {
+    case LAUNCH: cudasim_run(&w->launch); return;
+    case COPY: memmove(w->to, w->from, w->bytes); return;
+    case SET: memset(w->to, w->byte, w->bytes); return;
+    case CALL: w->f(w->to); return;
+    case RECORD: w->event->done = w->turn; return;
+    case WAIT:
+        if (w->event->done < w->turn)
+            drain(w->event->stream, w->event, w->turn);
+        return;
+    }
+}
+
+/* Does a stream's work in order: all of it, or until an event is reached. */
+static void drain(cudaStream_t s, cudaEvent_t until, uint64_t turn)
+{
+    while (s->queue.first && !cudasim_has_fault() && !(until && until->done >= turn)) {
+        Work *w = s->queue.first;
+        s->queue.first = w->next;
+        if (!w->next)
+            s->queue.last = NULL;
+        do_work(w);
+        free(w);
+    }
+}
+
+static void drop(struct cudasim_graph *g)
+{
+    for (Work *w = g->first, *next; w; w = next) {
+        next = w->next;
+        free(w);
+    }
+    *g = (struct cudasim_graph){ 0 };
+}
+
+static cudaError_t finish(cudaStream_t s)
+{
+    if (s->capture)
+        return failed(cudaErrorStreamCaptureUnsupported);
+    drain(s, NULL, 0);
+    return failed(cudasim_has_fault() ? cudaErrorLaunchFailure : cudaSuccess);
+}
+
+static cudaError_t finish_all(void)
+{
+    cudaError_t e = finish(&device.standard);
+    for (cudaStream_t s = device.streams; s && !e; s = s->next)
+        e = finish(s);
+    return e;
+}
+
+/* ---- queuing ---- */
+
+static Work *work_new(WorkKind kind, const void *held, size_t bytes)
+{
+    Work *w = calloc(1, sizeof *w + bytes);
+    if (w) {
+        w->kind = kind;
+        if (bytes > 0)
+            memcpy(w->held, held, bytes);
+    }
+    return w;
+}
+
+static cudaError_t put(cudaStream_t s, Work *w)
+{
+    struct cudasim_graph *q = s->capture ? s->capture : &s->queue;
+    if (!w)
+        return failed(cudaErrorMemoryAllocation);
+    if (q->last)
+        q->last->next = w;
+    else
+        q->first = w;
+    q->last = w;
+    return cudaSuccess;
+}
+
+static bool good_size(uint3 v, uint64_t most)
+{
+    return v.x > 0 && v.y > 0 && v.z > 0 && v.y <= 65535 && v.z <= 65535 && (uint64_t)v.x <= most;
+}
+
+static bool good_launch(const cudasim_launch *l)
+{
+    return good_size(l->grid, INT32_MAX) && good_size(l->block, MOST_THREADS) && l->block.y <= MOST_THREADS && l->block.z <= 64 &&
+           (uint64_t)l->block.x * l->block.y * l->block.z <= MOST_THREADS && l->shared_bytes <= CUDASIM_MOST_SHARED;
+}
+
+cudaError_t cudasim_enqueue_launch(const cudasim_launch *l, cudaStream_t s)
+{
+    cudaError_t e = cudaErrorLaunchFailure;
+    pthread_mutex_lock(&lock);
+    if (!good_launch(l)) {
+        e = cudaErrorInvalidConfiguration;
+    } else if (!cudasim_has_fault()) {
+        Work *w = work_new(LAUNCH, l->args, l->args_bytes);
+        if (w) {
+            w->launch = *l;
+            w->launch.args = w->held;
+        }
+        e = put(stream_of(s), w);
+    }
+    pthread_mutex_unlock(&lock);
+    return failed(e);
+}
+
+cudaError_t cudasim_enqueue_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t s)
+{
+    bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    bool hold = kind == cudaMemcpyHostToDevice && !stream_of(s)->capture;
+    Range block;
+    if (bytes == 0)
+        return cudaSuccess;
+    if ((to_device && !cudasim_memory_is_device(to, bytes)) || (from_device && !cudasim_memory_is_device(from, bytes)))
+        return failed(cudaErrorInvalidValue);
+    if ((!to_device && cudasim_memory_find(to, &block)) || (!from_device && cudasim_memory_find(from, &block)))
+        return failed(cudaErrorInvalidMemcpyDirection);
+    if (cudasim_has_fault())
+        return failed(cudaErrorLaunchFailure);
+    Work *w = work_new(COPY, from, hold ? bytes : 0);
+    if (w) {
+        w->to = to;
+        w->from = hold ? w->held : from;
+        w->bytes = bytes;
+    }
+    return put(stream_of(s), w);
+}
+
+cudaError_t cudasim_enqueue_set(void *to, int byte, size_t bytes, cudaStream_t s)
+{
+    if (bytes == 0)
+        return cudaSuccess;
+    if (!cudasim_memory_is_device(to, bytes))
+        return failed(cudaErrorInvalidValue);
+    Work *w = work_new(SET, NULL, 0);
+    if (w) {
+        w->to = to;
+        w->byte = byte;
+        w->bytes = bytes;
+    }
+    return put(stream_of(s), w);
+}
+
+cudaError_t cudasim_enqueue_call(void (*f)(void *), void *cookie, cudaStream_t s)
+{
+    Work *w = work_new(CALL, NULL, 0);
+    if (w) {
+        w->f = f;
+        w->to = cookie;
+    }
+    return put(stream_of(s), w);
+}
+
+/* ---- streams and events ---- */
+
+cudaError_t cudasim_stream_create(cudaStream_t *s)
+{
+    *s = calloc(1, sizeof **s);
+    if (!*s)
+        return failed(cudaErrorMemoryAllocation);
+    (*s)->next = device.streams;
+    device.streams = *s;
+    return cudaSuccess;
+}
+
+cudaError_t cudasim_stream_destroy(cudaStream_t s)
+{
+    cudaError_t   e = finish(s);
+    cudaStream_t *at = &device.streams;
+    while (*at && *at != s)
+        at = &(*at)->next;
+    if (!*at)
+        return failed(cudaErrorInvalidValue);
+    *at = s->next;
+    drop(&s->queue);
+    free(s);
+    return e;
+}
+
+cudaError_t cudasim_stream_synchronize(cudaStream_t s)
+{
+    pthread_mutex_lock(&lock);
+    cudaError_t e = finish(stream_of(s));
+    pthread_mutex_unlock(&lock);
+    return e;
+}
+
+cudaError_t cudasim_device_synchronize(void)
+{
+    pthread_mutex_lock(&lock);
+    cudaError_t e = finish_all();
+    pthread_mutex_unlock(&lock);
+    return e;
+}
+
+cudaError_t cudasim_event_create(cudaEvent_t *e)
+{
+    *e = calloc(1, sizeof **e);
+    return *e ? cudaSuccess : failed(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudasim_event_destroy(cudaEvent_t e)
+{
+    cudaError_t status = cudasim_device_synchronize();
+    free(e);
+    return status;
+}
+
+static cudaError_t put_event(WorkKind kind, cudaEvent_t e, cudaStream_t s)
+{
+    Work *w = work_new(kind, NULL, 0);
+    if (w) {
+        w->event = e;
+        w->turn = e->recorded;
+    }
+    return put(s, w);
+}
+
+cudaError_t cudasim_event_record(cudaEvent_t e, cudaStream_t s)
+{
+    e->recorded++;
+    e->stream = stream_of(s);
+    return put_event(RECORD, e, stream_of(s));
+}
+
+cudaError_t cudasim_stream_wait(cudaStream_t s, cudaEvent_t e)
+{
+    return put_event(WAIT, e, stream_of(s));
+}
+
+cudaError_t cudasim_event_synchronize(cudaEvent_t e)
+{
+    pthread_mutex_lock(&lock);
+    if (e->done < e->recorded)
+        drain(e->stream, e, e->recorded);
+    pthread_mutex_unlock(&lock);
+    return failed(cudasim_has_fault() ? cudaErrorLaunchFailure : cudaSuccess);
+}
+
+/* ---- graphs ---- */
+
+cudaError_t cudasim_capture_begin(cudaStream_t s)
+{
+    if (!s || s->capture) /* the default stream cannot be captured */
+        return failed(cudaErrorStreamCaptureUnsupported);
+    s->capture = calloc(1, sizeof *s->capture);
+    return s->capture ? cudaSuccess : failed(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudasim_capture_end(cudaStream_t s, cudaGraph_t *g)
+{
+    if (!s || !s->capture)
+        return failed(cudaErrorInvalidValue);
+    *g = s->capture;
+    s->capture = NULL;
+    return cudaSuccess;
+}
+
+cudaError_t cudasim_graph_launch(cudaGraph_t g, cudaStream_t s)
+{
+    cudaError_t e = cudaSuccess;
+    for (const Work *w = g->first; w && !e; w = w->next) {
+        bool   launch = w->kind == LAUNCH;
+        size_t held = launch ? w->launch.args_bytes : 0;
+        Work  *copy = work_new(w->kind, w->held, held);
+        if (copy) {
+            Work *next = copy->next;
+            memcpy(copy, w, sizeof *w);
+            copy->next = next;
+            copy->launch.args = copy->held;
+        }
+        e = put(stream_of(s), copy);
+    }
+    return e;
+}
+
+cudaError_t cudasim_graph_destroy(cudaGraph_t g)
+{
+    drop(g);
+    free(g);
+    return cudaSuccess;
+}
+
+/* ---- errors ---- */
+
+cudaError_t cudasim_last_error(int keep)
+{
+    cudaError_t e = device.last;
+    if (!keep && !cudasim_has_fault())
+        device.last = cudaSuccess;
+    return e;
+}
+
+const char *cudasim_error_string(cudaError_t e)
+{
+    switch (e) {
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInvalidConfiguration: return "invalid configuration argument";
+    case cudaErrorInvalidMemcpyDirection: return "invalid copy direction: the host's memory or the device's, the other is named";
+    case cudaErrorLaunchFailure: return cudasim_fault_text();
+    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
+    }
+    return "unknown error";
+}
+
+void cudasim_reset(void)
+{
+    pthread_mutex_lock(&lock);
+    drop(&device.standard.queue);
+    for (cudaStream_t s = device.streams; s; s = s->next)
+        drop(&s->queue);
+    cudasim_fault_clear();
+    cudasim_memory_reset();
+    cudasim_check_reset();
+    device.last = cudaSuccess;
+    pthread_mutex_unlock(&lock);
+}
