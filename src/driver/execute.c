@@ -281,8 +281,9 @@ static bool run_compiled(Arena *a, const Execution *e, Literal *const *args, Lit
 
 /* ---- evaluated ---- */
 
-/* leaves: the arguments; out: the results; memory: the machine's, which takes longer to ask for than a small module runs. */
-static bool evaluate_once(Arena *a, const Execution *e, int64_t memory, const EvalWatch *watch, Literal *const *leaves, Literal **out, Diag *d)
+/* leaves: the arguments; out: the results; memory: the machine's, which takes longer to ask for than a small module runs. One device runs v. */
+static bool evaluate_once(Arena *a, const Execution *e, Evaluation *v, int64_t memory, const EvalWatch *watch, Literal *const *leaves,
+                          Literal **out, Diag *d)
 {
     const Comp     *entry = e->module->entry;
     Literal       **params = ARENA_ARRAY(a, Literal *, entry->n_params);
@@ -302,7 +303,7 @@ static bool evaluate_once(Arena *a, const Execution *e, int64_t memory, const Ev
     }
     for (int32_t k = 0; k < entry->n_params; k++)
         params[k] = leaves_gather(comp_param(entry, k)->shape, &next);
-    Literal *root = eval_module(e->module, entry->n_params, params, &options, d);
+    Literal *root = evaluation_run(v, entry->n_params, params, &options, d);
     literals_unref(entry->n_params, params);
     if (!root || (e->feeds && !feeds_done(e->feeds))) {
         literal_unref(root);
@@ -317,9 +318,12 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
 {
     const Signature *s = e->signature;
     Literal        **now = ARENA_ARRAY(a, Literal *, s->n_args), **then = ARENA_ARRAY(a, Literal *, s->n_results);
+    Evaluation *v = evaluation_open(e->module);
     int64_t memory = host_memory();
-    if (!evaluate_once(a, e, memory, watches_repeats(e) ? NULL : e->watch, args, results, d))
+    if (!evaluate_once(a, e, v, memory, watches_repeats(e) ? NULL : e->watch, args, results, d)) {
+        evaluation_close(v);
         return false;
+    }
     bool ok = true;
     for (int32_t k = 0; k < s->n_args; k++) {
         int32_t from = donated_to(s, k);
@@ -327,7 +331,7 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
     }
     for (int64_t k = 0; ok && k < e->repeat; k++) {
         double start = seconds_now();
-        ok = evaluate_once(a, e, memory, watches_repeats(e) ? e->watch : NULL, now, then, d);
+        ok = evaluate_once(a, e, v, memory, watches_repeats(e) ? e->watch : NULL, now, then, d);
         us[k] = (seconds_now() - start) * 1e6;
         for (int32_t r = 0; ok && r < s->n_results; r++) {
             int32_t arg = s->results[r].alias;
@@ -338,6 +342,7 @@ static bool run_evaluated(Arena *a, const Execution *e, Literal *const *args, Li
         }
         literals_unref(s->n_results, then);
     }
+    evaluation_close(v);
     literals_unref(s->n_args, now);
     if (!ok)
         literals_unref(s->n_results, results);

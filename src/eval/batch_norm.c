@@ -21,7 +21,7 @@ typedef struct Norm {
 static Literal *made(Norm *n, Literal *l)
 {
     if (l)
-        vec_push(n->e->arena, &n->made, l);
+        vec_push(n->e->scratch, &n->made, l);
     return l;
 }
 

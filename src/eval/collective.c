@@ -237,7 +237,7 @@ static Literal *operands(Eval *e, const Inst *i, Literal **x, bool tuple)
 {
     if (!tuple)
         return literal_ref(x[0]);
-    Literal **v = ARENA_ARRAY(e->arena, Literal *, i->n_operands);
+    Literal **v = ARENA_ARRAY(e->scratch, Literal *, i->n_operands);
     for (int32_t k = 0; k < i->n_operands; k++)
         v[k] = literal_ref(x[k]);
     return literal_tuple(i->n_operands, v);
@@ -256,7 +256,7 @@ static Literal *met(Eval *e, const Inst *i, Literal **x)
 static Literal *started(Eval *e, const Inst *i, Literal **x)
 {
     const Shape *s = i->shape;
-    Literal    **v = ARENA_ARRAY(e->arena, Literal *, s->n_elems);
+    Literal    **v = ARENA_ARRAY(e->scratch, Literal *, s->n_elems);
     v[0] = operands(e, i, x, shape_is_tuple(s->elems[0]));
     v[1] = met(e, i, x);
     for (int32_t k = 2; k < s->n_elems; k++)

@@ -75,7 +75,7 @@ Literal *eval_zeros(Eval *e, const Inst *i, const Shape *s)
             memset(l->data, 0, (size_t)literal_bytes(l));
         return l;
     }
-    Literal **v = ARENA_ARRAY(e->arena, Literal *, s->n_elems);
+    Literal **v = ARENA_ARRAY(e->scratch, Literal *, s->n_elems);
     for (int32_t k = 0; k < s->n_elems; k++)
         v[k] = eval_zeros(e, i, s->elems[k]);
     return eval_tuple_of(e, s->n_elems, v);
@@ -101,7 +101,7 @@ static Literal *async_value(Eval *e, const Inst *i, int32_t n, Literal **args)
 {
     const Shape *s = i->shape;
     const Comp *c = inst_callee(i, 0);
-    Literal **v = ARENA_ARRAY(e->arena, Literal *, s->n_elems), **own = ARENA_ARRAY(e->arena, Literal *, n);
+    Literal **v = ARENA_ARRAY(e->scratch, Literal *, s->n_elems), **own = ARENA_ARRAY(e->scratch, Literal *, n);
     for (int32_t k = 0; k < n; k++)
         own[k] = literal_ref(args[k]);
     v[0] = literal_tuple(n, args);
@@ -121,7 +121,7 @@ static Literal *async_update(Eval *e, const Inst *i, Literal **x)
         return eval_move(x, 0);
     const Literal *bound = x[0]->elems[0];
     int32_t n = bound->n_elems + i->n_operands - 1;
-    Literal **args = ARENA_ARRAY(e->arena, Literal *, n);
+    Literal **args = ARENA_ARRAY(e->scratch, Literal *, n);
     for (int32_t k = 0; k < n; k++)
         args[k] = k < bound->n_elems ? literal_ref(bound->elems[k]) : eval_move(x, k - bound->n_elems + 1);
     return async_value(e, i, n, args);

@@ -109,8 +109,8 @@ Literal *dot_finish(Eval *e, const Inst *i, Literal *r)
 
 Literal *eval_dot(Eval *e, const Inst *i, Literal **x)
 {
-    DotOperand l = dot_operand(e->arena, x[0], inst_ints(i, ATTR_LHS_BATCH_DIMS), inst_ints(i, ATTR_LHS_CONTRACTING_DIMS));
-    DotOperand r = dot_operand(e->arena, x[1], inst_ints(i, ATTR_RHS_BATCH_DIMS), inst_ints(i, ATTR_RHS_CONTRACTING_DIMS));
+    DotOperand l = dot_operand(e->scratch, x[0], inst_ints(i, ATTR_LHS_BATCH_DIMS), inst_ints(i, ATTR_LHS_CONTRACTING_DIMS));
+    DotOperand r = dot_operand(e->scratch, x[1], inst_ints(i, ATTR_RHS_BATCH_DIMS), inst_ints(i, ATTR_RHS_CONTRACTING_DIMS));
     int64_t batch = dot_count(x[0], l.batch), k = dot_count(x[0], l.contracting), m = l.free_count, n = r.free_count;
     bool swap = n < NARROW && m > n;
     Type t = product_type(i->shape->type);

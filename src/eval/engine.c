@@ -133,7 +133,7 @@ Literal *eval_results(Eval *e, const Inst *i, int32_t n, Literal *const *values)
 {
     bool tuple = shape_is_tuple(i->shape);
     bool ok = !e->failed;
-    Literal **v = ARENA_ARRAY(e->arena, Literal *, n);
+    Literal **v = ARENA_ARRAY(e->scratch, Literal *, n);
     for (int32_t k = 0; k < n; k++) {
         v[k] = eval_cast(e, i, values[k], tuple ? i->shape->elems[k]->type : i->shape->type);
         ok = ok && v[k];
@@ -514,23 +514,47 @@ Literal *eval_constant(Eval *e, const Inst *i, Literal **x)
 
 static const EvalOptions no_limits = {0};
 
-void eval_start(Eval *e, const EvalOptions *o, Diag *d)
+static int64_t machine_memory(void)
 {
     struct sysinfo machine; /* sysconf reads a file for it, which takes longer than a small module */
-    int64_t memory = INT64_MAX;
     if (!sysinfo(&machine) && machine.totalram <= (unsigned long)INT64_MAX / machine.mem_unit)
-        memory = (int64_t)machine.totalram * machine.mem_unit;
-    *e = (Eval){.options = o ? o : &no_limits, .diag = d, .arena = arena_new(), .limit = memory, .on = {1, 1}, .rng_state = 0x7012395,
-                .trip = -1};
-    e->live = &e->own_live;
-    if (e->options->memory_limit > 0 && e->options->memory_limit < memory)
+        return (int64_t)machine.totalram * machine.mem_unit;
+    return INT64_MAX;
+}
+
+/* What a run starts with, whatever was run before. */
+static void start_run(Eval *e, const EvalOptions *o, Diag *d)
+{
+    e->options = o ? o : &no_limits;
+    e->diag = d;
+    e->scratch = arena_new();
+    e->limit = e->memory;
+    if (e->options->memory_limit > 0 && e->options->memory_limit < e->limit)
         e->limit = e->options->memory_limit;
     e->watch = e->options->watch;
+    e->work = e->own_live = 0;
+    e->failed = false;
+    e->rng_state = 0x7012395;
+    e->trip = -1;
+}
+
+void eval_start(Eval *e, const EvalOptions *o, Diag *d)
+{
+    *e = (Eval){.arena = arena_new(), .on = {1, 1}, .memory = machine_memory()};
+    e->live = &e->own_live;
     e->plans = map_new(e->arena);
     e->bodies = map_new(e->arena);
     e->groups = map_new(e->arena);
     e->meanings = map_new(e->arena);
     e->externs = map_new(e->arena);
+    e->lapack = map_new(e->arena);
+    start_run(e, o, d);
+}
+
+void eval_end(Eval *e)
+{
+    arena_free(e->scratch);
+    arena_free(e->arena);
 }
 
 /* Each array alone must fit: what is absurd is refused before anything runs. */
@@ -562,7 +586,7 @@ bool eval_fits(Eval *e, const Module *m)
 
 Literal *eval_entry(Eval *e, const Module *m, int32_t n_args, Literal *const *args)
 {
-    Literal **own = ARENA_ARRAY(e->arena, Literal *, n_args);
+    Literal **own = ARENA_ARRAY(e->scratch, Literal *, n_args);
     for (int32_t k = 0; k < n_args; k++)
         own[k] = literal_ref(args[k]);
     Literal *result = eval_comp(e, m->entry->root, m->entry, own);
@@ -577,13 +601,48 @@ static void count_work(const Eval *e)
         *e->options->work += most && e->work > most ? most : e->work;
 }
 
+struct Evaluation {
+    Eval          e;
+    const Module *m;
+    int64_t       fits; /* every array of m fits under this limit */
+};
+
+Evaluation *evaluation_open(const Module *m)
+{
+    Evaluation *v = mem_alloc(1, sizeof *v);
+    v->m = m;
+    return v;
+}
+
+Literal *evaluation_run(Evaluation *v, int32_t n_args, Literal *const *args, const EvalOptions *o, Diag *d)
+{
+    Eval *e = &v->e;
+    if (e->arena)
+        start_run(e, o, d);
+    else
+        eval_start(e, o, d);
+    if ((v->fits == 0 || v->fits > e->limit) && eval_fits(e, v->m))
+        v->fits = e->limit;
+    Literal *result = e->failed ? NULL : eval_entry(e, v->m, n_args, args);
+    count_work(e);
+    arena_free(e->scratch);
+    e->scratch = NULL;
+    return result;
+}
+
+void evaluation_close(Evaluation *v)
+{
+    if (!v)
+        return;
+    eval_end(&v->e);
+    mem_free(v);
+}
+
 Literal *eval_module(const Module *m, int32_t n_args, Literal *const *args, const EvalOptions *o, Diag *d)
 {
-    Eval e;
-    eval_start(&e, o, d);
-    Literal *result = eval_fits(&e, m) ? eval_entry(&e, m, n_args, args) : NULL;
-    count_work(&e);
-    arena_free(e.arena);
+    Evaluation *v = evaluation_open(m);
+    Literal *result = evaluation_run(v, n_args, args, o, d);
+    evaluation_close(v);
     return result;
 }
 
@@ -591,7 +650,7 @@ Literal *eval_inst(const Inst *i, Literal *const *operands, const EvalOptions *o
 {
     Eval e;
     eval_start(&e, o, d);
-    Literal **x = ARENA_ARRAY(e.arena, Literal *, i->n_operands);
+    Literal **x = ARENA_ARRAY(e.scratch, Literal *, i->n_operands);
     bool ok = !type_is_array(i->shape->type) || i->shape->rank <= WALK_RANK;
     for (int32_t k = 0; k < i->n_operands; k++) {
         x[k] = literal_ref(operands[k]);
@@ -602,6 +661,6 @@ Literal *eval_inst(const Inst *i, Literal *const *operands, const EvalOptions *o
     if (e.failed)
         eval_drop(&e, eval_move(&r, 0));
     count_work(&e);
-    arena_free(e.arena);
+    eval_end(&e);
     return r;
 }

@@ -15,14 +15,17 @@ typedef struct Team Team; /* team.h */
 typedef struct Eval {
     const EvalOptions *options;
     Diag    *diag;
-    Arena   *arena;       /* of plans and compiled bodies; lives as long as the evaluation */
+    Arena   *arena;       /* of plans and compiled bodies: what is the same in every run */
+    Arena   *scratch;     /* of this run */
     Map      plans;       /* Comp -> its plan */
     Map      bodies;      /* Comp -> its Body */
     Map      meanings;    /* custom-call -> the computation that it stands for */
     Map      externs;     /* custom-call -> ExternCall */
+    Map      lapack;      /* custom-call -> Routine */
     Literal **args;       /* of the computation that runs; a parameter takes its own */
     int64_t  work;        /* element operations so far */
     int64_t *live, limit; /* bytes held by values (of all devices), and how many may be */
+    int64_t  memory;      /* of the machine */
     int64_t  own_live;    /* where live points when there is one device */
     int      depth;       /* of calls */
     const EvalWatch *watch; /* NULL: nobody looks on */
@@ -78,10 +81,11 @@ static inline Literal *eval_move(Literal **x, int32_t k)
  * rounded once to t. Takes over acc, which may be NULL. */
 Literal *eval_sum(Eval *e, const Inst *i, const Literal *from, const bool *reduced, Literal *acc, Type t);
 
-/* The steps of a run: an evaluation, whether every array of m can be held, ENTRY's value. The caller frees e->arena. */
+/* The steps of a run: an evaluation, whether every array of m can be held, ENTRY's value, the end. */
 void     eval_start(Eval *e, const EvalOptions *o, Diag *d);
 bool     eval_fits(Eval *e, const Module *m);
 Literal *eval_entry(Eval *e, const Module *m, int32_t n_args, Literal *const *args);
+void     eval_end(Eval *e);
 
 /* Runs a computation. Takes over args[0..n_params), whose entries become NULL. */
 Literal *eval_comp(Eval *e, const Inst *caller, const Comp *c, Literal **args);

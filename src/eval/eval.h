@@ -60,7 +60,14 @@ bool eval_supported_with(const Module *m, const EvalHost *host, Devices on, Diag
  * value, one reference, or NULL after reporting. */
 Literal *eval_module(const Module *m, int32_t n_args, Literal *const *args, const EvalOptions *o, Diag *d);
 
-/* The same on several devices, each with arguments and a result of its own, as often as the options say the same numbers. They run in turns:
+/* The same several times: what is found out about m (the order of its steps, kernels, compiled loops) is kept between the runs, and m must stay
+ * as it is. Every run starts anew, random state included; one that fails does no harm to the next. */
+typedef struct Evaluation Evaluation;
+Evaluation *evaluation_open(const Module *m);
+Literal    *evaluation_run(Evaluation *v, int32_t n_args, Literal *const *args, const EvalOptions *o, Diag *d);
+void        evaluation_close(Evaluation *v); /* NULL is allowed */
+
+/* One run on several devices, each with arguments and a result of its own, as often as the options say the same numbers. They run in turns:
  * one until it waits for others or ends, then the next. False after reporting, with no results: one failed, or they wait for each other. */
 bool eval_module_on(const Module *m, Devices on, Literal *const *const *args, const EvalOptions *o, Literal **results, Diag *d);
 

@@ -82,6 +82,36 @@ static void test_arguments(void)
     puts("ok arguments");
 }
 
+/* A module run several times: the same values each time, arguments of each run its own, and a run that fails does no harm. */
+static void test_again(void)
+{
+    Fixture f = open_fixture();
+    Comp *c = comp_new(f.m, "main");
+    const Shape *s = vector(&f, TYPE_S32, 3);
+    Inst *x = inst_parameter(c, NULL, 0, s, "x");
+    entry(&f, c, op2(c, OP_ADD, s, x, op1(c, OP_NEGATE, s, op2(c, OP_ADD, s, x, x))));
+    Evaluation *v = evaluation_open(f.m);
+    for (int64_t run = 0; run < 4; run++) {
+        int64_t work = 0;
+        EvalOptions o = {.memory_limit = run == 2 ? 8 : 0, .work_limit = run == 1 ? 6 : 0, .quiet = run == 1, .work = &work};
+        Literal *arg = literal_new(TYPE_S32, 1, (int64_t[]){3});
+        for (int64_t k = 0; k < 3; k++)
+            literal_set_s64(arg, k, k + run);
+        Literal *r = evaluation_run(v, 1, &arg, &o, &f.diag);
+        CHECK((r != NULL) == (run == 0 || run == 3) && arg->refs == 1);
+        CHECK(!r || (literal_get_s64(r, 0) == -run && literal_get_s64(r, 2) == -run - 2));
+        CHECK(work == (run == 1 ? 6 : run == 2 ? 0 : 9));
+        literal_unref(r);
+        literal_unref(arg);
+    }
+    CHECK(reported(&f, "does not fit into memory"));
+    evaluation_close(v);
+    evaluation_close(evaluation_open(f.m)); /* never run */
+    evaluation_close(NULL);
+    close_fixture(&f);
+    puts("ok again");
+}
+
 /* (n, a) with n counting down from `trips` and a[n] = n: the loop's body and condition. trips < 0 never ends. */
 static void build_loop(Fixture *f, int64_t size)
 {
@@ -273,6 +303,7 @@ static void test_work(void)
 int main(void)
 {
     test_arguments();
+    test_again();
     test_in_place();
     test_limits();
     test_supported();

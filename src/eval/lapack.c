@@ -28,6 +28,7 @@ static void *open_library(void)
     return library;
 }
 
+/* It stays after dlclose: the library is not deleted. */
 static Fortran *find_routine(Eval *e, const Inst *i, const char *symbol)
 {
     void *library = open_library(), *found = library ? dlsym(library, symbol) : NULL;
@@ -212,16 +213,39 @@ static int64_t work_of(const LapackCall *c)
     return work;
 }
 
+typedef struct Routine {
+    LapackCall call;
+    Fortran   *f;
+} Routine;
+
+/* What the call's attributes say, read when it first runs, and its routine; NULL after failing. */
+static const Routine *routine_of(Eval *e, const Inst *i)
+{
+    Routine *r = map_get(&e->lapack, i);
+    if (r)
+        return r;
+    r = ARENA_NEW(e->arena, Routine);
+    const char *why = lapack_call(e->arena, i, &r->call);
+    if (why) {
+        eval_fail(e, i, "custom-call \"%s\" %%%s: %s", inst_string(i, ATTR_CUSTOM_CALL_TARGET), i->name, why);
+        return NULL;
+    }
+    r->f = find_routine(e, i, r->call.symbol);
+    if (!r->f)
+        return NULL;
+    map_put(&e->lapack, i, r);
+    return r;
+}
+
 Literal *eval_lapack(Eval *e, const Inst *i, Literal **x)
 {
-    LapackCall  call;
-    const char *why = lapack_call(e->arena, i, &call);
-    if (why)
-        return eval_fail(e, i, "custom-call \"%s\" %%%s: %s", inst_string(i, ATTR_CUSTOM_CALL_TARGET), i->name, why);
+    const Routine *routine = routine_of(e, i);
+    if (!routine)
+        return NULL;
+    const LapackCall *call = &routine->call;
     int32_t   n = shape_is_tuple(i->shape) ? i->shape->n_elems : 1;
-    Literal **results = ARENA_ARRAY(e->arena, Literal *, n);
-    Work      w = { .call = &call };
-    Fortran  *f = find_routine(e, i, call.symbol);
+    Literal **results = ARENA_ARRAY(e->scratch, Literal *, n);
+    Work      w = { .call = call };
     for (int32_t k = 0; k < n && !e->failed; k++)
         results[k] = eval_new_for(e, i, shape_is_tuple(i->shape) ? i->shape->elems[k] : i->shape);
     if (!e->failed)
@@ -229,8 +253,8 @@ Literal *eval_lapack(Eval *e, const Inst *i, Literal **x)
     bool any = false;
     for (int32_t k = 0; k < n && !e->failed; k++)
         any = any || results[k]->count > 0;
-    for (int64_t b = 0; any && b < call.batch && eval_work(e, i, work_of(&call)); b++)
-        run_member(f, &w, x, results, b);
+    for (int64_t b = 0; any && b < call->batch && eval_work(e, i, work_of(call)); b++)
+        run_member(routine->f, &w, x, results, b);
     drop_memory(e, &w);
     return eval_results(e, i, n, results);
 }

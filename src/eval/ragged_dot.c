@@ -128,11 +128,11 @@ static bool prepare(Ragged *v, Literal **x)
     const Inst *i = v->i;
     int64_t ragged = inst_ints(i, ATTR_LHS_RAGGED_DIMS).v[0];
     Ints group = inst_ints(i, ATTR_RHS_GROUP_DIMS), rhs_batch = inst_ints(i, ATTR_RHS_BATCH_DIMS);
-    v->l = dot_operand(e->arena, x[0], inst_ints(i, ATTR_LHS_BATCH_DIMS), inst_ints(i, ATTR_LHS_CONTRACTING_DIMS));
-    Ints outside = ints_make(e->arena, group.n + rhs_batch.n); /* of each product: the group, then the batch */
+    v->l = dot_operand(e->scratch, x[0], inst_ints(i, ATTR_LHS_BATCH_DIMS), inst_ints(i, ATTR_LHS_CONTRACTING_DIMS));
+    Ints outside = ints_make(e->scratch, group.n + rhs_batch.n); /* of each product: the group, then the batch */
     for (int32_t k = 0; k < outside.n; k++)
         *ints_at(outside, k) = k < group.n ? group.v[k] : rhs_batch.v[k - group.n];
-    v->r = dot_operand(e->arena, x[1], outside, inst_ints(i, ATTR_RHS_CONTRACTING_DIMS));
+    v->r = dot_operand(e->scratch, x[1], outside, inst_ints(i, ATTR_RHS_CONTRACTING_DIMS));
     bool batch = ints_has(v->l.batch, ragged), contracting = ints_has(v->l.contracting, ragged);
     v->list = batch ? v->l.batch : contracting ? v->l.contracting : v->l.free;
     v->run = batch ? batches_in_groups : contracting ? sums_by_group : rows_by_group;

@@ -165,7 +165,7 @@ Literal *eval_map(Eval *e, const Inst *i, Literal **x)
 {
     Body *b = body_get(e, i, inst_callee(i, 0));
     int32_t n = i->n_operands;
-    const void **params = ARENA_ARRAY(e->arena, const void *, n);
+    const void **params = ARENA_ARRAY(e->scratch, const void *, n);
     for (int32_t k = 0; k < n; k++) {
         x[k] = eval_cast(e, i, x[k], body_param_type(b, k));
         params[k] = x[k] ? x[k]->data : NULL;

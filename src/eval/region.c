@@ -23,7 +23,7 @@ static void copy_piece(const Place *p, Literal *to, const Literal *from, bool jo
 
 static Literal *cut(Eval *e, const Inst *i, int32_t k, const Literal *whole)
 {
-    Place    p = region_place(e->arena, i, k, e->on, e->device % e->on.partitions);
+    Place    p = region_place(e->scratch, i, k, e->on, e->device % e->on.partitions);
     Literal *r = eval_zeros(e, i, region_piece(i, k));
     if (r)
         copy_piece(&p, r, whole, false);
@@ -67,7 +67,7 @@ static void join_all(const Meeting *m)
 static Ints all_partitions(Eval *e)
 {
     int64_t first = e->device / e->on.partitions * e->on.partitions;
-    Ints    group = ints_iota(e->arena, (int32_t)e->on.partitions);
+    Ints    group = ints_iota(e->scratch, (int32_t)e->on.partitions);
     for (int32_t k = 0; k < group.n; k++)
         *ints_at(group, k) += first;
     return group;
@@ -75,12 +75,12 @@ static Ints all_partitions(Eval *e)
 
 Literal *eval_region(Eval *e, const Inst *i, Literal **x)
 {
-    const char *refused = region_refused(e->arena, i, e->on);
+    const char *refused = region_refused(e->scratch, i, e->on);
     if (refused)
         return eval_fail(e, i, "custom-call \"%s\" %%%s: %s", inst_string(i, ATTR_CUSTOM_CALL_TARGET), i->name, refused);
     if (region_joins(i))
         return team_meet(e, i, all_partitions(e), x, join_all);
-    Literal **v = ARENA_ARRAY(e->arena, Literal *, i->n_operands);
+    Literal **v = ARENA_ARRAY(e->scratch, Literal *, i->n_operands);
     for (int32_t k = 0; k < i->n_operands; k++)
         v[k] = cut(e, i, k, x[k]);
     return one_or_tuple(e, i, v);

@@ -60,8 +60,8 @@ Literal *eval_scan(Eval *e, const Inst *i, Literal **x)
     int32_t n = tuple ? i->shape->n_elems : 1;
     s.inputs = i->n_operands - s.carries;
     s.outputs = n - s.carries;
-    s.args = ARENA_ARRAY(e->arena, Literal *, i->n_operands);
-    s.result = ARENA_ARRAY(e->arena, Literal *, n);
+    s.args = ARENA_ARRAY(e->scratch, Literal *, i->n_operands);
+    s.result = ARENA_ARRAY(e->scratch, Literal *, n);
     for (int32_t k = 0; k < n; k++)
         s.result[k] = k < s.outputs ? eval_new_for(e, i, tuple ? i->shape->elems[k] : i->shape)
                                     : eval_move(x, s.inputs + k - s.outputs);

@@ -80,7 +80,7 @@ static bool in_bound(Eval *e, const Inst *i, int64_t size, int64_t d)
     if (size >= 0 && size <= bound && (size == bound || dim_is_dynamic(i->shape, d)))
         return true;
     eval_fail(e, i, "%s %%%s: the run-time size %lld does not fit dimension %lld of %s", op_name(i->op), i->name, (long long)size,
-              (long long)d, shape_text(e->arena, i->shape));
+              (long long)d, shape_text(e->scratch, i->shape));
     return false;
 }
 

@@ -69,8 +69,8 @@ Literal *eval_sort(Eval *e, const Inst *i, Literal **x)
 {
     int64_t dim = inst_ints(i, ATTR_DIMENSIONS).v[0];
     Sorter s = {.e = e, .body = body_get(e, i, inst_callee(i, 0)), .n = i->n_operands};
-    s.x = ARENA_ARRAY(e->arena, Literal *, s.n);
-    s.params = ARENA_ARRAY(e->arena, const void *, 2 * s.n);
+    s.x = ARENA_ARRAY(e->scratch, Literal *, s.n);
+    s.params = ARENA_ARRAY(e->scratch, const void *, 2 * s.n);
     for (int32_t k = 0; k < s.n; k++) {
         Literal *own = eval_take(e, i, x, k);
         s.x[k] = eval_cast(e, i, own, body_param_type(s.body, 2 * k));

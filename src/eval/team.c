@@ -329,7 +329,7 @@ bool eval_module_on(const Module *m, Devices on, Literal *const *const *args, co
         if (t.failed)
             eval_drop(&t.members[k].e, eval_move(results, k));
         transfer_end(&t.members[k].e); /* what came after it had ended */
-        arena_free(t.members[k].e.arena);
+        eval_end(&t.members[k].e);
         pthread_cond_destroy(&t.members[k].turn);
     }
     pthread_mutex_destroy(&t.lock);

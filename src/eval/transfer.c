@@ -25,12 +25,12 @@ static Literal *fed(Eval *e, const Inst *i, const Shape *s)
     if (!shape_is_tuple(s)) {
         Literal *from = e->options->host->infeed(e->options->host->cookie, e->device, s), *own;
         if (!from)
-            return eval_fail(e, i, "infeed %%%s has no data of type %s", i->name, shape_text(e->arena, s));
+            return eval_fail(e, i, "infeed %%%s has no data of type %s", i->name, shape_text(e->scratch, s));
         own = eval_copy(e, i, from);
         literal_unref(from);
         return own;
     }
-    Literal **v = ARENA_ARRAY(e->arena, Literal *, s->n_elems);
+    Literal **v = ARENA_ARRAY(e->scratch, Literal *, s->n_elems);
     for (int32_t k = 0; k < s->n_elems && !e->failed; k++)
         v[k] = fed(e, i, s->elems[k]);
     return eval_tuple_of(e, s->n_elems, v);
@@ -69,7 +69,7 @@ static void put(Eval *to, const Inst *i, Literal *data)
 
 static void send(Eval *e, const Inst *i, Literal *data)
 {
-    int64_t target = message_partner(e->arena, i, MESSAGE_TARGET, e->on, e->device);
+    int64_t target = message_partner(e->scratch, i, MESSAGE_TARGET, e->on, e->device);
     if (target < 0)
         return;
     put(e->team ? team_device(e->team, target) : e, i, literal_ref(data));
@@ -80,7 +80,7 @@ static void send(Eval *e, const Inst *i, Literal *data)
 static Literal *start_receiving(Eval *e, const Inst *i)
 {
     Literal *zeros = eval_zeros(e, i, i->shape->elems[0]);
-    if (zeros && message_partner(e->arena, i, MESSAGE_SOURCE, e->on, e->device) < 0)
+    if (zeros && message_partner(e->scratch, i, MESSAGE_SOURCE, e->on, e->device) < 0)
         put(e, i, literal_ref(zeros));
     return pending(e, i, zeros);
 }
@@ -114,7 +114,7 @@ void transfer_end(Eval *e)
 
 Literal *eval_transfer(Eval *e, const Inst *i, Literal **x)
 {
-    const char *refused = transfer_refused(e->arena, i, e->options->host, e->on);
+    const char *refused = transfer_refused(e->scratch, i, e->options->host, e->on);
     if (refused)
         return eval_fail(e, i, "%s %s (%%%s)", op_name(i->op), refused, i->name);
     switch (i->op) {
