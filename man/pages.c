@@ -275,7 +275,9 @@ static void put_rules(Buf *b, const char *source)
     for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) {
         buf_printf(b, ".It Cm %s\n", rules[k].name);
         put_text(b, rules[k].summary);
-        buf_puts(b, strcmp(rules[k].keeps, "SAME") == 0 ? "\n" : " (may round otherwise)\n");
+        buf_puts(b, strcmp(rules[k].keeps, "SAME") == 0     ? "\n"
+                    : strcmp(rules[k].keeps, "FINITE") == 0 ? " (for finite values)\n"
+                                                            : " (may round otherwise)\n");
     }
     buf_puts(b, ".El\n");
 }

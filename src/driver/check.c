@@ -12,7 +12,7 @@
 #include "support/crash.h"
 #include "support/host.h"
 
-enum { N_SETS = 9, KINDS = 4, AGAIN = 16 /* times as much memory: what a pass makes may cost more */ };
+enum { N_SETS = 9, KINDS = 4, FIRST_NONFINITE = KINDS + 1, AGAIN = 16 /* times as much memory: what a pass makes may cost more */ };
 enum { MORE_WORK = 100, SOME_WORK = 1000000 }; /* element operations: times those before, and so many besides. A loop without end comes to it soon */
 
 struct Check {
@@ -286,16 +286,34 @@ static bool check_set(Check *c, const Module *m, int32_t set, const char *by, Di
     return true;
 }
 
-bool check_module(Check *c, const Module *m, const char *by, Diag *d)
+/* The results of the sets with NaN and infinities become those that m has now; what m cannot evaluate any more is left out from here on. */
+static void accept_nonfinite(Check *c, const Module *m)
+{
+    for (int32_t set = FIRST_NONFINITE; set < N_SETS; set++) {
+        Diag own;
+        diag_init(&own, c->arena);
+        if (!c->results[set])
+            continue;
+        literal_unref(c->results[set]);
+        c->results[set] = evaluate(c, m, set, limits_again(c, set), &c->work[set], &own);
+    }
+}
+
+static bool check_sets(Check *c, const Module *m, int32_t end, const char *by, Diag *d)
 {
     c->failed = false;
-    for (int32_t set = 0; set < N_SETS && !c->failed; set++)
+    for (int32_t set = 0; set < end && !c->failed; set++)
         c->failed = c->results[set] && !check_set(c, m, set, by, d);
     if (c->failed)
         return false;
     module_free(c->before);
     c->before = module_clone(m);
     return true;
+}
+
+bool check_module(Check *c, const Module *m, const char *by, Diag *d)
+{
+    return check_sets(c, m, N_SETS, by, d);
 }
 
 static bool before_pass(void *cookie, const Module *m, const PassRun *run)
@@ -321,7 +339,9 @@ static bool after_pass(void *cookie, const Module *m, const PassRun *run)
         return true;
     c->runs++;
     const char *by = arena_printf(c->arena, "pass %s (run %lld)", run->stage, (long long)run->number);
-    return check_module(c, m, by, c->watch_diag);
+    if (run->finite)
+        accept_nonfinite(c, m);
+    return check_sets(c, m, run->finite ? FIRST_NONFINITE : N_SETS, by, c->watch_diag);
 }
 
 PipelineWatch check_watch(Check *c, Diag *d)

@@ -32,7 +32,8 @@ void   check_end(Check *c); /* NULL is allowed */
  * ("pass cse (run 3)"), and gives false. Else m is the module before of the next call. */
 bool check_module(Check *c, const Module *m, const char *by, Diag *d);
 
-/* Calls check_module after each run that changed something, and stops the pipeline at a difference. */
+/* Does so after each run that changed something, and stops the pipeline at a difference. After a run that counts on finite values sets 5..8 are not
+ * compared; what they give then is what later runs have to keep. */
 PipelineWatch check_watch(Check *c, Diag *d);
 bool          check_failed(const Check *c); /* what the last check_module gave */
 void          check_summary(const Check *c, FILE *to);

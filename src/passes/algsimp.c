@@ -4,9 +4,8 @@
  *   %s = f32[8] reshape(%r)
  *   ROOT %b = f32[4,8] broadcast(%s), dimensions={1}     =>    ROOT %b = f32[4,8] broadcast(%x), dimensions={1}
  *
- * The rules are rows of algsimp_rules.def; only=NAME and disable=NAME (repeatable) choose among them, exact leaves out those that may round
- * otherwise. A computation is swept in
- * stored order, what a rule makes is looked at again at once, and sweeps go on until one changes nothing. Rules shrink, so that ends;
+ * The rules are rows of algsimp_rules.def; only=NAME and disable=NAME (repeatable) choose among them, finite leaves out those that may round
+ * otherwise, exact also those that count on finite values. A computation is swept in stored order, what a rule makes is looked at again at once, and sweeps go on until one changes nothing. Rules shrink, so that ends;
  * a bound on rewrites guards against two rules that undo each other. */
 #include "config.h"
 
@@ -18,17 +17,17 @@
 
 enum { MAX_SWEEPS = 16, REWRITES_PER_INST = 32, REWRITES_AT_LEAST = 4096 };
 
+typedef enum { SAME, FINITE, ROUNDS } Keeps;
+
 typedef struct Rule {
     Inst *(*fire)(Simp *s, Inst *i);
     Op          op; /* OP_COUNT: every one */
     const char *name, *summary;
-    bool        rounds;
+    Keeps       keeps;
 } Rule;
 
-enum { SAME, ROUNDS };
-
 static const Rule rules[] = {
-#define RULE(id, op, name, keeps, summary) {rule_##id, OP_##op, name, summary, keeps == ROUNDS},
+#define RULE(id, op, name, keeps, summary) {rule_##id, OP_##op, name, summary, keeps},
 #include "passes/algsimp_rules.def"
 #undef RULE
 };
@@ -148,7 +147,7 @@ static bool check_names(PassCtx *cx)
         names[r] = rules[r].name;
     bool good = true;
     for (int k = 0; k < cx->n_args; k++) {
-        bool known = strcmp(cx->args[k].key, "exact") == 0;
+        bool known = strcmp(cx->args[k].key, "exact") == 0 || strcmp(cx->args[k].key, "finite") == 0;
         for (int r = 0; r < N_RULES && !known; r++)
             known = strcmp(cx->args[k].value, names[r]) == 0;
         if (known)
@@ -161,6 +160,12 @@ static bool check_names(PassCtx *cx)
     return good;
 }
 
+/* What the rules that run may change. */
+static Keeps loosest(const PassCtx *cx)
+{
+    return pass_arg(cx, "exact") ? SAME : pass_arg(cx, "finite") ? FINITE : ROUNDS;
+}
+
 /* Rules by opcode, in the order of the table; those for every opcode come first. */
 static void choose_rules(Driver *d, const PassCtx *cx)
 {
@@ -169,7 +174,7 @@ static void choose_rules(Driver *d, const PassCtx *cx)
     for (int r = N_RULES; r-- > 0;) {
         bool limited = false, excluded = false;
         bool wanted = listed(cx, "only", rules[r].name, &limited) || !limited;
-        if (!wanted || listed(cx, "disable", rules[r].name, &excluded) || (rules[r].rounds && pass_arg(cx, "exact")))
+        if (!wanted || listed(cx, "disable", rules[r].name, &excluded) || rules[r].keeps > loosest(cx))
             continue;
         d->next[r] = d->first[rules[r].op];
         d->first[rules[r].op] = (int16_t)r;
@@ -211,6 +216,7 @@ static Inst *fire_first(Driver *d, Op list, Inst *i)
         if (new_) {
             d->cx->did = rules[r].name;
             d->cx->did_at = i->name;
+            d->cx->finite |= rules[r].keeps == FINITE;
             pass_remark(d->cx, i, "%s: %s: %%%s is now %%%s", rules[r].name, rules[r].summary, i->name, new_->name);
             return new_;
         }

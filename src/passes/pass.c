@@ -34,7 +34,7 @@ const char *pipeline_for_level(int level, const char *target)
     static const char *const levels[] = {
         "",
         "conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce",
-        "dce,conditional-to-select,fix(inline,algsimp{exact},reshape-mover,simplify-sorts,constant_folding," LOOPS ",cse,dce)," AFTER ",fusion,algsimp{only=tuple-gte},dce",
+        "dce,conditional-to-select,fix(inline,algsimp{finite},reshape-mover,simplify-sorts,constant_folding," LOOPS ",cse,dce)," AFTER ",fusion,algsimp{only=tuple-gte},dce",
         "dce,conditional-to-select,fix(inline,algsimp,reshape-mover,simplify-sorts,constant_folding," LOOPS ",cse,dce)," AFTER ",fusion,algsimp{only=tuple-gte},dce",
     };
     int last = (int)(sizeof levels / sizeof *levels) - 1;
@@ -326,6 +326,7 @@ static bool apply(Run *r, Stage *s, PassRun *run)
         die("pass %s made %lld rewrites where %lld were left", s->pass->name, (long long)cx.rewrites, (long long)cx.limit);
     run->changed = did;
     run->rewrites = cx.rewrites;
+    run->finite = cx.finite;
     run->did = cx.did;
     run->did_at = cx.did_at;
     r->rewrites += cx.rewrites;

@@ -16,6 +16,7 @@ typedef struct PassCtx {
     const KeyValue *args;
     int64_t     rewrites; /* counted by the pass, shown by --stats */
     int64_t     limit;    /* --rewrite-limit: no rewrite begins unless rewrites < limit */
+    bool        finite;   /* set by the pass: with infinities or NaN the module may compute something else now */
     const char *did, *did_at; /* where the pass can say it: what its last rewrite was, and of which instruction (interned) */
 } PassCtx;
 
@@ -42,6 +43,7 @@ typedef struct PassRun {
     int64_t     limit;        /* rewrites that this one may make */
     bool        changed;      /* from here on: once it has ended */
     int64_t     rewrites;
+    bool        finite;
     const char *did, *did_at; /* of PassCtx */
 } PassRun;
 
