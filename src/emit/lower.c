@@ -101,7 +101,7 @@ void stage(Lower *L, const Inst *x, KArray *const *to)
     if (to[0]->count == 0)
         return;
     switch (x->op) {
-    case OP_REDUCE: stage_reduce(L, x, to); break;
+    case OP_REDUCE: stage_reduce(L, 1, &x, &to); break;
     case OP_DOT: stage_dot(L, x, to); break;
     case OP_CONCATENATE:
         if (is_hero(x)) {
@@ -231,9 +231,19 @@ static void break_long_bodies(Lower *L)
 
 static void lower_kept(Lower *L, const Inst *i, const Result *r)
 {
-    KArray **to = arrays_for(L, i, r);
-    stage(L, i, to);
-    map_put(&L->memory, i, to);
+    if (map_has(&L->memory, i))
+        return;
+    const Inst *all[1 + MOST_TOGETHER] = {i};
+    KArray    **to[1 + MOST_TOGETHER];
+    int32_t     n = i->op == OP_REDUCE ? 1 + together_staged(L, i, all + 1) : 1;
+    for (int32_t k = 0; k < n; k++)
+        to[k] = arrays_for(L, all[k], r);
+    if (n > 1 && to[0][0]->count > 0)
+        stage_reduce(L, n, all, (KArray *const *const *)to);
+    else if (n == 1)
+        stage(L, i, to[0]);
+    for (int32_t k = 0; k < n; k++)
+        map_put(&L->memory, all[k], to[k]);
 }
 
 static bool is_update(const Inst *x)
@@ -324,6 +334,7 @@ static void lower_fusion(Lower *L)
     bool    keep = reads_what_is_updated(L, r);
     break_long_bodies(L);
     rows_begin(L);
+    together_begin(L);
     epilogue_begin(L);
     for (int32_t k = 0; k < L->k->n_results; k++) {
         bool apart = epilogue_has(L, r[k].x);
@@ -361,6 +372,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
     L.chosen = map_new(a);
     L.computed = map_new(a);
     L.kept_rows = map_new(a);
+    L.behind = map_new(a);
     L.cur = L.k->body = ARENA_NEW(a, KBlock);
     make_params(&L);
     inline_constants(&L);

@@ -38,6 +38,7 @@ typedef struct Plan {
 } Plan;
 
 typedef struct Epilogue Epilogue;
+typedef struct Behind Behind;
 
 /* One of a fusion's results. */
 typedef struct Result {
@@ -65,6 +66,8 @@ typedef struct Lower {
     Plan       *plan;
     Result     *results;  /* of a body, n_results of the kernel */
     Epilogue   *epilogue; /* NULL: none */
+    Map       behind;   /* of lower_together.c, as are the reductions of the body */
+    VEC(const Inst *) reductions;
     VEC(KArray *) arrays;
     VEC(InPlace)  in_place; /* the copy is under a test that they are distinct */
     VEC(Cut *)  probe;    /* while probing: cuts asked for */
@@ -145,6 +148,7 @@ void apply_body(Lower *L, const Comp *c, const KExpr *const *args, const KExpr *
 /* lower_value.c: elements. A leaf is one of the arrays of a shape, counted depth first. */
 const KExpr *value_at(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index);
 const KExpr *open_value_at(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index); /* the last operation without a name */
+bool         value_is_known(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index);
 void         known_value(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index, const KExpr *v); /* x[index] is v */
 const Inst  *resolve(const Lower *L, const Inst *x, int32_t *leaf); /* through tuples, as far as what is in memory */
 const Shape *shape_leaf(const Shape *s, int32_t leaf);
@@ -159,6 +163,12 @@ const KExpr *keep(Lower *L, const Inst *x, const KExpr *v); /* gives a bare load
 void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **out);
 bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index);
 int32_t index_depth(const Ix *const *index, int32_t rank); /* of the innermost loop in it */
+
+/* lower_together.c: reductions that are made in the loops of x, at the same index or in the same stage. */
+enum { MOST_TOGETHER = 7 };
+void    together_begin(Lower *L);
+int32_t together_inline(Lower *L, const Inst *x, const Ix *const *index, const Inst **others);
+int32_t together_staged(Lower *L, const Inst *x, const Inst **others);
 
 /* lower_rows.c: values that a fusion needs in several loops of one row. */
 void         rows_begin(Lower *L);
@@ -179,7 +189,7 @@ const Shape **leaves_of(Arena *a, const Shape *s, int32_t *n); /* the arrays of 
 void stage(Lower *L, const Inst *x, KArray *const *to);
 void stage_loops(Lower *L, int32_t n, const Inst *const *x, const int32_t *leaf, KArray *const *to);
 void stage_concatenate(Lower *L, const Inst *x, KArray *const *to);
-void stage_reduce(Lower *L, const Inst *x, KArray *const *to);
+void stage_reduce(Lower *L, int32_t n, const Inst *const *x, KArray *const *const *to); /* n in the same loops */
 void stage_dot(Lower *L, const Inst *x, KArray *const *to);
 void stage_update(Lower *L, const Inst *x, KArray *const *to);             /* dynamic-update-slice */
 const Inst *behind_bitcasts(const Lower *L, const Inst *x); /* what x is the same memory as */

@@ -140,14 +140,16 @@ static bool try_hero(Lower *L, Epilogue *e, const Inst *hero)
     return e->n > 1 && (e->step == 1 || hero->op == OP_DOT);
 }
 
-/* A reduction along rows is computed inside the loops that want it, unless a try has found that it cannot be. */
-static bool may_be_hero(const Lower *L, const Inst *x)
+/* A reduction along rows is computed inside the loops that want it, unless a try has found that it cannot be. One of several that share their loops has
+ * an array like the others. */
+static bool may_be_hero(Lower *L, const Inst *x)
 {
+    const Inst *others[MOST_TOGETHER];
     if (!shape_is_array(x->shape) || shape_count(x->shape) == 0)
         return false;
     switch (x->op) {
     case OP_DOT: case OP_CONVOLUTION: case OP_REDUCE_WINDOW: return true;
-    case OP_REDUCE: return map_has(&L->plan->materialise, x);
+    case OP_REDUCE: return map_has(&L->plan->materialise, x) && together_staged(L, x, others) == 0;
     default: return false;
     }
 }

@@ -1,16 +1,20 @@
-/* reduce. Along a row the accumulator is a scalar, or for sums of floats a set of lanes, so that the loop has no chain of dependent additions
- * and adds numbers of like size:
+/* reduce. Along a row the accumulator is a scalar, or for sums and maxima of floats a set of lanes, so that the loop has no chain of dependent
+ * additions and adds numbers of like size:
  *
  *   float lane[16] = 0;  for r: for l: lane[l] += x[r*16 + l];  sum = init; for l: sum += lane[l]
  *
- * Down the columns a block of accumulators is carried along the rows: for r: for j: acc[j] += x[r][j]. The order is fixed by the shape. */
+ * Down the columns a block of accumulators is carried along the rows: for r: for j: acc[j] += x[r][j]. The order is fixed by the shape.
+ *
+ * Reductions of a fusion that go over the same elements are made in the same loops, each with accumulators of its own (lower_together.c). */
 #include "emit/lower.h"
 
 enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_LANES = 3, ROLE_COLUMN = 4 };
 enum { LONG_CHAIN = 256 /* sums of f32 that add up more than that one after another are carried in f64 */, COLUMN_BLOCK = 256 };
 
-typedef struct Reduction {
+typedef struct Reduction Reduction;
+struct Reduction {
     const Inst       *x;
+    Reduction        *next;    /* another one that the same loops make */
     int32_t           n;       /* arrays */
     const Shape      *in;
     Ints              dims;    /* reduced */
@@ -22,9 +26,11 @@ typedef struct Reduction {
     const Ix        **at;      /* operand index: kept dimensions set */
     KTemp           **acc;
     Type             *carry;   /* element type that the accumulators have */
-    KArray           *lanes;
-    const Ix         *lane;
-} Reduction;
+    KArray           *lanes;   /* NULL: none */
+    const Ix         *lane;    /* of the first one */
+    KArray          **block;   /* of column accumulators */
+    KArray *const    *to;      /* in a stage: the arrays */
+};
 
 static const Shape *leaf_shape(const Inst *x, int32_t k)
 {
@@ -36,9 +42,26 @@ static bool is_sum(const Reduction *r)
     return r->n == 1 && r->op == OP_ADD && (type_is_float(leaf_shape(r->x, 0)->type) || type_is_complex(leaf_shape(r->x, 0)->type));
 }
 
+/* One value, taken of parts in any order. */
+static bool can_have_lanes(const Reduction *r)
+{
+    Type t = leaf_shape(r->x, 0)->type;
+    bool op = r->op == OP_ADD || r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
+    return r->n == 1 && op && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64 && !type_is_complex(t);
+}
+
+/* Compilers make lanes of integers by themselves. */
 static bool wants_lanes(const Reduction *r)
 {
-    return is_sum(r) && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64 && !type_is_complex(leaf_shape(r->x, 0)->type);
+    return can_have_lanes(r) && type_is_float(leaf_shape(r->x, 0)->type);
+}
+
+static bool any_wants_lanes(const Reduction *r)
+{
+    for (; r; r = r->next)
+        if (wants_lanes(r))
+            return true;
+    return false;
 }
 
 static int64_t lane_count(const Reduction *r)
@@ -88,6 +111,20 @@ static Reduction reduction(Lower *L, const Inst *x)
     return r;
 }
 
+/* The reduction of x and of what its loops make besides. */
+static Reduction *reductions(Lower *L, const Inst *x, int32_t n, const Inst *const *others)
+{
+    Reduction *first = ARENA_NEW(L->arena, Reduction);
+    *first = reduction(L, x);
+    for (int32_t k = n; k-- > 0;) {
+        Reduction *r = ARENA_NEW(L->arena, Reduction);
+        *r = reduction(L, others[k]);
+        r->next = first->next;
+        first->next = r;
+    }
+    return first;
+}
+
 static void set_kept(Reduction *r, const Ix *const *index)
 {
     for (int32_t d = 0, k = 0; d < r->in->rank; d++)
@@ -127,16 +164,10 @@ static const KExpr **elements(Lower *L, const Reduction *r, const Ix *const *at)
     return x;
 }
 
-/* The loops' body with scalar accumulators. */
-static void row_body(Lower *L, void *cookie, const Ix *const *index)
+/* acc' of one of several, at element `at`. */
+static void row_step(Lower *L, const Reduction *r, const Ix *const *at)
 {
-    Reduction    *r = cookie;
     const KExpr **acc = ARENA_ARRAY(L->arena, const KExpr *, r->n), **out = ARENA_ARRAY(L->arena, const KExpr *, r->n);
-    for (int32_t k = 0; k < r->n_reduced; k++)
-        r->at[r->reduced[k]] = index[k];
-    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, r->in->rank);
-    for (int32_t d = 0; d < r->in->rank; d++)
-        at[d] = r->at[d];
     for (int32_t k = 0; k < r->n; k++)
         acc[k] = current(L, r->acc[k]);
     combine(L, r, acc, elements(L, r, at), out);
@@ -146,27 +177,48 @@ static void row_body(Lower *L, void *cookie, const Ix *const *index)
         assign(L, r->acc[k], out[k]);
 }
 
+static const Ix **element_index(Lower *L, const Reduction *r, const Ix *const *index)
+{
+    const Ix **at = arena_copy(L->arena, r->at, (size_t)r->in->rank * sizeof *at);
+    for (int32_t k = 0; k < r->n_reduced; k++)
+        at[r->reduced[k]] = index[k];
+    return at;
+}
+
+/* The loops' body with scalar accumulators. */
+static void row_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    const Reduction  *first = cookie;
+    const Ix *const *at = element_index(L, first, index);
+    for (const Reduction *r = first; r; r = r->next)
+        row_step(L, r, at);
+}
+
+static void lane_step(Lower *L, const Reduction *r, const Ix *lane, const Ix *const *at)
+{
+    const KExpr *acc = load_current(L, r->lanes, lane), *out;
+    combine(L, r, &acc, elements(L, r, at), &out);
+    store(L, r->lanes, lane, out);
+}
+
 /* The same with lanes: the last reduced dimension is r * L + l. */
 static void lanes_body(Lower *L, void *cookie, const Ix *const *index)
 {
-    Reduction *r = cookie;
-    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, r->in->rank);
-    for (int32_t d = 0; d < r->in->rank; d++)
-        at[d] = r->at[d];
-    for (int32_t k = 0; k < r->n_reduced; k++)
-        at[r->reduced[k]] = index[k];
-    const KExpr *acc = load_current(L, r->lanes, r->lane), *out, **x;
-    int32_t      last = r->reduced[r->n_reduced - 1];
-    at[last] = ix_add(&L->ix, ix_times(&L->ix, at[last], r->lanes->count), r->lane);
-    x = elements(L, r, at);
-    combine(L, r, &acc, x, &out);
-    store(L, r->lanes, r->lane, out);
+    const Reduction *first = cookie;
+    const Ix       **at = element_index(L, first, index);
+    int32_t          last = first->reduced[first->n_reduced - 1];
+    at[last] = ix_add(&L->ix, ix_times(&L->ix, at[last], lane_count(first)), first->lane);
+    for (const Reduction *r = first; r; r = r->next)
+        if (r->lanes)
+            lane_step(L, r, first->lane, at);
+        else
+            row_step(L, r, at);
 }
 
 static void lanes_loop(Lower *L, void *cookie, const Ix *const *index)
 {
     Reduction *r = cookie;
-    r->lane = ix_of(&L->ix, loop_open(L, 0, r->lanes->count, NULL, 1));
+    r->lane = ix_of(&L->ix, loop_open(L, 0, lane_count(r), NULL, 1));
     lanes_body(L, cookie, index);
     block_close(L);
 }
@@ -175,36 +227,55 @@ static void lanes_loop(Lower *L, void *cookie, const Ix *const *index)
 static void tail_loop(Lower *L, void *cookie, const Ix *const *index)
 {
     Reduction *r = cookie;
-    int64_t    n = r->extents[r->n_reduced - 1], full = n / r->lanes->count;
+    int64_t    n = r->extents[r->n_reduced - 1], lanes = lane_count(r), full = n / lanes;
     const Ix **at = ARENA_ARRAY(L->arena, const Ix *, r->n_reduced);
     for (int32_t k = 0; k < r->n_reduced - 1; k++)
         at[k] = index[k];
     at[r->n_reduced - 1] = ix_const(&L->ix, full);
-    if (n % r->lanes->count == 1) {
+    if (n % lanes == 1) {
         r->lane = ix_const(&L->ix, 0);
         lanes_body(L, r, at);
         return;
     }
-    r->lane = ix_of(&L->ix, loop_open(L, 0, n % r->lanes->count, NULL, 1));
+    r->lane = ix_of(&L->ix, loop_open(L, 0, n % lanes, NULL, 1));
     lanes_body(L, r, at);
     block_close(L);
 }
 
-static void sum_lanes(Lower *L, Reduction *r)
+/* A sum's lanes start from 0, those of a maximum from its first value, as often as one likes. */
+static void start_lanes(Lower *L, Reduction *r)
 {
-    int64_t  n = r->extents[r->n_reduced - 1], lanes = lane_count(r);
-    LoopDim *dims = plan_dims(L, r->x, ROLE_LANES, r->n_reduced, r->extents);
-    dims[r->n_reduced - 1].extent = n / lanes;
-    r->lanes = local_array(L, r->carry[0], lanes, "lane");
+    int64_t lanes = lane_count(r);
+    r->lanes = local_array(L, machine_type(r->carry[0]), lanes, "lane");
+    const KExpr  *first = r->op == OP_ADD ? scalar_zero(L->arena, r->carry[0]) : kx_temp(L->arena, r->acc[0]);
     const IxAtom *l = loop_open(L, 0, lanes, NULL, 1);
-    store(L, r->lanes, ix_of(&L->ix, l), scalar_zero(L->arena, r->carry[0]));
+    store(L, r->lanes, ix_of(&L->ix, l), first);
     block_close(L);
-    nest(L, r->n_reduced, dims, NULL, lanes_loop, r);
+}
+
+static void join_lanes(Lower *L, const Reduction *r)
+{
+    const IxAtom *l = loop_open(L, 0, lane_count(r), NULL, 1);
+    const KExpr  *acc = current(L, r->acc[0]), *lane = load_current(L, r->lanes, ix_of(&L->ix, l)), *out;
+    combine(L, r, &acc, &lane, &out);
+    assign(L, r->acc[0], out);
+    block_close(L);
+}
+
+static void reduce_in_lanes(Lower *L, Reduction *first)
+{
+    int64_t  n = first->extents[first->n_reduced - 1], lanes = lane_count(first);
+    LoopDim *dims = plan_dims(L, first->x, ROLE_LANES, first->n_reduced, first->extents);
+    dims[first->n_reduced - 1].extent = n / lanes;
+    for (Reduction *r = first; r; r = r->next)
+        if (can_have_lanes(r))
+            start_lanes(L, r);
+    nest(L, first->n_reduced, dims, NULL, lanes_loop, first);
     if (n % lanes)
-        nest(L, r->n_reduced - 1, dims, NULL, tail_loop, r);
-    l = loop_open(L, 0, lanes, NULL, 1);
-    assign(L, r->acc[0], kx_binary(L->arena, KOP_ADD, r->acc[0]->type, current(L, r->acc[0]), load_current(L, r->lanes, ix_of(&L->ix, l))));
-    block_close(L);
+        nest(L, first->n_reduced - 1, dims, NULL, tail_loop, first);
+    for (const Reduction *r = first; r; r = r->next)
+        if (r->lanes)
+            join_lanes(L, r);
 }
 
 int32_t index_depth(const Ix *const *index, int32_t rank)
@@ -216,25 +287,47 @@ int32_t index_depth(const Ix *const *index, int32_t rank)
     return depth;
 }
 
-void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **out)
+static void declare_accumulators(Lower *L, const Reduction *r)
 {
-    Reduction   r = reduction(L, x);
+    const char *name = map_has(&L->plan->materialise, r->x) || !L->body ? "acc" : r->x->name;
+    for (int32_t k = 0; k < r->n; k++)
+        r->acc[k] = accumulator(L, start_value(L, r, k), machine_type(r->carry[k]), r->n > 1 ? arena_printf(L->arena, "%s_%d", name, k) : name);
+}
+
+/* The values of one row of each. */
+static void reduce_row(Lower *L, Reduction *first, const Ix *const *index)
+{
     KBlock     *cur = L->cur;
     const Inst *consumer = L->consumer;
-    L->consumer = x;
-    L->cur = block_for(L, index_depth(index, leaf_shape(x, 0)->rank));
-    set_kept(&r, index);
-    const char *name = map_has(&L->plan->materialise, x) || !L->body ? "acc" : x->name;
-    for (int32_t k = 0; k < r.n; k++)
-        r.acc[k] = accumulator(L, start_value(L, &r, k), machine_type(r.carry[k]), r.n > 1 ? arena_printf(L->arena, "%s_%d", name, k) : name);
-    if (r.count > 0 && wants_lanes(&r))
-        sum_lanes(L, &r);
-    else if (r.count > 0)
-        nest(L, r.n_reduced, plan_dims(L, x, ROLE_REDUCED, r.n_reduced, r.extents), NULL, row_body, &r);
-    for (int32_t k = 0; k < r.n; k++)
-        out[k] = scalar_convert(L->arena, r.carry[k], leaf_shape(x, k)->type, kx_temp(L->arena, r.acc[k]));
+    L->consumer = first->x;
+    L->cur = block_for(L, index_depth(index, leaf_shape(first->x, 0)->rank));
+    set_kept(first, index);
+    for (Reduction *r = first; r; r = r->next)
+        declare_accumulators(L, r);
+    if (first->count > 0 && any_wants_lanes(first))
+        reduce_in_lanes(L, first);
+    else if (first->count > 0)
+        nest(L, first->n_reduced, plan_dims(L, first->x, ROLE_REDUCED, first->n_reduced, first->extents), NULL, row_body, first);
     L->consumer = consumer;
     L->cur = cur;
+}
+
+static const KExpr *row_result(Lower *L, const Reduction *r, int32_t k)
+{
+    return scalar_convert(L->arena, r->carry[k], leaf_shape(r->x, k)->type, kx_temp(L->arena, r->acc[k]));
+}
+
+void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **out)
+{
+    const Inst *others[MOST_TOGETHER];
+    int32_t     n = together_inline(L, x, index, others);
+    Reduction  *first = reductions(L, x, n, others);
+    reduce_row(L, first, index);
+    for (int32_t k = 0; k < first->n; k++)
+        out[k] = row_result(L, first, k);
+    for (const Reduction *r = first->next; r; r = r->next)
+        for (int32_t k = 0; k < r->n; k++)
+            known_value(L, r->x, k, index, row_result(L, r, k));
 }
 
 /* Inside loops over more than its result a reduction would run again and again: its index has to be made of the outer loops, all of
@@ -261,12 +354,10 @@ bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index)
 
 /* Stages. */
 typedef struct ReduceStage {
-    Reduction      r;
-    KArray *const *to;
-    KArray       **block;  /* column accumulators */
-    int32_t        column; /* the kept dimension that varies fastest */
-    int64_t        width;
-    const Ix      *first, *j;
+    Reduction *first;
+    int32_t    column; /* the kept dimension that varies fastest */
+    int64_t    width;
+    const Ix  *start, *j;
 } ReduceStage;
 
 static const Ix **kept_index(Lower *L, const Reduction *r)
@@ -280,55 +371,63 @@ static const Ix **kept_index(Lower *L, const Reduction *r)
 
 static void row_stage(Lower *L, void *cookie, const Ix *const *index)
 {
-    ReduceStage  *s = cookie;
-    const KExpr **out = ARENA_ARRAY(L->arena, const KExpr *, s->r.n);
-    reduce_at(L, s->r.x, index, out);
-    for (int32_t k = 0; k < s->r.n; k++)
-        store_result(L, s->r.x, s->to[k], index, out[k]);
+    ReduceStage *s = cookie;
+    reduce_row(L, s->first, index);
+    for (const Reduction *r = s->first; r; r = r->next)
+        for (int32_t k = 0; k < r->n; k++)
+            store_result(L, r->x, r->to[k], index, row_result(L, r, k));
 }
 
-static void column_body(Lower *L, void *cookie, const Ix *const *index)
+static void column_step(Lower *L, const Reduction *r, const Ix *j, const Ix *const *at)
 {
-    ReduceStage  *s = cookie;
-    Reduction    *r = &s->r;
     const KExpr **acc = ARENA_ARRAY(L->arena, const KExpr *, r->n), **out = ARENA_ARRAY(L->arena, const KExpr *, r->n);
-    const Ix    **at = ARENA_ARRAY(L->arena, const Ix *, r->in->rank);
-    for (int32_t k = 0; k < r->n_reduced; k++)
-        r->at[r->reduced[k]] = index[k];
-    const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
-    for (int32_t d = 0; d < r->in->rank; d++)
-        at[d] = r->at[d];
-    at[s->column] = ix_add(&L->ix, s->first, j);
     for (int32_t k = 0; k < r->n; k++)
-        acc[k] = load_current(L, s->block[k], j);
+        acc[k] = load_current(L, r->block[k], j);
     combine(L, r, acc, elements(L, r, at), out);
     for (int32_t k = 0; k < r->n && r->n > 1; k++)
         out[k] = bind(L, out[k], "next");
     for (int32_t k = 0; k < r->n; k++)
-        store(L, s->block[k], j, out[k]);
+        store(L, r->block[k], j, out[k]);
+}
+
+static void column_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    ReduceStage *s = cookie;
+    const Ix    *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
+    const Ix   **at = element_index(L, s->first, index);
+    at[s->column] = ix_add(&L->ix, s->start, j);
+    for (const Reduction *r = s->first; r; r = r->next)
+        column_step(L, r, j, at);
     block_close(L);
 }
 
-/* Results first .. first + width - 1 of one row of the result. */
-static void column_block(Lower *L, ReduceStage *s)
+static void start_block(Lower *L, Reduction *r, int64_t width)
 {
-    Reduction *r = &s->r;
-    s->block = ARENA_ARRAY(L->arena, KArray *, r->n);
     const KExpr **init = ARENA_ARRAY(L->arena, const KExpr *, r->n);
+    r->block = ARENA_ARRAY(L->arena, KArray *, r->n);
     for (int32_t k = 0; k < r->n; k++) {
-        s->block[k] = local_array(L, r->carry[k], s->width, "acc");
+        r->block[k] = local_array(L, r->carry[k], width, "acc");
         init[k] = start_value(L, r, k);
     }
-    const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
+    const Ix *j = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1));
     for (int32_t k = 0; k < r->n; k++)
-        store(L, s->block[k], j, init[k]);
+        store(L, r->block[k], j, init[k]);
     block_close(L);
-    nest(L, r->n_reduced, plan_dims(L, r->x, ROLE_REDUCED, r->n_reduced, r->extents), NULL, column_body, s);
-    j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
-    r->at[s->column] = ix_add(&L->ix, s->first, j);
-    for (int32_t k = 0; k < r->n; k++)
-        store_result(L, r->x, s->to[k], kept_index(L, r),
-                     scalar_convert(L->arena, r->carry[k], leaf_shape(r->x, k)->type, load(L, s->block[k], j)));
+}
+
+/* Results start .. start + width - 1 of one row of the result. */
+static void column_block(Lower *L, ReduceStage *s)
+{
+    Reduction *first = s->first;
+    for (Reduction *r = first; r; r = r->next)
+        start_block(L, r, s->width);
+    nest(L, first->n_reduced, plan_dims(L, first->x, ROLE_REDUCED, first->n_reduced, first->extents), NULL, column_body, s);
+    const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
+    first->at[s->column] = ix_add(&L->ix, s->start, j);
+    const Ix **index = kept_index(L, first);
+    for (const Reduction *r = first; r; r = r->next)
+        for (int32_t k = 0; k < r->n; k++)
+            store_result(L, r->x, r->to[k], index, scalar_convert(L->arena, r->carry[k], leaf_shape(r->x, k)->type, load(L, r->block[k], j)));
     block_close(L);
 }
 
@@ -346,37 +445,40 @@ static int64_t block_width(int64_t n)
 static void column_stage(Lower *L, void *cookie, const Ix *const *index)
 {
     ReduceStage *s = cookie;
-    int64_t      n = s->r.in->dims[s->column], w = block_width(n);
-    set_kept(&s->r, index);
+    int64_t      n = s->first->in->dims[s->column], w = block_width(n);
+    set_kept(s->first, index);
     s->width = w;
     if (n > w)
-        s->first = ix_times(&L->ix, ix_of(&L->ix, loop_open(L, 0, n / w, NULL, 1)), w);
+        s->start = ix_times(&L->ix, ix_of(&L->ix, loop_open(L, 0, n / w, NULL, 1)), w);
     else
-        s->first = ix_const(&L->ix, 0);
+        s->start = ix_const(&L->ix, 0);
     column_block(L, s);
     if (n > w)
         block_close(L);
     if (n % w) {
         s->width = n % w;
-        s->first = ix_const(&L->ix, n / w * w);
+        s->start = ix_const(&L->ix, n / w * w);
         column_block(L, s);
     }
 }
 
-void stage_reduce(Lower *L, const Inst *x, KArray *const *to)
+void stage_reduce(Lower *L, int32_t n, const Inst *const *x, KArray *const *const *to)
 {
-    ReduceStage  s = { .r = reduction(L, x), .to = to };
-    const Shape *out = leaf_shape(x, 0);
-    LoopDim     *dims;
-    s.column = s.r.count > 1 ? fastest_kept(&s.r) : -1;
+    Reduction   *first = reductions(L, x[0], n - 1, x + 1);
+    ReduceStage  s = {.first = first};
+    const Shape *out = leaf_shape(x[0], 0);
+    int32_t      at = 0;
+    for (Reduction *r = first; r; r = r->next)
+        r->to = to[at++];
+    s.column = first->count > 1 ? fastest_kept(first) : -1;
     if (s.column < 0) {
-        nest(L, out->rank, plan_dims(L, x, ROLE_KEPT, out->rank, out->dims), major_order(L, out), row_stage, &s);
+        nest(L, out->rank, plan_dims(L, x[0], ROLE_KEPT, out->rank, out->dims), major_order(L, out), row_stage, &s);
         return;
     }
     int64_t *extents = ARENA_ARRAY(L->arena, int64_t, out->rank);
-    for (int32_t d = 0, k = 0; d < s.r.in->rank; d++)
-        if (!ints_has(s.r.dims, d))
-            extents[k++] = d == s.column ? 1 : s.r.in->dims[d];
-    dims = plan_dims(L, x, ROLE_COLUMN, out->rank, extents);
+    for (int32_t d = 0, k = 0; d < first->in->rank; d++)
+        if (!ints_has(first->dims, d))
+            extents[k++] = d == s.column ? 1 : first->in->dims[d];
+    LoopDim *dims = plan_dims(L, x[0], ROLE_COLUMN, out->rank, extents);
     nest(L, out->rank, dims, major_order(L, out), column_stage, &s);
 }

@@ -61,6 +61,11 @@ static const KExpr *memo_find(Lower *L, const Inst *x, int32_t leaf, const Ix *c
     return NULL;
 }
 
+bool value_is_known(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index)
+{
+    return memo_find(L, x, leaf, index) != NULL;
+}
+
 void known_value(Lower *L, const Inst *x, int32_t leaf, const Ix *const *index, const KExpr *value)
 {
     int32_t  rank = rank_of(x, leaf), depth = value->depth;

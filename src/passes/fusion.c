@@ -24,7 +24,7 @@
  *   exp, divide, ... (dear)            when no more elements are asked for than it has
  *   reduce over the inner dimensions   likewise, in one context, a row or an element of the root at a time
  *   add, select, ... (cheap)           likewise, or when the memory traffic saved is more than that of reading its operands again
- * Groups have one root at first, so fusing never makes a cycle; further results join only where nothing outside stands between (join_group). A
+ * Groups have one root at first, so fusing never makes a cycle; further results join only where nothing outside stands between (fusion_join.c). A
  * producer that no group has swallowed whole stays, except that groups look through a stored broadcast to its smaller operand.
  *
  * A group may have a hero: a dot, a convolution, a reduce-window or a reduction of columns whose elements lead to one element of the root each.
@@ -55,8 +55,7 @@ static bool static_array(const Inst *i)
     return shape_is_array(i->shape) && !shape_is_dynamic(i->shape) && shape_count(i->shape) > 0;
 }
 
-/* Elements; of one result when a reduce has several. */
-static double count_of(const Inst *i)
+double fusion_count(const Inst *i)
 {
     const Shape *s = shape_is_tuple(i->shape) && i->shape->n_elems ? i->shape->elems[0] : i->shape;
     return shape_is_array(s) ? (double)shape_count(s) : 0;
@@ -111,7 +110,7 @@ static Role role_of(const Inst *i)
         if (!static_array(inst_operand(i, k)))
             return ROLE_NONE;
     if (i->op == OP_REDUCE)
-        return count_of(i) > 0 ? ROLE_REDUCE : ROLE_NONE;
+        return fusion_count(i) > 0 ? ROLE_REDUCE : ROLE_NONE;
     if (i->op == OP_REDUCE_WINDOW)
         return i->n_operands == 2 && static_array(i) ? ROLE_WINDOW : ROLE_NONE;
     if (i->op == OP_DYNAMIC_UPDATE_SLICE)
@@ -166,11 +165,11 @@ static double asked_of_operand(const Inst *u, int32_t k, double count)
     if (u->op == OP_REDUCE_WINDOW)
         return count * window_elements(u);
     if (u->op == OP_DYNAMIC_UPDATE_SLICE)
-        return count_of(inst_operand(u, k));
+        return fusion_count(inst_operand(u, k));
     if (u->op == OP_GATHER && k == 1)
         return count * inst_ints(u, ATTR_START_INDEX_MAP).n / slice_elements(u);
     if (u->op == OP_REDUCE || u->op == OP_CONCATENATE || (u->op == OP_PAD && k == 0))
-        return count * count_of(inst_operand(u, k)) / count_of(u);
+        return count * fusion_count(inst_operand(u, k)) / fusion_count(u);
     return count;
 }
 
@@ -265,7 +264,7 @@ static bool moves_whole(const Inst *u)
 static bool has_outer_loops(const Inst *u, const Context *c)
 {
     Group *g = c->group;
-    if (u == g->root)
+    if (fusion_is_result(u, g))
         return true;
     if (c->count == 1 && !g->outer)
         g->outer = u;
@@ -275,16 +274,21 @@ static bool has_outer_loops(const Inst *u, const Context *c)
 /* How u, asked in context c, asks for operand k at another index. */
 static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
 {
+    if (u->op == OP_REDUCE) {
+        Context *shared = fusion_shared_context(f, u, c);
+        if (shared)
+            return shared;
+    }
     const Inst *o = inst_operand(u, k);
     double      count = asked_of_operand(u, k, c->count);
-    bool        rows = c->nested && u->op == OP_BROADCAST && spreads_rows(u) && c->count == count_of(u);
-    if (rows && count_of(o) <= c->common)
-        return row_context(f, c->group, count_of(o));
+    bool        rows = c->nested && u->op == OP_BROADCAST && spreads_rows(u) && c->count == fusion_count(u);
+    if (rows && fusion_count(o) <= c->common)
+        return row_context(f, c->group, fusion_count(o));
     bool loose = c->loose && u->op == OP_BROADCAST && spreads_rows(u);
     if (loose && c->count <= c->common)
         return row_context(f, c->group, c->count);
     Context *x = ARENA_NEW(f->scratch, Context);
-    *x = (Context){.group = c->group, .count = rows ? count_of(o) : count, .nested = rows || loose, .common = c->common};
+    *x = (Context){.group = c->group, .count = rows ? fusion_count(o) : count, .nested = rows || loose, .common = c->common};
     x->whole = c->whole && moves_whole(u);
     if (c->nested && u->op == OP_GATHER && k == 0)
         x->nested = x->loose = gathers_single(u);
@@ -292,10 +296,12 @@ static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
         x->nested = reduces_rows(u);
         x->common = has_outer_loops(u, c) ? x->count : c->count < c->common ? c->count : c->common;
     }
+    if (u->op == OP_REDUCE)
+        fusion_share_context(u, c, x);
     return x;
 }
 
-static bool takes_operand(const Inst *u, int32_t k)
+bool fusion_takes_operand(const Inst *u, int32_t k)
 {
     const Node *n = node(u);
     if (n->role == ROLE_NONE || n->role == ROLE_CONTRACT || (n->role == ROLE_VIEW && !n->fused))
@@ -318,8 +324,7 @@ static bool add_context(Node *n, Context *c)
     return true;
 }
 
-/* The contexts in which u asks for its operand k. */
-static bool add_contexts_through(Fuser *f, Node *n, const Inst *u, int32_t k)
+bool fusion_add_contexts(Fuser *f, Node *n, const Inst *u, int32_t k)
 {
     const Node  *v = node(u);
     const Shape *from = inst_operand(u, k)->shape;
@@ -337,12 +342,12 @@ static bool collect_contexts(Fuser *f, const Inst *i)
 {
     Node *n = node(i);
     for (const Use *u = i->uses; u; u = u->next)
-        if (!takes_operand(u->user, u->index) || !add_contexts_through(f, n, u->user, u->index))
+        if (!fusion_takes_operand(u->user, u->index) || !fusion_add_contexts(f, n, u->user, u->index))
             return false;
     return i->n_uses > 0;
 }
 
-static bool is_wanted(const Node *n, const Group *g)
+bool fusion_is_wanted(const Node *n, const Group *g)
 {
     for (int32_t k = 0; k < n->n_wanting; k++)
         if (n->wanting[k] == g)
@@ -350,13 +355,12 @@ static bool is_wanted(const Node *n, const Group *g)
     return false;
 }
 
-/* Values that g would need from outside if it took in i. A value that many groups want may be counted twice. */
-static int32_t new_operands(const Inst *i, const Group *g)
+int32_t fusion_new_operands(const Inst *i, const Group *g)
 {
     int32_t count = 0;
     for (int32_t k = 0; k < i->n_operands; k++) {
         const Node *o = node(inst_operand(i, k));
-        count += o->role != ROLE_LEAF && !is_wanted(o, g);
+        count += o->role != ROLE_LEAF && !fusion_is_wanted(o, g);
     }
     return count;
 }
@@ -366,24 +370,19 @@ static bool has_room(const Fuser *f, const Inst *i)
     const Node *n = node(i);
     for (int32_t k = 0; k < n->n_contexts; k++) {
         const Group *g = n->contexts[k]->group;
-        if (g->size + 1 > f->max_size || g->operands - 1 + new_operands(i, g) > MAX_OPERANDS)
+        if (g->size + 1 > f->max_size || g->operands - 1 + fusion_new_operands(i, g) > MAX_OPERANDS)
             return false;
     }
     return true;
 }
 
-static void take_in(Group *g, const Inst *i)
+void fusion_take_in(Group *g, const Inst *i)
 {
     g->size++;
-    if (i->op == OP_REDUCE) {
-        Op op = comp_binary_op(inst_callee(i, 0));
-        g->reduces = true;
-        g->maximum |= op != OP_ADD && op != OP_MULTIPLY;
-    }
-    g->reduces |= i->op == OP_REDUCE_WINDOW;
+    g->reduces |= i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW;
     for (int32_t k = 0; k < i->n_operands; k++) {
         Node *o = node(inst_operand(i, k));
-        if (o->role == ROLE_LEAF || is_wanted(o, g))
+        if (o->role == ROLE_LEAF || fusion_is_wanted(o, g))
             continue;
         g->operands++;
         if (o->n_wanting < MAX_CONTEXTS)
@@ -399,25 +398,28 @@ static double bytes_read(const Inst *i)
         const Inst *o = inst_operand(i, k);
         if (o->op == OP_BROADCAST)
             o = inst_operand(o, 0);
-        sum += count_of(o) * type_bytes(o->shape->type);
+        sum += fusion_count(o) * type_bytes(o->shape->type);
     }
     return sum;
 }
 
 /* The largest of several values is subtracted before exp. When a value is computed twice, once contracted to a fused multiply-add
  * and once not, the difference could be positive; a maximum therefore reads what is stored. */
-static bool feeds_maximum(const Node *n)
+static bool feeds_maximum(const Inst *i)
 {
-    for (int32_t k = 0; k < n->n_contexts; k++)
-        if (n->contexts[k]->group->maximum)
+    for (const Use *u = i->uses; u; u = u->next) {
+        const Inst *v = u->user;
+        Op          op = v->op == OP_REDUCE ? comp_binary_op(inst_callee(v, 0)) : OP_ADD;
+        if ((op != OP_ADD && op != OP_MULTIPLY) || (v->op != OP_REDUCE && node(v)->fused && node(v)->chosen))
             return true;
+    }
     return false;
 }
 
 static bool one_row_at_a_time(const Inst *i)
 {
     const Node *n = node(i);
-    return i->n_operands == 2 && n->n_contexts == 1 && n->contexts[0]->nested && n->contexts[0]->count == count_of(i) &&
+    return i->n_operands == 2 && n->n_contexts == 1 && n->contexts[0]->nested && n->contexts[0]->count == fusion_count(i) &&
            reduces_rows(i);
 }
 
@@ -425,16 +427,16 @@ static bool one_row_at_a_time(const Inst *i)
 static bool wanted_in_one_row(const Inst *i)
 {
     const Node *n = node(i);
-    double      rows = count_of(i);
+    double      rows = fusion_count(i);
     if (n->n_contexts < 2 || n->role != ROLE_ELEMENTWISE || n->contexts[0]->group->kept == MAX_KEPT)
         return false;
     for (int32_t k = 0; k < n->n_contexts; k++) {
         const Context *c = n->contexts[k];
-        if (c->group != n->contexts[0]->group || !c->nested || c->count != count_of(i))
+        if (c->group != n->contexts[0]->group || !c->nested || c->count != fusion_count(i))
             return false;
         rows = c->common < rows ? c->common : rows;
     }
-    return rows >= 1 && count_of(i) / rows * type_bytes(i->shape->type) <= KEPT_ROW_BYTES;
+    return rows >= 1 && fusion_count(i) / rows * type_bytes(i->shape->type) <= KEPT_ROW_BYTES;
 }
 
 /* Its producers are asked by the one loop that makes the row. */
@@ -445,7 +447,7 @@ static void keep_row(Fuser *f, Inst *i)
     Context *c = ARENA_NEW(f->scratch, Context);
     for (int32_t k = 1; k < n->n_contexts; k++)
         rows = n->contexts[k]->common < rows ? n->contexts[k]->common : rows;
-    *c = (Context){.group = n->contexts[0]->group, .count = count_of(i), .nested = true, .common = rows};
+    *c = (Context){.group = n->contexts[0]->group, .count = fusion_count(i), .nested = true, .common = rows};
     c->group->kept++;
     n->contexts[0] = c;
     n->n_contexts = 1;
@@ -481,7 +483,7 @@ static bool ends_contraction(const Inst *i)
 static bool pays(const Inst *i)
 {
     const Node *n = node(i);
-    double      own = count_of(i), asked = elements_asked(i);
+    double      own = fusion_count(i), asked = elements_asked(i);
     if (n->role == ROLE_REDUCE)
         return one_row_at_a_time(i);
     if (asked <= own)
@@ -491,7 +493,7 @@ static bool pays(const Inst *i)
     if (n->role == ROLE_MOVE || n->role == ROLE_VIEW || own == 1)
         return true; /* scalars are computed before the loop */
     double again = asked / own - 1;
-    return again <= 2 && !feeds_maximum(n) && again * bytes_read(i) <= (2 + again) * own * type_bytes(i->shape->type);
+    return again <= 2 && !n->chosen && again * bytes_read(i) <= (2 + again) * own * type_bytes(i->shape->type);
 }
 
 static void enter_groups(Inst *i)
@@ -505,7 +507,7 @@ static void enter_groups(Inst *i)
             again = n->contexts[j]->group == g;
         if (!again) {
             g->operands--;
-            take_in(g, i);
+            fusion_take_in(g, i);
         }
     }
 }
@@ -516,147 +518,32 @@ static void start_group(Fuser *f, Inst *i)
     Group   *g = ARENA_NEW(f->scratch, Group);
     Context *c = ARENA_NEW(f->scratch, Context);
     g->root = i;
-    take_in(g, i);
+    fusion_take_in(g, i);
     bool row_major = shape_is_array(i->shape) && !i->shape->layout;
-    *c = (Context){.group = g, .count = count_of(i), .nested = row_major, .common = count_of(i), .whole = true};
+    *c = (Context){.group = g, .count = fusion_count(i), .nested = row_major, .common = fusion_count(i), .whole = true};
     g->rows = c;
     n->contexts[0] = c; /* instead of what was collected for a fused one */
     n->n_contexts = 1;
     g->all = c;
     vec_push(f->scratch, &f->groups, g);
+    if (n->role == ROLE_REDUCE)
+        vec_push(f->scratch, &f->reductions, g);
 }
 
-/* ---- several results of one loop nest ---- */
-
-static bool is_member(const Inst *i, const Group *g)
-{
-    const Node *n = node(i);
-    for (int32_t k = 0; k < n->n_contexts; k++)
-        if (n->contexts[k]->group == g)
-            return true;
-    return false;
-}
-
-/* Instructions that have to wait for a value. */
-typedef struct Search {
-    VEC(const Inst *) list;
-    int32_t number;
-    bool    again; /* g needs one of them */
-} Search;
-
-static void search_users(Fuser *f, Search *s, const Inst *i, const Group *g)
-{
-    for (const Use *u = i->uses; u; u = u->next) {
-        Node *n = node(u->user);
-        s->again |= is_member(u->user, g);
-        if (n->searched == s->number)
-            continue;
-        n->searched = s->number;
-        vec_push(f->scratch, &s->list, u->user);
-    }
-}
-
-/* What waits for u's part of a kernel waits for all its results. */
-static void search_group(Fuser *f, Search *s, Group *h, const Group *g)
-{
-    if (h == g || h->searched == s->number)
-        return;
-    h->searched = s->number;
-    search_users(f, s, h->root, g);
-    for (int32_t r = 0; r < h->n_more; r++)
-        search_users(f, s, h->more[r], g);
-}
-
-/* What needs i outside of g may in turn be needed inside: then i has to be finished before g begins. */
-static bool leads_to(Fuser *f, const Inst *i, const Group *g)
-{
-    enum { MOST = 400 };
-    Search s = {.number = ++f->searches};
-    search_users(f, &s, i, g);
-    s.again = false; /* those in g itself */
-    for (int32_t at = 0; at < s.list.n && !s.again; at++) {
-        const Inst *u = s.list.v[at];
-        const Node *n = node(u);
-        for (int32_t k = 0; k < n->n_contexts; k++)
-            search_group(f, &s, n->contexts[k]->group, g);
-        if (n->n_contexts == 0)
-            search_users(f, &s, u, g);
-        s.again |= s.list.n > MOST;
-    }
-    return s.again;
-}
-
-/* Asked by g for each of its elements once, as the root is, or not at all. */
-static bool asked_as_root(const Inst *i, const Group *g)
-{
-    const Node *n = node(i);
-    for (int32_t k = 0; k < n->n_contexts; k++)
-        if (n->contexts[k]->group == g && n->contexts[k] != g->all)
-            return false;
-    return true;
-}
-
-static bool may_join(Fuser *f, Inst *i, const Group *g)
-{
-    Role r = node(g->root)->role;
-    if ((r != ROLE_ELEMENTWISE && r != ROLE_MOVE) || g->hero || g->reduces || g->n_more == MAX_RESULTS || g->size + 1 > f->max_size ||
-        g->operands + new_operands(i, g) > MAX_OPERANDS)
-        return false;
-    const Shape *a = i->shape, *b = g->root->shape;
-    return shape_same_dims(a, b) && layout_equal(a->layout, b->layout, a->rank) && asked_as_root(i, g) && !leads_to(f, i, g);
-}
-
-/* The group that asks for i, or one that reads what i reads. */
-static Group *group_to_join(Fuser *f, Inst *i)
-{
-    const Node *n = node(i);
-    for (int32_t k = 0; k < n->n_contexts; k++)
-        if (may_join(f, i, n->contexts[k]->group))
-            return n->contexts[k]->group;
-    for (int32_t k = 0; k < i->n_operands && n->role == ROLE_ELEMENTWISE; k++) {
-        const Inst *o = inst_operand(i, k);
-        for (int32_t j = 0; j < node(o)->n_wanting && count_of(o) * 2 >= count_of(i); j++)
-            if (node(node(o)->wanting[j]->root)->role == ROLE_ELEMENTWISE && may_join(f, i, node(o)->wanting[j]))
-                return node(o)->wanting[j];
-    }
-    return NULL;
-}
-
-/* i is stored, and some of those that need it are in a group whose loops go over its elements, or a group reads the same operands: i becomes another
- * result of that group, which is a fusion of tuple shape then.
- *
- *   m' = f(m, g);  p' = h(p, m')   =>   (m', p') = fusion(m, g, p)
- */
-static bool join_group(Fuser *f, Inst *i)
-{
-    Node *n = node(i);
-    if ((n->role != ROLE_ELEMENTWISE && n->role != ROLE_MOVE) || i->comp->module->is_scheduled || i == i->comp->root)
-        return false;
-    n->n_contexts = 0;
-    for (const Use *u = i->uses; u; u = u->next)
-        if (takes_operand(u->user, u->index) && !add_contexts_through(f, n, u->user, u->index))
-            return false;
-    Group *g = group_to_join(f, i);
-    if (!g)
-        return false;
-    g->operands -= is_wanted(n, g);
-    take_in(g, i);
-    g->more[g->n_more++] = i;
-    n->contexts[0] = g->all;
-    n->n_contexts = 1;
-    pass_remark(f->cx, i, "%%%s is another result of the kernel of %%%s", i->name, g->root->name);
-    return true;
-}
+/* ---- what a kernel ends with ---- */
 
 /* A contraction, a pooling or a reduction of columns whose elements the group wants one by one: the rest is computed where they are finished.
- * One such loop nest is in a group, and no reduction beside it. */
-static bool may_be_hero(const Inst *i)
+ * One such loop nest is in a group, and no reduction beside it but those that its loops make as well. */
+static bool may_be_hero(Fuser *f, const Inst *i)
 {
     const Node *n = node(i);
     if (n->role != ROLE_CONTRACT && n->role != ROLE_WINDOW && n->role != ROLE_REDUCE)
         return false;
     const Context *c = n->n_contexts == 1 ? n->contexts[0] : NULL;
-    return c && c->whole && !c->group->hero && !c->group->reduces && shape_is_array(i->shape);
+    if (!c || !c->whole || !shape_is_array(i->shape))
+        return false;
+    const Group *g = c->group;
+    return g->hero ? fusion_go_together(f, i, g->hero) : !g->reduces;
 }
 
 /* ---- remarks ---- */
@@ -665,7 +552,7 @@ static bool may_be_hero(const Inst *i)
 static const Inst *reader_of(const Inst *i)
 {
     for (const Use *u = i->uses; u; u = u->next)
-        if (!takes_operand(u->user, u->index))
+        if (!fusion_takes_operand(u->user, u->index))
             return u->user;
     return NULL;
 }
@@ -675,7 +562,7 @@ static void tell_stored(Fuser *f, const Inst *i, bool asked, bool room)
     if (!f->cx->remarks || i == i->comp->root || !i->n_uses)
         return;
     const Inst *reader = reader_of(i);
-    double      bytes = count_of(i) * type_bytes(i->shape->type);
+    double      bytes = fusion_count(i) * type_bytes(i->shape->type);
     if (reader)
         pass_remark(f->cx, i, "%%%s is stored: %s %%%s reads it from memory", i->name, op_name(reader->op), reader->name);
     else if (!asked)
@@ -686,7 +573,7 @@ static void tell_stored(Fuser *f, const Inst *i, bool asked, bool room)
     else if (node(i)->role == ROLE_CONTRACT || node(i)->role == ROLE_WINDOW)
         pass_remark(f->cx, i, "%%%s is stored: not one kernel alone wants its elements, each for one of its own", i->name);
     else
-        pass_remark(f->cx, i, "%%%s is stored: it has %.0f elements (%.0f bytes), %d kernels or loops would compute %.0f%s", i->name, count_of(i), bytes,
+        pass_remark(f->cx, i, "%%%s is stored: it has %.0f elements (%.0f bytes), %d kernels or loops would compute %.0f%s", i->name, fusion_count(i), bytes,
                     node(i)->n_contexts, elements_asked(i), inst_is_dear(i) ? ", which are dear" : "");
 }
 
@@ -702,11 +589,12 @@ static void decide(Fuser *f, Inst *i)
     Node *n = node(i);
     if (n->role == ROLE_NONE || n->role == ROLE_LEAF)
         return;
+    n->chosen = feeds_maximum(i);
     bool asked = i != i->comp->root && n->role != ROLE_UPDATE && collect_contexts(f, i), room = asked && has_room(f, i);
     if (room) {
         bool inside = n->role != ROLE_WINDOW && n->role != ROLE_CONTRACT;
-        bool keeps = inside && (inst_is_dear(i) || feeds_maximum(n)) && wanted_in_one_row(i);
-        if (!keeps && !(inside && pays(i)) && may_be_hero(i)) {
+        bool keeps = inside && (inst_is_dear(i) || n->chosen) && wanted_in_one_row(i);
+        if (!keeps && !(inside && pays(i)) && may_be_hero(f, i)) {
             n->contexts[0]->group->hero = i;
             enter_groups(i);
             return;
@@ -721,7 +609,7 @@ static void decide(Fuser *f, Inst *i)
     tell_stored(f, i, asked, room);
     if (n->role == ROLE_VIEW || n->role == ROLE_CONTRACT)
         n->n_contexts = 0;
-    else if (!join_group(f, i))
+    else if (!fusion_join(f, i))
         start_group(f, i);
 }
 

@@ -5,23 +5,31 @@
 #include "passes/pass.h"
 #include "support/vec.h"
 
-enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_KEPT = 3, MAX_RESULTS = 7 };
+enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_KEPT = 3, MAX_RESULTS = 7, MAX_TOGETHER = 8 };
 
 typedef struct Context Context;
+
+/* The loops of reductions: those that share them have one `to`. */
+typedef struct ReduceLoops {
+    const Inst    *of;
+    const Context *from; /* in which its result is asked for */
+    Context       *to;   /* and its operands */
+} ReduceLoops;
 
 typedef struct Group {
     Inst    *root;           /* the first of its results, the last one in the computation */
     Context *all;            /* in which the root is asked for: every element once */
-    Inst    *more[MAX_RESULTS]; /* results that are made in the same loops, see join_group */
+    Inst    *more[MAX_RESULTS]; /* results that are made in the same loops, see fusion_join.c */
     int32_t  n_more;
     int32_t  searched;       /* number of the search that was there last */
     int32_t  size, operands; /* instructions taken in, values needed from outside; constants count for neither */
     bool     reduces;        /* a reduce is among them */
-    bool     maximum;        /* one that is not a sum or a product */
     Inst    *hero;           /* what the rest of it makes use of element by element, see may_be_hero */
     const Inst *outer;       /* the reduction to a scalar whose loops are the outermost ones */
     int32_t  kept;           /* rows that its code keeps */
     Context *rows;           /* the contexts of whole rows, see row_context */
+    int32_t     n_loops;
+    ReduceLoops loops[MAX_TOGETHER];
 } Group;
 
 struct Context {
@@ -41,6 +49,7 @@ typedef struct Node {
     Role     role;
     bool     fused;    /* computed inside the groups of its contexts, else stored */
     bool     named;    /* its name went to the first copy */
+    bool     chosen;   /* a maximum or the like is taken of it, or of what its kernel makes of it element by element */
     int32_t  n_contexts;
     Context *contexts[MAX_CONTEXTS];
     int32_t  n_wanting; /* groups that need the value, as far as they are known */
@@ -56,6 +65,7 @@ typedef struct Fuser {
     PassCtx *cx;
     int64_t  max_size;
     VEC(Group *) groups; /* from the end of the computation to its start */
+    VEC(Group *) reductions; /* those of them whose root is one */
     int32_t  searches;
 } Fuser;
 
@@ -64,7 +74,22 @@ static inline Node *node(const Inst *i)
     return i->aux;
 }
 
-/* Makes the fusion of g; false when it would hold one instruction only. */
+/* fusion.c */
+double  fusion_count(const Inst *i); /* elements; of one result when a reduce has several */
+bool    fusion_takes_operand(const Inst *u, int32_t k); /* u could have its operand k computed inside */
+bool    fusion_add_contexts(Fuser *f, Node *n, const Inst *u, int32_t k); /* the contexts in which u asks for its operand k; false: too many */
+int32_t fusion_new_operands(const Inst *i, const Group *g); /* values that g would need from outside if it took in i; what many groups want may count twice */
+bool    fusion_is_wanted(const Node *n, const Group *g);
+void    fusion_take_in(Group *g, const Inst *i);
+
+/* fusion_join.c: what is stored, as another result of a group. */
+bool     fusion_join(Fuser *f, Inst *i);
+bool     fusion_is_result(const Inst *i, const Group *g);
+bool     fusion_go_together(Fuser *f, const Inst *i, const Inst *later); /* two reductions of one kernel are made in the same loops */
+Context *fusion_shared_context(Fuser *f, const Inst *u, Context *c); /* of the operands of a reduction that c asks for; NULL: nobody's yet */
+void     fusion_share_context(const Inst *u, const Context *from, Context *to);
+
+/* fusion_build.c. Makes the fusion of g; false when it would hold one instruction only. */
 bool fusion_build(Fuser *f, const Group *g, int32_t number);
 /* A fusion of several results stands where the last of them was; what needs the others may have been before it. */
 void fusion_restore_order(Fuser *f, Comp *c);

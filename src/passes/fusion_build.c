@@ -92,18 +92,43 @@ static void hand_on_name(Inst *i, Inst *copy)
     n->named = true;
 }
 
-/* The root, or a tuple of the results in the order of the computation. */
+/* The arrays of a result: of a reduce of several, its elements. */
+static int32_t arrays_of(const Inst *i)
+{
+    return shape_is_tuple(i->shape) ? i->shape->n_elems : 1;
+}
+
+static Inst *array_of(Inst *i, int32_t k)
+{
+    if (!shape_is_tuple(i->shape))
+        return i;
+    Inst *element = inst_new(i->comp, NULL, OP_GET_TUPLE_ELEMENT, i->shape->elems[k], 1, &i, NULL);
+    inst_set_int(element, ATTR_INDEX, k);
+    return element;
+}
+
+static int32_t count_arrays(const Group *g)
+{
+    int32_t n = 0;
+    for (int32_t r = 0; r <= g->n_more; r++)
+        n += arrays_of(result_of(g, r));
+    return n;
+}
+
+/* The root, or a tuple of the results' arrays in the order of the computation. */
 static Inst *body_root(Fuser *f, const Body *b, const Group *g)
 {
     if (!g->n_more)
         return node(g->root)->copy;
-    int32_t       n = g->n_more + 1;
+    int32_t       n = count_arrays(g), at = 0;
     Inst        **results = ARENA_ARRAY(f->scratch, Inst *, n);
     const Shape **shapes = ARENA_ARRAY(f->scratch, const Shape *, n);
-    for (int32_t r = 0; r < n; r++) {
-        results[r] = node(result_of(g, r))->copy;
-        shapes[r] = results[r]->shape;
-    }
+    for (int32_t r = 0; r <= g->n_more; r++)
+        for (int32_t k = 0; k < arrays_of(result_of(g, r)); k++) {
+            results[at] = array_of(node(result_of(g, r))->copy, k);
+            shapes[at] = results[at]->shape;
+            at++;
+        }
     Module *m = b->comp->module;
     return inst_new(b->comp, NULL, OP_TUPLE, shape_tuple(m->arena, n, shapes), n, results, inst_unique_name(m, "tuple"));
 }
@@ -136,6 +161,28 @@ static void set_node(Fuser *f, Inst *i, const Inst *instead)
     node(i)->order = node(instead)->order;
 }
 
+/* Element r of the fusion, which is an array of the result. */
+static Inst *element_of(Fuser *f, Inst *fusion, Inst *result, const Shape *shape, int32_t r)
+{
+    Inst *element = inst_new(fusion->comp, result, OP_GET_TUPLE_ELEMENT, shape, 1, &fusion, NULL);
+    inst_set_int(element, ATTR_INDEX, r);
+    set_node(f, element, result);
+    return element;
+}
+
+/* A tuple's elements stand for themselves; only who wants it whole gets it put together. */
+static void replace_tuple(Fuser *f, Inst *result, int32_t n, Inst **arrays)
+{
+    for (Use *u = result->uses, *next; u; u = next) {
+        next = u->next;
+        if (u->user->op == OP_GET_TUPLE_ELEMENT)
+            inst_replace(u->user, arrays[inst_int(u->user, ATTR_INDEX, 0)]);
+    }
+    Inst *whole = inst_new(result->comp, result, OP_TUPLE, result->shape, n, arrays, NULL);
+    set_node(f, whole, result);
+    inst_replace(result, whole);
+}
+
 static void replace_results(Fuser *f, const Group *g, Inst *fusion)
 {
     if (!g->n_more) {
@@ -143,11 +190,16 @@ static void replace_results(Fuser *f, const Group *g, Inst *fusion)
         inst_replace(g->root, fusion);
         return;
     }
-    for (int32_t r = 0; r <= g->n_more; r++) {
-        Inst *result = result_of(g, r), *element = inst_new(fusion->comp, g->root, OP_GET_TUPLE_ELEMENT, result->shape, 1, &fusion, NULL);
-        inst_set_int(element, ATTR_INDEX, r);
-        set_node(f, element, result);
-        inst_replace(result, element);
+    for (int32_t r = 0, at = 0; r <= g->n_more; r++) {
+        Inst   *result = result_of(g, r);
+        int32_t n = arrays_of(result);
+        Inst  **arrays = ARENA_ARRAY(f->scratch, Inst *, n);
+        for (int32_t k = 0; k < n; k++, at++)
+            arrays[k] = element_of(f, fusion, result, fusion->shape->elems[at], at);
+        if (shape_is_tuple(result->shape))
+            replace_tuple(f, result, n, arrays);
+        else
+            inst_replace(result, arrays[0]);
     }
 }
 

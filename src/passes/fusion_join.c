@@ -1,0 +1,271 @@
+/* Several results of one kernel. A group has one root at first; what would be a kernel of its own joins a group whose loops go over the same elements,
+ * where nothing outside stands between:
+ *
+ *   m' = f(m, g);  p' = h(p, m')              =>   (m', p') = fusion(m, g, p)
+ *   s = reduce(x);  q = reduce(x * x)         =>   (s, q) = fusion(x)
+ *
+ * Reductions of one group that go over the same elements, none of which needs another, ask for their operands in one context: the code makes them in the
+ * same loops (emit/lower_together.c). */
+#include "config.h"
+
+#include "passes/fusion.h"
+
+/* ---- what waits for what ---- */
+
+static bool is_member(const Inst *i, const Group *g)
+{
+    const Node *n = node(i);
+    for (int32_t k = 0; k < n->n_contexts; k++)
+        if (n->contexts[k]->group == g)
+            return true;
+    return false;
+}
+
+/* Instructions that have to wait for a value. */
+typedef struct Search {
+    VEC(const Inst *) list;
+    int32_t number;
+    bool    again; /* g needs one of them */
+} Search;
+
+static void search_users(Fuser *f, Search *s, const Inst *i, const Group *g)
+{
+    for (const Use *u = i->uses; u; u = u->next) {
+        Node *n = node(u->user);
+        s->again |= is_member(u->user, g);
+        if (n->searched == s->number)
+            continue;
+        n->searched = s->number;
+        vec_push(f->scratch, &s->list, u->user);
+    }
+}
+
+/* What waits for u's part of a kernel waits for all its results. */
+static void search_group(Fuser *f, Search *s, Group *h, const Group *g)
+{
+    if (h == g || h->searched == s->number)
+        return;
+    h->searched = s->number;
+    search_users(f, s, h->root, g);
+    for (int32_t r = 0; r < h->n_more; r++)
+        search_users(f, s, h->more[r], g);
+}
+
+/* What needs i outside of g may in turn be needed inside: then i has to be finished before g begins. */
+static bool leads_to(Fuser *f, const Inst *i, const Group *g)
+{
+    enum { MOST = 400 };
+    Search s = {.number = ++f->searches};
+    search_users(f, &s, i, g);
+    s.again = false; /* those in g itself */
+    for (int32_t at = 0; at < s.list.n && !s.again; at++) {
+        const Inst *u = s.list.v[at];
+        const Node *n = node(u);
+        for (int32_t k = 0; k < n->n_contexts; k++)
+            search_group(f, &s, n->contexts[k]->group, g);
+        if (n->n_contexts == 0)
+            search_users(f, &s, u, g);
+        s.again |= s.list.n > MOST;
+    }
+    return s.again;
+}
+
+/* ---- reductions that go over the same elements ---- */
+
+bool fusion_is_result(const Inst *i, const Group *g)
+{
+    bool found = i == g->root;
+    for (int32_t r = 0; r < g->n_more && !found; r++)
+        found = i == g->more[r];
+    return found;
+}
+
+static bool same_loops(const Inst *x, const Inst *y)
+{
+    const Shape *a = inst_operand(x, 0)->shape, *b = inst_operand(y, 0)->shape;
+    Ints         over = inst_ints(x, ATTR_DIMENSIONS), also = inst_ints(y, ATTR_DIMENSIONS);
+    if (!shape_same_dims(a, b) || !layout_equal(a->layout, b->layout, a->rank) || over.n != also.n)
+        return false;
+    for (int32_t k = 0; k < over.n; k++)
+        if (!ints_has(also, over.v[k]))
+            return false;
+    return true;
+}
+
+enum { MOST_BEHIND = 100 };
+
+/* Gives what i is made of a number; false when that is too much. */
+static bool mark_behind(Fuser *f, const Inst *i, int32_t number)
+{
+    VEC(const Inst *) list = {0};
+    vec_push(f->scratch, &list, i);
+    for (int32_t at = 0; at < list.n && list.n <= MOST_BEHIND; at++)
+        for (int32_t k = 0; k < list.v[at]->n_operands; k++) {
+            Node *n = node(inst_operand(list.v[at], k));
+            if (n->searched != number && n->role != ROLE_NONE && n->role != ROLE_CONTRACT && n->role != ROLE_UPDATE)
+                vec_push(f->scratch, &list, inst_operand(list.v[at], k));
+            n->searched = number;
+        }
+    return list.n <= MOST_BEHIND;
+}
+
+static bool is_input(const Inst *i, double count)
+{
+    return node(i)->role != ROLE_LEAF && i->op != OP_BROADCAST && fusion_count(i) >= count;
+}
+
+/* `later` is not made of i, but reads an array of some size that i, of which everything is marked, reads too. */
+static bool meets_apart(Fuser *f, const Inst *later, const Inst *i, int32_t marked)
+{
+    double  count = fusion_count(inst_operand(i, 0)) / 2;
+    int32_t number = ++f->searches;
+    bool    meets = false;
+    VEC(const Inst *) list = {0};
+    vec_push(f->scratch, &list, later);
+    for (int32_t at = 0; at < list.n && list.n <= MOST_BEHIND; at++)
+        for (int32_t k = 0; k < list.v[at]->n_operands; k++) {
+            const Inst *o = inst_operand(list.v[at], k);
+            Node       *n = node(o);
+            if (o == i)
+                return false;
+            meets |= n->searched == marked && is_input(o, count);
+            if (n->searched == marked || n->searched == number || (meets && n->order < node(i)->order))
+                continue;
+            n->searched = number;
+            vec_push(f->scratch, &list, o);
+        }
+    return meets && list.n <= MOST_BEHIND;
+}
+
+bool fusion_go_together(Fuser *f, const Inst *i, const Inst *later)
+{
+    int32_t marked = ++f->searches;
+    return i->op == OP_REDUCE && later->op == OP_REDUCE && same_loops(i, later) && mark_behind(f, i, marked) && meets_apart(f, later, i, marked);
+}
+
+/* i and all that already share the loops of context `from`, whose operands are asked for in `to`. */
+static bool goes_with_all(Fuser *f, const Inst *i, const Group *g, const Context *from, const Context *to)
+{
+    for (int32_t k = 0; k < g->n_loops; k++)
+        if (g->loops[k].from == from && g->loops[k].to == to && g->loops[k].of != i && !fusion_go_together(f, i, g->loops[k].of))
+            return false;
+    return true;
+}
+
+Context *fusion_shared_context(Fuser *f, const Inst *u, Context *c)
+{
+    Group *g = c->group;
+    for (int32_t k = 0; k < g->n_loops; k++) {
+        if (g->loops[k].from != c || !goes_with_all(f, u, g, c, g->loops[k].to))
+            continue;
+        Context *to = g->loops[k].to;
+        if (g->loops[k].of != u)
+            fusion_share_context(u, c, to);
+        return to;
+    }
+    return NULL;
+}
+
+void fusion_share_context(const Inst *u, const Context *from, Context *to)
+{
+    Group *g = from->group;
+    if (g->n_loops < MAX_TOGETHER)
+        g->loops[g->n_loops++] = (ReduceLoops){u, from, to};
+}
+
+static bool is_read(const Inst *i, const Group *g)
+{
+    for (const Use *u = i->uses; u; u = u->next)
+        if (is_member(u->user, g))
+            return true;
+    return false;
+}
+
+static bool may_join_reduction(Fuser *f, const Inst *i, const Group *g)
+{
+    if (g->n_more == MAX_RESULTS || g->n_loops == MAX_TOGETHER || g->size + 1 > f->max_size ||
+        g->operands + fusion_new_operands(i, g) > MAX_OPERANDS || is_read(i, g) || !fusion_go_together(f, i, g->root))
+        return false;
+    for (int32_t r = 0; r < g->n_more; r++)
+        if (!fusion_go_together(f, i, g->more[r]))
+            return false;
+    return !leads_to(f, i, g);
+}
+
+/* i, a reduction that is stored, becomes another result of a group that is one as well. */
+static Group *reduction_to_join(Fuser *f, const Inst *i)
+{
+    enum { MOST_GROUPS = 8 };
+    for (int32_t k = f->reductions.n; k-- > 0 && k >= f->reductions.n - MOST_GROUPS;)
+        if (may_join_reduction(f, i, f->reductions.v[k]))
+            return f->reductions.v[k];
+    return NULL;
+}
+
+/* ---- results that are made element by element ---- */
+
+/* Asked by g for each of its elements once, as the root is, or not at all. */
+static bool asked_as_root(const Inst *i, const Group *g)
+{
+    const Node *n = node(i);
+    for (int32_t k = 0; k < n->n_contexts; k++)
+        if (n->contexts[k]->group == g && n->contexts[k] != g->all)
+            return false;
+    return true;
+}
+
+static bool may_join(Fuser *f, Inst *i, const Group *g)
+{
+    Role r = node(g->root)->role;
+    if ((r != ROLE_ELEMENTWISE && r != ROLE_MOVE) || g->hero || g->reduces || g->n_more == MAX_RESULTS || g->size + 1 > f->max_size ||
+        g->operands + fusion_new_operands(i, g) > MAX_OPERANDS)
+        return false;
+    const Shape *a = i->shape, *b = g->root->shape;
+    return shape_same_dims(a, b) && layout_equal(a->layout, b->layout, a->rank) && asked_as_root(i, g) && !leads_to(f, i, g);
+}
+
+/* The group that asks for i, or one that reads what i reads. */
+static Group *group_to_join(Fuser *f, Inst *i)
+{
+    const Node *n = node(i);
+    for (int32_t k = 0; k < n->n_contexts; k++)
+        if (may_join(f, i, n->contexts[k]->group))
+            return n->contexts[k]->group;
+    for (int32_t k = 0; k < i->n_operands && n->role == ROLE_ELEMENTWISE; k++) {
+        const Inst *o = inst_operand(i, k);
+        for (int32_t j = 0; j < node(o)->n_wanting && fusion_count(o) * 2 >= fusion_count(i); j++)
+            if (node(node(o)->wanting[j]->root)->role == ROLE_ELEMENTWISE && may_join(f, i, node(o)->wanting[j]))
+                return node(o)->wanting[j];
+    }
+    return NULL;
+}
+
+/* The group, one of whose results i becomes. */
+static Group *group_for(Fuser *f, Inst *i)
+{
+    Node *n = node(i);
+    if (n->role == ROLE_REDUCE)
+        return reduction_to_join(f, i);
+    if (n->role != ROLE_ELEMENTWISE && n->role != ROLE_MOVE)
+        return NULL;
+    n->n_contexts = 0;
+    for (const Use *u = i->uses; u; u = u->next)
+        if (fusion_takes_operand(u->user, u->index) && !fusion_add_contexts(f, n, u->user, u->index))
+            return NULL;
+    return group_to_join(f, i);
+}
+
+bool fusion_join(Fuser *f, Inst *i)
+{
+    Node  *n = node(i);
+    Group *g = i->comp->module->is_scheduled || i == i->comp->root ? NULL : group_for(f, i);
+    if (!g)
+        return false;
+    g->operands -= fusion_is_wanted(n, g);
+    fusion_take_in(g, i);
+    g->more[g->n_more++] = i;
+    n->contexts[0] = g->all;
+    n->n_contexts = 1;
+    pass_remark(f->cx, i, "%%%s is another result of the kernel of %%%s", i->name, g->root->name);
+    return true;
+}
