@@ -42,7 +42,7 @@ typedef struct Args {
     int         level;
     int64_t     threads, repeat, ulp, seed, trace_limit, max_trip, worst;
     double      atol, rtol;
-    bool        full, stats, cache, first_nonfinite, isolate, all, json;
+    bool        full, stats, cache, cuda_check, first_nonfinite, isolate, all, json;
     Devices on;
     const char *assignment, *axis;
     MessageArgs messages;
@@ -52,10 +52,11 @@ typedef struct Args {
 #define NOT_GIVEN INT64_MIN /* of --ulp; -infinity of --atol and --rtol */
 
 static const Option options[] = {
-    {"backend", 0, OPT_CHOICE, ARG(backend), "c|eval", "compile it as C (default) or evaluate it", "Running"},
-    {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "optimize first (default: 2 for c, 0 for eval)", "Running"},
+    {"backend", 0, OPT_CHOICE, ARG(backend), "c|eval|cuda|cudasim", "as C (default), evaluated, as CUDA, on the CPU", "Running"},
+    {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "optimize first (default: 2, for eval 0)", "Running"},
     {"threads", 0, OPT_INT, ARG(threads), "N", "threads (default: the usable processors)", "Running"},
-    {"cc", 0, OPT_STRING, ARG(cc), "PROGRAM", "the C compiler", "Running"},
+    {"cc", 0, OPT_STRING, ARG(cc), "PROGRAM", "the compiler", "Running"},
+    {"cuda-check", 0, OPT_SWITCH, ARG(cuda_check), NULL, "cudasim: check accesses (default)", "Running"},
     {"custom-call", 0, OPT_LIST, ARG(calls), "LIBRARY", "functions for custom calls: a shared library", "Running"},
     {"cache", 0, OPT_SWITCH, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
     {"seed", 0, OPT_INT, ARG(seed), "N", "of the opcode rng, evaluated (default: 0)", "Running"},
@@ -177,7 +178,19 @@ static bool need_module(Run *r)
 
 static bool is_compiled(const Args *args)
 {
-    return strcmp(args->backend, "c") == 0;
+    return strcmp(args->backend, "eval") != 0;
+}
+
+static bool is_cuda(const Args *args)
+{
+    return strncmp(args->backend, "cuda", 4) == 0;
+}
+
+static Code code_of(const Args *args)
+{
+    if (strcmp(args->backend, "cudasim") == 0)
+        return args->cuda_check ? CODE_CUDASIM : CODE_CUDASIM_UNCHECKED;
+    return is_cuda(args) ? CODE_CUDA : CODE_C;
 }
 
 /* A scheduled module is the product of a compiler and runs as it stands. */
@@ -202,8 +215,8 @@ static bool declare_devices(Run *r)
 static bool optimize(Run *r)
 {
     double          start = seconds_now();
-    PipelineOptions o = {.target = "cpu", .log = stderr};
-    const char     *passes = pipeline_for_level(level_of(r->args, r->module), "cpu");
+    PipelineOptions o = {.target = is_cuda(r->args) ? "cuda" : "cpu", .log = stderr};
+    const char     *passes = pipeline_for_level(level_of(r->args, r->module), o.target);
     bool            ok = !*passes || (declare_devices(r) && pipeline_run(r->module, passes, &o, &r->diag));
     r->times.optimize_s = seconds_now() - start;
     return ok && r->diag.errors == 0;
@@ -224,7 +237,7 @@ static bool has_key(const Args *args)
 static CacheKey key_of(const Run *r)
 {
     const char *cc = r->args->cc ? r->args->cc : "";
-    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d cc=%s %" PRId64 "*%" PRId64, r->args->level, cc, r->args->on.replicas, r->args->on.partitions));
+    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d cc=%s %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), cc, r->args->on.replicas, r->args->on.partitions));
 }
 
 /* Opens the cache and looks there. */
@@ -248,7 +261,7 @@ static bool is_traced(void *trace, const Inst *i)
 static bool build(Run *r)
 {
     CacheKey key = key_of(r);
-    CompileOptions o = {.cc = r->args->cc, .calls = r->calls, .on = r->args->on};
+    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .calls = r->calls, .on = r->args->on};
     if (is_watched(r->args)) {
         o.watched = true;
         o.is_shown = r->trace ? is_traced : NULL;
@@ -388,6 +401,8 @@ static const EvalWatch *watch_of(const Run *r)
 static bool prepare(Run *r)
 {
     bool c = is_compiled(r->args) && !r->args->isolate;
+    if (code_of(r->args) == CODE_CUDA && !gpu_ready(r->args->cc, &r->world))
+        return false;
     if (!assign_devices(r) || !open_host(r) || !open_shadow(r))
         return false;
     if (c)
@@ -708,7 +723,7 @@ static bool check_finding(const Args *a)
         tool_error(tool.name, "--trace, --first-nonfinite, --isolate and --profile exclude each other");
         return false;
     }
-    if (a->isolate && (!is_compiled(a) || a->shadow || a->expect || a->against || a->outputs || a->time || a->repeat)) {
+    if (a->isolate && (!is_compiled(a) || is_cuda(a) || a->shadow || a->expect || a->against || a->outputs || a->time || a->repeat)) {
         tool_error(tool.name, "--isolate tries --backend=c and makes a report, no results");
         return false;
     }
@@ -724,6 +739,19 @@ static bool check_finding(const Args *a)
     if (name && is_compiled(a))
         tool_error(tool.name, "--%s needs --backend=eval", name);
     return !(name && is_compiled(a)) && in_range("trace-limit", a->trace_limit, 0, INT64_MAX) && in_range("max-trip", a->max_trip, 0, INT64_MAX);
+}
+
+/* What compiled CUDA has no part in. */
+static bool check_cuda(const Args *a)
+{
+    const char *bad = a->trace ? "trace" : a->profile ? "profile" : devices_count(a->on) > 1 ? "replicas and --partitions" : a->calls.n > 0 ? "custom-call" : NULL;
+    if (is_cuda(a) && bad)
+        tool_error(tool.name, "--%s: not with --backend=%s", bad, a->backend);
+    if (!a->cuda_check && strcmp(a->backend, "cudasim") != 0) {
+        tool_error(tool.name, "--no-cuda-check belongs to --backend=cudasim");
+        return false;
+    }
+    return !is_cuda(a) || !bad;
 }
 
 /* A number from 0, or none was given. */
@@ -747,7 +775,7 @@ static bool check_options(const Args *a, const char *path)
         tool_error(tool.name, "--fake-dist belongs to --fake");
         return false;
     }
-    if (!check_finding(a))
+    if (!check_finding(a) || !check_cuda(a))
         return false;
     if ((a->infeed || a->outfeed) && is_compiled(a)) {
         tool_error(tool.name, "--infeed and --outfeed need --backend=eval");
@@ -799,7 +827,7 @@ static const char *backend_for(const Args *a)
 
 int main(int argc, char **argv)
 {
-    Args args = {.messages = MESSAGE_DEFAULTS, .level = -1, .atol = -INFINITY, .rtol = -INFINITY, .ulp = NOT_GIVEN, .cache = true,
+    Args args = {.messages = MESSAGE_DEFAULTS, .level = -1, .atol = -INFINITY, .rtol = -INFINITY, .ulp = NOT_GIVEN, .cache = true, .cuda_check = true,
                  .worst = COMPARE_SHOWN, .trace_file = "trace.npz", .trace_limit = 1 << 30,
                  .on = {1, 1}};
     OptionList files = {0};

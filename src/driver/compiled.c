@@ -1,9 +1,10 @@
 /* From a module to loaded code.
  *
  *   text, options, this program, processor  --key-->  signature and the code's key         KEY.txt
- *   source, flags, compiler, processor      --key-->  module.c, module.so                  KEY/
+ *   source, flags, compiler, processor      --key-->  module.c or .cu, module.so           KEY/
  *
- * so a module seen before is neither parsed nor optimized, and one whose source was seen before is not compiled. */
+ * so a module seen before is neither parsed nor optimized, and one whose source was seen before is not compiled. What backends have of their own is a
+ * Language: C by the system's compiler, CUDA by nvcc, and CUDA by a C++ compiler with the simulator's header, whose functions are in this program. */
 #include "config.h"
 
 #include "driver/driver.h"
@@ -17,21 +18,45 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cudasim/cudasim.h"
 #include "driver/compiled.h"
+#include "driver/cudasim_text.h"
 #include "driver/process.h"
 #include "emit/program.h"
 #include "runtime/hlort.h"
 #include "support/interrupt.h"
 #include "support/outfile.h"
 #include "target-c/target_c.h"
+#include "target-cuda/target_cuda.h"
 
 static const char code_file[] = "module.so";
 
-/* Tried one by one with a compiler that refuses them together. Nothing that changes NaN, infinities, signed zeros or rounding. */
-static const char *const wanted_flags[] = {
-    "-std=gnu11", "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-w",
+enum { MOST_FLAGS = 10, MOST_REST = 8, MOST_NAMES = 5 };
+
+/* Flags are tried one by one with a compiler that refuses them together. Nothing that changes NaN, infinities, signed zeros or rounding. */
+typedef struct Language {
+    const char *source;            /* the file */
+    const char *name;              /* for -x */
+    const char *compiler, *backend, *usual_names; /* of messages */
+    const char *usual[MOST_NAMES]; /* compilers, the first that is there */
+    const char *flags[MOST_FLAGS];
+    const char *rest[MOST_REST];   /* behind them, always */
+    bool        device;            /* it is CUDA: memory of its own, device_services */
+    bool        simulated;         /* the simulator's header lies beside it */
+} Language;
+
+#define CUDASIM_FLAGS "-std=gnu++17", "-O1", "-g", "-ffp-contract=off", "-fno-exceptions", "-w"
+static const Language languages[] = {
+    [CODE_C] = { .source = "module.c", .name = "c", .compiler = "C compiler", .backend = "c", .usual_names = "cc, gcc and clang", .usual = { HLO_CC, "cc", "gcc", "clang" },
+        .flags = { "-std=gnu11", "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-w" },
+        .rest = { "-fPIC", "-shared" } },
+    [CODE_CUDASIM] = { .source = "module.cu", .name = "c++", .compiler = "C++ compiler", .backend = "cudasim", .usual_names = "g++ and clang++", .usual = { "g++", "clang++" },
+        .flags = { CUDASIM_FLAGS, "-fsanitize=thread" }, .rest = { "-fPIC", "-shared", "-nodefaultlibs", "-I.", "-x", "c++" }, .device = true, .simulated = true },
+    [CODE_CUDASIM_UNCHECKED] = { .source = "module.cu", .name = "c++", .compiler = "C++ compiler", .backend = "cudasim", .usual_names = "g++ and clang++",
+        .usual = { "g++", "clang++" }, .flags = { CUDASIM_FLAGS }, .rest = { "-fPIC", "-shared", "-nodefaultlibs", "-I.", "-x", "c++" }, .device = true, .simulated = true },
+    [CODE_CUDA] = { .source = "module.cu", .name = "cu", .compiler = "CUDA compiler", .backend = "cuda", .usual_names = "nvcc and /usr/local/cuda/bin/nvcc",
+        .usual = { "nvcc", "/usr/local/cuda/bin/nvcc" }, .rest = { "-arch=native", "-O3", "-shared", "-Xcompiler=-fPIC" }, .device = true },
 };
-enum { N_FLAGS = sizeof wanted_flags / sizeof *wanted_flags };
 
 /* ---- keys ---- */
 
@@ -90,6 +115,22 @@ static void one_thread(void *handle)
         set_threads(1);
 }
 
+/* The functions of device_services; false without them. */
+static bool load_device(void *handle, DeviceMemory *to)
+{
+    static const char *const names[] = { "hlo_device_alloc", "hlo_device_free", "hlo_device_put", "hlo_device_get", "hlo_device_error" };
+    void *found[5];
+    for (int k = 0; k < 5; k++)
+        if (!(found[k] = dlsym(handle, names[k])))
+            return false;
+    memcpy(&to->alloc, &found[0], sizeof found[0]);
+    memcpy(&to->free, &found[1], sizeof found[1]);
+    memcpy(&to->put, &found[2], sizeof found[2]);
+    memcpy(&to->get, &found[3], sizeof found[3]);
+    memcpy(&to->error, &found[4], sizeof found[4]);
+    return true;
+}
+
 static Compiled *load(Arena *a, const char *path, const char *name)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -101,12 +142,14 @@ static Compiled *load(Arena *a, const char *path, const char *name)
     memcpy(&c->run, &entry, sizeof entry);
     void *watch = dlsym(handle, arena_printf(a, "%s_watch", name));
     memcpy(&c->watch, &watch, sizeof watch);
+    c->has_device = load_device(handle, &c->device);
     one_thread(handle);
     return entry ? c : NULL;
 }
 
-/* Compiled modules find the runtime in this program, which exports it (src/runtime/exports): it is loaded once for all of them. */
+/* Compiled modules find the runtime and the simulator in this program, which exports them (src/runtime/exports): they are loaded once for all. */
 static void (*const runtime)(const hlort_dot *, const hlort_how *, const float *, const float *, float *) __attribute__((used)) = hlort_dot_f32;
+static cudaError_t (*const simulator)(const cudasim_launch *, cudaStream_t) __attribute__((used)) = cudasim_enqueue_launch;
 
 Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signature **s)
 {
@@ -127,22 +170,23 @@ typedef struct Compiler {
     Arena      *arena;
     Cache      *cache;
     Diag       *d;
+    const Language *language;
     const char *path;
     const char *version; /* what it says of itself */
-    const char *flags[N_FLAGS];
+    const char *flags[MOST_FLAGS];
     int         n_flags;
 } Compiler;
 
 static bool runs_with(const Compiler *c, int n, const char *const *flags)
 {
-    const char *argv[N_FLAGS + 8] = { c->path };
+    const char *argv[MOST_FLAGS + 8] = { c->path };
     int         k = 1;
     Buf         output = { 0 };
     for (int f = 0; f < n; f++)
         argv[k++] = flags[f];
     argv[k++] = "-fsyntax-only";
     argv[k++] = "-x";
-    argv[k++] = "c";
+    argv[k++] = c->language->name;
     argv[k++] = "/dev/null";
     int status = program_run(argv, NULL, &output);
     buf_free(&output);
@@ -152,43 +196,47 @@ static bool runs_with(const Compiler *c, int n, const char *const *flags)
 /* The flags that the compiler takes: one letter each, y or n, kept in the cache. */
 static void choose_flags(Compiler *c)
 {
-    CacheKey    key = { { 0, 0 } };
-    const char *known;
-    Buf         found = { 0 };
+    CacheKey           key = { { 0, 0 } };
+    const char        *known;
+    Buf                found = { 0 };
+    const char *const *wanted = c->language->flags;
+    int                n = 0;
+    while (n < MOST_FLAGS && wanted[n])
+        n++;
     cache_key_add_text(&key, c->path);
     cache_key_add_text(&key, c->version);
-    for (int k = 0; k < N_FLAGS; k++)
-        cache_key_add_text(&key, wanted_flags[k]);
+    for (int k = 0; k < n; k++)
+        cache_key_add_text(&key, wanted[k]);
     const char *name = arena_printf(c->arena, "flags-%s", cache_key_text(c->arena, &key));
-    if (!cache_get_text(c->cache, c->arena, name, &known) || strlen(known) != N_FLAGS) {
-        bool all = runs_with(c, N_FLAGS, wanted_flags);
-        for (int k = 0; k < N_FLAGS; k++)
-            buf_putc(&found, all || runs_with(c, 1, &wanted_flags[k]) ? 'y' : 'n');
+    if (!cache_get_text(c->cache, c->arena, name, &known) || strlen(known) != (size_t)n) {
+        bool all = n == 0 || runs_with(c, n, wanted);
+        for (int k = 0; k < n; k++)
+            buf_putc(&found, all || runs_with(c, 1, &wanted[k]) ? 'y' : 'n');
         cache_put_text(c->cache, c->arena, name, &found);
         known = arena_strndup(c->arena, found.p, found.n);
         buf_free(&found);
     }
-    for (int k = 0; k < N_FLAGS; k++)
+    for (int k = 0; k < n; k++)
         if (known[k] == 'y')
-            c->flags[c->n_flags++] = wanted_flags[k];
+            c->flags[c->n_flags++] = wanted[k];
 }
 
 /* cc itself when it is given; else the one that this program was built with, else what machines usually have. */
 static bool find_compiler(Compiler *c, const char *cc)
 {
-    static const char *const usual[] = { HLO_CC, "cc", "gcc", "clang" };
+    const Language *l = c->language;
     c->path = NULL;
     if (cc)
         c->path = program_find(c->arena, cc);
-    for (size_t k = 0; !cc && !c->path && k < sizeof usual / sizeof *usual; k++)
-        c->path = program_find(c->arena, usual[k]);
+    for (int k = 0; !cc && !c->path && k < MOST_NAMES && l->usual[k]; k++)
+        c->path = program_find(c->arena, l->usual[k]);
     if (c->path)
         return true;
     if (cc)
-        diag_error(c->d, LOC_NONE, "the C compiler '%s' is not there", cc);
+        diag_error(c->d, LOC_NONE, "the %s '%s' is not there", l->compiler, cc);
     else
-        diag_error(c->d, LOC_NONE, "no C compiler: cc, gcc and clang are not in PATH");
-    diag_note(c->d, LOC_NONE, "--backend=c compiles what it runs (--cc=PROGRAM names the compiler); --backend=eval needs none");
+        diag_error(c->d, LOC_NONE, "no %s: %s are not in PATH", l->compiler, l->usual_names);
+    diag_note(c->d, LOC_NONE, "--backend=%s compiles what it runs (--cc=PROGRAM names the compiler); --backend=eval needs none", l->backend);
     return false;
 }
 
@@ -236,14 +284,16 @@ static int add_openblas(const Compiler *c, const char **argv, int most)
 static bool compile(const Compiler *c, const char *folder, bool openblas)
 {
     enum { LINK_WORDS = 16 };
-    const char *argv[N_FLAGS + LINK_WORDS + 10] = { c->path };
+    const char *argv[MOST_FLAGS + MOST_REST + LINK_WORDS + 10] = { c->path };
     int         k = 1;
     Buf         output = { 0 };
     for (int f = 0; f < c->n_flags; f++)
         argv[k++] = c->flags[f];
-    static const char *const rest[] = { "-fPIC", "-shared", "-o", code_file, "module.c", "-lm" };
-    for (size_t r = 0; r < sizeof rest / sizeof *rest; r++)
-        argv[k++] = rest[r];
+    for (int r = 0; r < MOST_REST && c->language->rest[r]; r++)
+        argv[k++] = c->language->rest[r];
+    const char *const files[] = { "-o", code_file, c->language->source, "-lm", "-lc", "-lgcc" };
+    for (size_t r = 0; r < sizeof files / sizeof *files; r++)
+        argv[k++] = files[r];
     if (openblas)
         k += add_openblas(c, &argv[k], LINK_WORDS);
     int status = program_run(argv, folder, &output);
@@ -262,6 +312,7 @@ static bool compile(const Compiler *c, const char *folder, bool openblas)
 
 typedef struct Source {
     Arena         *arena; /* of the program */
+    const Language *language;
     const Program *program;
     Buf            text;
     bool           openblas; /* it calls LAPACK */
@@ -275,12 +326,22 @@ static bool has_function(void *cookie, const char *symbol)
     return calls->find(calls->cookie, symbol) != NULL;
 }
 
+/* What hlo-run itself needs of a device, behind the text. */
+static const char device_services[] =
+    "\nextern \"C\" int hlo_device_alloc(void **p, size_t bytes) { return (int)cudaMalloc(p, bytes); }\n"
+    "extern \"C\" int hlo_device_free(void *p) { return (int)cudaFree(p); }\n"
+    "extern \"C\" int hlo_device_put(void *to, const void *from, size_t bytes) { return (int)cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice); }\n"
+    "extern \"C\" int hlo_device_get(void *to, const void *from, size_t bytes) { return (int)cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost); }\n"
+    "extern \"C\" const char *hlo_device_error(int e) { return cudaGetErrorString((cudaError_t)e); }\n";
+
 static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *with, Source *out, Diag *d)
 {
     const ExternCalls *calls = with->calls;
     PlanOptions        o = { .has_function = calls ? has_function : NULL, .cookie = (void *)(uintptr_t)calls, .watched = with->watched, .is_shown = with->is_shown,
-                              .shown_cookie = with->shown_cookie, .runtime = true, .on = with->on };
+                              .shown_cookie = with->shown_cookie, .runtime = !out->language->device, .on = with->on };
     Program           *p = program_plan(out->arena, m, &o, d);
+    if (p && out->language->device && !target_cuda_supported(p, d))
+        return false;
     if (p) {
         s->name = arena_strndup(a, p->name, strlen(p->name));
         s->scratch_bytes = p->scratch_bytes;
@@ -288,7 +349,12 @@ static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *
         s->n_copies = p->n_copies;
         s->meets = p->on_devices;
         out->openblas = p->lapack;
-        target_c_source(&out->text, p, &source_options);
+        if (out->language->device) {
+            target_cuda_source(&out->text, p);
+            buf_puts(&out->text, device_services);
+        } else {
+            target_c_source(&out->text, p, &source_options);
+        }
         out->program = p;
     }
     return p != NULL;
@@ -299,13 +365,18 @@ static bool to_outfile(void *to, const void *bytes, size_t n)
     return outfile_put(to, bytes, n);
 }
 
-static bool write_weights(Arena *a, const char *path, const Program *p)
+/* What lies beside the source: weights of C, the header of the simulator. */
+static bool write_beside(Arena *a, const char *folder, const Source *x)
 {
     OutFile f;
-    if (!target_c_has_weights(p, &source_options))
+    bool    weights = !x->language->device && target_c_has_weights(x->program, &source_options);
+    if (!weights && !x->language->simulated)
         return true;
-    outfile_open(&f, a, path);
-    target_c_weights(p, &source_options, to_outfile, &f);
+    outfile_open(&f, a, arena_printf(a, "%s/%s", folder, weights ? source_options.weights : "cuda_runtime.h"));
+    if (weights)
+        target_c_weights(x->program, &source_options, to_outfile, &f);
+    else
+        outfile_put(&f, cudasim_header, strlen(cudasim_header));
     bool ok = outfile_close(&f);
     errno = f.error;
     return ok;
@@ -313,8 +384,7 @@ static bool write_weights(Arena *a, const char *path, const Program *p)
 
 static bool write_source(Arena *a, const char *folder, const Source *x, Diag *d)
 {
-    if (buf_write_file(&x->text, arena_printf(a, "%s/module.c", folder)) &&
-        write_weights(a, arena_printf(a, "%s/%s", folder, source_options.weights), x->program))
+    if (buf_write_file(&x->text, arena_printf(a, "%s/%s", folder, x->language->source)) && write_beside(a, folder, x))
         return true;
     diag_error(d, LOC_NONE, "%s: %s", folder, strerror(errno));
     return false;
@@ -355,7 +425,10 @@ static const char *code_key(const Compiler *c, const Source *x)
         cache_key_add_text(&k, c->flags[f]);
     add_processor(&k);
     cache_key_add(&k, x->text.p, x->text.n);
-    target_c_weights(x->program, &source_options, to_key, &k);
+    if (x->language->simulated)
+        cache_key_add_text(&k, cudasim_header);
+    else if (!x->language->device)
+        target_c_weights(x->program, &source_options, to_key, &k);
     return cache_key_text(c->arena, &k);
 }
 
@@ -393,8 +466,8 @@ static Compiled *load_or_compile(const Compiler *c, const Source *x, const Signa
 Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, const CacheKey *key, const CompileOptions *o, RunTimes *t,
                          Diag *d)
 {
-    Source   x = { .arena = o->watched ? a : arena_new() }; /* the program of a watched module stays */
-    Compiler c = { .arena = a, .cache = cache, .d = d };
+    Source   x = { .arena = o->watched ? a : arena_new(), .language = &languages[o->code] }; /* the program of a watched module stays */
+    Compiler c = { .arena = a, .cache = cache, .d = d, .language = &languages[o->code] };
     double   start = seconds_now();
     Compiled *loaded = NULL;
     if (emit(a, m, s, o, &x, d)) {

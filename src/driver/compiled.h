@@ -2,6 +2,8 @@
 #ifndef DRIVER_COMPILED_H
 #define DRIVER_COMPILED_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The same as in emitted text. */
@@ -41,9 +43,20 @@ typedef int HloEntry(const HloEnv *env, const void *const *args, void *const *re
 /* Who looks on is told with the numbers of steps, see WatchEvent. */
 typedef void HloWatcher(void *cookie, int32_t event, int32_t step, const void *const *values);
 
+/* Memory of a device, from compiled CUDA. Not 0: failed, error says why. */
+typedef struct DeviceMemory {
+    int (*alloc)(void **p, size_t bytes);
+    int (*free)(void *p);
+    int (*put)(void *to, const void *from, size_t bytes);
+    int (*get)(void *to, const void *from, size_t bytes);
+    const char *(*error)(int e);
+} DeviceMemory;
+
 struct Compiled {
     HloEntry             *run;
     void                (*watch)(HloWatcher *f, void *cookie); /* NULL: its text tells nothing */
+    bool                  has_device; /* arguments, results and scratch are in its memory */
+    DeviceMemory          device;
     const struct Program *program; /* of watched ones, else NULL */
 };
 

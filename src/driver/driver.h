@@ -30,7 +30,15 @@ CacheKey compiled_key(const char *text, size_t len, const char *options);
 /* What the cache has under key, loaded; NULL when it has nothing that can be used. *s is its signature. */
 Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signature **s);
 
+typedef enum Code {
+    CODE_C,
+    CODE_CUDASIM,           /* CUDA on the CPU, by src/cudasim, every access checked */
+    CODE_CUDASIM_UNCHECKED, /* only barriers and warps */
+    CODE_CUDA
+} Code;
+
 typedef struct CompileOptions {
+    Code               code;
     const char        *cc;    /* the compiler, NULL: the one found */
     const ExternCalls *calls; /* functions of custom calls, loaded; NULL: none */
     Devices            on;    /* zeros: one device */
@@ -39,10 +47,13 @@ typedef struct CompileOptions {
     void              *shown_cookie;
 } CompileOptions;
 
-/* Plans m as it stands, emits C, compiles it (or finds the same source in the cache) and loads it; s is completed. key: remember it
+/* Plans m as it stands, emits C or CUDA, compiles it (or finds the same source in the cache) and loads it; s is completed. key: remember it
  * under that, too (NULL: do not). The compiler's own messages are shown when it fails. */
 Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, const CacheKey *key, const CompileOptions *o, RunTimes *t,
                          Diag *d);
+
+/* Is there what CODE_CUDA needs: nvcc (cc: its name, or NULL), a driver, a GPU, one that knows nvcc's version? Else reports. */
+bool gpu_ready(const char *cc, Diag *d);
 
 /* ---- running (execute.c) ---- */
 

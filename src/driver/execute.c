@@ -165,11 +165,71 @@ static void take_results(const Signature *s, const Arrays *x, Literal **results)
     }
 }
 
+/* ---- a device's memory ---- */
+
+typedef struct OnDevice {
+    const DeviceMemory *memory;
+    void               *p;
+} OnDevice;
+
+static void free_on_device(void *x)
+{
+    OnDevice *o = x;
+    o->memory->free(o->p);
+}
+
+static bool device_failed(const DeviceMemory *m, int e, Diag *d)
+{
+    if (e)
+        diag_error(d, LOC_NONE, "the device's memory: %s", m->error(e));
+    return e != 0;
+}
+
+/* Memory that is given back with a. host: what it begins with, or NULL. */
+static void *device_block(Arena *a, const DeviceMemory *m, int64_t bytes, const void *host, Diag *d)
+{
+    OnDevice *o = ARENA_NEW(a, OnDevice);
+    *o = (OnDevice){ m, NULL };
+    if (device_failed(m, m->alloc(&o->p, (size_t)(bytes > 0 ? bytes : 1)), d))
+        return NULL;
+    arena_defer(a, free_on_device, o);
+    return host && device_failed(m, m->put(o->p, host, (size_t)bytes), d) ? NULL : o->p;
+}
+
+/* host again, in the device's memory; false after reporting. */
+static bool make_device_arrays(Arena *a, const Execution *e, const Arrays *host, Arrays *out, Diag *d)
+{
+    const Signature    *s = e->signature;
+    const DeviceMemory *m = &e->compiled->device;
+    bool                ok = true;
+    *out = (Arrays){ ARENA_ARRAY(a, const void *, s->n_args), ARENA_ARRAY(a, void *, s->n_results), NULL };
+    for (int32_t k = 0; ok && k < s->n_args; k++)
+        ok = (out->args[k] = device_block(a, m, shape_bytes(s->args[k].shape), host->args[k], d)) != NULL;
+    for (int32_t k = 0; ok && k < s->n_results; k++) {
+        int32_t arg = s->results[k].alias;
+        bool    donated = arg >= 0 && host->results[k] == host->args[arg];
+        out->results[k] = donated ? (void *)(uintptr_t)out->args[arg] : device_block(a, m, shape_bytes(s->results[k].shape), NULL, d);
+        ok = out->results[k] != NULL;
+    }
+    return ok && (out->scratch = device_block(a, m, s->scratch_bytes, NULL, d)) != NULL;
+}
+
+static bool get_results(const Execution *e, const Arrays *device, const Arrays *host, Diag *d)
+{
+    const Signature    *s = e->signature;
+    const DeviceMemory *m = &e->compiled->device;
+    for (int32_t k = 0; k < s->n_results; k++)
+        if (device_failed(m, m->get(host->results[k], device->results[k], (size_t)shape_bytes(s->results[k].shape)), d))
+            return false;
+    return true;
+}
+
 /* Each device's arguments, and its pointers. */
 typedef struct DeviceRun {
     int64_t     n;
     Literal  ***args;
     Arrays     *arrays;
+    Arrays      on_device; /* of compiled CUDA, which is for one */
     DeviceCall *calls;
     hlort_pool *pool; /* one device's */
 } DeviceRun;
@@ -182,7 +242,8 @@ static bool call(const Execution *e, const DeviceRun *r, Diag *d)
         env.threads = e->threads / r->n > 0 ? (uint32_t)(e->threads / r->n) : 1;
         return meet_run(e, &env, r->calls, d);
     }
-    int status = e->compiled->run(&env, r->arrays->args, r->arrays->results, r->arrays->scratch);
+    const Arrays *x = e->compiled->has_device ? &r->on_device : r->arrays;
+    int           status = e->compiled->run(&env, x->args, x->results, x->scratch);
     if (status)
         diag_error(d, LOC_NONE, "the module failed with status %d%s%s", status, *error ? ": " : "", error);
     return status == 0;
@@ -199,7 +260,7 @@ static bool devices_fit(const Signature *s, int64_t n, Diag *d)
 static DeviceRun deal(Arena *a, const Execution *e, Literal *const *args)
 {
     int64_t   n = devices_count(e->on);
-    DeviceRun r = { n, ARENA_ARRAY(a, Literal **, n), ARENA_ARRAY(a, Arrays, n), ARENA_ARRAY(a, DeviceCall, n), NULL };
+    DeviceRun r = { n, ARENA_ARRAY(a, Literal **, n), ARENA_ARRAY(a, Arrays, n), { 0 }, ARENA_ARRAY(a, DeviceCall, n), NULL };
     for (int64_t p = 0; p < n; p++) {
         r.args[p] = ARENA_ARRAY(a, Literal *, e->signature->n_args);
         devices_deal(e, args, p, r.args[p]);
@@ -248,7 +309,9 @@ static bool run_calls(Arena *a, const Execution *e, DeviceRun *r, Literal *const
 {
     make_calls(a, e, r);
     steps_watch(e, !watches_repeats(e));
-    if (!call(e, r, d) || !collect(a, e, r, args, results, d))
+    if (e->compiled->has_device && !make_device_arrays(a, e, r->arrays, &r->on_device, d))
+        return false;
+    if (!call(e, r, d) || (e->compiled->has_device && !get_results(e, &r->on_device, r->arrays, d)) || !collect(a, e, r, args, results, d))
         return false;
     steps_watch(e, watches_repeats(e));
     for (int64_t k = 0; k < e->repeat; k++) {
