@@ -3,6 +3,7 @@
 #define EMIT_LIBRARY_H
 
 #include "emit/dot_call.h"
+#include "emit/order_call.h"
 #include "ir/extern_call.h"
 #include "ir/lapack.h"
 
@@ -10,7 +11,8 @@ typedef struct LibraryCall {
     const char *name;  /* of the function, a C identifier */
     const Inst *inst;  /* the first instruction that it was made for */
     const ExternCall *outside; /* or */
-    const DotCall *dot;        /* or, both NULL, LAPACK's */
+    const DotCall *dot;        /* or */
+    const OrderCall *order;    /* or, all NULL, LAPACK's */
     LapackCall  lapack;
     int64_t     place[LAPACK_MOST_ARGS]; /* of an argument's working memory, in bytes; -1: it needs none */
     int64_t     temp_bytes;              /* all of it; 0: none */
@@ -18,6 +20,8 @@ typedef struct LibraryCall {
 
 /* Result r may be the memory of operand o: it overwrites it. */
 bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o);
+bool library_is_runtime(const LibraryCall *c);
+bool library_is_lapack(const LibraryCall *c);
 const char *library_symbol(const LibraryCall *c); /* what it calls */
 bool library_equal(const LibraryCall *a, const LibraryCall *b); /* the same function, but for its name */
 

@@ -192,8 +192,8 @@ static void finish(Plan *p, const StepList *body)
     p->program->n_calls = p->calls.n;
     for (int32_t k = 0; k < p->calls.n; k++) {
         p->program->outside |= p->calls.v[k]->outside != NULL;
-        p->program->runtime |= p->calls.v[k]->dot != NULL;
-        p->program->lapack |= !p->calls.v[k]->outside && !p->calls.v[k]->dot;
+        p->program->runtime |= library_is_runtime(p->calls.v[k]);
+        p->program->lapack |= library_is_lapack(p->calls.v[k]);
     }
     p->program->calls = p->calls.v;
     p->program->n_exchanges = p->exchanged.n;

@@ -244,8 +244,11 @@ Leaf leaf_as(Plan *p, StepList *out, Leaf x, const Shape *want, const Inst *why)
     Inst *copy = inst_new(c, NULL, OP_COPY, shape_copy(p->helper->arena, want), 1, &param, arena_printf(p->work, "%s.order", why->name));
     copy->meta = why->meta;
     copy->loc = why->loc;
-    Value in = { .n = 1, .v = &x }, *result = value_fresh(p, copy->shape, copy);
-    kernel_step(p, out, copy, &in, result);
+    Value in = { .n = 1, .v = &x }, *result = plan_transpose(p, out, copy, x);
+    if (!result) {
+        result = value_fresh(p, copy->shape, copy);
+        kernel_step(p, out, copy, &in, result);
+    }
     return result->v[0];
 }
 
@@ -370,6 +373,12 @@ static Value *dot_value(Plan *p, StepList *out, const Inst *i)
     return called ? called : kernel_value(p, out, i);
 }
 
+static Value *transpose_value(Plan *p, StepList *out, const Inst *i)
+{
+    Value *called = plan_transpose(p, out, i, operand(p, i, 0)->v[0]);
+    return called ? called : kernel_value(p, out, i);
+}
+
 static Value *inst_value(Plan *p, StepList *out, const Inst *i)
 {
     Exchange *x = map_get(&p->exchanges, i);
@@ -424,6 +433,10 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
         return plan_conditional(p, out, i);
     case OP_DOT:
         return dot_value(p, out, i);
+    case OP_TRANSPOSE:
+        return transpose_value(p, out, i);
+    case OP_COPY:
+        return is_array_copy(i) ? transpose_value(p, out, i) : kernel_value(p, out, i);
     default:
         if (op_has(i->op, F_COLLECTIVE))
             return plan_collective(p, i);

@@ -4,11 +4,21 @@
 
 #include <string.h>
 
+bool library_is_runtime(const LibraryCall *c)
+{
+    return c->dot || c->order;
+}
+
+bool library_is_lapack(const LibraryCall *c)
+{
+    return !c->outside && !library_is_runtime(c);
+}
+
 bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o)
 {
     if (c->outside)
         return c->outside->alias[r] == o;
-    if (c->dot)
+    if (library_is_runtime(c))
         return false;
     for (int32_t k = 0; k < c->lapack.n_buffers; k++)
         if (c->lapack.buffers[k].operand == o && c->lapack.buffers[k].result == r)
@@ -18,7 +28,7 @@ bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o)
 
 const char *library_symbol(const LibraryCall *c)
 {
-    return c->outside ? c->outside->symbol : c->dot ? c->dot->symbol : c->lapack.symbol;
+    return c->outside ? c->outside->symbol : c->dot ? c->dot->symbol : c->order ? c->order->symbol : c->lapack.symbol;
 }
 
 bool library_equal(const LibraryCall *a, const LibraryCall *b)
@@ -26,6 +36,8 @@ bool library_equal(const LibraryCall *a, const LibraryCall *b)
     const LapackCall *x = &a->lapack, *y = &b->lapack;
     if (a->outside || b->outside) /* each call hands over its own name */
         return false;
+    if (a->order || b->order)
+        return a->order && b->order && order_call_equal(a->order, b->order);
     if (a->dot || b->dot)
         return a->dot && b->dot && dot_call_equal(a->dot, b->dot);
     bool same = strcmp(x->symbol, y->symbol) == 0 && x->batch == y->batch && x->n_args == y->n_args && x->n_buffers == y->n_buffers;

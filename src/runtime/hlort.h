@@ -64,6 +64,21 @@ void hlort_dot_f16(const hlort_dot *d, const hlort_how *how, const uint16_t *a, 
 void hlort_dot_f16_f32(const hlort_dot *d, const hlort_how *how, const uint16_t *a, const uint16_t *b, float *c);
 void hlort_dot_s32(const hlort_dot *d, const hlort_how *how, const uint32_t *a, const uint32_t *b, uint32_t *c); /* modulo 2^32: u32, too */
 void hlort_dot_s8_s32(const hlort_dot *d, const hlort_how *how, const int8_t *a, const int8_t *b, uint32_t *c);
+
+/* An array whose dimensions change their order. The result's are given from the outermost to the innermost one, without those of one element; distances are in
+ * elements. One has a distance of 1 in the result, one in the source: the same one where neighbours stay neighbours. */
+enum { HLORT_MOST_AXES = 16 };
+typedef struct hlort_axis {
+    int64_t count, to, from;
+} hlort_axis;
+typedef struct hlort_axes {
+    int64_t    bytes; /* of an element: 1, 2, 4, 8, 16 */
+    int64_t    n;
+    hlort_axis axis[HLORT_MOST_AXES];
+} hlort_axes;
+
+/* The two are different memory. No working memory is needed. */
+void hlort_transpose(const hlort_axes *d, const hlort_how *how, const void *from, void *to);
 /* end */
 
 /* So many threads with the caller's, at least 1; memory of their own is in the pool. NULL: there is no memory. */

@@ -102,11 +102,6 @@ static void put_unpack(Buf *b, const char *real)
                real, real, real, real);
 }
 
-static bool is_lapack(const LibraryCall *x)
-{
-    return !x->outside && !x->dot;
-}
-
 void target_c_library_prelude(Buf *b, const Program *p)
 {
     bool single = false, twice = false;
@@ -114,13 +109,13 @@ void target_c_library_prelude(Buf *b, const Program *p)
         buf_puts(b, "\n// LAPACK, in OpenBLAS: column by column, all by address\n");
     for (int32_t k = 0; k < p->n_calls; k++) {
         const LapackCall *c = &p->calls[k]->lapack;
-        bool              seen = !is_lapack(p->calls[k]) || lapack_is_empty(c);
+        bool              seen = !library_is_lapack(p->calls[k]) || lapack_is_empty(c);
         for (int32_t e = 0; e < k && !seen; e++)
-            seen = is_lapack(p->calls[e]) && strcmp(p->calls[e]->lapack.symbol, c->symbol) == 0 && !lapack_is_empty(&p->calls[e]->lapack);
+            seen = library_is_lapack(p->calls[e]) && strcmp(p->calls[e]->lapack.symbol, c->symbol) == 0 && !lapack_is_empty(&p->calls[e]->lapack);
         if (!seen)
             put_prototype(b, c);
-        single |= is_lapack(p->calls[k]) && needs_unpacking(c, TYPE_F32);
-        twice |= is_lapack(p->calls[k]) && needs_unpacking(c, TYPE_F64);
+        single |= library_is_lapack(p->calls[k]) && needs_unpacking(c, TYPE_F32);
+        twice |= library_is_lapack(p->calls[k]) && needs_unpacking(c, TYPE_F64);
     }
     if (single)
         put_unpack(b, "float");

@@ -34,7 +34,7 @@ void target_c_runtime_prelude(Buf *b, const Program *p)
                    runtime_declarations);
 }
 
-void target_c_dot(Buf *b, const LibraryCall *x)
+static void put_dot(Buf *b, const LibraryCall *x)
 {
     const DotCall *d = x->dot;
     c_origin(b, x->inst);
@@ -53,7 +53,26 @@ void target_c_dot(Buf *b, const LibraryCall *x)
     buf_printf(b, "%s    };\n    %s(&dot, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, a, b, c);\n}\n", d->n_batch > 0 ? " },\n" : "", d->symbol);
 }
 
-void target_c_dot_call(Buf *b, const LibraryCall *x, const char *const *args)
+static void put_transpose(Buf *b, const LibraryCall *x)
 {
-    buf_printf(b, "%s(env, %s, %s, %s, %s);", x->name, args[2], args[0], args[1], args[3]);
+    const hlort_axes *d = &x->order->axes;
+    c_origin(b, x->inst);
+    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, void *to, const void *from)\n{\n", x->name);
+    buf_printf(b, "    static const hlort_axes axes = {\n        .bytes = %lld, .n = %lld, .axis = { ", (long long)d->bytes, (long long)d->n);
+    for (int64_t k = 0; k < d->n; k++)
+        buf_printf(b, "%s{ %lld, %lld, %lld }", k > 0 ? ", " : "", (long long)d->axis[k].count, (long long)d->axis[k].to, (long long)d->axis[k].from);
+    buf_puts(b, " },\n    };\n    hlort_transpose(&axes, &(hlort_how){ .pool = hlo_pool(env) }, from, to);\n}\n");
+}
+
+void target_c_runtime(Buf *b, const LibraryCall *x)
+{
+    (x->dot ? put_dot : put_transpose)(b, x);
+}
+
+void target_c_runtime_call(Buf *b, const LibraryCall *x, const char *const *args)
+{
+    if (x->dot)
+        buf_printf(b, "%s(env, %s, %s, %s, %s);", x->name, args[2], args[0], args[1], args[3]);
+    else
+        buf_printf(b, "%s(env, %s, %s);", x->name, args[1], args[0]);
 }

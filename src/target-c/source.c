@@ -112,7 +112,7 @@ static void put_kernel(Out *o, const Step *s)
             buf_puts(o->b, ")\n");
             put_line(o, "    return 1;");
         } else {
-            (s->call->dot ? target_c_dot_call : target_c_library_call)(o->b, s->call, args);
+            (library_is_runtime(s->call) ? target_c_runtime_call : target_c_library_call)(o->b, s->call, args);
             buf_putc(o->b, '\n');
         }
     } else
@@ -433,8 +433,8 @@ static void put_kernels(Buf *b, const Program *p)
         buf_putc(b, '\n');
         if (p->calls[k]->outside)
             target_c_extern(b, p->calls[k]);
-        else if (p->calls[k]->dot)
-            target_c_dot(b, p->calls[k]);
+        else if (library_is_runtime(p->calls[k]))
+            target_c_runtime(b, p->calls[k]);
         else
             target_c_library(b, p->calls[k]);
     }

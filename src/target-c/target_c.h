@@ -36,9 +36,9 @@ void target_c_library_call(Buf *b, const LibraryCall *x, const char *const *args
 /* Prototypes of the routines that are called, and helpers around them. */
 void target_c_library_prelude(Buf *b, const Program *p);
 
-/* Likewise a call of the runtime (runtime.c): args are A, B, C, working memory. */
-void target_c_dot(Buf *b, const LibraryCall *x);
-void target_c_dot_call(Buf *b, const LibraryCall *x, const char *const *args);
+/* Likewise a call of the runtime (runtime.c). */
+void target_c_runtime(Buf *b, const LibraryCall *x);
+void target_c_runtime_call(Buf *b, const LibraryCall *x, const char *const *args);
 void target_c_runtime_prelude(Buf *b, const Program *p);
 
 /* Likewise a function from outside (extern.c): a call that may fail, an expression that is 0 when it did not. */
