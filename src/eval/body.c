@@ -1,4 +1,4 @@
-/* Compiling a body: registers hold BLOCK lanes, those of a loop one; parameters are read and results written block by block.
+/* Compiling a body: registers hold BLOCK lanes; parameters are read and results written block by block.
  *
  *   add_min { x, y, z = add(x, y), ROOT r = minimum(z, y) }   =>   r2 = add(r0, r1); r3 = minimum(r2, r1) */
 #include "eval/body.h"
@@ -7,7 +7,6 @@
 
 typedef struct BodyStep {
     Arith  kernel;
-    bool   direct; /* the kernel reads and writes values as they are stored */
     int32_t from[ARITH_OPERANDS], to;
 } BodyStep;
 
@@ -16,7 +15,6 @@ struct Body {
     const Comp *comp;
     bool        compiled;
     int32_t     n_regs, n_steps, n_params, n_results;
-    int32_t     n_test, test; /* of a loop: the first steps find whether there is another trip, in this register */
     char      **regs;     /* room for BLOCK values each; constants are filled in when compiling */
     BodyStep   *steps;
     int32_t    *result;   /* registers */
@@ -44,7 +42,6 @@ typedef struct Compiler {
     Body *b;
     Map   values; /* Inst -> Value */
     int   depth, insts;
-    int32_t lanes; /* of a register */
     VEC(char *) regs;
     VEC(BodyStep) steps;
 } Compiler;
@@ -53,7 +50,7 @@ static Value *new_reg(Compiler *c)
 {
     Value *v = ARENA_NEW(c->e->arena, Value);
     v->reg = c->regs.n;
-    vec_push(c->e->arena, &c->regs, (char *)arena_alloc(c->e->arena, (size_t)c->lanes * VALUE_BYTES));
+    vec_push(c->e->arena, &c->regs, (char *)arena_alloc(c->e->arena, BLOCK * VALUE_BYTES));
     return v;
 }
 
@@ -61,7 +58,7 @@ static Value *constant_reg(Compiler *c, const Literal *l)
 {
     Value *v = new_reg(c);
     int bytes = type_bytes(l->type);
-    for (int32_t j = 0; j < c->lanes; j++)
+    for (int32_t j = 0; j < BLOCK; j++)
         memcpy(c->regs.v[v->reg] + j * bytes, l->data, (size_t)bytes);
     return v;
 }
@@ -79,7 +76,6 @@ static Value *operation(Compiler *c, const Inst *i)
     }
     Value *v = new_reg(c);
     s.to = v->reg;
-    s.direct = arith_is_direct(&s.kernel);
     vec_push(c->e->arena, &c->steps, s);
     return v;
 }
@@ -171,26 +167,11 @@ static bool finish(Compiler *c, const Value *root)
 
 static bool compile(Eval *e, Body *b)
 {
-    Compiler c = {.e = e, .b = b, .values = map_new(e->arena), .lanes = BLOCK};
+    Compiler c = {.e = e, .b = b, .values = map_new(e->arena)};
     Value **args = ARENA_ARRAY(e->arena, Value *, b->n_params);
     for (int32_t k = 0; k < b->n_params; k++)
         args[k] = new_reg(&c);
     return finish(&c, compile_comp(&c, b->comp, args));
-}
-
-/* Condition and body have the state's registers in common. */
-static bool compile_loop(Eval *e, Body *b)
-{
-    Compiler c = {.e = e, .b = b, .values = map_new(e->arena), .lanes = 1};
-    Value state = {.n = b->n_params, .elems = ARENA_ARRAY(e->arena, Value *, b->n_params)}, *arg = &state;
-    for (int32_t k = 0; k < b->n_params; k++)
-        state.elems[k] = new_reg(&c);
-    const Value *test = compile_comp(&c, while_condition(b->caller), &arg);
-    if (!test)
-        return false;
-    b->test = test->reg;
-    b->n_test = c.steps.n;
-    return finish(&c, compile_comp(&c, while_body(b->caller), &arg));
 }
 
 Body *body_get(Eval *e, const Inst *caller, const Comp *c)
@@ -219,28 +200,6 @@ Body *body_get(Eval *e, const Inst *caller, const Comp *c)
     b->compiled = compile(e, b);
     map_put(&e->bodies, c, b);
     return b;
-}
-
-Body *body_of_loop(Eval *e, const Inst *loop)
-{
-    Body *b = map_get(&e->bodies, loop);
-    if (b)
-        return b->compiled ? b : NULL;
-    const Shape *s = loop->shape;
-    bool scalars = shape_is_tuple(s) && s->n_elems > 0;
-    for (int32_t k = 0; scalars && k < s->n_elems; k++)
-        scalars = shape_is_scalar(s->elems[k]);
-    b = ARENA_NEW(e->arena, Body);
-    *b = (Body){.caller = loop};
-    map_put(&e->bodies, loop, b);
-    if (!scalars)
-        return NULL;
-    b->n_params = b->n_results = s->n_elems;
-    b->param_type = b->result_type = ARENA_ARRAY(e->arena, Type, s->n_elems);
-    for (int32_t k = 0; k < s->n_elems; k++)
-        b->param_type[k] = s->elems[k]->type;
-    b->compiled = compile_loop(e, b);
-    return b->compiled ? b : NULL;
 }
 
 Type    body_result_type(const Body *b, int32_t k) { return b->result_type[k]; }
@@ -328,56 +287,6 @@ bool body_run(Eval *e, Body *b, const void *const *params, void *const *results,
     for (int64_t at = 0; at < n; at += BLOCK)
         run_block(b, params, results, at, n - at < BLOCK ? n - at : BLOCK);
     return true;
-}
-
-/* Loops of scalars: every value stands in its register, as one lane. */
-
-static void run_steps(const Body *b, int32_t from, int32_t to)
-{
-    for (const BodyStep *s = b->steps + from; s < b->steps + to; s++) {
-        const void *x[] = {b->regs[s->from[0]], b->regs[s->from[1]], b->regs[s->from[2]]};
-        if (s->direct)
-            s->kernel.fn(&s->kernel, b->regs[s->to], x, 1);
-        else
-            arith_run(&s->kernel, b->regs[s->to], x, 1);
-    }
-}
-
-typedef struct Scalar { char bytes[VALUE_BYTES]; } Scalar; /* of any type, the rest anything */
-
-/* The state is all read before any of it is written. */
-static void next_state(const Body *b, Scalar *room)
-{
-    for (int32_t k = 0; k < b->n_results; k++)
-        memcpy(&room[k], b->regs[b->result[k]], sizeof *room);
-    for (int32_t k = 0; k < b->n_params; k++)
-        memcpy(b->regs[k], &room[k], sizeof *room);
-}
-
-Literal *body_run_loop(Eval *e, Body *b, Literal *state)
-{
-    const Inst *loop = b->caller;
-    Literal **v = mem_alloc(b->n_params, sizeof *v);
-    Scalar *room = mem_alloc(b->n_params, sizeof *room);
-    for (int32_t k = 0; k < b->n_params; k++)
-        memcpy(b->regs[k], state->elems[k]->data, (size_t)type_bytes(b->param_type[k]));
-    eval_drop(e, state);
-    for (int64_t trip = 0; eval_work(e, loop, 1 + b->n_test); trip++) {
-        run_steps(b, 0, b->n_test);
-        if (!*b->regs[b->test] || !eval_may_trip(e, loop, trip) || !eval_work(e, loop, b->n_steps - b->n_test))
-            break;
-        run_steps(b, b->n_test, b->n_steps);
-        next_state(b, room);
-    }
-    for (int32_t k = 0; k < b->n_params; k++) {
-        v[k] = eval_new(e, loop, b->param_type[k], 0, NULL);
-        if (v[k])
-            memcpy(v[k]->data, b->regs[k], (size_t)type_bytes(b->param_type[k]));
-    }
-    Literal *last = eval_tuple_of(e, b->n_params, v);
-    mem_free(room);
-    mem_free(v);
-    return last;
 }
 
 /* Folding */

@@ -24,11 +24,6 @@ bool body_run(Eval *e, Body *b, const void *const *params, void *const *results,
  * parameters. False after failing. */
 bool body_fold(Eval *e, Body *b, int32_t n, Literal *const *acc, Literal *const *x, const Odometer *o);
 
-/* The loop of a while whose state is a tuple of scalars, tested and stepped in registers; NULL where it has to be run step by step. */
-Body *body_of_loop(Eval *e, const Inst *loop);
-/* Runs it from this state on, which is taken over; its last state, NULL after failing. */
-Literal *body_run_loop(Eval *e, Body *b, Literal *state);
-
 /* The opcode when the body is one operation on its two parameters, in either order where that makes no difference; OP_COUNT if not. */
 Op body_binary_op(const Body *b);
 

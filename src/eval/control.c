@@ -1,8 +1,8 @@
 /* Calls, loops, branches, tuples, and the opcodes whose value is an operand's. Source: reference operations 14, 15, 17, 18. */
 #include <string.h>
 
-#include "eval/body.h"
 #include "eval/engine.h"
+#include "eval/loop.h"
 
 EvalFn eval_tuple, eval_get_tuple_element, eval_call, eval_while, eval_conditional, eval_after_all, eval_copy_start,
     eval_copy_done, eval_async, eval_device_id;
@@ -36,9 +36,9 @@ static bool is_true(Eval *e, Literal *l)
 Literal *eval_while(Eval *e, const Inst *i, Literal **x)
 {
     Literal *state = eval_move(x, 0);
-    Body *scalars = e->watch ? NULL : body_of_loop(e, i);
-    if (scalars)
-        return body_run_loop(e, scalars, state);
+    Loop *small = e->watch ? NULL : loop_get(e, i);
+    if (small)
+        return loop_run(e, small, state);
     for (int64_t trip = 0; !e->failed && eval_work(e, i, 1); trip++) {
         Literal *seen = literal_ref(state);
         e->trip = trip;

@@ -544,6 +544,7 @@ void eval_start(Eval *e, const EvalOptions *o, Diag *d)
     e->live = &e->own_live;
     e->plans = map_new(e->arena);
     e->bodies = map_new(e->arena);
+    e->loops = map_new(e->arena);
     e->groups = map_new(e->arena);
     e->meanings = map_new(e->arena);
     e->externs = map_new(e->arena);

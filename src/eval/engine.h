@@ -19,6 +19,8 @@ typedef struct Eval {
     Arena   *scratch;     /* of this run */
     Map      plans;       /* Comp -> its plan */
     Map      bodies;      /* Comp -> its Body */
+    Map      loops;       /* while -> its Loop, NULL when it has none */
+    int64_t  loop_bytes;  /* that these take */
     Map      meanings;    /* custom-call -> the computation that it stands for */
     Map      externs;     /* custom-call -> ExternCall */
     Map      lapack;      /* custom-call -> Routine */
