@@ -173,7 +173,7 @@ typedef struct Conditions {
 /* What a call of two values computes may depend on a test, and then a load that is only wanted after it moves behind it. */
 static bool may_test(const KExpr *x)
 {
-    static const char *const plain[] = { "add_", "sub_", "mul_" };
+    static const char *const plain[] = { "add_", "sub_", "mul_", "max_", "min_" };
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         if (x->kind == KX_CALL && strncmp(x->fn, plain[i], strlen(plain[i])) == 0)
             return false;

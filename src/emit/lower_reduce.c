@@ -1,15 +1,21 @@
-/* reduce. Along a row the accumulator is a scalar, or for sums and maxima of floats a set of lanes, so that the loop has no chain of dependent
- * additions and adds numbers of like size:
+/* reduce. Along a row the accumulator is a scalar, or for sums, products and extremes of floats a set of lanes, so that the loop has no chain of
+ * dependent operations and adds numbers of like size:
  *
- *   float lane[16] = 0;  for r: for l: lane[l] += x[r*16 + l];  sum = init; for l: sum += lane[l]
+ *   float lane[16] = 0;  for r: for l: lane[l] += x[r*16 + l];  for l < 8: lane[l] += lane[l + 8];  ...  sum = init; for l < 4: sum += lane[l]
  *
- * Down the columns a block of accumulators is carried along the rows: for r: for j: acc[j] += x[r][j]. The order is fixed by the shape.
+ * Down the columns a block of accumulators is carried along the rows: for r: for j: acc[j] += x[r][j].
+ *
+ * Sums of more than CHAIN numbers one after another are cut into blocks of at most that many, whose sums are added up in f64:
+ *
+ *   double total[16] = 0;  for b: { float lane[16] = 0;  for r: for l: lane[l] += x[(b*R + r)*16 + l];  for l: total[l] += lane[l]; }
+ *
+ * The order is fixed by the shape.
  *
  * Reductions of a fusion that go over the same elements are made in the same loops, each with accumulators of its own (lower_together.c). */
 #include "emit/lower.h"
 
-enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_LANES = 3, ROLE_COLUMN = 4 };
-enum { LONG_CHAIN = 256 /* sums of f32 that add up more than that one after another are carried in f64 */, COLUMN_BLOCK = 256 };
+enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8 };
+enum { CHAIN = 256 /* numbers at most that are added one after another in f32 */, COLUMN_BLOCK = 1024 };
 
 typedef struct Reduction Reduction;
 struct Reduction {
@@ -26,10 +32,22 @@ struct Reduction {
     const Ix        **at;      /* operand index: kept dimensions set */
     KTemp           **acc;
     Type             *carry;   /* element type that the accumulators have */
+    const Ix        **base;    /* of the first one's reduced dimensions: where the loops of a block begin */
     KArray           *lanes;   /* NULL: none */
-    const Ix         *lane;    /* of the first one */
     KArray          **block;   /* of column accumulators */
+    KArray           *total;   /* what the sums of blocks are added to; NULL: none */
     KArray *const    *to;      /* in a stage: the arrays */
+};
+
+/* The loops over reduced dimensions, cut into blocks: those before number d, extents[d] / size blocks, in each of them size of d and all that follow. */
+typedef struct Blocks Blocks;
+struct Blocks {
+    Reduction *first;
+    int32_t    d;       /* -1: all of it is one block */
+    int64_t    size;
+    int64_t   *extents; /* rounds of each loop */
+    void     (*block)(Lower *L, Blocks *b, int32_t n, LoopDim *dims); /* the last n loops, which have these sizes; base is set */
+    void      *cookie;
 };
 
 static const Shape *leaf_shape(const Inst *x, int32_t k)
@@ -46,7 +64,7 @@ static bool is_sum(const Reduction *r)
 static bool can_have_lanes(const Reduction *r)
 {
     Type t = leaf_shape(r->x, 0)->type;
-    bool op = r->op == OP_ADD || r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
+    bool op = r->op == OP_ADD || r->op == OP_MULTIPLY || r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
     return r->n == 1 && op && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64 && !type_is_complex(t);
 }
 
@@ -64,9 +82,12 @@ static bool any_wants_lanes(const Reduction *r)
     return false;
 }
 
-static int64_t lane_count(const Reduction *r)
+/* Eight vectors of 256 bits for all that the loops make of long rows, two for short ones. */
+static int64_t lane_count(const Reduction *first)
 {
-    return r->extents[r->n_reduced - 1] >= 1024 ? 64 : 16;
+    int64_t lanes = first->extents[first->n_reduced - 1] >= 1024 && !(first->next && first->next->next) ? 64 : 16;
+    bool    wide = leaf_shape(first->x, 0)->type == TYPE_F64 || (first->next && lanes == 64);
+    return wide ? lanes / 2 : lanes;
 }
 
 /* The fastest dimension of the operand when it is kept, else -1. */
@@ -87,7 +108,7 @@ static Type carry_type(const Reduction *r, int32_t k)
     int64_t chain = wants_lanes(r) && fastest_kept(r) < 0 ? r->count / lane_count(r) : r->count;
     if (!is_sum(r) || type_is_complex(t))
         return t;
-    return t == TYPE_F64 || chain > LONG_CHAIN ? TYPE_F64 : TYPE_F32;
+    return t == TYPE_F64 || chain > CHAIN ? TYPE_F64 : TYPE_F32;
 }
 
 static Reduction reduction(Lower *L, const Inst *x)
@@ -108,7 +129,24 @@ static Reduction reduction(Lower *L, const Inst *x)
     r.carry = ARENA_ARRAY(L->arena, Type, r.n);
     for (int32_t k = 0; k < r.n; k++)
         r.carry[k] = carry_type(&r, k);
+    r.base = ARENA_ARRAY(L->arena, const Ix *, r.n_reduced);
+    for (int32_t k = 0; k < r.n_reduced; k++)
+        r.base[k] = ix_const(&L->ix, 0);
     return r;
+}
+
+/* Blocks of it are summed in f32. */
+static bool wants_blocks(const Reduction *r)
+{
+    return is_sum(r) && r->carry[0] == TYPE_F64 && leaf_shape(r->x, 0)->type != TYPE_F64;
+}
+
+static bool any_wants_blocks(const Reduction *r)
+{
+    for (; r; r = r->next)
+        if (wants_blocks(r))
+            return true;
+    return false;
 }
 
 /* The reduction of x and of what its loops make besides. */
@@ -143,7 +181,7 @@ static void combine(Lower *L, const Reduction *r, const KExpr *const *acc, const
 {
     const KExpr **args = ARENA_ARRAY(L->arena, const KExpr *, 2 * r->n);
     if (is_sum(r)) {
-        out[0] = kx_binary(L->arena, KOP_ADD, machine_type(r->carry[0]), acc[0], x[0]);
+        out[0] = kx_binary(L->arena, KOP_ADD, acc[0]->type, acc[0], x[0]);
         return;
     }
     for (int32_t k = 0; k < r->n; k++) {
@@ -153,12 +191,13 @@ static void combine(Lower *L, const Reduction *r, const KExpr *const *acc, const
     apply(L, inst_callee(r->x, 0), args, out);
 }
 
-static const KExpr **elements(Lower *L, const Reduction *r, const Ix *const *at)
+/* The elements at an index, those of a sum as sum_type. */
+static const KExpr **elements(Lower *L, const Reduction *r, Type sum_type, const Ix *const *at)
 {
     const KExpr **x = ARENA_ARRAY(L->arena, const KExpr *, r->n);
     for (int32_t k = 0; k < r->n; k++) {
         const Inst *from = inst_operand(r->x, k);
-        Type        t = is_sum(r) ? r->carry[k] : inst_callee(r->x, 0)->params[r->n + k]->shape->type;
+        Type        t = is_sum(r) ? sum_type : inst_callee(r->x, 0)->params[r->n + k]->shape->type;
         x[k] = scalar_convert(L->arena, from->shape->type, t, keep(L, from, value_at(L, from, 0, at)));
     }
     return x;
@@ -170,7 +209,7 @@ static void row_step(Lower *L, const Reduction *r, const Ix *const *at)
     const KExpr **acc = ARENA_ARRAY(L->arena, const KExpr *, r->n), **out = ARENA_ARRAY(L->arena, const KExpr *, r->n);
     for (int32_t k = 0; k < r->n; k++)
         acc[k] = current(L, r->acc[k]);
-    combine(L, r, acc, elements(L, r, at), out);
+    combine(L, r, acc, elements(L, r, r->carry[0], at), out);
     for (int32_t k = 0; k < r->n && r->n > 1; k++)
         out[k] = bind(L, out[k], "next");
     for (int32_t k = 0; k < r->n; k++)
@@ -194,85 +233,228 @@ static void row_body(Lower *L, void *cookie, const Ix *const *index)
         row_step(L, r, at);
 }
 
+/* ---- blocks ---- */
+
+/* The largest divisor of n that is not much less than most, or most with a rest. */
+static int64_t block_size(int64_t n, int64_t most)
+{
+    for (int64_t size = most; size > most / 2; size--)
+        if (n % size == 0)
+            return size;
+    return most;
+}
+
+static void cut_blocks(Blocks *b)
+{
+    int64_t rounds = 1;
+    for (int32_t k = b->first->n_reduced; k-- > 0; rounds *= b->extents[k])
+        if (b->extents[k] > CHAIN / rounds) {
+            b->d = k;
+            b->size = block_size(b->extents[k], CHAIN / rounds);
+            return;
+        }
+}
+
+/* The loops of number `from` and later, size times around that one. */
+static void block_loops(Lower *L, Blocks *b, int role, int32_t from, int64_t size)
+{
+    int32_t  n = b->first->n_reduced - from;
+    int64_t *extents = arena_copy(L->arena, b->extents + from, (size_t)n * sizeof *extents);
+    extents[0] = size;
+    b->block(L, b, n, plan_dims(L, b->first->x, role, n, extents));
+}
+
+static void set_base(Blocks *b, const Ix *const *before, const Ix *from)
+{
+    for (int32_t k = 0; k < b->d; k++)
+        b->first->base[k] = before[k];
+    b->first->base[b->d] = from;
+}
+
+static void full_block(Lower *L, void *cookie, const Ix *const *index)
+{
+    Blocks *b = cookie;
+    set_base(b, index, ix_times(&L->ix, index[b->d], b->size));
+    block_loops(L, b, ROLE_BLOCK, b->d, b->size);
+}
+
+static void rest_block(Lower *L, void *cookie, const Ix *const *index)
+{
+    Blocks *b = cookie;
+    int64_t n = b->extents[b->d], rest = n % b->size;
+    set_base(b, index, ix_const(&L->ix, n - rest));
+    block_loops(L, b, ROLE_REST, b->d, rest);
+}
+
+/* Calls b->block for each block, or once for all of it. */
+static void over_blocks(Lower *L, Blocks *b)
+{
+    const Inst *x = b->first->x;
+    if (b->d < 0) {
+        block_loops(L, b, ROLE_REDUCED, 0, b->extents[0]);
+        return;
+    }
+    int64_t *extents = arena_copy(L->arena, b->extents, (size_t)(b->d + 1) * sizeof *extents);
+    extents[b->d] /= b->size;
+    nest(L, b->d + 1, plan_dims(L, x, ROLE_BLOCKS, b->d + 1, extents), NULL, full_block, b);
+    if (b->extents[b->d] % b->size)
+        nest(L, b->d, plan_dims(L, x, ROLE_BEFORE_REST, b->d, extents), NULL, rest_block, b);
+}
+
+/* Where a block's loops are: index has the last ones, base says where those begin and what the others are. */
+static const Ix **place_in_block(Lower *L, const Blocks *b, const Ix *const *index)
+{
+    const Reduction *r = b->first;
+    const Ix       **all = arena_copy(L->arena, r->base, (size_t)r->n_reduced * sizeof *all);
+    int32_t          from = b->d < 0 ? 0 : b->d;
+    for (int32_t k = from; k < r->n_reduced; k++)
+        all[k] = ix_add(&L->ix, all[k], index[k - from]);
+    return element_index(L, r, all);
+}
+
+/* ---- lanes: the last reduced dimension is round * lanes + lane ---- */
+
 static void lane_step(Lower *L, const Reduction *r, const Ix *lane, const Ix *const *at)
 {
     const KExpr *acc = load_current(L, r->lanes, lane), *out;
-    combine(L, r, &acc, elements(L, r, at), &out);
+    combine(L, r, &acc, elements(L, r, r->lanes->type, at), &out);
     store(L, r->lanes, lane, out);
 }
 
-/* The same with lanes: the last reduced dimension is r * L + l. */
-static void lanes_body(Lower *L, void *cookie, const Ix *const *index)
+static void lanes_body(Lower *L, const Blocks *b, const Ix *const *index, const Ix *lane)
 {
-    const Reduction *first = cookie;
-    const Ix       **at = element_index(L, first, index);
+    const Reduction *first = b->first;
+    const Ix       **at = place_in_block(L, b, index);
     int32_t          last = first->reduced[first->n_reduced - 1];
-    at[last] = ix_add(&L->ix, ix_times(&L->ix, at[last], lane_count(first)), first->lane);
+    at[last] = ix_add(&L->ix, ix_times(&L->ix, at[last], lane_count(first)), lane);
     for (const Reduction *r = first; r; r = r->next)
         if (r->lanes)
-            lane_step(L, r, first->lane, at);
+            lane_step(L, r, lane, at);
         else
             row_step(L, r, at);
 }
 
 static void lanes_loop(Lower *L, void *cookie, const Ix *const *index)
 {
-    Reduction *r = cookie;
-    r->lane = ix_of(&L->ix, loop_open(L, 0, lane_count(r), NULL, 1));
-    lanes_body(L, cookie, index);
+    const Blocks *b = cookie;
+    const IxAtom *l = loop_open(L, 0, lane_count(b->first), NULL, 1);
+    lanes_body(L, b, index, ix_of(&L->ix, l));
     block_close(L);
 }
 
 /* What does not fill the lanes: the last n % lanes elements of each row. */
 static void tail_loop(Lower *L, void *cookie, const Ix *const *index)
 {
-    Reduction *r = cookie;
-    int64_t    n = r->extents[r->n_reduced - 1], lanes = lane_count(r), full = n / lanes;
-    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, r->n_reduced);
-    for (int32_t k = 0; k < r->n_reduced - 1; k++)
-        at[k] = index[k];
-    at[r->n_reduced - 1] = ix_const(&L->ix, full);
+    const Blocks    *b = cookie;
+    const Reduction *r = b->first;
+    int64_t          n = r->extents[r->n_reduced - 1], lanes = lane_count(r);
+    int32_t          last = r->n_reduced - 1 - (b->d < 0 ? 0 : b->d);
+    const Ix       **all = ARENA_ARRAY(L->arena, const Ix *, last + 1);
+    for (int32_t k = 0; k < last; k++)
+        all[k] = index[k];
+    all[last] = ix_const(&L->ix, n / lanes);
     if (n % lanes == 1) {
-        r->lane = ix_const(&L->ix, 0);
-        lanes_body(L, r, at);
+        lanes_body(L, b, all, ix_const(&L->ix, 0));
         return;
     }
-    r->lane = ix_of(&L->ix, loop_open(L, 0, n % lanes, NULL, 1));
-    lanes_body(L, r, at);
+    const IxAtom *l = loop_open(L, 0, n % lanes, NULL, 1);
+    lanes_body(L, b, all, ix_of(&L->ix, l));
     block_close(L);
 }
 
-/* A sum's lanes start from 0, those of a maximum from its first value, as often as one likes. */
-static void start_lanes(Lower *L, Reduction *r)
+/* The tails of rows that are cut into blocks. */
+static void tail_alone(Lower *L, void *cookie, const Ix *const *index)
 {
-    int64_t lanes = lane_count(r);
-    r->lanes = local_array(L, machine_type(r->carry[0]), lanes, "lane");
-    const KExpr  *first = r->op == OP_ADD ? scalar_zero(L->arena, r->carry[0]) : kx_temp(L->arena, r->acc[0]);
-    const IxAtom *l = loop_open(L, 0, lanes, NULL, 1);
-    store(L, r->lanes, ix_of(&L->ix, l), first);
+    Blocks *b = cookie;
+    set_base(b, index, ix_const(&L->ix, 0));
+    tail_loop(L, b, NULL);
+}
+
+static KArray *new_lanes(Lower *L, Type t, int64_t n, const KExpr *start, const char *name)
+{
+    KArray       *x = local_array(L, t, n, name);
+    const IxAtom *l = loop_open(L, 0, n, NULL, 1);
+    store(L, x, ix_of(&L->ix, l), start);
+    block_close(L);
+    return x;
+}
+
+/* What changes nothing: of an extreme its first value, which may be taken as often as one likes. */
+static const KExpr *neutral(Lower *L, const Reduction *r, Type t)
+{
+    if (r->op == OP_ADD)
+        return scalar_zero(L->arena, t);
+    return r->op == OP_MULTIPLY ? scalar_one(L->arena, t) : kx_temp(L->arena, r->acc[0]);
+}
+
+/* total[l] += block[l], in the wider type. */
+static void add_to_total(Lower *L, KArray *total, KArray *block)
+{
+    const Ix    *l = ix_of(&L->ix, loop_open(L, 0, block->count, NULL, 1));
+    const KExpr *x = scalar_convert(L->arena, block->type, total->type, load_current(L, block, l));
+    store(L, total, l, kx_binary(L->arena, KOP_ADD, total->type, load_current(L, total, l), x));
     block_close(L);
 }
 
+static void lanes_block(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
+{
+    Reduction *first = b->first;
+    bool       tail = first->extents[first->n_reduced - 1] % lane_count(first) != 0;
+    for (Reduction *r = first; r; r = r->next)
+        if (r->total)
+            r->lanes = new_lanes(L, TYPE_F32, r->total->count, scalar_zero(L->arena, TYPE_F32), "lane");
+    nest(L, n, dims, NULL, lanes_loop, b);
+    if (tail && b->d < first->n_reduced - 1)
+        nest(L, n - 1, dims, NULL, tail_loop, b);
+    for (Reduction *r = first; r; r = r->next)
+        if (r->total)
+            add_to_total(L, r->total, r->lanes);
+}
+
+/* lane[l] = lane[l] op lane[l + half], until few are left: those go into the accumulator one by one. */
 static void join_lanes(Lower *L, const Reduction *r)
 {
-    const IxAtom *l = loop_open(L, 0, lane_count(r), NULL, 1);
-    const KExpr  *acc = current(L, r->acc[0]), *lane = load_current(L, r->lanes, ix_of(&L->ix, l)), *out;
-    combine(L, r, &acc, &lane, &out);
+    enum { FEW = 4 };
+    int64_t      n = r->lanes->count;
+    const KExpr *acc, *x, *out;
+    for (; n > FEW; n /= 2) {
+        const Ix *l = ix_of(&L->ix, loop_open(L, 0, n / 2, NULL, 1));
+        acc = load_current(L, r->lanes, l);
+        x = load_current(L, r->lanes, ix_plus(&L->ix, l, n / 2));
+        combine(L, r, &acc, &x, &out);
+        store(L, r->lanes, l, out);
+        block_close(L);
+    }
+    const Ix *l = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+    acc = current(L, r->acc[0]);
+    x = load_current(L, r->lanes, l);
+    combine(L, r, &acc, &x, &out);
     assign(L, r->acc[0], out);
     block_close(L);
 }
 
 static void reduce_in_lanes(Lower *L, Reduction *first)
 {
-    int64_t  n = first->extents[first->n_reduced - 1], lanes = lane_count(first);
-    LoopDim *dims = plan_dims(L, first->x, ROLE_LANES, first->n_reduced, first->extents);
-    dims[first->n_reduced - 1].extent = n / lanes;
+    int32_t last = first->n_reduced - 1;
+    int64_t lanes = lane_count(first), rest = first->extents[last] % lanes;
+    Blocks  b = { .first = first, .d = -1, .block = lanes_block,
+                  .extents = arena_copy(L->arena, first->extents, (size_t)first->n_reduced * sizeof *first->extents) };
+    b.extents[last] /= lanes;
+    if (any_wants_blocks(first))
+        cut_blocks(&b);
+    for (Reduction *r = first; r; r = r->next) {
+        if (!can_have_lanes(r))
+            continue;
+        bool blocks = wants_blocks(r) && b.d >= 0;
+        Type t = machine_type(r->carry[0]);
+        r->lanes = new_lanes(L, t, lanes, neutral(L, r, t), blocks ? "total" : "lane");
+        r->total = blocks ? r->lanes : NULL;
+    }
+    over_blocks(L, &b);
     for (Reduction *r = first; r; r = r->next)
-        if (can_have_lanes(r))
-            start_lanes(L, r);
-    nest(L, first->n_reduced, dims, NULL, lanes_loop, first);
-    if (n % lanes)
-        nest(L, first->n_reduced - 1, dims, NULL, tail_loop, first);
+        r->lanes = r->total ? r->total : r->lanes;
+    if (rest && b.d == last)
+        nest(L, last, plan_dims(L, first->x, ROLE_BEFORE_REST, last, first->extents), NULL, tail_alone, &b);
     for (const Reduction *r = first; r; r = r->next)
         if (r->lanes)
             join_lanes(L, r);
@@ -383,7 +565,7 @@ static void column_step(Lower *L, const Reduction *r, const Ix *j, const Ix *con
     const KExpr **acc = ARENA_ARRAY(L->arena, const KExpr *, r->n), **out = ARENA_ARRAY(L->arena, const KExpr *, r->n);
     for (int32_t k = 0; k < r->n; k++)
         acc[k] = load_current(L, r->block[k], j);
-    combine(L, r, acc, elements(L, r, at), out);
+    combine(L, r, acc, elements(L, r, r->block[0]->type, at), out);
     for (int32_t k = 0; k < r->n && r->n > 1; k++)
         out[k] = bind(L, out[k], "next");
     for (int32_t k = 0; k < r->n; k++)
@@ -392,42 +574,60 @@ static void column_step(Lower *L, const Reduction *r, const Ix *j, const Ix *con
 
 static void column_body(Lower *L, void *cookie, const Ix *const *index)
 {
-    ReduceStage *s = cookie;
-    const Ix    *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
-    const Ix   **at = element_index(L, s->first, index);
+    const Blocks *b = cookie;
+    ReduceStage  *s = b->cookie;
+    const Ix     *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
+    const Ix    **at = place_in_block(L, b, index);
     at[s->column] = ix_add(&L->ix, s->start, j);
     for (const Reduction *r = s->first; r; r = r->next)
         column_step(L, r, j, at);
     block_close(L);
 }
 
-static void start_block(Lower *L, Reduction *r, int64_t width)
+static void column_rows(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
+{
+    for (Reduction *r = b->first; r; r = r->next)
+        if (r->total)
+            r->block[0] = new_lanes(L, TYPE_F32, r->total->count, scalar_zero(L->arena, TYPE_F32), "acc");
+    nest(L, n, dims, NULL, column_body, b);
+    for (Reduction *r = b->first; r; r = r->next)
+        if (r->total)
+            add_to_total(L, r->total, r->block[0]);
+}
+
+static void start_columns(Lower *L, Reduction *r, int64_t width, bool blocks)
 {
     const KExpr **init = ARENA_ARRAY(L->arena, const KExpr *, r->n);
     r->block = ARENA_ARRAY(L->arena, KArray *, r->n);
     for (int32_t k = 0; k < r->n; k++) {
-        r->block[k] = local_array(L, r->carry[k], width, "acc");
+        r->block[k] = local_array(L, r->carry[k], width, blocks ? "total" : "acc");
         init[k] = start_value(L, r, k);
     }
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1));
     for (int32_t k = 0; k < r->n; k++)
         store(L, r->block[k], j, init[k]);
     block_close(L);
+    r->total = blocks ? r->block[0] : NULL;
 }
 
 /* Results start .. start + width - 1 of one row of the result. */
 static void column_block(Lower *L, ReduceStage *s)
 {
     Reduction *first = s->first;
+    Blocks     b = { .first = first, .d = -1, .extents = first->extents, .block = column_rows, .cookie = s };
+    if (any_wants_blocks(first))
+        cut_blocks(&b);
     for (Reduction *r = first; r; r = r->next)
-        start_block(L, r, s->width);
-    nest(L, first->n_reduced, plan_dims(L, first->x, ROLE_REDUCED, first->n_reduced, first->extents), NULL, column_body, s);
+        start_columns(L, r, s->width, wants_blocks(r) && b.d >= 0);
+    over_blocks(L, &b);
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
     first->at[s->column] = ix_add(&L->ix, s->start, j);
     const Ix **index = kept_index(L, first);
     for (const Reduction *r = first; r; r = r->next)
-        for (int32_t k = 0; k < r->n; k++)
-            store_result(L, r->x, r->to[k], index, scalar_convert(L->arena, r->carry[k], leaf_shape(r->x, k)->type, load(L, r->block[k], j)));
+        for (int32_t k = 0; k < r->n; k++) {
+            KArray *from = r->total ? r->total : r->block[k];
+            store_result(L, r->x, r->to[k], index, scalar_convert(L->arena, r->carry[k], leaf_shape(r->x, k)->type, load(L, from, j)));
+        }
     block_close(L);
 }
 
@@ -436,7 +636,7 @@ static int64_t block_width(int64_t n)
 {
     if (n <= COLUMN_BLOCK)
         return n;
-    for (int64_t w = COLUMN_BLOCK; w >= 64; w -= 16)
+    for (int64_t w = COLUMN_BLOCK; w >= COLUMN_BLOCK / 4; w -= 16)
         if (n % w == 0)
             return w;
     return COLUMN_BLOCK;

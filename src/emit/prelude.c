@@ -69,9 +69,9 @@ static const Helper helpers[] = {
     { H_TO_INT, "f32_to_", "", "$T f32_to_$X(float x)\n{\n    return x != x ? 0 : x < (float)$LO ? $LO : x >= $ENDf ? $HI : ($T)x;\n}\n" },
     { H_TO_INT, "f64_to_", "", "$T f64_to_$X(double x)\n{\n    return x != x ? 0 : x < (double)$LO ? $LO : x >= $END ? $HI : ($T)x;\n}\n" },
 
-    /* Floats. Extremes give NaN when either operand is. */
-    { H_FLOAT, "max", "", "$T max_$X($T a, $T b)\n{\n    $T r = a >= b ? a : b;\n    return a != a ? a : r;\n}\n" },
-    { H_FLOAT, "min", "", "$T min_$X($T a, $T b)\n{\n    $T r = a <= b ? a : b;\n    return a != a ? a : r;\n}\n" },
+    /* Floats. Extremes give NaN when either operand is; b > a ? b : a is one instruction of many processors, a when b is NaN. */
+    { H_FLOAT, "max", "", "$T max_$X($T a, $T b)\n{\n    $T r = b > a ? b : a;\n    return b != b ? b : r;\n}\n" },
+    { H_FLOAT, "min", "", "$T min_$X($T a, $T b)\n{\n    $T r = b < a ? b : a;\n    return b != b ? b : r;\n}\n" },
     { H_FLOAT, "sign", "", "$T sign_$X($T a)\n{\n    return a > 0 ? 1 : a < 0 ? -1 : a;\n}\n" },
     { H_FLOAT, "is_finite", "", "$P is_finite_$X($T a)\n{\n    return a - a == 0;\n}\n" },
     { H_EXACT, "reduce_precision_f32", "f32_as_u32 u32_as_f32",
