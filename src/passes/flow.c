@@ -23,29 +23,58 @@ Flow flow_of(Module *m, Arena *scratch)
     return (Flow){scratch, total < MIN_ROOM ? MIN_ROOM : total};
 }
 
-void callee_own(Inst *i, int32_t k)
+bool callee_is_later_slot(const Inst *i, int32_t k)
+{
+    for (int32_t j = 0; j < k; j++)
+        if (i->callees[j] == i->callees[k])
+            return true;
+    return false;
+}
+
+/* How many callees of i, from k on, are callee k. */
+static int64_t slots_of(const Inst *i, int32_t k)
+{
+    int64_t n = 0;
+    for (int32_t j = k; j < i->n_callees; j++)
+        n += i->callees[j] == i->callees[k];
+    return n;
+}
+
+/* A copy for so many of the slots of i that have callee k, from k on. */
+static void own(Inst *i, int32_t k, int64_t slots)
 {
     Comp *c = i->callees[k];
-    if (c->mark == 1)
+    if (c->mark == slots)
         return;
     Comp **callees = mem_alloc(i->n_callees, sizeof(Comp *));
+    Comp  *copy = comp_clone(c, c->name);
+    copy->mark = slots;
+    c->mark -= slots;
     for (int32_t j = 0; j < i->n_callees; j++)
-        callees[j] = i->callees[j];
-    callees[k] = comp_clone(c, c->name);
-    callees[k]->mark = 1;
-    c->mark--;
-    for (const Inst *x = callees[k]->first; x; x = x->next)
+        callees[j] = j >= k && i->callees[j] == c && slots-- > 0 ? copy : i->callees[j];
+    for (const Inst *x = copy->first; x; x = x->next)
         for (int32_t j = 0; j < x->n_callees; j++)
             x->callees[j]->mark++;
     inst_set_callees(i, i->n_callees, callees);
     mem_free(callees);
 }
 
+void callee_own(Inst *i, int32_t k)
+{
+    own(i, k, 1);
+}
+
+void callee_own_slots(Inst *i, int32_t k)
+{
+    own(i, k, slots_of(i, k));
+}
+
 int64_t callees_shared(const Inst *i)
 {
     int64_t n = 0;
     for (int32_t k = 0; k < i->n_callees; k++)
-        n += i->callees[k]->mark > 1 ? i->callees[k]->n_insts : 0;
+        if (!callee_is_later_slot(i, k) && i->callees[k]->mark > slots_of(i, k))
+            n += i->callees[k]->n_insts;
     return n;
 }
 

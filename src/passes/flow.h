@@ -12,8 +12,10 @@ typedef struct Flow {
 /* Counts callers in comp->mark, which callee_own keeps up to date. */
 Flow flow_of(Module *m, Arena *scratch);
 
-/* Gives i a copy of its own of callee k when others call that too. */
+/* Gives i a copy of its own of callee k when others call that too; one that i has no second time, or one for all of its slots from k on that have it. */
 void    callee_own(Inst *i, int32_t k);
+void    callee_own_slots(Inst *i, int32_t k);
+bool    callee_is_later_slot(const Inst *i, int32_t k); /* callee k is a callee before k too */
 int64_t callees_shared(const Inst *i); /* instructions of the callees that others call too */
 
 /* Element k of a tuple: the operand of a tuple instruction; for others NULL, or a new get-tuple-element after t. */

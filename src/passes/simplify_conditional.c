@@ -171,7 +171,8 @@ static void own_all(Flow *f, Inst *c)
 {
     f->room -= callees_shared(c);
     for (int32_t k = 0; k < c->n_callees; k++)
-        callee_own(c, k);
+        if (!callee_is_later_slot(c, k))
+            callee_own_slots(c, k);
 }
 
 /* The value that branch k hands on as its result r, as the caller has it; NULL: it computes something. */
@@ -239,6 +240,8 @@ static bool drop_results(Flow *f, Inst *c)
     const Shape *shape = tuple_kept_shape(c->comp->module->arena, c->shape, read, to);
     for (int32_t k = 0; k < c->n_callees; k++) {
         Comp *body = inst_callee(c, k);
+        if (callee_is_later_slot(c, k))
+            continue;
         comp_set_root(body, tuple_kept(body->root, NULL, shape, read, f->scratch), f->scratch);
         comp_sweep_dead(body, INT64_MAX);
     }
@@ -262,26 +265,33 @@ static bool find_read_elements(const Comp *body, bool *read)
     return true;
 }
 
+static void keep_elements(Flow *f, Inst *c, int32_t k, const Shape *shape, const bool *read)
+{
+    Inst *operand = inst_operand(c, k + 1);
+    inst_set_operand(c, k + 1, tuple_kept(operand, c, shape, read, f->scratch));
+    if (!operand->n_uses)
+        inst_delete_dead(operand, f->scratch);
+}
+
 static bool drop_elements_of(Flow *f, Inst *c, int32_t k)
 {
-    Inst    *operand = inst_operand(c, k + 1), *p = comp_param(inst_callee(c, k), 0);
-    int32_t  n = shape_is_tuple(operand->shape) ? operand->shape->n_elems : 0, kept = 0;
+    const Shape *whole = inst_operand(c, k + 1)->shape;
+    int32_t  n = shape_is_tuple(whole) ? whole->n_elems : 0, kept = 0;
     bool    *read = ARENA_ARRAY(f->scratch, bool, n);
     int32_t *to = ARENA_ARRAY(f->scratch, int32_t, n);
-    if (n == 0 || !find_read_elements(inst_callee(c, k), read))
+    if (n == 0 || callee_is_later_slot(c, k) || !find_read_elements(inst_callee(c, k), read))
         return false;
     for (int32_t j = 0; j < n; j++)
         kept += read[j];
     if (kept == n)
         return false;
     f->room -= callees_shared(c);
-    callee_own(c, k);
-    p = comp_param(inst_callee(c, k), 0);
-    const Shape *shape = tuple_kept_shape(c->comp->module->arena, operand->shape, read, to);
-    inst_set_operand(c, k + 1, tuple_kept(operand, c, shape, read, f->scratch));
-    if (!operand->n_uses)
-        inst_delete_dead(operand, f->scratch);
-    tuple_renumber(p, shape, to);
+    callee_own_slots(c, k);
+    const Shape *shape = tuple_kept_shape(c->comp->module->arena, whole, read, to);
+    for (int32_t j = k; j < c->n_callees; j++)
+        if (inst_callee(c, j) == inst_callee(c, k))
+            keep_elements(f, c, j, shape, read);
+    tuple_renumber(comp_param(inst_callee(c, k), 0), shape, to);
     return true;
 }
 
