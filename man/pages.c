@@ -251,14 +251,20 @@ static void put_passes(Buf *b, const char *source)
     }
 }
 
+static void put_level(Buf *b, int level)
+{
+    const char *cpu = pipeline_for_level(level, "cpu"), *cuda = pipeline_for_level(level, "cuda");
+    buf_printf(b, ".It Fl O%d\n%s\n", level, *cpu ? cpu : "no pass");
+    if (strcmp(cpu, cuda) != 0)
+        buf_printf(b, ".It Fl O%d Fl -target Ns =cuda\n%s\n", level, cuda);
+}
+
 static void put_levels(Buf *b, const char *source)
 {
     (void)source;
     buf_puts(b, ".Bl -tag -width indent\n");
-    for (int level = 0; level <= 3; level++) {
-        const char *passes = pipeline_for_level(level, "cpu");
-        buf_printf(b, ".It Fl O%d\n%s\n", level, *passes ? passes : "no pass");
-    }
+    for (int level = 0; level <= 3; level++)
+        put_level(b, level);
     buf_puts(b, ".El\n");
 }
 

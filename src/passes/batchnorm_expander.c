@@ -1,12 +1,15 @@
 /* batchnorm_expander - batch normalization as the arithmetic that it stands for.
  *
+ *   %y = (f32[2,8,3], f32[3], f32[3]) batch-norm-training(%x, %scale, %offset), epsilon=e, feature_index=2      =>
+ *
  *   training    mean = sum(x) / N     var = sum(x x) / N - mean mean     y = ((x - mean) rsqrt(var + e)) scale + offset     (y, mean, var)
  *   inference   s = scale rsqrt(var + e)                                 y = x s + (offset - mean s)
  *   grad        goffset = sum(g)      S = sum(g (x - mean))              gscale = S rsqrt(var + e)
  *               gx = (scale rsqrt(var + e) / N) ((g N - goffset) - (S (x - mean)) / (var + e))                              (gx, gscale, goffset)
  *
  * Statistics are per index of the feature dimension, N is the number of elements that one has. Each step is what the opcode is defined to
- * round to, so the results are the same but for the order of sums. */
+ * round to, so the results are the same but for the order of sums. {inner}: training and grad only where features are the last dimension, the sums of which
+ * are computed side by side; other sums cost more passes over the array than the backend's own routine. */
 #include "config.h"
 
 #include "passes/expand.h"
@@ -102,7 +105,10 @@ static Inst *expand(PassCtx *cx, Inst *i)
 {
     Norm n;
     bool is_training = i->op == OP_BATCH_NORM_TRAINING, is_inference = i->op == OP_BATCH_NORM_INFERENCE;
-    if ((!is_training && !is_inference && i->op != OP_BATCH_NORM_GRAD) || !norm_begin(&n, cx, i))
+    if (!is_training && !is_inference && i->op != OP_BATCH_NORM_GRAD)
+        return NULL;
+    bool is_last = inst_int(i, ATTR_FEATURE_INDEX, 0) == inst_operand(i, 0)->shape->rank - 1;
+    if ((pass_arg_is(cx, "inner") && !is_inference && !is_last) || !norm_begin(&n, cx, i))
         return NULL;
     return is_training ? training(&n) : is_inference ? inference(&n) : grad(&n);
 }

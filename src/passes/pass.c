@@ -26,19 +26,26 @@ const PassInfo pass_table[] = {
 const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 
 #define LOOPS "simplify-conditional,while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-invariant-code-motion"
-#define AFTER "all-reduce-simplifier,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,tuple-simplifier,while-loop-trip-count-annotator"
+#define AFTER "all-reduce-simplifier,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,tuple-simplifier,while-loop-trip-count-annotator," \
+    "fusion,algsimp{only=tuple-gte},dce"
 
+/* What is done again and again, with the rules of algsimp that the level has and what the target adds; NARROW as well: it and reshape-mover undo each other. */
+#define SIMPLIFY(algsimp, more) "fix(inline," algsimp ",reshape-mover,simplify-sorts," more "constant_folding," LOOPS ",cse,dce)"
+#define NARROW(algsimp) "fix(convert-mover," algsimp ",dce)"
+#define CPU(algsimp) "dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "") "," AFTER
+#define CUDA(algsimp) "dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,") "," NARROW(algsimp) "," AFTER
+#define O1 "conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce"
+
+/* A kernel on a GPU costs its launch and its memory traffic, so there narrow elements are moved, one kernel computes on all parts of an array, and batch
+ * normalization joins the kernels around it wherever its features are. On a CPU a sum over outer dimensions is cheaper in one routine, and both of the
+ * others change nothing that could be measured. */
 const char *pipeline_for_level(int level, const char *target)
 {
-    (void)target; /* the same passes for every target so far */
-    static const char *const levels[] = {
-        "",
-        "conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce",
-        "dce,conditional-to-select,fix(inline,algsimp{finite},reshape-mover,simplify-sorts,constant_folding," LOOPS ",cse,dce)," AFTER ",fusion,algsimp{only=tuple-gte},dce",
-        "dce,conditional-to-select,fix(inline,algsimp,reshape-mover,simplify-sorts,constant_folding," LOOPS ",cse,dce)," AFTER ",fusion,algsimp{only=tuple-gte},dce",
+    static const char *const levels[2][4] = {
+        {"", O1, CPU("algsimp{finite}"), CPU("algsimp")},
+        {"", O1, CUDA("algsimp{finite}"), CUDA("algsimp")},
     };
-    int last = (int)(sizeof levels / sizeof *levels) - 1;
-    return levels[level < 0 ? 0 : level > last ? last : level];
+    return levels[strcmp(target, "cuda") == 0][level < 0 ? 0 : level > 3 ? 3 : level];
 }
 
 const char *pass_arg(const PassCtx *cx, const char *key)

@@ -1,22 +1,15 @@
-/* float-normalization-bf16, float-normalization-f8 - arithmetic of narrow floats in a wider type.
+/* float-normalization-bf16 - arithmetic of bf16 in f32.
  *
  *   %s = bf16[4] add(%x, %y)
  *     =>
  *   %a = f32[4] convert(%x)      %b = f32[4] convert(%y)      %t = f32[4] add(%a, %b)      %s = bf16[4] convert(%t)
  *
- * bf16 in f32, floats of 8 bits and fewer in f16. Elementwise instructions alone, in reducers too, but for converts and what only moves or chooses
+ * Elementwise instructions alone, in reducers too, but for converts and what only moves or chooses
  * values; a sum, difference, product, quotient or square root that is rounded twice here is the one that is rounded once, since the wider type has more
  * than twice the digits. For a target that has no instructions of the narrow type; both backends do it inside of a kernel anyway. */
 #include "config.h"
 
-#include "passes/expand.h"
-
-static Type wider_of(Type t, bool small)
-{
-    if (small)
-        return type_is_float(t) && type_bits(t) <= 8 && t != TYPE_F8E8M0FNU ? TYPE_F16 : TYPE_COUNT;
-    return t == TYPE_BF16 ? TYPE_F32 : TYPE_COUNT;
-}
+#include "passes/float_normalization.h"
 
 static bool computes(Op op)
 {
@@ -28,10 +21,9 @@ static bool computes(Op op)
     }
 }
 
-static Inst *widen(PassCtx *cx, Inst *i, bool small)
+Inst *float_widen(PassCtx *cx, Inst *i, Type wide)
 {
-    Type wide = wider_of(i->shape->type, small);
-    if (wide == TYPE_COUNT || !computes(i->op) || i->n_callees)
+    if (!computes(i->op) || i->n_callees)
         return NULL;
     Inst **operands = ARENA_ARRAY(cx->scratch, Inst *, i->n_operands);
     for (int32_t k = 0; k < i->n_operands; k++)
@@ -43,22 +35,12 @@ static Inst *widen(PassCtx *cx, Inst *i, bool small)
     return expand_convert(i, OP_CONVERT, i->shape->type, r);
 }
 
-static Inst *widen_bf16(PassCtx *cx, Inst *i)
+static Inst *widen(PassCtx *cx, Inst *i)
 {
-    return widen(cx, i, false);
-}
-
-static Inst *widen_f8(PassCtx *cx, Inst *i)
-{
-    return widen(cx, i, true);
+    return i->shape->type == TYPE_BF16 ? float_widen(cx, i, TYPE_F32) : NULL;
 }
 
 bool pass_float_normalization_bf16(Module *m, PassCtx *cx)
 {
-    return expand_each(m, cx, widen_bf16);
-}
-
-bool pass_float_normalization_f8(Module *m, PassCtx *cx)
-{
-    return expand_each(m, cx, widen_f8);
+    return expand_each(m, cx, widen);
 }
