@@ -71,14 +71,14 @@ static bool process_module(const Args *args, const Module *m, Buf *out, Diag *d)
            (has_values(args) ? write_snapshot(args, m, out, d) : proto_write(out, m, kind_of(args), d)) && d->errors == 0;
 }
 
-static int process_file(const Args *args, const char *path)
+static int process_file(void *given, Arena *a, const char *path)
 {
+    const Args *args = given;
     const char *shown = tool_shown(path);
     Buf         in = {0}, out = {0};
     Diag        d;
     if (!buf_read_file(&in, path))
         return tool_error(tool.name, "%s: %s", shown, strerror(errno));
-    Arena *a = arena_new();
     diag_init(&d, a);
     diag_source(&d, shown, NULL, 0);
     tool_messages_begin(&d, &args->messages);
@@ -88,15 +88,16 @@ static int process_file(const Args *args, const char *path)
     good = good && tool_write(tool.name, &out, args->output);
     if (m)
         module_free(m);
-    arena_free(a);
     buf_free(&in);
     buf_free(&out);
     return good ? EXIT_SUCCESS : EXIT_TROUBLE;
 }
 
 /* What the options ask for is checked before anything is read. */
-static bool check_options(const Args *args)
+static bool check_options(void *given, Arena *a, const char *path)
 {
+    const Args *args = given;
+    (void)a, (void)path;
     enum { MAX_PARTITIONS = 1 << 20 };
     bool snapshot = kind_of(args) == PROTO_SNAPSHOT;
     bool to_stdout = !args->output || strcmp(args->output, "-") == 0;
@@ -124,18 +125,6 @@ static bool check_options(const Args *args)
 
 int main(int argc, char **argv)
 {
-    Args       args = {.format = "module", .messages = MESSAGE_DEFAULTS, .partitions = 1, .verify = true};
-    OptionList files = {0};
-    int        status = EXIT_TROUBLE;
-    tool_guard_streams();
-    Arena        *a = arena_new();
-    OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
-    if (parsed == OPTIONS_DONE)
-        status = tool_finish(tool.name, EXIT_SUCCESS);
-    else if (parsed == OPTIONS_RUN && files.n == 0 && isatty(STDIN_FILENO))
-        fprintf(stderr, "usage: hlo-as %s\n", tool.usage);
-    else if (parsed == OPTIONS_RUN && check_options(&args))
-        status = process_file(&args, files.n ? files.v[0] : NULL);
-    arena_free(a);
-    return status;
+    Args args = {.format = "module", .messages = MESSAGE_DEFAULTS, .partitions = 1, .verify = true};
+    return tool_main(&tool, &(ToolJob){.check = check_options, .run = process_file}, &args, argc, argv);
 }

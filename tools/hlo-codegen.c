@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "driver/driver.h"
 #include "emit/names.h"
@@ -137,26 +136,24 @@ static bool write_product(const Args *args, const Product *x)
     return strcmp(args->emit, "none") == 0 || tool_write(tool.name, &x->text, args->output);
 }
 
-static int process_file(const Args *args, const char *path)
+static int process_file(void *given, Arena *a, const char *path)
 {
+    const Args *args = given;
     const char *shown = tool_shown(path);
     Buf         in = {0};
     Product     out = {0};
     Diag        d;
     if (!buf_read_file(&in, path))
         return tool_error(tool.name, "%s: %s", shown, strerror(errno));
-    Arena *messages = arena_new(), *a = arena_new();
-    diag_init(&d, messages);
+    diag_init(&d, a);
     diag_source(&d, shown, NULL, 0);
     tool_messages_begin(&d, &args->messages);
     Module *m = module_input(&in, &d) ? module_read_in_place(&in, NULL, &d) : NULL;
     bool    good = m && process_module(args, m, a, &out, &d) && d.errors == 0;
     tool_messages_print(&d, &args->messages);
     good = good && write_product(args, &out);
-    arena_free(a);
     if (m)
         module_free(m);
-    arena_free(messages);
     buf_free(&in);
     buf_free(&out.text);
     return good ? EXIT_SUCCESS : EXIT_TROUBLE;
@@ -175,8 +172,10 @@ static bool check_cuda(const Args *args)
     return !bad;
 }
 
-static bool check_options(const Args *args, Arena *a)
+static bool check_options(void *given, Arena *a, const char *path)
 {
+    const Args *args = given;
+    (void)path;
     if (is_cuda(args) && !check_cuda(args))
         return false;
     if (args->on.replicas < 1 || args->on.replicas > MOST_DEVICES || args->on.partitions < 1 ||
@@ -207,20 +206,6 @@ static bool check_options(const Args *args, Arena *a)
 
 int main(int argc, char **argv)
 {
-    Args          args = {.target = "c", .emit = "source", .runtime = "inline", .messages = MESSAGE_DEFAULTS, .verify = true, .on = {1, 1}};
-    OptionList    files = {0};
-    int           status = EXIT_TROUBLE;
-    tool_guard_streams();
-    Arena        *a = arena_new();
-    OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
-    if (parsed == OPTIONS_DONE)
-        status = tool_finish(tool.name, EXIT_SUCCESS);
-    else if (parsed == OPTIONS_RUN && check_options(&args, a)) {
-        if (files.n == 0 && isatty(STDIN_FILENO))
-            fprintf(stderr, "usage: hlo-codegen %s\n", tool.usage);
-        else
-            status = process_file(&args, files.n ? files.v[0] : NULL);
-    }
-    arena_free(a);
-    return status;
+    Args args = {.target = "c", .emit = "source", .runtime = "inline", .messages = MESSAGE_DEFAULTS, .verify = true, .on = {1, 1}};
+    return tool_main(&tool, &(ToolJob){.check = check_options, .run = process_file}, &args, argc, argv);
 }

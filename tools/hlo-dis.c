@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "data/npz.h"
 #include "proto/proto.h"
@@ -42,25 +41,8 @@ typedef struct Leaves {
     VEC(const char *) names;
 } Leaves;
 
-/* One array of each partition, on an axis in front. NULL when they differ in type or size. */
-static Literal *stack(Arena *a, const Literal *const *parts, int32_t n)
-{
-    int64_t *dims = ARENA_ARRAY(a, int64_t, (int64_t)parts[0]->rank + 1);
-    size_t   size = (size_t)literal_bytes(parts[0]);
-    dims[0] = n;
-    for (int32_t k = 0; k < parts[0]->rank; k++)
-        dims[k + 1] = parts[0]->dims[k];
-    for (int32_t p = 1; p < n; p++)
-        if (parts[p]->type != parts[0]->type || parts[p]->rank != parts[0]->rank ||
-            memcmp(parts[p]->dims, parts[0]->dims, (size_t)parts[0]->rank * sizeof *dims) != 0)
-            return NULL;
-    Literal *all = literal_new(parts[0]->type, parts[0]->rank + 1, dims);
-    for (int32_t p = 0; p < n && size > 0; p++)
-        memcpy((char *)all->data + (size_t)p * size, parts[p]->data, size);
-    return (Literal *)(uintptr_t)literal_keep(a, all);
-}
-
-/* The arrays of a value under names prefix0, prefix1, ...; tokens are left out. l[0..n) is the value of each partition. */
+/* The arrays of a value under names prefix0, prefix1, ...; tokens are left out. l[0..n) is the value of
+ * each partition, which an axis in front counts when there are several. */
 static bool add_leaves(Arena *a, Leaves *v, const Literal *const *l, int32_t n, const char *prefix)
 {
     const Literal **elems = ARENA_ARRAY(a, const Literal *, n);
@@ -75,10 +57,12 @@ static bool add_leaves(Arena *a, Leaves *v, const Literal *const *l, int32_t n, 
     }
     if (l[0]->type == TYPE_TUPLE || l[0]->type == TYPE_TOKEN)
         return true;
-    Literal *value = n == 1 ? (Literal *)(uintptr_t)l[0] : stack(a, l, n);
+    Literal *all = n == 1 ? literal_ref(l[0]) : literal_stack(n, l);
+    if (!all)
+        return false;
     vec_push(a, &v->names, arena_printf(a, "%s%d", prefix, v->values.n));
-    vec_push(a, &v->values, value);
-    return value != NULL;
+    vec_push(a, &v->values, (Literal *)(uintptr_t)literal_keep(a, all));
+    return true;
 }
 
 static bool add_arguments(Arena *a, Leaves *v, const Snapshot *s)
@@ -116,8 +100,9 @@ static bool write_values(const Args *args, Arena *a, const Snapshot *s, Diag *d)
     return write_leaves(a, args->arguments, &in, "arguments", d) && write_leaves(a, args->results, &out, "results", d);
 }
 
-static int process_file(const Args *args, const char *path)
+static int process_file(void *given, Arena *a, const char *path)
 {
+    const Args *args = given;
     PrintOptions form = print_options_default();
     const char  *shown = tool_shown(path);
     Buf          in = {0}, out = {0};
@@ -125,7 +110,6 @@ static int process_file(const Args *args, const char *path)
     Diag         d;
     if (!buf_read_file(&in, path))
         return tool_error(tool.name, "%s: %s", shown, strerror(errno));
-    Arena *a = arena_new();
     diag_init(&d, a);
     diag_source(&d, shown, NULL, 0);
     tool_messages_begin(&d, &args->messages);
@@ -138,26 +122,20 @@ static int process_file(const Args *args, const char *path)
     good = good && tool_write(tool.name, &out, args->output);
     if (m)
         module_free(m);
-    arena_free(a);
     buf_free(&in);
     buf_free(&out);
     return good ? EXIT_SUCCESS : EXIT_TROUBLE;
 }
 
+static bool check_options(void *given, Arena *a, const char *path)
+{
+    const Args *args = given;
+    (void)a, (void)path;
+    return tool_messages_good(tool.name, &args->messages);
+}
+
 int main(int argc, char **argv)
 {
-    Args       args = {.messages = MESSAGE_DEFAULTS};
-    OptionList files = {0};
-    int        status = EXIT_TROUBLE;
-    tool_guard_streams();
-    Arena        *a = arena_new();
-    OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
-    if (parsed == OPTIONS_DONE)
-        status = tool_finish(tool.name, EXIT_SUCCESS);
-    else if (parsed == OPTIONS_RUN && files.n == 0 && isatty(STDIN_FILENO))
-        fprintf(stderr, "usage: hlo-dis %s\n", tool.usage);
-    else if (parsed == OPTIONS_RUN && tool_messages_good(tool.name, &args.messages))
-        status = process_file(&args, files.n ? files.v[0] : NULL);
-    arena_free(a);
-    return status;
+    Args args = {.messages = MESSAGE_DEFAULTS};
+    return tool_main(&tool, &(ToolJob){.check = check_options, .run = process_file}, &args, argc, argv);
 }

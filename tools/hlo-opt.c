@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "driver/bisect.h"
 #include "driver/check.h"
@@ -523,8 +522,9 @@ static bool wants_run_line(const Args *args, const Buf *in)
     return strcmp(args->emit, "checks") == 0 && in->n && !proto_is(in->p, in->n) && !checks_have_run(in->p, in->n);
 }
 
-static int process_file(Args *args, Arena *a, const char *path)
+static int process_file(void *given, Arena *a, const char *path)
 {
+    Args       *args = given;
     const char *shown = tool_shown(path);
     Buf         in = {0}, out = {0};
     if (!buf_read_file(&in, path))
@@ -650,8 +650,10 @@ static bool add_memory_limit(Args *args, Arena *a)
 }
 
 /* What the options ask for is checked before anything is read. */
-static bool check_options(Args *args, Arena *a)
+static bool check_options(void *given, Arena *a, const char *path)
 {
+    Args *args = given;
+    (void)path;
     if (!check_limits(args) || !compile_expressions(args, a) || !add_memory_limit(args, a))
         return false;
     Diag d;
@@ -667,6 +669,17 @@ static bool check_options(Args *args, Arena *a)
     return d.errors == 0;
 }
 
+/* What is asked of the passes, not of a module. */
+static bool tell(const void *given)
+{
+    const Args *args = given;
+    if (args->list_passes)
+        list_passes();
+    else if (args->print_pipeline)
+        puts(args->verify_only ? "" : choose_passes(args, NULL, NULL));
+    return args->list_passes || args->print_pipeline;
+}
+
 int main(int argc, char **argv)
 {
 #define PART(field, name, l, s, c, f, help) .parts.field = -1,
@@ -675,26 +688,5 @@ int main(int argc, char **argv)
 #undef PART
                  .target = "cpu", .emit = "hlo", .check_prefix = "CHECK", .print = "long", .messages = MESSAGE_DEFAULTS, .level = -1,
                  .check_inputs = "all", .check_bound = "rounding", .check_seed = 1, .check_work = 1000, .test_timeout = 300, .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
-    OptionList files = {0};
-    int        status = EXIT_TROUBLE;
-    tool_guard_streams();
-    Arena *a = arena_new();
-    OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
-    if (parsed == OPTIONS_DONE) {
-        status = tool_finish(tool.name, EXIT_SUCCESS);
-    } else if (parsed == OPTIONS_RUN && check_options(&args, a)) {
-        if (args.list_passes) {
-            list_passes();
-            status = tool_finish(tool.name, EXIT_SUCCESS);
-        } else if (args.print_pipeline) {
-            puts(args.verify_only ? "" : choose_passes(&args, NULL, NULL));
-            status = tool_finish(tool.name, EXIT_SUCCESS);
-        } else if (files.n == 0 && isatty(STDIN_FILENO)) {
-            fprintf(stderr, "usage: hlo-opt %s\n", tool.usage);
-        } else {
-            status = process_file(&args, a, files.n ? files.v[0] : NULL);
-        }
-    }
-    arena_free(a);
-    return status;
+    return tool_main(&tool, &(ToolJob){.check = check_options, .tell = tell, .run = process_file}, &args, argc, argv);
 }

@@ -682,16 +682,17 @@ static int isolate(Run *r)
     return v == RESULTS_AGREE ? EXIT_SUCCESS : v == RESULTS_DIFFER ? EXIT_NO : EXIT_TROUBLE;
 }
 
-static int run(const Args *args, const char *path, Arena *a)
+static int process_file(void *given, Arena *a, const char *path)
 {
-    Run r = {.args = args, .arena = a, .path = path};
-    int status = EXIT_TROUBLE;
+    const Args *args = given;
+    Run         r = {.args = args, .arena = a, .path = path ? path : "-"};
+    int         status = EXIT_TROUBLE;
     diag_init(&r.diag, a);
     diag_init(&r.world, a);
     diag_source(&r.world, "hlo-run", NULL, 0);
     tool_messages_begin(&r.diag, &args->messages);
     tool_messages_begin(&r.world, &args->messages);
-    bool ready = read_text(path, &r.text, &r.diag, &r.world) && prepare(&r);
+    bool ready = read_text(r.path, &r.text, &r.diag, &r.world) && prepare(&r);
     if (ready && args->isolate)
         status = isolate(&r);
     else if (ready) {
@@ -760,9 +761,19 @@ static bool is_bound(double v)
     return v >= 0 || v == -INFINITY;
 }
 
-/* What the options ask for is checked before anything is read. */
-static bool check_options(const Args *a, const char *path)
+/* What the evaluator alone can do chooses it. */
+static const char *backend_for(const Args *a)
 {
+    return a->first_nonfinite || a->max_trip || a->infeed || a->outfeed ? "eval" : "c";
+}
+
+/* What the options ask for is checked before anything is read. */
+static bool check_options(void *given, Arena *arena, const char *path)
+{
+    Args *a = given;
+    (void)arena;
+    if (!a->backend)
+        a->backend = backend_for(a);
     if (!in_range("seed", a->seed, 0, INT64_MAX) || !in_range("threads", a->threads, 0, 4096) ||
         !in_range("repeat", a->repeat, 0, 1000000000) || !tool_messages_good(tool.name, &a->messages) ||
         (a->ulp != NOT_GIVEN && !in_range("ulp", a->ulp, 0, INT64_MAX)) || !in_range("worst", a->worst, 1, COMPARE_WORST))
@@ -805,7 +816,7 @@ static bool check_options(const Args *a, const char *path)
         tool_error(tool.name, "--atol, --rtol, --ulp and --rule belong to --expect and --against");
         return false;
     }
-    int stdins = !strcmp(path, "-") + (a->against && !strcmp(a->against, "-")) + is_stdout(a->expect) + is_stdout(a->constants) + is_stdout(a->infeed);
+    int stdins = (!path || !strcmp(path, "-")) + (a->against && !strcmp(a->against, "-")) + is_stdout(a->expect) + is_stdout(a->constants) + is_stdout(a->infeed);
     for (int k = 0; k < a->inputs.n; k++)
         stdins += is_stdout(a->inputs.v[k]);
     if (stdins > 1) {
@@ -819,31 +830,10 @@ static bool check_options(const Args *a, const char *path)
     return true;
 }
 
-/* What the evaluator alone can do chooses it. */
-static const char *backend_for(const Args *a)
-{
-    return a->first_nonfinite || a->max_trip || a->infeed || a->outfeed ? "eval" : "c";
-}
-
 int main(int argc, char **argv)
 {
     Args args = {.messages = MESSAGE_DEFAULTS, .level = -1, .atol = -INFINITY, .rtol = -INFINITY, .ulp = NOT_GIVEN, .cache = true, .cuda_check = true,
                  .worst = COMPARE_SHOWN, .trace_file = "trace.npz", .trace_limit = 1 << 30,
                  .on = {1, 1}};
-    OptionList files = {0};
-    int        status = EXIT_TROUBLE;
-    tool_guard_streams();
-    Arena        *a = arena_new();
-    OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
-    const char   *path = files.n ? files.v[0] : "-";
-    if (!args.backend)
-        args.backend = backend_for(&args);
-    if (parsed == OPTIONS_DONE)
-        status = tool_finish(tool.name, EXIT_SUCCESS);
-    else if (parsed == OPTIONS_RUN && files.n == 0 && isatty(STDIN_FILENO))
-        fprintf(stderr, "usage: hlo-run %s\n", tool.usage);
-    else if (parsed == OPTIONS_RUN && check_options(&args, path))
-        status = run(&args, path, a);
-    arena_free(a);
-    return status;
+    return tool_main(&tool, &(ToolJob){.check = check_options, .run = process_file}, &args, argc, argv);
 }

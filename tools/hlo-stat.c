@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/stat.h"
 #include "ir/verify.h"
@@ -188,15 +187,15 @@ static void put_json(Buf *b, Arena *a, const Module *m, const Stat *s, bool kern
 
 /* ---- the tool ---- */
 
-static int process_file(const Args *args, const char *path)
+static int process_file(void *given, Arena *a, const char *path)
 {
+    const Args *args = given;
     const char *shown = tool_shown(path);
     Buf         in = {0}, out = {0};
     Diag        d;
     Stat        s;
     if (!buf_read_file(&in, path))
         return tool_error(tool.name, "%s: %s", shown, strerror(errno));
-    Arena *a = arena_new();
     diag_init(&d, a);
     diag_source(&d, shown, NULL, 0);
     tool_messages_begin(&d, &args->messages);
@@ -210,26 +209,20 @@ static int process_file(const Args *args, const char *path)
     good = good && tool_write(tool.name, &out, args->output);
     if (m)
         module_free(m);
-    arena_free(a);
     buf_free(&in);
     buf_free(&out);
     return good ? EXIT_SUCCESS : EXIT_TROUBLE;
 }
 
+static bool check_options(void *given, Arena *a, const char *path)
+{
+    const Args *args = given;
+    (void)a, (void)path;
+    return tool_messages_good(tool.name, &args->messages);
+}
+
 int main(int argc, char **argv)
 {
-    Args       args = {.messages = MESSAGE_DEFAULTS};
-    OptionList files = {0};
-    int        status = EXIT_TROUBLE;
-    tool_guard_streams();
-    Arena        *a = arena_new();
-    OptionsResult parsed = options_parse(&tool, argc, argv, &args, a, &files);
-    if (parsed == OPTIONS_DONE)
-        status = tool_finish(tool.name, EXIT_SUCCESS);
-    else if (parsed == OPTIONS_RUN && files.n == 0 && isatty(STDIN_FILENO))
-        fprintf(stderr, "usage: hlo-stat %s\n", tool.usage);
-    else if (parsed == OPTIONS_RUN && tool_messages_good(tool.name, &args.messages))
-        status = process_file(&args, files.n ? files.v[0] : NULL);
-    arena_free(a);
-    return status;
+    Args args = {.messages = MESSAGE_DEFAULTS};
+    return tool_main(&tool, &(ToolJob){.check = check_options, .run = process_file}, &args, argc, argv);
 }

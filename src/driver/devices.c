@@ -91,26 +91,13 @@ static Literal **arguments_of(Arena *a, const Execution *e, Literal *const *leav
     return params;
 }
 
-static bool same_type(const Literal *x, const Literal *y)
-{
-    return x->type == y->type && x->rank == y->rank && !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims);
-}
-
 /* All processes' result k in one array; NULL when they have different sizes. */
 static Literal *stacked(Arena *a, const Execution *e, int64_t n, Literal *const *const *all, int32_t k)
 {
-    const Shape *s = devices_shape(a, literal_shape(a, all[0][k]), n);
-    Literal     *r = literal_new(s->type, s->rank, s->dims);
-    int64_t      bytes = literal_bytes(r) / n;
-    for (int64_t p = 0; p < n; p++) {
-        if (!same_type(all[p][k], all[0][k])) {
-            literal_unref(r);
-            return NULL;
-        }
-        if (bytes > 0)
-            memcpy((char *)r->data + device_of(e, p) * bytes, all[p][k]->data, (size_t)bytes);
-    }
-    return r;
+    const Literal **of_device = ARENA_ARRAY(a, const Literal *, n);
+    for (int64_t p = 0; p < n; p++)
+        of_device[device_of(e, p)] = all[p][k];
+    return literal_stack(n, of_device);
 }
 
 static bool has_axis(const Execution *e, Literal *const *leaves)

@@ -117,23 +117,16 @@ bool feeds_done(Feeds *f)
     return true;
 }
 
-static bool same_type(const Literal *x, const Literal *y)
-{
-    return x->type == y->type && x->rank == y->rank && !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims);
-}
-
 /* Array k of all devices; NULL: one has none, or one of another type or size. */
 static Literal *stacked(const Feeds *f, int32_t k)
 {
-    for (int64_t d = 0; d < f->n; d++)
-        if (k >= f->lines[d].out.n || !same_type(f->lines[d].out.v[k], f->lines[0].out.v[k]))
+    const Literal **v = ARENA_ARRAY(f->arena, const Literal *, f->n);
+    for (int64_t d = 0; d < f->n; d++) {
+        if (k >= f->lines[d].out.n)
             return NULL;
-    const Shape *s = devices_shape(f->arena, literal_shape(f->arena, f->lines[0].out.v[k]), f->n);
-    Literal     *all = literal_new(s->type, s->rank, s->dims);
-    size_t       bytes = (size_t)(literal_bytes(all) / f->n);
-    for (int64_t d = 0; d < f->n && bytes > 0; d++)
-        memcpy((char *)all->data + (size_t)d * bytes, f->lines[d].out.v[k]->data, bytes);
-    return all;
+        v[d] = f->lines[d].out.v[k];
+    }
+    return literal_stack(f->n, v);
 }
 
 /* One reference each; false after reporting. */

@@ -165,36 +165,21 @@ static Row *rows_of(const Trace *t)
     return rows;
 }
 
-static bool same_type(const Literal *x, const Literal *y)
-{
-    return x->type == y->type && x->rank == y->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0;
-}
-
-static Literal *stacked(const Row *rows, int64_t n)
-{
-    const Literal *x = rows[0].value;
-    int64_t        bytes = literal_bytes(x), *dims = mem_alloc(x->rank + 1, sizeof *dims);
-    dims[0] = n;
-    memcpy(dims + 1, x->dims, (size_t)x->rank * sizeof *dims);
-    Literal *r = literal_new(x->type, x->rank + 1, dims);
-    mem_free(dims);
-    for (int64_t k = 0; k < n && bytes > 0; k++)
-        memcpy((char *)r->data + k * bytes, rows[k].value->data, (size_t)bytes);
-    return r;
-}
-
 /* Of several devices: what all have under one key becomes one array with the axis of devices in front, else each is named "key:device". */
 static void join_devices(Trace *t)
 {
     int32_t n = t->values.n, out = 0;
     Row    *rows = rows_of(t);
+    const Literal **values = ARENA_ARRAY(t->arena, const Literal *, n);
     for (int32_t k = 0, end; k < n; k = end) {
-        bool all = true;
+        Literal *all = NULL;
         for (end = k; end < n && rows[end].first == rows[k].first; end++)
-            all &= same_type(rows[end].value, rows[k].value);
-        if (all && end - k == t->n_devices) {
+            values[end - k] = rows[end].value;
+        if (end - k == t->n_devices)
+            all = literal_stack(end - k, values);
+        if (all) {
             t->keys.v[out] = rows[k].key;
-            t->values.v[out++] = stacked(&rows[k], t->n_devices);
+            t->values.v[out++] = all;
             for (int32_t j = k; j < end; j++)
                 literal_unref(rows[j].value);
             continue;

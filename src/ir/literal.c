@@ -244,6 +244,24 @@ int64_t literal_bytes(const Literal *l)
     return bytes;
 }
 
+Literal *literal_stack(int64_t n, const Literal *const *l)
+{
+    int32_t  rank = l[0]->rank;
+    int64_t  bytes = literal_bytes(l[0]);
+    size_t   size = (size_t)rank * sizeof *l[0]->dims;
+    for (int64_t k = 1; k < n; k++)
+        if (l[k]->type != l[0]->type || l[k]->rank != rank || memcmp(l[k]->dims, l[0]->dims, size) != 0)
+            return NULL;
+    int64_t *dims = mem_alloc(rank + 1, sizeof *dims);
+    dims[0] = n;
+    memcpy(dims + 1, l[0]->dims, size);
+    Literal *all = literal_new(l[0]->type, rank + 1, dims);
+    mem_free(dims);
+    for (int64_t k = 0; k < n && bytes > 0; k++)
+        memcpy((char *)all->data + k * bytes, l[k]->data, (size_t)bytes);
+    return all;
+}
+
 const Shape *literal_shape(Arena *a, const Literal *l)
 {
     if (l->type != TYPE_TUPLE)

@@ -46,6 +46,8 @@ bool     literal_matches(const Literal *l, const Shape *s); /* type and dims, tu
 bool     literal_equal(const Literal *a, const Literal *b); /* same type, dims and bits */
 uint64_t literal_hash(const Literal *l);
 int64_t  literal_bytes(const Literal *l);
+/* n > 0 arrays one after the other along a new axis in front; NULL when they differ in type or sizes. */
+Literal *literal_stack(int64_t n, const Literal *const *l);
 const Shape *literal_shape(Arena *a, const Literal *l); /* default layout */
 bool     literal_all_equal_bits(const Literal *l); /* every element has the bits of element 0; count >= 1 */
 

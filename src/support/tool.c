@@ -77,3 +77,25 @@ int tool_finish(const char *tool, int status)
         tool_error(tool, "<stdout>: %s", strerror(errno));
     return EXIT_TROUBLE;
 }
+
+int tool_main(const ToolInfo *t, const ToolJob *job, void *args, int argc, char **argv)
+{
+    OptionList files = {0};
+    int        status = EXIT_TROUBLE;
+    tool_guard_streams();
+    Arena        *a = arena_new();
+    OptionsResult parsed = options_parse(t, argc, argv, args, a, &files);
+    const char   *path = files.n ? files.v[0] : NULL;
+    if (parsed == OPTIONS_DONE) {
+        status = tool_finish(t->name, EXIT_SUCCESS);
+    } else if (parsed == OPTIONS_RUN && job->check(args, a, path)) {
+        if (job->tell && job->tell(args))
+            status = tool_finish(t->name, EXIT_SUCCESS);
+        else if (!path && isatty(STDIN_FILENO))
+            fprintf(stderr, "usage: %s %s\n", t->name, t->usage);
+        else
+            status = job->run(args, a, path);
+    }
+    arena_free(a);
+    return status;
+}

@@ -8,6 +8,7 @@
 
 #include "support/buf.h"
 #include "support/diag.h"
+#include "support/options.h"
 
 enum { EXIT_NO = 1 /* it ran and the answer is no */, EXIT_TROUBLE = 2 /* bad input, bad options, a write that failed */ };
 
@@ -47,6 +48,16 @@ int tool_error(const char *tool, const char *fmt, ...) __attribute__((format(pri
 
 /* Writes the product to path ("-", NULL: stdout). False after a message; a reader that went away (EPIPE) needs none. */
 bool tool_write(const char *tool, const Buf *b, const char *path);
+
+/* What makes one tool of a table of options. args is its struct of options with the defaults in it; path is the one file, NULL: none was named. */
+typedef struct ToolJob {
+    bool (*check)(void *args, Arena *a, const char *path);         /* the options go together; false after a message */
+    bool (*tell)(const void *args);                                /* prints on stdout what needs no input, true: that was all. NULL: there is no such thing */
+    int (*run)(void *args, Arena *a, const char *path);            /* gives the exit status */
+} ToolJob;
+
+/* The whole main: reads the options, then does the job. Without a file and with a terminal as stdin it tells the usage and gives EXIT_TROUBLE. */
+int tool_main(const ToolInfo *t, const ToolJob *job, void *args, int argc, char **argv);
 
 /* The end of a main that printed through stdio: status, or EXIT_TROUBLE when the last write or the close failed. */
 int tool_finish(const char *tool, int status);
