@@ -40,6 +40,8 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define WIDEN(from) (*(const VCU *)(from))
 #define WIDEN1(x)   (x)
 #include "runtime/gemm_simple.h"
+#define N(x)        SET(hlort_c128_##x)
+#include "runtime/gemm_complex.h"
 #include "runtime/gemm_words_end.h"
 
 /* ---- f32, and what is summed in it ---- */
@@ -59,6 +61,8 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define WIDEN(from) (*(const VCU *)(from))
 #define WIDEN1(x)   (x)
 #include "runtime/gemm_simple.h"
+#define N(x)        SET(hlort_c64_##x)
+#include "runtime/gemm_complex.h"
 #undef FUSED
 #define FUSED       0
 
@@ -161,6 +165,8 @@ const KernelSet SET(hlort) = {
         [GEMM_F16_F32] = SET(hlort_f16_gemm),
         [GEMM_S32] = SET(hlort_s32_gemm),
         [GEMM_S8_S32] = SET(hlort_s8_gemm),
+        [GEMM_C64] = SET(hlort_c64_gemm),
+        [GEMM_C128] = SET(hlort_c128_gemm),
     },
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
 };

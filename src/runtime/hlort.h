@@ -38,7 +38,7 @@ typedef struct hlort_dot {
 
 /* A finished part of C: element (i, j), 0 <= i < rows, 0 <= j < columns, is sums[i * stride + j] and belongs to C[batch, row + i, column + j]. */
 typedef struct hlort_tile {
-    void   *sums; /* f32 for f32, bf16 and f16, f64 for f64, 32-bit integers for integers */
+    void   *sums; /* f32 for f32, bf16 and f16, f64 for f64, 32-bit integers for integers, pairs for complex numbers */
     int64_t stride, batch, row, column, rows, columns;
 } hlort_tile;
 
@@ -64,6 +64,9 @@ void hlort_dot_f16(const hlort_dot *d, const hlort_how *how, const uint16_t *a, 
 void hlort_dot_f16_f32(const hlort_dot *d, const hlort_how *how, const uint16_t *a, const uint16_t *b, float *c);
 void hlort_dot_s32(const hlort_dot *d, const hlort_how *how, const uint32_t *a, const uint32_t *b, uint32_t *c); /* modulo 2^32: u32, too */
 void hlort_dot_s8_s32(const hlort_dot *d, const hlort_how *how, const int8_t *a, const int8_t *b, uint32_t *c);
+/* Elements are pairs (real, imaginary), distances count pairs; C must not be NULL. */
+void hlort_dot_c64(const hlort_dot *d, const hlort_how *how, const float *a, const float *b, float *c);
+void hlort_dot_c128(const hlort_dot *d, const hlort_how *how, const double *a, const double *b, double *c);
 
 /* An array whose dimensions change their order. The result's are given from the outermost to the innermost one, without those of one element; distances are in
  * elements. One has a distance of 1 in the result, one in the source: the same one where neighbours stay neighbours. */

@@ -12,7 +12,9 @@
 static const char *c_type(Type t)
 {
     switch (t) {
+    case TYPE_C64:
     case TYPE_F32: return "float";
+    case TYPE_C128:
     case TYPE_F64: return "double";
     case TYPE_BF16:
     case TYPE_F16: return "uint16_t";

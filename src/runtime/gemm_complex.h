@@ -1,0 +1,97 @@
+/* gemm_complex.h - the product of complex numbers, in tiles of real ones of twice as many rows and twice as many k:
+ *
+ *     | re |     | Ar  -Ai |   | Br |
+ *     |    |  =  |         | * |    |
+ *     | im |     | Ai   Ar |   | Bi |
+ *
+ * Included after gemm_tile.h, with N(x) for the names. A's element (i, p) becomes two by two words, B's element (p, j) one above the other. Without a
+ * C of complex numbers there is no place for the sums, so this product has one. */
+
+enum { N(MOST_ROWS) = MR / 2, N(MOST_K) = KC / 2, N(BLOCK) = MC / 2 };
+
+typedef struct {
+    TW b[KC * NC];
+    TW a[MC * (KC + 16)];
+    TC sums[MR * NV * VL];
+} N(Work);
+_Static_assert(sizeof(N(Work)) <= HLORT_WORK_BYTES, "work");
+
+APART void N(pack_a)(TW *out, const TW *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t k)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        const TW *from = a + 2 * i * a_row;
+        TW       *re = out + 2 * i * K(LDA), *im = re + K(LDA);
+        for (int64_t p = 0; p < k; p++) {
+            const TW x = from[2 * p * a_col], y = from[2 * p * a_col + 1];
+            re[2 * p] = x;
+            re[2 * p + 1] = -y;
+            im[2 * p] = y;
+            im[2 * p + 1] = x;
+        }
+    }
+}
+
+APART void N(pack_b)(TW *out, const TW *b, int64_t b_row, int64_t b_col, int64_t columns, int64_t k)
+{
+    for (int64_t p = 0; p < k; p++) {
+        const TW *from = b + 2 * p * b_row;
+        TW       *re = out + 2 * p * K(NR), *im = re + K(NR);
+        for (int64_t j = 0; j < K(NR); j++) {
+            re[j] = j < columns ? from[2 * j * b_col] : 0;
+            im[j] = j < columns ? from[2 * j * b_col + 1] : 0;
+        }
+    }
+}
+
+/* The sums of a tile to their place in C. */
+INLINE void N(store)(TC *c, int64_t c_row, const TC *sums, int64_t rows, int64_t columns, int add)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const TC *re = sums + 2 * r * K(NR), *im = re + K(NR);
+        TC       *to = c + 2 * r * c_row;
+        for (int64_t j = 0; j < columns; j++) {
+            to[2 * j] = (add ? to[2 * j] : 0) + re[j];
+            to[2 * j + 1] = (add ? to[2 * j + 1] : 0) + im[j];
+        }
+    }
+}
+
+/* One panel of columns from j on by the rows i0 to i1, which are packed; k from p on. */
+INLINE void N(panel)(const Gemm *g, N(Work) *w, TW *b, int64_t i0, int64_t i1, int64_t j, int64_t columns, int64_t p, int64_t kc)
+{
+    const int64_t m = i1 - i0, groups = hlort_ceildiv(m, N(MOST_ROWS));
+    K(Tile)       t = { .kc = 2 * kc, .a = w->a, .b = b, .c = w->sums, .c_row = K(NR) };
+    int64_t       i = i0;
+    for (int64_t q = 0; q < groups; q++) {
+        const int64_t rows = m / groups + (q < m % groups);
+        TC           *c = (TC *)g->c + 2 * (i * g->c_row + j);
+        K(kernels)[2 * rows][K(PACKED)](&t);
+        N(store)(c, g->c_row, w->sums, rows, columns, p > 0);
+        if (g->epilogue && p + kc >= g->k) {
+            hlort_tile done = { c, g->c_row, g->batch, g->row + i, g->column + j, rows, columns };
+            g->epilogue(g->context, &done);
+        }
+        i += rows;
+        t.a += 2 * rows * K(LDA);
+    }
+}
+
+static void N(gemm)(const Gemm *g)
+{
+    N(Work)      *w = g->work;
+    const TW     *a = g->a, *b = g->b;
+    const int64_t kb = hlort_even(g->k, N(MOST_K), 8), nb = hlort_even(g->n, NC, K(NR)), mb = hlort_even(g->m, N(BLOCK), 1);
+    for (int64_t j0 = 0; j0 < g->n; j0 += nb)
+        for (int64_t p = 0; p < g->k || p == 0; p += kb) {
+            const int64_t kc = hlort_min(kb, g->k - p), j1 = hlort_min(g->n, j0 + nb);
+            for (int64_t j = j0; j < j1; j += K(NR))
+                N(pack_b)(w->b + (j - j0) * 2 * kc, b + 2 * (p * g->b_row + j * g->b_col), g->b_row, g->b_col, hlort_min(K(NR), j1 - j), kc);
+            for (int64_t i = 0; i < g->m; i += mb) {
+                const int64_t i1 = hlort_min(g->m, i + mb);
+                N(pack_a)(w->a, a + 2 * (i * g->a_row + p * g->a_col), g->a_row, g->a_col, i1 - i, kc);
+                for (int64_t j = j0; j < j1; j += K(NR))
+                    N(panel)(g, w, w->b + (j - j0) * 2 * kc, i, i1, j, hlort_min(K(NR), j1 - j), p, kc);
+            }
+        }
+}
+#undef N
