@@ -11,7 +11,11 @@ typedef struct Dialect {
     const char *restricted; /* "restrict" */
     bool        hints;      /* loops carry HLO_INDEPENDENT and HLO_ROLLED */
     bool        prototypes; /* functions of libm are declared */
+    bool        own_math;   /* some of them have forms in the prelude that loops take in */
 } Dialect;
+
+/* What a function that a kernel calls is called in the text. */
+const char *dialect_function(const Dialect *d, const char *fn);
 
 /* What the functions of these kernels need in front of them, each thing only if it is used: prototypes of libm, conversions of small floats,
  * guarded integer arithmetic. The text relies on int8_t ... uint64_t only. */

@@ -229,7 +229,7 @@ static void print_binary(Printer *p, const KExpr *x)
 
 static void print_call(Printer *p, const KExpr *x)
 {
-    buf_printf(p->b, "%s(", x->fn);
+    buf_printf(p->b, "%s(", dialect_function(p->dialect, x->fn));
     for (int32_t i = 0; i < x->n; i++) {
         if (i)
             buf_puts(p->b, ", ");

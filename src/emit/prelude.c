@@ -7,11 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum HelperClass { H_EXACT, H_SIGNED, H_UNSIGNED, H_INT, H_FLOAT, H_SMALL /* f8, f6, f4 */, H_COMPLEX, H_TO_INT } HelperClass;
+typedef enum HelperClass { H_EXACT, H_SIGNED, H_UNSIGNED, H_INT, H_FLOAT, H_SMALL /* f8, f6, f4 */, H_COMPLEX, H_TO_INT, H_TO_SHORT /* of 16 bits and fewer */
+} HelperClass;
 
 typedef struct Helper {
     HelperClass cls;
-    const char *name;  /* EXACT: all of it; TO_INT: what stands before the type (f32_to_); SMALL: with $ for the type; else what stands before "_s32" */
+    const char *name;  /* EXACT: all of it; TO_INT, TO_SHORT: what stands before the type (f32_to_); SMALL: with $ for the type; else what stands before "_s32" */
     const char *needs; /* names, separated by blanks, $ for the type */
     const char *text;
 } Helper;
@@ -66,6 +67,8 @@ static const Helper helpers[] = {
       "    t += r < q;\n    return x < 0 ? -t : t;\n}\n" },
 
     /* Float to integer: NaN is 0, what is out of range the nearest bound. */
+    { H_TO_SHORT, "f32_to_", "",
+      "$T f32_to_$X(float x)\n{\n    float c = x < (float)$LO ? (float)$LO : x;\n    c = c > (float)$HI ? (float)$HI : c;\n    return ($T)(int32_t)(x != x ? 0.0f : c);\n}\n" },
     { H_TO_INT, "f32_to_", "", "$T f32_to_$X(float x)\n{\n    return x != x ? 0 : x < (float)$LO ? $LO : x >= $ENDf ? $HI : ($T)x;\n}\n" },
     { H_TO_INT, "f64_to_", "", "$T f64_to_$X(double x)\n{\n    return x != x ? 0 : x < (double)$LO ? $LO : x >= $END ? $HI : ($T)x;\n}\n" },
 
@@ -86,6 +89,46 @@ static const Helper helpers[] = {
       "        u += ((1ull << (drop - 1)) - 1) + (u >> drop & 1);\n        u &= ~((1ull << drop) - 1);\n    }\n    if (exponent < 11) {\n"
       "        int half = (1 << (exponent - 1)) - 1, e = (int)(u >> 52 & 2047);\n        if (e > 1023 + half)\n            u = sign | 2047ull << 52;\n"
       "        else if (e <= 1023 - half)\n            u = sign;\n    }\n    return u64_as_f64(u);\n}\n" },
+
+    /* Functions of libm in a form that becomes part of the loop: no call, no branch, vectors of any width. |relative error| of each below 4e-7, NaN, infinities, -0
+     * and denormals as they should be. Adding 1.5 * 2^23 rounds to an integer n; e^x = 2^n e^r with r = x - n log 2, log 2 in two parts. tanh and erf are
+     * x p(x^2) / q(x^2) with the coefficients of Eigen, f64 tanh near 0 the fraction of Cephes. */
+    { H_EXACT, "exp_f32", "f32_as_u32 u32_as_f32",
+      "float exp_f32(float x)\n{\n    float c = x > 90.0f ? 90.0f : x;\n    c = c < -105.0f ? -105.0f : c;\n"
+      "    float t = c * 1.44269504f + 12582912.0f, n = t - 12582912.0f, r = n * -0.693359375f + c;\n    r = n * 2.12194440e-4f + r;\n"
+      "    float q = r * 0.001381446285f + 0.008368780447f;\n"
+      "    q = q * r + 0.04166839429f, q = q * r + 0.1666652011f, q = q * r + 0.4999999341f;\n"
+      "    int32_t k = (int32_t)f32_as_u32(t) - 0x4b400000, half = k >> 1; /* two powers: the result may be a denormal */\n"
+      "    return (r * r * q + r + 1.0f) * u32_as_f32((uint32_t)(half + 127) << 23) * u32_as_f32((uint32_t)(k - half + 127) << 23);\n}\n" },
+    { H_EXACT, "expm1_f32", "f32_as_u32 u32_as_f32",
+      "float expm1_f32(float x)\n{\n    float c = x > 89.0f ? 89.0f : x;\n    c = c < -40.0f ? -40.0f : c;\n"
+      "    float t = c * 1.44269504f + 12582912.0f, n = t - 12582912.0f, r = n * -0.693359375f + c;\n    r = n * 2.12194440e-4f + r;\n"
+      "    float q = r * 0.001381446285f + 0.008368780447f;\n"
+      "    q = q * r + 0.04166839429f, q = q * r + 0.1666652011f, q = q * r + 0.4999999341f;\n"
+      "    float half = u32_as_f32((f32_as_u32(t) - 0x4b400000u + 126u) << 23), y = 2.0f * (half * (r * r * q + r) + (half - 0.5f));\n"
+      "    return x == 0.0f ? x : y;\n}\n" },
+    { H_EXACT, "tanh_f32", "",
+      "float tanh_f32(float x)\n{\n    float c = x > 7.9f ? 7.9f : x;\n    c = c < -7.9f ? -7.9f : c;\n"
+      "    float z = c * c, p = z * -2.76076847742355e-16f + 2.00018790482477e-13f;\n"
+      "    p = p * z - 8.60467152213735e-11f, p = p * z + 5.12229709037114e-08f, p = p * z + 1.48572235717979e-05f;\n"
+      "    p = p * z + 6.37261928875436e-04f, p = p * z + 4.89352455891786e-03f;\n"
+      "    float q = z * 1.19825839466702e-06f + 1.18534705686654e-04f;\n"
+      "    q = q * z + 2.26843463243900e-03f, q = q * z + 4.89352518554385e-03f;\n"
+      "    float y = z < 1.6e-7f ? x : c * p / q;\n    y = x > 7.9f ? 1.0f : y;\n    return x < -7.9f ? -1.0f : y;\n}\n" },
+    { H_EXACT, "erf_f32", "",
+      "float erf_f32(float x)\n{\n    float c = x > 4.0f ? 4.0f : x;\n    c = c < -4.0f ? -4.0f : c;\n"
+      "    float z = c * c, p = z * -2.72614225801306e-10f + 2.77068142495902e-08f;\n"
+      "    p = p * z - 2.10102402082508e-06f, p = p * z - 5.69250639462346e-05f, p = p * z - 7.34990630326855e-04f;\n"
+      "    p = p * z - 2.95459980854025e-03f, p = p * z - 1.60960333262415e-02f;\n"
+      "    float q = z * -1.45660718464996e-05f - 2.13374055278905e-04f;\n"
+      "    q = q * z - 1.68282697438203e-03f, q = q * z - 7.37332916720468e-03f, q = q * z - 1.42647390514189e-02f;\n"
+      "    return c * (p / q);\n}\n" },
+    { H_EXACT, "tanh_f64", "exp",
+      "double tanh_f64(double x)\n{\n    double a = x < 0.0 ? -x : x, z = x * x;\n"
+      "    double p = (z * -9.64399179425052238628e-1 - 9.92877231001918586564e1) * z - 1.61468768441708447952e3;\n"
+      "    double q = ((z + 1.12811678491631932402e2) * z + 2.23548839060100448583e3) * z + 4.84406305325125486048e3;\n"
+      "    double e = exp(2.0 * a) + 1.0, over = a < 0.625 ? a * z * p : -2.0, under = a < 0.625 ? q : e; /* 1 - 2 / (e^2a + 1) */\n"
+      "    double y = over / under + (a < 0.625 ? a : 1.0);\n    return x < 0.0 ? -y : x == 0.0 ? x : y;\n}\n" },
 
     { H_EXACT, "bf16_to_f32", "u32_as_f32", "float bf16_to_f32(uint16_t x)\n{\n    return u32_as_f32((uint32_t)x << 16);\n}\n" },
     { H_EXACT, "f32_to_bf16", "f32_as_u32",
@@ -283,10 +326,10 @@ static Type match(const Helper *h, const char *name)
         t = type_lookup(name + before, n - before - after);
         return t != TYPE_COUNT && type_is_float(t) && type_bits(t) <= 8 ? t : TYPE_COUNT;
     }
-    case H_TO_INT:
+    case H_TO_INT: case H_TO_SHORT:
         if (strncmp(name, h->name, m) == 0)
             t = type_lookup(name + m, n - m);
-        return t != TYPE_COUNT && type_is_int(t) ? t : TYPE_COUNT;
+        return t != TYPE_COUNT && type_is_int(t) && (h->cls == H_TO_INT || type_bits(t) <= 16) ? t : TYPE_COUNT;
     default:
         if (strncmp(name, h->name, m) == 0 && name[m] == '_')
             t = type_lookup(name + m + 1, n - m - 1);
@@ -370,10 +413,22 @@ static void need_index(Prelude *p, const Ix *x)
     }
 }
 
+const char *dialect_function(const Dialect *d, const char *fn)
+{
+    static const char *const own[][2] = {
+        { "expf", "exp_f32" }, { "expm1f", "expm1_f32" }, { "tanhf", "tanh_f32" }, { "erff", "erf_f32" }, { "tanh", "tanh_f64" },
+    };
+    for (size_t k = 0; k < sizeof own / sizeof own[0] && d->own_math; k++)
+        if (strcmp(fn, own[k][0]) == 0)
+            return own[k][1];
+    return fn;
+}
+
 static void need_expr(void *cookie, const KExpr *x)
 {
+    Prelude *p = cookie;
     if (x->kind == KX_CALL)
-        need(cookie, x->fn);
+        need(p, dialect_function(p->dialect, x->fn));
     need_index(cookie, x->index);
 }
 

@@ -9,7 +9,8 @@
 #include "target-c/target_c.h"
 #include "target-c/text.h"
 
-static const Dialect dialect = { .helper = "static inline", .boolean = "_Bool", .restricted = "restrict", .hints = true, .prototypes = true };
+static const Dialect dialect = { .helper = "static inline", .boolean = "_Bool", .restricted = "restrict", .hints = true, .prototypes = true,
+                                 .own_math = true };
 
 void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
 {
