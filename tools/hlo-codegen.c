@@ -99,6 +99,7 @@ static bool process_module(const Args *args, Module *m, Arena *a, Product *out, 
         return false;
     PlanOptions    o = {.name = args->name, .has_function = args->extern_calls ? any_function : NULL, .on = args->on};
     o.runtime = strcmp(args->runtime, "library") == 0;
+    o.plain = is_cuda(args);
     const Program *p = program_plan(a, m, &o, d);
     if (!p || d->errors > 0 || (is_cuda(args) && !target_cuda_supported(p, d)))
         return false;

@@ -358,7 +358,7 @@ bool cudasim_run(const cudasim_launch *l)
 {
     Image    image = { 0 };
     uint64_t blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z;
-    bool     ok = cudasim_image_of(l->kernel, &image);
+    bool     ok = l->shared() && cudasim_image_of(l->kernel, &image); /* shared memory is there once it has been asked for */
     begin_launch(l);
     if (!ok)
         cudasim_fault(NULL, 0, "a launch of what is no kernel");

@@ -21,6 +21,9 @@ const char *dialect_function(const Dialect *d, const char *fn);
  * guarded integer arithmetic. The text relies on int8_t ... uint64_t only. */
 void dialect_prelude(Buf *b, const Dialect *d, int32_t n, const Kernel *const *kernels);
 
+/* The name of a machine type. */
+const char *dialect_type(const Dialect *d, Type t);
+
 /* Parameter p of a kernel in kernel.h's order, "const float *restrict x"; its type alone, "const float *". */
 void dialect_param(Buf *b, const Dialect *d, const Kernel *k, int32_t p);
 void dialect_param_type(Buf *b, const Dialect *d, const Kernel *k, int32_t p);
@@ -30,5 +33,6 @@ int32_t dialect_param_number(const Kernel *k, int32_t r);
 /* The arrays of a part that are no parameters; statements. */
 void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part);
 void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth);
+void dialect_stmt(Buf *b, const Dialect *d, const KStmt *s, int depth); /* s alone */
 
 #endif

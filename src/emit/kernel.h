@@ -10,8 +10,9 @@
 typedef struct Kernel Kernel; /* emit/kernel_ir.h */
 
 /* Lowers i. Parameters of the kernel: the array leaves of the operands in order, then the array leaves of the result. NULL after
- * reporting by opcode and instruction what cannot be lowered. */
-Kernel *kernel_lower(Arena *a, const Inst *i, Diag *d);
+ * reporting by opcode and instruction what cannot be lowered. plain: for targets that deal loops out to many threads; a reduction is one loop nest with
+ * one accumulator for each result, without lanes or blocks of columns. */
+Kernel *kernel_lower(Arena *a, const Inst *i, bool plain, Diag *d);
 
 /* True when kernel_lower would succeed, without doing the work; else reports. */
 bool kernel_supported(const Inst *i, Diag *d);

@@ -14,7 +14,7 @@ typedef struct Printer {
 /* Binding strength of what an expression prints as. */
 enum { P_SELECT = 3, P_LOR, P_LAND, P_OR, P_XOR, P_AND, P_EQ, P_REL, P_SHIFT, P_ADD, P_MUL, P_UNARY, P_PRIMARY };
 
-static const char *c_type(const Dialect *d, Type t)
+const char *dialect_type(const Dialect *d, Type t)
 {
     switch (t) {
     case TYPE_PRED: return d->boolean;
@@ -36,7 +36,7 @@ static const char *c_type(const Dialect *d, Type t)
 
 static const char *element_type(const Dialect *d, const KArray *x)
 {
-    return c_type(d, storage_type(x->type));
+    return dialect_type(d, storage_type(x->type));
 }
 
 static void indent(Printer *p, int depth)
@@ -203,7 +203,7 @@ static int strength_of(const KExpr *x)
 static void print_unary(Printer *p, const KExpr *x)
 {
     if (x->op == KOP_NOT && is_narrow(x->type))
-        buf_printf(p->b, "(%s)", c_type(p->dialect, x->type));
+        buf_printf(p->b, "(%s)", dialect_type(p->dialect, x->type));
     switch (x->op) {
     case KOP_NEG: buf_putc(p->b, '-'); break;
     case KOP_NOT: buf_putc(p->b, x->type == TYPE_PRED ? '!' : '~'); break;
@@ -219,7 +219,7 @@ static void print_binary(Printer *p, const KExpr *x)
 {
     bool cast = is_narrow(x->type) && x->op == KOP_SHL;
     if (cast)
-        buf_printf(p->b, "(%s)(", c_type(p->dialect, x->type));
+        buf_printf(p->b, "(%s)(", dialect_type(p->dialect, x->type));
     print_expr(p, x->arg[0], operand_strength(x->op, false));
     buf_printf(p->b, " %s ", operators[x->op].text);
     print_expr(p, x->arg[1], operand_strength(x->op, true));
@@ -262,7 +262,7 @@ static void print_bare(Printer *p, const KExpr *x)
             print_expr(p, x->arg[0], P_REL);
             buf_puts(p->b, " != 0");
         } else {
-            buf_printf(p->b, "(%s)", c_type(p->dialect, x->type));
+            buf_printf(p->b, "(%s)", dialect_type(p->dialect, x->type));
             print_expr(p, x->arg[0], P_UNARY);
         }
         break;
@@ -395,7 +395,7 @@ static void print_stmt(Printer *p, const KStmt *s, int depth)
     indent(p, depth);
     switch (s->kind) {
     case KS_DECLARE:
-        buf_printf(p->b, "%s %s", c_type(p->dialect, s->temp->type), s->temp->name);
+        buf_printf(p->b, "%s %s", dialect_type(p->dialect, s->temp->type), s->temp->name);
         if (s->value) {
             buf_puts(p->b, " = ");
             print_expr(p, s->value, P_SELECT);
@@ -487,6 +487,12 @@ void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part)
             buf_printf(b, "    %s *%s %s = (%s *)(memory + %lld);\n", element_type(d, x), d->restricted, x->name, element_type(d, x),
                        (long long)x->offset);
     }
+}
+
+void dialect_stmt(Buf *b, const Dialect *d, const KStmt *s, int depth)
+{
+    Printer p = { b, d };
+    print_stmt(&p, s, depth);
 }
 
 void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth)

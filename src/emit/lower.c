@@ -405,13 +405,13 @@ static const Comp *body_of(Arena *a, const Inst *i, Map *materialise)
     return is_norm(i) ? norm_body(a, i, materialise) : NULL;
 }
 
-Kernel *kernel_lower(Arena *a, const Inst *i, Diag *d)
+Kernel *kernel_lower(Arena *a, const Inst *i, bool plain, Diag *d)
 {
     if (!kernel_supported(i, d))
         return NULL;
     Arena  *scratch = arena_new();
     Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .rows = map_new(scratch),
-                  .norms = map_new(scratch) };
+                  .norms = map_new(scratch), .plain = plain };
     Kernel *k = NULL;
     bool    again = true;
     plan.body = body_of(a, i, &plan.materialise);

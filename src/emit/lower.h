@@ -34,6 +34,7 @@ typedef struct Plan {
     Map    rows;        /* Inst -> 1 + the first dimension of its rows, which are kept: lower_rows.c */
     Map    norms;       /* Inst -> Comp: batch normalizations as computations */
     const Comp *body;   /* what is lowered as a fusion's body, or NULL */
+    bool   plain;       /* of kernel_lower */
     bool   no_epilogue; /* a try has found that what a hero makes is not wanted element by element: lower_epilogue.c */
 } Plan;
 

@@ -5,7 +5,8 @@
  *
  *   float acc[4 * 64] = 0;  for k: a0..a3 = rows[..][k];  for j < 64: b = cols[k][j]; acc[j] += a0*b; acc[64 + j] += a1*b; ...
  *
- * Otherwise each result is the sum along k of a row times a row, in lanes as reduce has them. bf16, f16 and smaller are summed in f32. */
+ * Otherwise, and for targets that deal loops out to threads, each result is the sum along k of a row times a row, in lanes as reduce has them. bf16,
+ * f16 and smaller are summed in f32. */
 #include "emit/lower.h"
 
 enum { ROLE_OUTER = 10, ROLE_K = 11, ROLE_TAIL = 12, ROLE_STORE = 1000 /* + columns */ };
@@ -255,7 +256,7 @@ static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
 {
     Dot    *d = cookie;
     int64_t last = d->n_k ? d->k_extents[d->n_k - 1] : 0;
-    bool    lanes = last >= 2 * LANES && type_is_float(d->type);
+    bool    lanes = !L->plan->plain && last >= 2 * LANES && type_is_float(d->type);
     d->outer = index;
     d->lane = NULL;
     d->sum = accumulator(L, scalar_zero(L->arena, d->type), machine_type(d->type), d->x->name);
@@ -333,7 +334,7 @@ void stage_dot(Lower *L, const Inst *x, KArray *const *to)
     bool swapped = fast_free(&rhs) < 0 && fast_free(&lhs) >= 0;
     d.rows = swapped ? rhs : lhs;
     d.cols = swapped ? lhs : rhs;
-    d.cols.tiled = fast_free(&d.cols);
+    d.cols.tiled = L->plan->plain ? -1 : fast_free(&d.cols);
     if (d.cols.tiled >= 0) {
         d.rows.tiled = last_free(&d.rows);
         d.step = epilogue_step(L, x, d.cols.first + d.cols.tiled);

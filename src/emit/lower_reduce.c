@@ -15,7 +15,7 @@
 #include "emit/lower.h"
 
 enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8 };
-enum { CHAIN = 256 /* numbers at most that are added one after another in f32 */, COLUMN_BLOCK = 1024 };
+enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, COLUMN_BLOCK = 1024 };
 
 typedef struct Reduction Reduction;
 struct Reduction {
@@ -37,6 +37,7 @@ struct Reduction {
     KArray          **block;   /* of column accumulators */
     KArray           *total;   /* what the sums of blocks are added to; NULL: none */
     KArray *const    *to;      /* in a stage: the arrays */
+    bool              plain;   /* of kernel_lower */
 };
 
 /* The loops over reduced dimensions, cut into blocks: those before number d, extents[d] / size blocks, in each of them size of d and all that follow. */
@@ -65,7 +66,7 @@ static bool can_have_lanes(const Reduction *r)
 {
     Type t = leaf_shape(r->x, 0)->type;
     bool op = r->op == OP_ADD || r->op == OP_MULTIPLY || r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
-    return r->n == 1 && op && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64 && !type_is_complex(t);
+    return !r->plain && r->n == 1 && op && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64 && !type_is_complex(t);
 }
 
 /* Compilers make lanes of integers by themselves. */
@@ -93,7 +94,7 @@ static int64_t lane_count(const Reduction *first)
 /* The fastest dimension of the operand when it is kept, else -1. */
 static int32_t fastest_kept(const Reduction *r)
 {
-    for (int32_t k = 0; k < r->in->rank; k++) {
+    for (int32_t k = 0; k < r->in->rank && !r->plain; k++) {
         int32_t d = (int32_t)layout_dim(r->in, k);
         if (r->in->dims[d] > 1)
             return ints_has(r->dims, d) || r->in->dims[d] < 4 ? -1 : d;
@@ -108,12 +109,14 @@ static Type carry_type(const Reduction *r, int32_t k)
     int64_t chain = wants_lanes(r) && fastest_kept(r) < 0 ? r->count / lane_count(r) : r->count;
     if (!is_sum(r) || type_is_complex(t))
         return t;
+    if (r->plain) /* the threads of a warp share a chain, those of a block a long one: rows.h */
+        chain = r->count / (r->count > MANY_SHARE ? 256 : 32);
     return t == TYPE_F64 || chain > CHAIN ? TYPE_F64 : TYPE_F32;
 }
 
 static Reduction reduction(Lower *L, const Inst *x)
 {
-    Reduction r = { .x = x, .n = x->n_operands / 2, .in = inst_operand(x, 0)->shape, .dims = inst_ints(x, ATTR_DIMENSIONS), .count = 1 };
+    Reduction r = { .x = x, .n = x->n_operands / 2, .in = inst_operand(x, 0)->shape, .dims = inst_ints(x, ATTR_DIMENSIONS), .count = 1, .plain = L->plan->plain };
     int32_t  *order = major_order(L, r.in);
     r.reduced = ARENA_ARRAY(L->arena, int32_t, r.in->rank);
     r.extents = ARENA_ARRAY(L->arena, int64_t, r.in->rank);

@@ -192,7 +192,7 @@ static const Lowered *lower(Plan *p, const Inst *i, Diag *d)
     if (l)
         return l;
     Arena  *own = arena_new();
-    Kernel *k = kernel_lower(own, i, d);
+    Kernel *k = kernel_lower(own, i, p->options->plain, d);
     l = k ? function_of(p, k, i) : &refused;
     if (k && l->kernel == k)
         arena_defer(p->arena, (void (*)(void *))arena_free, own);

@@ -121,6 +121,7 @@ typedef struct PlanOptions {
     bool (*is_shown)(void *cookie, const Inst *i); /* and the values of these instructions, which are kept until then; NULL: of none */
     void   *shown_cookie;
     bool    runtime;   /* the text may call the runtime library */
+    bool    plain;     /* kernels are lowered for many threads, see kernel_lower */
     Devices on;        /* for which the Program is: one, which each of them runs; zeros: one device */
 } PlanOptions;
 

@@ -50,7 +50,7 @@ static void note_store(void *cookie, const KStmt *s)
         map_put(&n->declared, s->temp, n);
 }
 
-static bool same_memory(const Kernel *k, const KArray *x, const KArray *y)
+bool kernel_same_memory(const Kernel *k, const KArray *x, const KArray *y)
 {
     if (x == y)
         return true;
@@ -143,7 +143,7 @@ static bool rest_of(Nest *n, const Access *stored, int64_t *lo, int64_t *hi)
     *hi = INT64_MIN;
     for (int32_t i = 0; i < n->accesses.n; i++) {
         const Access *x = &n->accesses.v[i];
-        if (!same_memory(n->k, x->array, stored->array))
+        if (!kernel_same_memory(n->k, x->array, stored->array))
             continue;
         for (int32_t j = 0; j < n->n; j++)
             if (n->spread[j] && ix_coef(x->index, n->loop[j]) != ix_coef(stored->index, n->loop[j])) {
@@ -337,7 +337,7 @@ static void note_changed(void *cookie, const KExpr *x)
 {
     Loads *l = cookie;
     for (int32_t j = 0; x->kind == KX_LOAD && j < l->k->n_arrays; j++)
-        l->changed |= l->k->arrays[j]->written && same_memory(l->k, l->k->arrays[j], x->array);
+        l->changed |= l->k->arrays[j]->written && kernel_same_memory(l->k, l->k->arrays[j], x->array);
 }
 
 /* Every part may compute the values that stand before loops for itself. */

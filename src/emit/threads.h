@@ -24,4 +24,7 @@ typedef struct ThreadPart {
 /* The number of parts, one or more; they live in a. */
 int32_t kernel_threads(Arena *a, const Kernel *k, ThreadPart **parts);
 
+/* The two may be the same place in memory. */
+bool kernel_same_memory(const Kernel *k, const KArray *x, const KArray *y);
+
 #endif

@@ -8,13 +8,9 @@
  *
  * Names end in _kernel, _kernel_2, _launch, so that none is another's or one of CUDA's. */
 #include "emit/c_text.h"
-#include "emit/dialect.h"
-#include "emit/threads.h"
-#include "target-cuda/target_cuda.h"
+#include "target-cuda/part.h"
 
-enum { THREADS = 256, MOST_BLOCKS = 8192 /* threads go on to other elements: enough to fill any device */ };
-
-static const Dialect dialect = { .helper = "static __device__ inline", .boolean = "bool", .restricted = "__restrict__" };
+const Dialect cuda_dialect = { .helper = "static __device__ inline", .boolean = "bool", .restricted = "__restrict__" };
 
 void cuda_prelude(Buf *b, const Program *p)
 {
@@ -22,7 +18,7 @@ void cuda_prelude(Buf *b, const Program *p)
     const Kernel **v = ARENA_ARRAY(a, const Kernel *, p->n_functions);
     for (int32_t k = 0; k < p->n_functions; k++)
         v[k] = p->functions[k].kernel;
-    dialect_prelude(b, &dialect, p->n_functions, v);
+    dialect_prelude(b, &cuda_dialect, p->n_functions, v);
     arena_free(a);
 }
 
@@ -33,17 +29,17 @@ static const char *kernel_name_of(Arena *a, const Function *f, int32_t part)
     return part == 0 ? arena_printf(a, "%s_kernel", f->name) : arena_printf(a, "%s_kernel_%d", f->name, part + 1);
 }
 
-static void put_signature(Buf *b, const Function *f, const char *name, const ThreadPart *part)
+static void put_signature(Buf *b, const Function *f, const char *name, const CudaPart *part)
 {
     const Kernel *k = f->kernel;
     bool          first = true;
-    buf_printf(b, "static __global__ void __launch_bounds__(%d) %s(", part->n_loops > 0 ? THREADS : 1, name);
+    buf_printf(b, "static __global__ void __launch_bounds__(%d) %s(", cuda_part_threads(part), name);
     for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
-        if (!part->whole.uses[p])
+        if (!part->threads.whole.uses[p])
             continue;
         buf_puts(b, first ? "" : ", ");
-        dialect_param(b, &dialect, k, p);
+        dialect_param(b, &cuda_dialect, k, p);
         first = false;
     }
     buf_puts(b, ")\n{\n");
@@ -54,14 +50,13 @@ static int64_t trips(const IxAtom *loop)
     return loop->hi - loop->lo + 1;
 }
 
-/* The loops' values from the number of the thread, the last one fastest. */
-static void put_values(Buf *b, const ThreadPart *part)
+void cuda_loop_values(Buf *b, const ThreadPart *part, const char *number)
 {
     int64_t inner = part->count;
     for (int32_t j = 0; j < part->n_loops; j++) {
         const IxAtom *loop = part->loops[j];
         inner /= trips(loop);
-        buf_printf(b, "%s%s = thread", j ? ", " : "        const int64_t ", loop->name);
+        buf_printf(b, "%s%s = %s", j ? ", " : "        const int64_t ", loop->name, number);
         if (inner > 1)
             buf_printf(b, " / %lld", (long long)inner);
         if (j > 0)
@@ -79,20 +74,24 @@ static void put_threads(Buf *b, const ThreadPart *part)
     buf_printf(b, "    for (int64_t %s = (int64_t)blockIdx.x * %d + threadIdx.x; %s < %lld; %s += (int64_t)gridDim.x * %d) {\n", i, THREADS, i,
                (long long)part->count, i, THREADS);
     if (!only)
-        put_values(b, part);
-    dialect_block(b, &dialect, part->body, 2);
+        cuda_loop_values(b, part, i);
+    dialect_block(b, &cuda_dialect, part->body, 2);
     buf_puts(b, "    }\n");
 }
 
-static void put_part(Buf *b, const Function *f, const char *name, const ThreadPart *part)
+static void put_part(Buf *b, const Function *f, const char *name, const CudaPart *part)
 {
+    const ThreadPart *t = &part->threads;
     put_signature(b, f, name, part);
-    dialect_arrays(b, &dialect, &part->whole);
-    dialect_block(b, &dialect, part->before, 1);
-    if (part->n_loops > 0)
-        put_threads(b, part);
+    dialect_arrays(b, &cuda_dialect, &t->whole);
+    if (part->share == BY_ONE || part->share == BY_THREAD)
+        dialect_block(b, &cuda_dialect, t->before, 1);
+    if (part->share == BY_ONE)
+        dialect_block(b, &cuda_dialect, t->body, 1);
+    else if (part->share == BY_THREAD)
+        put_threads(b, t);
     else
-        dialect_block(b, &dialect, part->body, 1);
+        cuda_row_body(b, part);
     buf_puts(b, "}\n");
 }
 
@@ -111,23 +110,22 @@ static const char *launch_name(Arena *a, const Kernel *k, int32_t p)
     return p < k->n_operands ? arena_printf(a, "p%d", p) : arena_printf(a, "r%d", p - k->n_operands);
 }
 
-static void put_launch(Buf *b, Arena *a, const Function *f, const char *name, const ThreadPart *part)
+static void put_launch(Buf *b, Arena *a, const Function *f, const char *name, const CudaPart *part)
 {
     const Kernel *k = f->kernel;
-    int64_t       blocks = part->n_loops > 0 ? (part->count + THREADS - 1) / THREADS : 1;
-    buf_printf(b, "hlo_launch(stream, %lld, %d, %s", (long long)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), part->n_loops > 0 ? THREADS : 1, name);
+    buf_printf(b, "hlo_launch(stream, %lld, %d, %s", (long long)cuda_part_blocks(part), cuda_part_threads(part), name);
     for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
-        if (!part->whole.uses[p])
+        if (!part->threads.whole.uses[p])
             continue;
         buf_puts(b, ", (");
-        dialect_param_type(b, &dialect, k, p);
+        dialect_param_type(b, &cuda_dialect, k, p);
         buf_printf(b, ")%s", launch_name(a, k, p));
     }
     buf_puts(b, ")");
 }
 
-static void put_launcher(Buf *b, Arena *a, const Function *f, int32_t n, const ThreadPart *parts)
+static void put_launcher(Buf *b, Arena *a, const Function *f, int32_t n, const CudaPart *parts)
 {
     const Kernel *k = f->kernel;
     buf_printf(b, "\nstatic cudaError_t %s_launch(cudaStream_t stream", f->name);
@@ -145,17 +143,39 @@ static void put_launcher(Buf *b, Arena *a, const Function *f, int32_t n, const T
     buf_puts(b, "}\n");
 }
 
-void cuda_kernel(Buf *b, const Function *f)
+static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
 {
-    Arena      *a = arena_new();
-    ThreadPart *parts;
-    int32_t     n = kernel_threads(a, f->kernel, &parts);
-    c_origin(b, f->inst);
+    ThreadPart *threads;
+    int32_t     n = kernel_threads(a, k, &threads);
+    *out = ARENA_ARRAY(a, CudaPart, n);
     for (int32_t j = 0; j < n; j++) {
-        buf_puts(b, j ? "\n" : "");
-        put_part(b, f, kernel_name_of(a, f, j), &parts[j]);
+        (*out)[j].threads = threads[j];
+        cuda_choose_share(a, k, &(*out)[j]);
     }
-    put_launcher(b, a, f, n, parts);
+    return n;
+}
+
+void cuda_kernels(Buf *b, const Program *p)
+{
+    Arena *a = arena_new();
+    Buf    kernels = { 0 };
+    bool   shares[BY_COLUMN + 1] = { false };
+    for (int32_t f = 0; f < p->n_functions; f++) {
+        CudaPart *parts;
+        int32_t   n = parts_of(a, p->functions[f].kernel, &parts);
+        buf_putc(&kernels, '\n');
+        c_origin(&kernels, p->functions[f].inst);
+        for (int32_t j = 0; j < n; j++) {
+            buf_puts(&kernels, j ? "\n" : "");
+            put_part(&kernels, &p->functions[f], kernel_name_of(a, &p->functions[f], j), &parts[j]);
+            if (parts[j].row.sums)
+                shares[parts[j].share] = true;
+        }
+        put_launcher(&kernels, a, &p->functions[f], n, parts);
+    }
+    cuda_row_services(b, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN]);
+    buf_put(b, kernels.p ? kernels.p : "", kernels.n);
+    buf_free(&kernels);
     arena_free(a);
 }
 

@@ -283,10 +283,7 @@ static void put_kernels(Buf *b, const Program *p)
     buf_puts(b, services);
     if (p->n_functions > 0)
         buf_puts(b, launch_service);
-    for (int32_t k = 0; k < p->n_functions; k++) {
-        buf_putc(b, '\n');
-        cuda_kernel(b, &p->functions[k]);
-    }
+    cuda_kernels(b, p);
 }
 
 static void put_scratch(Out *o)

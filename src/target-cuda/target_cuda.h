@@ -13,9 +13,9 @@ void target_cuda_source(Buf *b, const Program *p); /* --emit=source */
 
 /* What kernels call. */
 void cuda_prelude(Buf *b, const Program *p);
-/* A function's kernels, and NAME_launch, which starts them. Parameters of that: the stream, the results, then the operands, then working memory; only those
+/* Each function's kernels, and NAME_launch, which starts them. Parameters of that: the stream, the results, then the operands, then working memory; only those
  * that the kernel uses. */
-void cuda_kernel(Buf *b, const Function *f);
+void cuda_kernels(Buf *b, const Program *p);
 /* A call of it; args[p] is the text of a pointer to device memory for kernel parameter p, in the order of kernel.h. */
 void cuda_kernel_call(Buf *b, const Function *f, const char *const *args);
 

@@ -1,0 +1,271 @@
+/* What makes a part a row of steps. All statements are looked at once; what is not understood makes it none. */
+#include "emit/rows.h"
+
+#include "support/map.h"
+#include "support/vec.h"
+
+#include <string.h>
+
+enum { SHORT = 16 /* trips that are not worth sharing */ };
+
+typedef struct Touch { /* of an element of an array */
+    const KArray *array;
+    const Ix     *index;
+    const RowStep *step; /* NULL: outside of loops */
+    bool          store;
+} Touch;
+
+typedef struct Rows {
+    Arena        *arena;
+    const Kernel *k;
+    const ThreadPart *part;
+    RowPart      *out;
+    VEC(RowStep *) steps;
+    VEC(Touch)    touches;
+    Map           accumulators; /* temporaries of the row that a loop will assign -> their declarations; NULL when it has */
+    Map           own;          /* arrays and temporaries declared inside of the loop at hand */
+    RowStep      *step;         /* at hand */
+    int32_t       uses;         /* of accumulators in the loop at hand */
+    VEC(const KStmt *) combined;
+    bool          bad;
+} Rows;
+
+/* ---- one step ---- */
+
+static void note_load(void *cookie, const KExpr *x)
+{
+    Rows *r = cookie;
+    if (x->kind == KX_LOAD && !map_has(&r->own, x->array))
+        vec_push(r->arena, &r->touches, ((Touch){ x->array, x->index, r->step, false }));
+    if (x->kind == KX_TEMP && map_get(&r->accumulators, x->temp))
+        r->uses++;
+}
+
+/* acc op x with an operation that may be done in any order, on a value that starts as its neutral element or that keeps what is equal. */
+static bool is_combination(const KExpr *x, const KTemp *acc)
+{
+    bool first = x->n >= 2 && x->arg[0]->kind == KX_TEMP && x->arg[0]->temp == acc;
+    if (x->kind == KX_CALL)
+        return first && x->n == 2 && (strncmp(x->fn, "max_", 4) == 0 || strncmp(x->fn, "min_", 4) == 0);
+    return x->kind == KX_BINARY && first && (x->op == KOP_ADD || x->op == KOP_MUL || x->op == KOP_AND || x->op == KOP_OR || x->op == KOP_XOR);
+}
+
+static bool keeps_equal(const KExpr *x)
+{
+    return x->kind == KX_CALL || x->op == KOP_AND || x->op == KOP_OR;
+}
+
+static bool is_neutral(const KExpr *op, const KExpr *start)
+{
+    double v = op->op == KOP_MUL ? 1 : 0;
+    return keeps_equal(op) || (start && ((start->kind == KX_INT && (double)start->i == v) || (start->kind == KX_FLOAT && start->f == v)));
+}
+
+static void note_stmt(void *cookie, const KStmt *s)
+{
+    Rows *r = cookie;
+    switch (s->kind) {
+    case KS_STORE:
+        if (!map_has(&r->own, s->array))
+            vec_push(r->arena, &r->touches, ((Touch){ s->array, s->index, r->step, true }));
+        return;
+    case KS_ASSIGN:
+        if (map_has(&r->own, s->temp))
+            return;
+        r->bad |= !is_combination(s->value, s->temp);
+        vec_push(r->arena, &r->combined, s);
+        return;
+    case KS_DECLARE: case KS_ARRAY: case KS_FOR: case KS_IF: case KS_LOOP: case KS_BREAK: case KS_BLOCK: return;
+    }
+    die("a statement of no kind");
+}
+
+/* What belongs to one iteration of the loop is known first. */
+static void note_declared(void *cookie, const KStmt *s)
+{
+    Rows *r = cookie;
+    if (s->kind == KS_DECLARE)
+        map_put(&r->own, s->temp, r);
+    if (s->kind == KS_ARRAY)
+        map_put(&r->own, s->array, r);
+}
+
+static int64_t trips(const KStmt *loop)
+{
+    return loop->loop->hi - loop->loop->lo + 1;
+}
+
+static bool has_fixed_bounds(const KStmt *s)
+{
+    return s->kind == KS_FOR && !s->from && !s->end;
+}
+
+/* Of loops with nothing but each other inside, the one with most trips, the innermost of those. */
+static const KStmt *dealt_loop(const KStmt *s)
+{
+    const KStmt *best = s;
+    while (s->body->first && !s->body->first->next && has_fixed_bounds(s->body->first)) {
+        s = s->body->first;
+        if (trips(s) >= trips(best))
+            best = s;
+    }
+    return best;
+}
+
+static void add_loop(Rows *r, const KStmt *s)
+{
+    KVisitor names = { NULL, note_declared, r }, all = { note_load, note_stmt, r };
+    KStmt    copy = *s;
+    KBlock   alone = { .first = &copy };
+    copy.next = NULL;
+    r->step->dealt = dealt_loop(s);
+    r->own = map_new(r->arena);
+    r->combined.n = 0;
+    r->uses = 0;
+    kernel_visit(&alone, &names);
+    kernel_visit(&alone, &all);
+    r->bad |= !has_fixed_bounds(s) || r->uses != r->combined.n;
+    for (int32_t j = 0; j < r->combined.n; j++) {
+        const KStmt *declared = map_get(&r->accumulators, r->combined.v[j]->temp);
+        r->bad |= !declared || !is_neutral(r->combined.v[j]->value, declared->value);
+        map_put(&r->accumulators, r->combined.v[j]->temp, NULL); /* from now on a scalar as others */
+    }
+    r->step->n_combined = r->combined.n;
+    r->step->combined = arena_copy(r->arena, r->combined.v, (size_t)r->combined.n * sizeof *r->combined.v);
+    r->out->sums |= r->combined.n > 0;
+    if (trips(r->step->dealt) > r->out->longest)
+        r->out->longest = trips(r->step->dealt);
+}
+
+static void add_single(Rows *r, const KStmt *s)
+{
+    KVisitor all = { note_load, NULL, r };
+    KStmt    copy = *s;
+    KBlock   alone = { .first = &copy };
+    copy.next = NULL;
+    r->uses = 0;
+    r->own = map_new(r->arena);
+    kernel_visit(&alone, &all);
+    r->bad |= r->uses > 0;
+    if (s->kind == KS_STORE)
+        vec_push(r->arena, &r->touches, ((Touch){ s->array, s->index, NULL, true }));
+}
+
+static void add_step(Rows *r, const KStmt *s)
+{
+    RowStep *step = ARENA_NEW(r->arena, RowStep);
+    *step = (RowStep){ .kind = s->kind == KS_FOR ? ROW_LOOP : s->kind == KS_STORE ? ROW_STORE : ROW_SCALAR, .stmt = s };
+    r->step = step->kind == ROW_LOOP ? step : NULL;
+    vec_push(r->arena, &r->steps, step);
+    switch (s->kind) {
+    case KS_FOR: add_loop(r, s); return;
+    case KS_ARRAY: r->out->array_bytes += s->array->count * type_bytes(s->array->type); return;
+    case KS_DECLARE:
+        add_single(r, s);
+        if (s->temp->assigned)
+            map_put(&r->accumulators, s->temp, (void *)(uintptr_t)s);
+        return;
+    case KS_STORE: add_single(r, s); return;
+    case KS_ASSIGN: case KS_IF: case KS_LOOP: case KS_BREAK: case KS_BLOCK: r->bad = true; return;
+    }
+    die("a statement of no kind");
+}
+
+/* ---- all of them ---- */
+
+static bool inside_division(const Ix *x, const IxAtom *loop)
+{
+    for (int32_t i = 0; i < x->n; i++)
+        if (x->t[i].atom->arg && ix_has(x->t[i].atom->arg, loop))
+            return true;
+    return false;
+}
+
+/* The two indices are the same for the same value of the loops that are dealt out. */
+static bool same_element(const Ix *x, const IxAtom *i, const Ix *y, const IxAtom *j)
+{
+    if (x->c != y->c || x->n != y->n || ix_coef(x, i) != ix_coef(y, j))
+        return false;
+    for (int32_t k = 0; k < x->n; k++)
+        if (x->t[k].atom != i && ix_coef(y, x->t[k].atom) != x->t[k].k)
+            return false;
+    return true;
+}
+
+/* Different values of the loop that is dealt out lead to different elements, whatever those of the nest's other loops are. */
+static bool spreads(const Touch *t)
+{
+    const KStmt *dealt = t->step->dealt;
+    int64_t      k = ix_coef(t->index, dealt->loop), span;
+    if (k == 0 || inside_division(t->index, dealt->loop) || __builtin_mul_overflow(k, trips(dealt), &span))
+        return false;
+    for (const KStmt *s = t->step->stmt; s && s->kind == KS_FOR; s = s->body->first)
+        if (s != dealt && ix_coef(t->index, s->loop) % span != 0)
+            return false;
+    return true;
+}
+
+static bool agree(const Kernel *k, const Touch *s, const Touch *t)
+{
+    if (s == t || !kernel_same_memory(k, s->array, t->array))
+        return true;
+    if (!s->step || !t->step || trips(s->step->dealt) != trips(t->step->dealt) || s->step->dealt->loop->lo != t->step->dealt->loop->lo)
+        return false;
+    return same_element(s->index, s->step->dealt->loop, t->index, t->step->dealt->loop) && spreads(t);
+}
+
+static bool all_agree(const Rows *r)
+{
+    for (int32_t i = 0; i < r->touches.n; i++) {
+        const Touch *s = &r->touches.v[i];
+        if (!s->store)
+            continue;
+        if (s->step && !spreads(s))
+            return false;
+        for (int32_t j = 0; j < r->touches.n; j++)
+            if (!agree(r->k, s, &r->touches.v[j]))
+                return false;
+    }
+    return true;
+}
+
+/* Something that the loop reads lies side by side along it; across it, along the part's last loop. */
+static void find_directions(const Rows *r, const RowStep *step, bool *along, bool *across)
+{
+    const IxAtom *last = r->part->n_loops > 0 ? r->part->loops[r->part->n_loops - 1] : NULL;
+    for (int32_t i = 0; i < r->touches.n; i++) {
+        const Touch *t = &r->touches.v[i];
+        int64_t      k = t->step == step ? ix_coef(t->index, step->dealt->loop) : 0;
+        *along |= k == 1 || k == -1;
+        *across |= last && k != 0 && k != 1 && k != -1 && ix_coef(t->index, last) == 1;
+    }
+}
+
+/* Whether the only loop is a sum down a column. False when rows are read across in other ways, which threads do better one by one. */
+static bool find_column(const Rows *r)
+{
+    int32_t loops = 0;
+    bool    along = false, across = false;
+    for (int32_t j = 0; j < r->steps.n; j++)
+        if (r->steps.v[j]->kind == ROW_LOOP) {
+            loops++;
+            find_directions(r, r->steps.v[j], &along, &across);
+        }
+    r->out->column = across && !along && loops == 1 && r->out->sums && r->out->array_bytes == 0;
+    return !across || r->out->column;
+}
+
+bool kernel_row_part(Arena *a, const Kernel *k, const ThreadPart *part, RowPart *out)
+{
+    Rows r = { .arena = a, .k = k, .part = part, .out = out, .accumulators = map_new(a), .own = map_new(a) };
+    *out = (RowPart){ 0 };
+    for (const KStmt *s = part->body->first; s && !r.bad; s = s->next)
+        add_step(&r, s);
+    if (r.bad || out->longest < SHORT || !all_agree(&r) || !find_column(&r))
+        return false;
+    out->n_steps = r.steps.n;
+    out->steps = ARENA_ARRAY(a, RowStep, r.steps.n);
+    for (int32_t j = 0; j < r.steps.n; j++)
+        out->steps[j] = *r.steps.v[j];
+    return true;
+}

@@ -1,0 +1,38 @@
+/* Iterations of a part (threads.h) that several threads share: a row's sum, softmax, a norm, the sum of a column. What a thread does for one value of the part's
+ * loops is a row of steps; loops in it are dealt out to the threads, what they sum up is combined, everything else each thread computes for itself.
+ *
+ *     acc = 0                                    ROW_SCALAR    all threads
+ *     for k: acc = acc + x[i * 1000 + k]         ROW_LOOP      thread t does k = t, t + n, ...; then acc is that of all threads
+ *     m = acc / 1000                             ROW_SCALAR
+ *     for k: out[i * 1000 + k] = x[...] - m      ROW_LOOP
+ *     mean[i] = m                                ROW_STORE     one thread
+ *
+ * A thread alone touches an element that the part writes: the same one in all loops, at the same value of the loop. So nobody has to wait for memory. */
+#ifndef EMIT_ROWS_H
+#define EMIT_ROWS_H
+
+#include "emit/threads.h"
+
+typedef enum RowStepKind { ROW_SCALAR, ROW_LOOP, ROW_STORE } RowStepKind;
+
+typedef struct RowStep {
+    RowStepKind  kind;
+    const KStmt *stmt;       /* LOOP: the outermost one of its nest */
+    const KStmt *dealt;      /* LOOP: the one whose iterations are dealt out */
+    int32_t      n_combined;
+    const KStmt **combined;  /* LOOP: assignments acc = acc op x, one for each accumulator */
+} RowStep;
+
+typedef struct RowPart {
+    int32_t  n_steps;
+    RowStep *steps;
+    int64_t  longest;     /* trips of the longest loop that is dealt out */
+    int64_t  array_bytes; /* of the arrays that belong to a row */
+    bool     sums;        /* there is something to combine */
+    bool     column;      /* one sum down a column: neighbours in memory are neighbours in the part's last loop */
+} RowPart;
+
+/* False: the part has another form, or loops too short to share. */
+bool kernel_row_part(Arena *a, const Kernel *k, const ThreadPart *part, RowPart *out);
+
+#endif

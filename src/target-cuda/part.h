@@ -1,0 +1,39 @@
+/* One __global__ function: a part of a kernel, and what a thread, a warp or a block does of it. */
+#ifndef TARGET_CUDA_PART_H
+#define TARGET_CUDA_PART_H
+
+#include "emit/dialect.h"
+#include "emit/rows.h"
+#include "target-cuda/target_cuda.h"
+
+typedef enum Share {
+    BY_ONE,    /* one thread does all of it */
+    BY_THREAD, /* a thread for each value of the part's loops */
+    BY_WARP,   /* a warp for each */
+    BY_BLOCK,  /* a block for each */
+    BY_COLUMN  /* a block for 32 neighbours, eight threads for each */
+} Share;
+
+enum { WARP = 32, THREADS = 256, LONG_ROW_THREADS = 1024, COLUMN_SHARES = THREADS / WARP };
+
+typedef struct CudaPart {
+    ThreadPart threads;
+    RowPart    row; /* from BY_WARP on */
+    Share      share;
+} CudaPart;
+
+extern const Dialect cuda_dialect;
+
+/* How part's work is shared; threads is set. */
+void    cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part);
+int     cuda_part_threads(const CudaPart *part); /* of a block */
+int64_t cuda_part_blocks(const CudaPart *part);
+
+/* The loops' values from the number of the iteration, the last loop fastest: "const int64_t i0 = thread / 8, i1 = thread % 8;" */
+void cuda_loop_values(Buf *b, const ThreadPart *part, const char *number);
+/* The body of a function for BY_WARP, BY_BLOCK or BY_COLUMN. */
+void cuda_row_body(Buf *b, const CudaPart *part);
+/* What bodies call. */
+void cuda_row_services(Buf *b, bool warp, bool block, bool column);
+
+#endif

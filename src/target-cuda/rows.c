@@ -1,0 +1,245 @@
+/* Parts that threads share. A warp for each of many short rows; a block for each long one; for a column's sum a block of 32 columns, eight threads for each:
+ *
+ *     for (int64_t i0 = (int64_t)blockIdx.x * 8 + threadIdx.x / 32; i0 < 64; i0 += (int64_t)gridDim.x * 8) {
+ *         float acc = 0.0f;
+ *         for (int64_t i1 = lane; i1 < 250; i1 += 32)
+ *             acc += x[i0 * 250 + i1];
+ *         acc = hlo_warp_reduce(acc, [](float a, float b) { return a + b; });
+ *         if (lane == 0)
+ *             rows[i0] = acc;
+ *     }
+ *
+ * Whoever combines does so in an order that depends on nothing but the sizes. Arrays of a row are shared memory, of which each thread sees its own elements. */
+#include "support/buf.h"
+#include "target-cuda/part.h"
+
+#include <string.h>
+
+enum { SHORT_ROW = 512, LONG_ROW = 8192, MOST_SHARED = 40 * 1024, MANY_COLUMNS = 1 << 15, MOST_BLOCKS = 8192 };
+
+void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
+{
+    const ThreadPart *t = &part->threads;
+    part->share = t->n_loops > 0 ? BY_THREAD : BY_ONE;
+    if (t->count == 0 || !kernel_row_part(a, k, t, &part->row))
+        return;
+    const RowPart *r = &part->row;
+    if (r->column)
+        part->share = t->count < MANY_COLUMNS ? BY_COLUMN : BY_THREAD;
+    else if (t->n_loops > 0 && r->longest <= SHORT_ROW && r->array_bytes * COLUMN_SHARES <= MOST_SHARED)
+        part->share = BY_WARP;
+    else if (r->array_bytes <= MOST_SHARED)
+        part->share = BY_BLOCK;
+}
+
+int cuda_part_threads(const CudaPart *part)
+{
+    if (part->share == BY_ONE)
+        return 1;
+    return part->share == BY_BLOCK && part->row.longest >= LONG_ROW ? LONG_ROW_THREADS : THREADS;
+}
+
+int64_t cuda_part_blocks(const CudaPart *part)
+{
+    int64_t count = part->threads.count, each = 1;
+    switch (part->share) {
+    case BY_ONE: return 1;
+    case BY_THREAD: each = THREADS; break;
+    case BY_WARP: each = THREADS / WARP; break;
+    case BY_BLOCK: break;
+    case BY_COLUMN: each = WARP; break;
+    }
+    int64_t blocks = (count + each - 1) / each;
+    return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+}
+
+void cuda_row_services(Buf *b, bool warp, bool block, bool column)
+{
+    if (warp || block)
+        buf_puts(b, "\n/* The values of a warp's lanes as one, which all of them get. */\n"
+                    "template <typename T, typename Combine> static __device__ inline T hlo_warp_reduce(T v, Combine combine)\n"
+                    "{\n"
+                    "    for (int by = 16; by > 0; by /= 2)\n"
+                    "        v = (T)combine(v, (T)__shfl_xor_sync(0xffffffffu, v, by));\n"
+                    "    return v;\n"
+                    "}\n");
+    if (block)
+        buf_puts(b, "\n/* The values of a block's threads as one, which all of them get; parts: shared, one for each warp. */\n"
+                    "template <int warps, typename T, typename Combine> static __device__ inline T hlo_block_reduce(T v, T (&parts)[warps], Combine combine)\n"
+                    "{\n"
+                    "    v = hlo_warp_reduce(v, combine);\n"
+                    "    __syncthreads(); // parts may still be read, of the row before\n"
+                    "    if (threadIdx.x % 32 == 0)\n"
+                    "        parts[threadIdx.x / 32] = v;\n"
+                    "    __syncthreads();\n"
+                    "    v = parts[0];\n"
+                    "    for (int w = 1; w < warps; w++)\n"
+                    "        v = (T)combine(v, parts[w]);\n"
+                    "    return v;\n"
+                    "}\n");
+    if (column)
+        buf_puts(b, "\n/* The values that the threads of a column have, one in each warp, as one. */\n"
+                    "template <int warps, typename T, typename Combine> static __device__ inline T hlo_column_reduce(T v, T (&parts)[warps][32], Combine combine)\n"
+                    "{\n"
+                    "    __syncthreads(); // parts may still be read, of the columns before\n"
+                    "    parts[threadIdx.x / 32][threadIdx.x % 32] = v;\n"
+                    "    __syncthreads();\n"
+                    "    v = parts[0][threadIdx.x % 32];\n"
+                    "    for (int w = 1; w < warps; w++)\n"
+                    "        v = (T)combine(v, parts[w][threadIdx.x % 32]);\n"
+                    "    return v;\n"
+                    "}\n");
+}
+
+/* ---- shared memory ---- */
+
+static void put_shared(Buf *b, const CudaPart *part)
+{
+    int warps = cuda_part_threads(part) / WARP;
+    for (int32_t j = 0; j < part->row.n_steps; j++) {
+        const RowStep *s = &part->row.steps[j];
+        const KArray  *x = s->stmt->array;
+        if (s->stmt->kind == KS_ARRAY && part->share == BY_WARP)
+            buf_printf(b, "    __shared__ %s %s_rows[%d][%lld];\n", dialect_type(&cuda_dialect, storage_type(x->type)), x->name, warps, (long long)x->count);
+        else if (s->stmt->kind == KS_ARRAY)
+            buf_printf(b, "    __shared__ %s %s[%lld];\n", dialect_type(&cuda_dialect, storage_type(x->type)), x->name, (long long)x->count);
+        for (int32_t k = 0; k < s->n_combined && part->share != BY_WARP; k++) {
+            const KTemp *acc = s->combined[k]->temp;
+            buf_printf(b, "    __shared__ %s %s_parts[%d]%s;\n", dialect_type(&cuda_dialect, acc->type), acc->name, warps, part->share == BY_COLUMN ? "[32]" : "");
+        }
+    }
+}
+
+/* ---- steps ---- */
+
+static const char *dealt_to(const CudaPart *part)
+{
+    return part->share == BY_WARP ? "lane" : part->share == BY_BLOCK ? "threadIdx.x" : "share";
+}
+
+static bool needs_braces(const KBlock *x)
+{
+    return !x->first || x->first->next || x->first->kind == KS_DECLARE || x->first->kind == KS_ARRAY;
+}
+
+static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int depth)
+{
+    int n = part->share == BY_WARP ? WARP : part->share == BY_BLOCK ? cuda_part_threads(part) : COLUMN_SHARES;
+    buf_printf(b, "%*sfor (int64_t %s = ", 4 * depth, "", s->loop->name);
+    if (s->loop->lo != 0)
+        buf_printf(b, "%lld + ", (long long)s->loop->lo);
+    buf_printf(b, "%s; %s < %lld; %s += %d)%s\n", dealt_to(part), s->loop->name, (long long)s->loop->hi + 1, s->loop->name, n,
+               needs_braces(s->body) ? " {" : "");
+}
+
+static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int depth)
+{
+    int            from = depth;
+    const KStmt   *s = step->stmt;
+    for (; s != step->dealt; s = s->body->first)
+        buf_printf(b, "%*sfor (int64_t %s = %lld; %s < %lld; %s++)\n", 4 * depth++, "", s->loop->name, (long long)s->loop->lo, s->loop->name,
+                   (long long)s->loop->hi + 1, s->loop->name);
+    put_dealt_for(b, part, s, depth);
+    dialect_block(b, &cuda_dialect, s->body, depth + 1);
+    if (needs_braces(s->body))
+        buf_printf(b, "%*s}\n", 4 * depth, "");
+    depth = from;
+    for (int32_t k = 0; k < step->n_combined; k++) {
+        const KTemp *acc = step->combined[k]->temp;
+        const KExpr *v = step->combined[k]->value;
+        const char  *type = dialect_type(&cuda_dialect, acc->type);
+        if (part->share == BY_WARP)
+            buf_printf(b, "%*s%s = hlo_warp_reduce(%s, ", 4 * depth, "", acc->name, acc->name);
+        else
+            buf_printf(b, "%*s%s = hlo_%s_reduce(%s, %s_parts, ", 4 * depth, "", acc->name, part->share == BY_BLOCK ? "block" : "column", acc->name, acc->name);
+        buf_printf(b, "[](%s a, %s b) { return ", type, type);
+        if (v->kind == KX_CALL)
+            buf_printf(b, "%s(a, b); });\n", v->fn);
+        else
+            buf_printf(b, "a %s b; });\n", v->op == KOP_ADD ? "+" : v->op == KOP_MUL ? "*" : v->op == KOP_AND ? "&" : v->op == KOP_OR ? "|" : "^");
+    }
+}
+
+static void put_store(Buf *b, const CudaPart *part, const char *limit, const KStmt *s, int depth)
+{
+    if (part->share == BY_COLUMN)
+        buf_printf(b, "%*sif (share == 0 && %s)\n", 4 * depth, "", limit);
+    else
+        buf_printf(b, "%*sif (%s == 0)\n", 4 * depth, "", dealt_to(part));
+    dialect_stmt(b, &cuda_dialect, s, depth + 1);
+}
+
+static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth)
+{
+    for (int32_t j = 0; j < part->row.n_steps; j++) {
+        const RowStep *s = &part->row.steps[j];
+        if (s->kind == ROW_LOOP)
+            put_nest(b, part, s, depth);
+        else if (s->kind == ROW_STORE)
+            put_store(b, part, limit, s->stmt, depth);
+        else if (s->stmt->kind == KS_DECLARE)
+            dialect_stmt(b, &cuda_dialect, s->stmt, depth);
+        else if (part->share == BY_WARP)
+            buf_printf(b, "%*s%s *const %s = %s_rows[threadIdx.x / 32];\n", 4 * depth, "", dialect_type(&cuda_dialect, storage_type(s->stmt->array->type)),
+                       s->stmt->array->name, s->stmt->array->name);
+    }
+}
+
+/* ---- rows ---- */
+
+/* The only loop's own name, when the number of the iteration is its value. */
+static const char *number_of(const ThreadPart *t)
+{
+    return t->n_loops == 1 && t->loops[0]->lo == 0 ? t->loops[0]->name : "row";
+}
+
+static void put_rows(Buf *b, const CudaPart *part)
+{
+    const ThreadPart *t = &part->threads;
+    const char       *i = number_of(t);
+    if (part->share == BY_WARP)
+        buf_printf(b, "    for (int64_t %s = (int64_t)blockIdx.x * %d + threadIdx.x / 32; %s < %lld; %s += (int64_t)gridDim.x * %d) {\n", i, THREADS / WARP, i,
+                   (long long)t->count, i, THREADS / WARP);
+    else
+        buf_printf(b, "    for (int64_t %s = blockIdx.x; %s < %lld; %s += gridDim.x) {\n", i, i, (long long)t->count, i);
+    if (strcmp(i, "row") == 0)
+        cuda_loop_values(b, t, i);
+    put_steps(b, part, NULL, 2);
+    buf_puts(b, "    }\n");
+}
+
+/* Threads behind the last column do as the last one, but for what they store. */
+static void put_columns(Buf *b, const CudaPart *part)
+{
+    const ThreadPart *t = &part->threads;
+    const char       *i = number_of(t);
+    Arena            *a = arena_new();
+    const char       *limit = arena_printf(a, "first + lane < %lld", (long long)t->count);
+    bool              even = t->count % WARP == 0;
+    buf_printf(b, "    for (int64_t first = (int64_t)blockIdx.x * 32; first < %lld; first += (int64_t)gridDim.x * 32) {\n", (long long)t->count);
+    if (even)
+        buf_printf(b, "        const int64_t %s = first + lane;\n", i);
+    else
+        buf_printf(b, "        const int64_t %s = %s ? first + lane : %lld;\n", i, limit, (long long)t->count - 1);
+    if (strcmp(i, "row") == 0)
+        cuda_loop_values(b, t, i);
+    put_steps(b, part, limit, 2);
+    buf_puts(b, "    }\n");
+    arena_free(a);
+}
+
+void cuda_row_body(Buf *b, const CudaPart *part)
+{
+    put_shared(b, part);
+    if (part->share == BY_WARP)
+        buf_puts(b, "    const int lane = threadIdx.x % 32;\n");
+    if (part->share == BY_COLUMN)
+        buf_puts(b, "    const int lane = threadIdx.x % 32, share = threadIdx.x / 32;\n");
+    dialect_block(b, &cuda_dialect, part->threads.before, 1);
+    if (part->share == BY_COLUMN)
+        put_columns(b, part);
+    else if (part->threads.n_loops > 0)
+        put_rows(b, part);
+    else
+        put_steps(b, part, NULL, 1);
+}
