@@ -10,7 +10,10 @@ static Expansion *expansion_of(const Inst *i, bool runtime)
     case OP_RNG: return expand_rng;
     case OP_SCALED_DOT: return expand_scaled_dot;
     case OP_RAGGED_DOT: return expand_ragged_dot;
-    case OP_FUSION: return runtime && output_expands(i) ? expand_output : NULL;
+    case OP_FUSION:
+        if (runtime && attention_expands(i))
+            return expand_attention;
+        return runtime && output_expands(i) ? expand_output : NULL;
     default: return NULL;
     }
 }

@@ -18,6 +18,11 @@ void expand_scaled_dot(Inst *i);
 
 bool output_expands(const Inst *i);
 void expand_output(Inst *i);
+/* What computes i, a fusion, when the dot of its body is computed outside. Deletes i. */
+Inst *output_replace(Inst *i, const Inst *dot, Inst *outside);
+
+bool attention_expands(const Inst *i);
+void expand_attention(Inst *i);
 
 /* Whether a set-dimension-size leaves the full size; what others of a computation give, where that can be said in arrays of full size. */
 bool size_is_full(const Inst *set);

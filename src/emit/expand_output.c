@@ -7,6 +7,8 @@
 #include "emit/dot_call.h"
 #include "emit/expand.h"
 
+#include "passes/util.h"
+
 enum { LEAST = 32768 }; /* multiplications from which the call and one more pass over the result are faster than loops (measured: 131072 twice as fast) */
 
 /* A dot of parameters of a fusion that is worth a call. */
@@ -41,7 +43,7 @@ static Inst *dot_outside(Inst *i, const Inst *dot)
     return inst_clone_into(i->comp, i, dot, 2, operands);
 }
 
-/* A copy of the body in which the dot is a parameter. */
+/* A copy of the body in which the dot is a parameter, without what only that has needed. */
 static Comp *rest_of(const Inst *i, const Inst *dot)
 {
     Comp *body = inst_callee(i, 0), *rest = comp_clone(body, body->name);
@@ -50,26 +52,30 @@ static Comp *rest_of(const Inst *i, const Inst *dot)
         x = x->next;
     Inst *p = inst_parameter(rest, rest->first, rest->n_params, dot->shape, NULL);
     inst_replace(x, p);
-    inst_delete(x);
+    comp_sweep_dead(rest, rest->n_insts);
     return rest;
+}
+
+Inst *output_replace(Inst *i, const Inst *dot, Inst *outside)
+{
+    int32_t n = i->n_operands;
+    Inst  **operands = ARENA_ARRAY(i->comp->module->arena, Inst *, n + 1);
+    for (int32_t k = 0; k < n; k++)
+        operands[k] = inst_operand(i, k);
+    operands[n] = outside;
+    Comp *rest = rest_of(i, dot);
+    Inst *f = inst_new(i->comp, i, OP_FUSION, i->shape, n + 1, operands, NULL);
+    inst_set_word(f, ATTR_FUSION_KIND, FUSION_LOOP);
+    inst_set_callees(f, 1, &rest);
+    f->meta = i->meta;
+    f->loc = i->loc;
+    inst_replace(i, f);
+    inst_delete(i);
+    return f;
 }
 
 void expand_output(Inst *i)
 {
-    for (const Inst *dot; (dot = called_dot(inst_callee(i, 0)));) {
-        int32_t n = i->n_operands;
-        Inst  **operands = ARENA_ARRAY(i->comp->module->arena, Inst *, n + 1);
-        for (int32_t k = 0; k < n; k++)
-            operands[k] = inst_operand(i, k);
-        operands[n] = dot_outside(i, dot);
-        Comp *rest = rest_of(i, dot);
-        Inst *f = inst_new(i->comp, i, OP_FUSION, i->shape, n + 1, operands, NULL);
-        inst_set_word(f, ATTR_FUSION_KIND, FUSION_LOOP);
-        inst_set_callees(f, 1, &rest);
-        f->meta = i->meta;
-        f->loc = i->loc;
-        inst_replace(i, f);
-        inst_delete(i);
-        i = f;
-    }
+    for (const Inst *dot; (dot = called_dot(inst_callee(i, 0)));)
+        i = output_replace(i, dot, dot_outside(i, dot));
 }

@@ -355,6 +355,7 @@ static void lower_fusion(Lower *L)
         if (map_has(&L->plan->materialise, i) && is_update(i) && is_last(L, i))
             lower_kept(L, i, r);
     lower_elements(L, r, late); /* an update that is two results */
+    rows_end(L);
 }
 
 static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag *d)

@@ -48,6 +48,8 @@ typedef struct Result {
     KArray     *to;
 } Result;
 
+typedef struct WantedRow { const Inst *x; int32_t first; /* dimension of its rows */ } WantedRow;
+
 typedef struct InPlace { int32_t result, operand; } InPlace; /* numbers of parameters */
 
 typedef struct Lower {
@@ -62,6 +64,7 @@ typedef struct Lower {
     Map         inlined; /* Inst -> Literal: parameters that are constants outside */
     Map         memo;
     Map         chosen, computed, kept_rows; /* of lower_rows.c: what maximums are taken of; places where values were computed, are kept */
+    VEC(WantedRow) wanted_rows; /* values that this try has found to be computed in several loops of one row */
     const Inst *filling;  /* the row of this is being made */
     const Inst *consumer; /* the reduction or the kept row that the innermost loops are of; NULL: the kernel's results */
     Plan       *plan;
@@ -173,6 +176,7 @@ int32_t together_staged(Lower *L, const Inst *x, const Inst **others);
 
 /* lower_rows.c: values that a fusion needs in several loops of one row. */
 void         rows_begin(Lower *L);
+void         rows_end(Lower *L); /* what the next try keeps */
 void         row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block); /* x[index] was computed in block */
 bool         same_index(const Ix *const *a, const Ix *const *b, int32_t n);
 bool         row_is_kept(const Lower *L, const Inst *x);

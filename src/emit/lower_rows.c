@@ -8,7 +8,8 @@
  *
  * A try notes in which loops a value is computed. When the second one stands beside the first, for another purpose and at the same place
  * of the loops around both, the next try computes the row once, in front of them. That is done for what is dear, and for what a maximum is taken of: computed
- * twice, it could be rounded in two ways, and the maximum would not be the largest. */
+ * twice, it could be rounded in two ways, and the maximum would not be the largest. Of values of which one is made of the other, the later is kept first: that
+ * may be all that was wanted of the other. */
 #include "emit/lower.h"
 
 #include "analysis/cost.h"
@@ -102,8 +103,7 @@ void row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block)
         int32_t       first = both == p->block || both == block ? -1 : row_of(s, p->index, index, both);
         if (first < 0 || p->consumer == L->consumer || !fits(L, s, first))
             continue;
-        map_put(&L->plan->rows, x, (void *)(intptr_t)(first + 1));
-        L->again = true;
+        vec_push(L->arena, &L->wanted_rows, ((WantedRow){x, first}));
         return;
     }
     if (seen == MAX_SEEN)
@@ -112,6 +112,44 @@ void row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block)
     const Ix **copy = arena_copy(L->arena, index, (size_t)s->rank * sizeof *copy);
     *p = (RowPlace){L->consumer, copy, block, NULL, places};
     map_put(&L->computed, x, p);
+}
+
+static bool is_wanted(const Lower *L, const Inst *x)
+{
+    for (int32_t k = 0; k < L->wanted_rows.n; k++)
+        if (L->wanted_rows.v[k].x == x)
+            return true;
+    return false;
+}
+
+/* Something that is wanted, too, is made of x. */
+static bool leads_to_wanted(Lower *L, const Inst *x)
+{
+    enum { MOST = 200 };
+    VEC(const Inst *) list = {0};
+    Map seen = map_new(L->arena);
+    vec_push(L->arena, &list, x);
+    for (int32_t at = 0; at < list.n && list.n <= MOST; at++)
+        for (const Use *u = list.v[at]->uses; u; u = u->next) {
+            if (is_wanted(L, u->user))
+                return true;
+            if (map_has(&seen, u->user))
+                continue;
+            map_put(&seen, u->user, L);
+            vec_push(L->arena, &list, u->user);
+        }
+    return false;
+}
+
+void rows_end(Lower *L)
+{
+    for (int32_t k = 0; k < L->wanted_rows.n; k++) {
+        WantedRow w = L->wanted_rows.v[k];
+        if (leads_to_wanted(L, w.x))
+            continue;
+        map_put(&L->plan->rows, w.x, (void *)(intptr_t)(w.first + 1));
+        L->again = true;
+    }
 }
 
 /* ---- keeping ---- */

@@ -23,7 +23,8 @@
  *   one group need                     so each element is computed once
  *   exp, divide, ... (dear)            when no more elements are asked for than it has
  *   reduce over the inner dimensions   likewise, in one context, a row or an element of the root at a time
- *   add, select, ... (cheap)           likewise, or when the memory traffic saved is more than that of reading its operands again
+ *   add, select, ... (cheap)           likewise, or when the memory traffic saved is more than that of reading its operands again: what is made of
+ *                                      indices alone (a mask that compares two) reads none
  * Groups have one root at first, so fusing never makes a cycle; further results join only where nothing outside stands between (fusion_join.c). A
  * producer that no group has swallowed whole stays, except that groups look through a stored broadcast to its smaller operand.
  *
@@ -40,7 +41,9 @@
  * A gather of single elements asks for one element of each row that its loops go over: the sums of rows that it needs (cross-entropy picks one
  * logarithm of a softmax a row) are made once a row, too.
  *
- * Not fused: what has effects or control edges, sorting, scatter, operands of contractions; a reshape that is stored is a view of its
+ * Two dots with the rows of a softmax between them become one kernel in the end (fusion_attention.c).
+ *
+ * Not fused: what has effects or control edges, sorting, scatter, other operands of contractions; a reshape that is stored is a view of its
  * operand and costs nothing, so it does not take producers either. */
 #include "config.h"
 
@@ -480,6 +483,26 @@ static bool ends_contraction(const Inst *i)
     return false;
 }
 
+/* Numbers that follow from the index: to compute them again costs no more than to read them. */
+static bool made_of_indices(const Inst *i)
+{
+    enum { MOST = 8 };
+    const Inst *list[MOST] = {i};
+    int32_t     n = 1;
+    for (int32_t at = 0; at < n; at++) {
+        if (inst_is_dear(list[at]) || (node(list[at])->role != ROLE_ELEMENTWISE && list[at]->op != OP_BROADCAST))
+            return false;
+        for (int32_t k = 0; k < list[at]->n_operands; k++) {
+            if (node(inst_operand(list[at], k))->role == ROLE_LEAF)
+                continue;
+            if (n == MOST)
+                return false;
+            list[n++] = inst_operand(list[at], k);
+        }
+    }
+    return true;
+}
+
 static bool pays(const Inst *i)
 {
     const Node *n = node(i);
@@ -492,6 +515,8 @@ static bool pays(const Inst *i)
         return false;
     if (n->role == ROLE_MOVE || n->role == ROLE_VIEW || own == 1)
         return true; /* scalars are computed before the loop */
+    if (made_of_indices(i))
+        return true;
     double again = asked / own - 1;
     return again <= 2 && !n->chosen && again * bytes_read(i) <= (2 + again) * own * type_bytes(i->shape->type);
 }
@@ -625,10 +650,13 @@ static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
     }
     for (Inst *i = c->last; i; i = i->prev)
         decide(&f, i);
+    fusion_attention(&f, c);
     int64_t built = 0;
     bool    several = false;
     for (int32_t k = f.groups.n; k-- > 0 && built < most;) {
         const Group *g = f.groups.v[k];
+        if (!g->root)
+            continue;
         const char  *name = g->root->name, *hero = g->hero ? g->hero->name : NULL;
         if (!fusion_build(&f, g, k + 1))
             continue;

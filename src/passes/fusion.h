@@ -17,13 +17,14 @@ typedef struct ReduceLoops {
 } ReduceLoops;
 
 typedef struct Group {
-    Inst    *root;           /* the first of its results, the last one in the computation */
+    Inst    *root;           /* the first of its results, the last one in the computation; NULL: another group has swallowed it */
     Context *all;            /* in which the root is asked for: every element once */
     Inst    *more[MAX_RESULTS]; /* results that are made in the same loops, see fusion_join.c */
     int32_t  n_more;
     int32_t  searched;       /* number of the search that was there last */
     int32_t  size, operands; /* instructions taken in, values needed from outside; constants count for neither */
     bool     reduces;        /* a reduce is among them */
+    bool     attention;      /* scores, weights and the dots of both */
     Inst    *hero;           /* what the rest of it makes use of element by element, see may_be_hero */
     const Inst *outer;       /* the reduction to a scalar whose loops are the outermost ones */
     int32_t  kept;           /* rows that its code keeps */
@@ -88,6 +89,9 @@ bool     fusion_is_result(const Inst *i, const Group *g);
 bool     fusion_go_together(Fuser *f, const Inst *i, const Inst *later); /* two reductions of one kernel are made in the same loops */
 Context *fusion_shared_context(Fuser *f, const Inst *u, Context *c); /* of the operands of a reduction that c asks for; NULL: nobody's yet */
 void     fusion_share_context(const Inst *u, const Context *from, Context *to);
+
+/* fusion_attention.c: groups of a computation that are decided on, and the dots between them. */
+void fusion_attention(Fuser *f, Comp *c);
 
 /* fusion_build.c. Makes the fusion of g; false when it would hold one instruction only. */
 bool fusion_build(Fuser *f, const Group *g, int32_t number);

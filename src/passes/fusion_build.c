@@ -213,7 +213,7 @@ bool fusion_build(Fuser *f, const Group *g, int32_t number)
     Comp *body = build_body(f, &b, g);
     Inst *fusion = inst_new(root->comp, root, OP_FUSION, body->root->shape, b.operands.n, b.operands.v, NULL);
     bool  contracts = g->hero && node(g->hero)->role == ROLE_CONTRACT;
-    inst_set_word(fusion, ATTR_FUSION_KIND, contracts ? FUSION_OUTPUT : g->reduces ? FUSION_INPUT : FUSION_LOOP);
+    inst_set_word(fusion, ATTR_FUSION_KIND, g->attention ? FUSION_CUSTOM : contracts ? FUSION_OUTPUT : g->reduces ? FUSION_INPUT : FUSION_LOOP);
     inst_set_callees(fusion, 1, &body);
     if (!fusion->meta && g->n_more)
         fusion->meta = root->meta;

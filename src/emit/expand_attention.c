@@ -1,0 +1,463 @@
+/* A fusion that is attention (analysis/attention.h), where its dots are worth calls of the runtime: blocks of rows of the scores that stay in the second-level
+ * cache, one after another,
+ *
+ *     out = fusion(q, k, v, mask), kind=kCustom       =>      for each block of batch dimensions:  q', k', v' = slices of q, k, v
+ *                                                                 for each block of rows at r:     s = dot(slice of q' at r, k')
+ *                                                                                                  p = fusion(s, r, mask)
+ *                                                                                                  out at r = dot(p, v')
+ *
+ * where the fusion p has of everything that is not made of the scores, a mask say, the slice that belongs to the block, element by element. Slices at the end
+ * are moved inwards, as dynamic slices are, so that the last rows may be computed twice with the same results. Where the scores are small beside what the
+ * slices copy, there is one block. What the fusion makes of out comes after it. */
+#include "emit/dot_call.h"
+#include "emit/expand.h"
+
+#include "analysis/attention.h"
+#include "passes/util.h"
+
+enum { BLOCK_BYTES = 1 << 18, LEAST_ROWS = 32, DIMS = ATTENTION_MOST_DIMS };
+
+typedef struct Blocks {
+    Inst      *fusion;
+    Comp      *body;
+    Arena     *arena;
+    Attention  a;
+    int64_t    size[DIMS], count[DIMS]; /* of blocks along each dimension of the scores */
+    Map        needed; /* of the body: what the weights need and what is not made of the scores */
+    bool       sliced[DIMS]; /* some of that has a slice for each block along the dimension */
+} Blocks;
+
+/* Arrays of one level: inside of loops they are elements of the state. */
+typedef struct Level {
+    Comp  *comp;
+    Inst  *before;
+    Inst  *out;         /* what blocks are put into; NULL: there is one block */
+    Inst  *lhs, *rhs, *v;
+    Inst  *start[DIMS]; /* NULL: 0 */
+    Inst **params;      /* the fusion's operands; NULL: not needed */
+} Level;
+
+static bool is_body(void *cookie, const Inst *i)
+{
+    (void)cookie;
+    return i->op != OP_PARAMETER;
+}
+
+/* ---- which ---- */
+
+static bool is_called(const Inst *dot)
+{
+    DotCall d;
+    return dot_call(dot, inst_operand(dot, 0)->shape, inst_operand(dot, 1)->shape, dot->shape, &d);
+}
+
+static bool find(const Inst *i, Attention *a)
+{
+    if (i->op != OP_FUSION || i->n_callees != 1)
+        return false;
+    for (const Inst *x = inst_callee(i, 0)->last; x; x = x->prev)
+        if (x->op == OP_DOT && attention_find(x, is_body, NULL, a))
+            return is_called(a->scores) && is_called(a->out);
+    return false;
+}
+
+bool attention_expands(const Inst *i)
+{
+    Attention a;
+    return find(i, &a);
+}
+
+static double bytes_of(const Inst *i)
+{
+    return (double)shape_count(i->shape) * type_bytes(i->shape->type);
+}
+
+/* Blocks of about BLOCK_BYTES, whole in the inner dimensions. */
+static void cut(Blocks *b)
+{
+    const Shape *s = b->a.scores->shape;
+    const Inst  *v = inst_operand(b->a.out, 1 - b->a.side);
+    double       bytes = type_bytes(s->type), copied = bytes_of(inst_operand(b->a.scores, 0)) + bytes_of(inst_operand(b->a.scores, 1)) + bytes_of(v);
+    bool         whole = bytes_of(b->a.scores) <= BLOCK_BYTES || bytes_of(b->a.scores) <= copied;
+    for (int32_t d = 0; d < s->rank; d++)
+        if (b->a.key[d])
+            bytes *= (double)s->dims[d];
+    for (int32_t d = s->rank; d-- > 0;) {
+        int64_t n = s->dims[d], least = d >= b->a.n_batch ? LEAST_ROWS : 1, fit = bytes > BLOCK_BYTES ? 0 : (int64_t)(BLOCK_BYTES / bytes);
+        b->size[d] = n;
+        b->count[d] = 1;
+        if (b->a.key[d])
+            continue;
+        if (!whole && n > fit && n > least) {
+            b->count[d] = (n + (fit > least ? fit : least) - 1) / (fit > least ? fit : least);
+            b->size[d] = (n + b->count[d] - 1) / b->count[d];
+        }
+        bytes *= (double)b->size[d];
+    }
+}
+
+/* ---- small parts ---- */
+
+static Inst *number(Level *l, int64_t v)
+{
+    return inst_constant(l->comp, l->before, literal_from_s64(TYPE_S64, v), NULL);
+}
+
+static Inst *binary(Level *l, Op op, Inst *x, Inst *y)
+{
+    return inst_new(l->comp, l->before, op, x->shape, 2, (Inst *[]){x, y}, NULL);
+}
+
+static Inst *element(Comp *c, Inst *tuple, int32_t k)
+{
+    Inst *e = inst_new(c, NULL, OP_GET_TUPLE_ELEMENT, tuple->shape->elems[k], 1, &tuple, NULL);
+    inst_set_int(e, ATTR_INDEX, k);
+    return e;
+}
+
+/* x with the sizes of a block in dimensions at[d] of those of the scores. */
+static const Shape *block_shape(const Blocks *b, const Shape *x, const int32_t *at)
+{
+    int64_t dims[DIMS];
+    for (int32_t d = 0; d < x->rank; d++)
+        dims[d] = x->dims[d];
+    for (int32_t d = 0; d < b->a.scores->shape->rank; d++)
+        if (at[d] >= 0)
+            dims[at[d]] = b->size[d];
+    return shape_array(b->arena, x->type, x->rank, dims);
+}
+
+/* One start for each of x's dimensions. */
+static void add_starts(Level *l, const Blocks *b, const Shape *x, const int32_t *at, Inst *const *start, Inst **operands)
+{
+    Inst *zero = number(l, 0);
+    for (int32_t d = 0; d < x->rank; d++)
+        operands[d] = zero;
+    for (int32_t d = 0; d < b->a.scores->shape->rank; d++)
+        if (at[d] >= 0 && start[d])
+            operands[at[d]] = start[d];
+}
+
+/* The part of x that has the sizes of `part`. */
+static Inst *take(Level *l, const Blocks *b, Inst *x, const Shape *part, const int32_t *at, Inst *const *start)
+{
+    Inst *operands[DIMS + 1] = {x};
+    if (shape_same_dims(x->shape, part))
+        return x;
+    add_starts(l, b, x->shape, at, start, operands + 1);
+    Inst *y = inst_new(l->comp, l->before, OP_DYNAMIC_SLICE, part, 1 + x->shape->rank, operands, NULL);
+    inst_set_ints(y, ATTR_DYNAMIC_SLICE_SIZES, (Ints){part->dims, part->rank});
+    return y;
+}
+
+static Inst *put(Level *l, const Blocks *b, Inst *x, Inst *part)
+{
+    Inst *operands[DIMS + 2] = {x, part};
+    add_starts(l, b, x->shape, b->a.result, l->start, operands + 2);
+    return inst_new(l->comp, l->before, OP_DYNAMIC_UPDATE_SLICE, x->shape, 2 + x->shape->rank, operands, NULL);
+}
+
+static Comp *new_comp(const Blocks *b, const char *name)
+{
+    Module *m = b->fusion->comp->module;
+    Comp   *c = comp_new(m, comp_unique_name(m, name));
+    comp_move_before(c, b->fusion->comp);
+    return c;
+}
+
+static Inst *clone_as(Level *l, const Inst *x, const Shape *shape, int32_t n, Inst *const *operands)
+{
+    Inst *y = inst_clone_into(l->comp, l->before, x, n, operands);
+    y->shape = shape;
+    return y;
+}
+
+/* ---- the weights of a block ---- */
+
+/* The same number everywhere. */
+static bool is_uniform(const Inst *x)
+{
+    return shape_is_scalar(x->shape) || (x->op == OP_BROADCAST && shape_is_scalar(inst_operand(x, 0)->shape));
+}
+
+static void need(Blocks *b, const AttentionPart *p, const Inst *x)
+{
+    map_put(&b->needed, x, b);
+    for (int32_t d = 0; d < p->x->shape->rank && !is_uniform(x); d++)
+        if (p->dim[d] >= 0)
+            b->sliced[p->dim[d]] |= b->count[p->dim[d]] > 1;
+}
+
+static void find_needed(Blocks *b)
+{
+    b->needed = map_new(b->arena);
+    for (int32_t k = 1; k < b->a.n; k++)
+        for (int32_t o = 0; o < b->a.parts[k].x->n_operands; o++)
+            if (!attention_part(&b->a, inst_operand(b->a.parts[k].x, o)))
+                need(b, &b->a.parts[k], inst_operand(b->a.parts[k].x, o));
+    for (const Inst *x = b->body->last; x; x = x->prev)
+        for (int32_t o = 0; map_has(&b->needed, x) && o < x->n_operands; o++)
+            map_put(&b->needed, inst_operand(x, o), b);
+}
+
+/* For dimension d of the scores the one of part p, -1: it has not. */
+static void dims_of_part(const Blocks *b, const AttentionPart *p, int32_t *at)
+{
+    for (int32_t d = 0; d < b->a.scores->shape->rank; d++)
+        at[d] = -1;
+    for (int32_t d = 0; d < p->x->shape->rank; d++)
+        if (p->dim[d] >= 0)
+            at[p->dim[d]] = d;
+}
+
+/* What part p has beside other parts: the block's piece of it, a number as it is. */
+static Inst *beside(Level *l, const Blocks *b, Inst *x, const AttentionPart *p, Inst *const *start)
+{
+    int32_t at[DIMS];
+    if (shape_is_scalar(x->shape))
+        return x;
+    dims_of_part(b, p, at);
+    const Shape *part = block_shape(b, x->shape, at);
+    if (is_uniform(x))
+        return clone_as(l, x, part, 1, (Inst *[]){inst_operand(x, 0)});
+    return take(l, b, x, part, at, start);
+}
+
+/* p = fusion(s, starts.., operands..) */
+static Inst *weights(Level *l, Blocks *b, Inst *scores)
+{
+    Level  in = {.comp = new_comp(b, "weights")};
+    Map    made = map_new(b->arena);
+    Inst **operands = ARENA_ARRAY(b->arena, Inst *, 1 + DIMS + b->fusion->n_operands), *start[DIMS] = {NULL};
+    int32_t n = 0;
+    operands[n++] = scores;
+    map_put(&made, b->a.scores, inst_parameter(in.comp, NULL, 0, scores->shape, NULL));
+    for (int32_t d = 0; d < b->a.scores->shape->rank; d++)
+        if (l->start[d] && b->sliced[d]) {
+            start[d] = inst_parameter(in.comp, NULL, n, l->start[d]->shape, NULL);
+            operands[n++] = l->start[d];
+        }
+    for (const Inst *x = b->body->first; x; x = x->next) {
+        Inst **of = ARENA_ARRAY(b->arena, Inst *, x->n_operands);
+        if (!map_has(&b->needed, x))
+            continue;
+        if (x->op == OP_PARAMETER) {
+            map_put(&made, x, inst_parameter(in.comp, NULL, n, x->shape, x->name));
+            operands[n++] = l->params[x->param];
+            continue;
+        }
+        for (int32_t k = 0; k < x->n_operands; k++)
+            of[k] = map_get(&made, inst_operand(x, k));
+        map_put(&made, x, inst_clone_into(in.comp, NULL, x, x->n_operands, of));
+    }
+    for (int32_t k = 1; k < b->a.n; k++) {
+        const AttentionPart *p = &b->a.parts[k];
+        Inst               **of = ARENA_ARRAY(b->arena, Inst *, p->x->n_operands);
+        int32_t              at[DIMS];
+        for (int32_t o = 0; o < p->x->n_operands; o++) {
+            of[o] = map_get(&made, inst_operand(p->x, o));
+            if (!attention_part(&b->a, inst_operand(p->x, o)))
+                of[o] = beside(&in, b, of[o], p, start);
+        }
+        dims_of_part(b, p, at);
+        in.comp->root = clone_as(&in, p->x, block_shape(b, p->x->shape, at), p->x->n_operands, of);
+        map_put(&made, p->x, in.comp->root);
+    }
+    Inst *f = inst_new(l->comp, l->before, OP_FUSION, in.comp->root->shape, n, operands, b->a.parts[b->a.n - 1].x->name);
+    inst_set_word(f, ATTR_FUSION_KIND, FUSION_INPUT);
+    inst_set_callees(f, 1, &in.comp);
+    f->meta = b->fusion->meta;
+    f->loc = b->fusion->loc;
+    return f;
+}
+
+/* ---- blocks ---- */
+
+static int32_t own_dims(const Blocks *b, int32_t *at)
+{
+    int32_t rank = b->a.scores->shape->rank;
+    for (int32_t d = 0; d < rank; d++)
+        at[d] = d;
+    return rank;
+}
+
+/* The innermost level: one block. */
+static Inst *block(Level *l, Blocks *b)
+{
+    int32_t own[DIMS];
+    own_dims(b, own);
+    Inst *s = clone_as(l, b->a.scores, block_shape(b, b->a.scores->shape, own), 2, (Inst *[]){l->lhs, l->rhs}), *p = weights(l, b, s);
+    Inst *of[2] = {p, p};
+    of[1 - b->a.side] = l->v;
+    Inst *o = clone_as(l, b->a.out, block_shape(b, b->a.out->shape, b->a.result), 2, of);
+    return l->out ? put(l, b, l->out, o) : o;
+}
+
+/* Batch dimensions are those of the outer loop, rows those of the inner one. */
+static bool is_of(const Blocks *b, int32_t d, bool rows)
+{
+    return (d >= b->a.n_batch) == rows && b->count[d] > 1;
+}
+
+static int64_t trips(const Blocks *b, bool rows)
+{
+    int64_t n = 1;
+    for (int32_t d = 0; d < b->a.scores->shape->rank; d++)
+        n *= is_of(b, d, rows) ? b->count[d] : 1;
+    return n;
+}
+
+/* Slices for trip t, and where they start in the scores: the digits of t, times sizes. */
+static void slice_all(Level *l, const Blocks *b, Inst *t, bool rows)
+{
+    int64_t inner = 1;
+    int32_t lhs[DIMS], rhs[DIMS], v[DIMS], rank = b->a.scores->shape->rank;
+    for (int32_t d = rank; d-- > 0;) {
+        bool here = is_of(b, d, rows);
+        lhs[d] = here ? b->a.lhs[d] : -1;
+        rhs[d] = here ? b->a.rhs[d] : -1;
+        v[d] = here ? b->a.v[d] : -1;
+        if (!here)
+            continue;
+        Inst *digit = inner > 1 ? binary(l, OP_DIVIDE, t, number(l, inner)) : t;
+        inner *= b->count[d];
+        if (inner < trips(b, rows))
+            digit = binary(l, OP_REMAINDER, digit, number(l, b->count[d]));
+        /* not beyond the last whole block: every slice of the block then starts at the same place */
+        Inst *last = number(l, b->a.scores->shape->dims[d] - b->size[d]);
+        l->start[d] = binary(l, OP_MINIMUM, binary(l, OP_MULTIPLY, digit, number(l, b->size[d])), last);
+    }
+    l->lhs = take(l, b, l->lhs, block_shape(b, l->lhs->shape, lhs), lhs, l->start);
+    l->rhs = take(l, b, l->rhs, block_shape(b, l->rhs->shape, rhs), rhs, l->start);
+    l->v = take(l, b, l->v, block_shape(b, l->v->shape, v), v, l->start);
+}
+
+/* A level's arrays as a list, without those that are not there. */
+static int32_t list_level(const Blocks *b, Level *l, Inst ***slots)
+{
+    int32_t n = 0;
+    slots[n++] = &l->out;
+    slots[n++] = &l->lhs;
+    slots[n++] = &l->rhs;
+    slots[n++] = &l->v;
+    for (int32_t d = 0; d < DIMS; d++)
+        if (l->start[d])
+            slots[n++] = &l->start[d];
+    for (int32_t k = 0; k < b->fusion->n_operands; k++)
+        if (l->params[k])
+            slots[n++] = &l->params[k];
+    return n;
+}
+
+static Comp *make_condition(const Blocks *b, const Shape *state, int64_t n)
+{
+    Level l = {.comp = new_comp(b, "blocks_condition")};
+    Inst *p = inst_parameter(l.comp, NULL, 0, state, NULL);
+    l.comp->root = inst_new(l.comp, NULL, OP_COMPARE, shape_scalar(b->arena, TYPE_PRED), 2, (Inst *[]){element(l.comp, p, 0), number(&l, n)}, NULL);
+    inst_set_word(l.comp->root, ATTR_DIRECTION, CMP_LT);
+    return l.comp;
+}
+
+static Inst *level(Level *l, Blocks *b, bool rows);
+
+/* One trip: state (t, out, arrays..) to (t + 1, out with blocks, arrays..). */
+static Comp *make_body(const Level *around, Blocks *b, const Shape *state, bool rows)
+{
+    Level   l = *around;
+    int32_t most = 5 + DIMS + b->fusion->n_operands;
+    Inst ***slots = ARENA_ARRAY(b->arena, Inst **, most), **next = ARENA_ARRAY(b->arena, Inst *, most);
+    l.params = arena_copy(b->arena, l.params, (size_t)b->fusion->n_operands * sizeof *l.params);
+    l.comp = new_comp(b, "blocks");
+    l.before = NULL;
+    int32_t n = list_level(b, &l, slots);
+    Inst   *p = inst_parameter(l.comp, NULL, 0, state, NULL), *t = element(l.comp, p, 0);
+    for (int32_t k = 0; k < n; k++)
+        next[1 + k] = *slots[k] = element(l.comp, p, 1 + k);
+    slice_all(&l, b, t, rows);
+    next[0] = binary(&l, OP_ADD, t, number(&l, 1));
+    next[1] = rows ? block(&l, b) : level(&l, b, true);
+    l.comp->root = inst_new(l.comp, NULL, OP_TUPLE, state, 1 + n, next, NULL);
+    comp_move_before(l.comp, b->fusion->comp); /* after what it calls */
+    return l.comp;
+}
+
+/* out with all blocks of this level: a loop, unless it has one trip. */
+static Inst *level(Level *l, Blocks *b, bool rows)
+{
+    int64_t n = trips(b, rows);
+    if (n == 1)
+        return rows ? block(l, b) : level(l, b, true);
+    int32_t       most = 5 + DIMS + b->fusion->n_operands;
+    Inst       ***slots = ARENA_ARRAY(b->arena, Inst **, most), **start = ARENA_ARRAY(b->arena, Inst *, most);
+    const Shape **shapes = ARENA_ARRAY(b->arena, const Shape *, most);
+    int32_t       arrays = list_level(b, l, slots);
+    start[0] = number(l, 0);
+    for (int32_t k = 0; k < arrays; k++)
+        start[1 + k] = *slots[k];
+    for (int32_t k = 0; k <= arrays; k++)
+        shapes[k] = start[k]->shape;
+    const Shape *state = shape_tuple(b->arena, 1 + arrays, shapes);
+    Comp        *callees[] = {make_body(l, b, state, rows), make_condition(b, state, n)};
+    Inst        *init = inst_new(l->comp, l->before, OP_TUPLE, state, 1 + arrays, start, NULL);
+    Inst        *loop = inst_new(l->comp, l->before, OP_WHILE, state, 1, &init, NULL);
+    inst_set_callees(loop, 2, callees);
+    loop->meta = b->fusion->meta;
+    loop->loc = b->fusion->loc;
+    Inst *out = inst_new(l->comp, l->before, OP_GET_TUPLE_ELEMENT, shapes[1], 1, &loop, NULL);
+    inst_set_int(out, ATTR_INDEX, 1);
+    return out;
+}
+
+/* ---- around it ---- */
+
+/* x of the fusion's body, which depends on no part, outside. */
+static Inst *outside(Blocks *b, const Inst *x)
+{
+    if (x->op == OP_PARAMETER)
+        return inst_operand(b->fusion, (int32_t)x->param);
+    Comp  *c = comp_clone(b->body, "operand");
+    Inst **operands = ARENA_ARRAY(b->arena, Inst *, b->fusion->n_operands), *root = c->first;
+    for (int32_t k = 0; k < b->fusion->n_operands; k++)
+        operands[k] = inst_operand(b->fusion, k);
+    for (const Inst *y = b->body->first; y != x; y = y->next)
+        root = root->next;
+    c->root = root;
+    comp_move_before(c, b->fusion->comp);
+    comp_sweep_dead(c, c->n_insts);
+    Inst *f = inst_new(b->fusion->comp, b->fusion, OP_FUSION, x->shape, b->fusion->n_operands, operands, NULL);
+    inst_set_word(f, ATTR_FUSION_KIND, FUSION_LOOP);
+    inst_set_callees(f, 1, &c);
+    return f;
+}
+
+static Inst *blank(const Blocks *b)
+{
+    const Shape *s = b->a.out->shape;
+    Comp        *c = b->fusion->comp;
+    Inst        *zero = inst_constant(c, b->fusion, literal_from_s64(s->type, 0), NULL), *x = inst_new(c, b->fusion, OP_BROADCAST, s, 1, &zero, NULL);
+    inst_set_ints(x, ATTR_DIMENSIONS, (Ints){NULL, 0});
+    return x;
+}
+
+void expand_attention(Inst *i)
+{
+    Blocks b = {.fusion = i, .body = inst_callee(i, 0), .arena = i->comp->module->arena};
+    Level  l = {.comp = i->comp, .before = i};
+    find(i, &b.a);
+    cut(&b);
+    find_needed(&b);
+    l.lhs = outside(&b, inst_operand(b.a.scores, 0));
+    l.rhs = outside(&b, inst_operand(b.a.scores, 1));
+    l.v = outside(&b, inst_operand(b.a.out, 1 - b.a.side));
+    l.params = ARENA_ARRAY(b.arena, Inst *, i->n_operands);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        l.params[k] = map_has(&b.needed, comp_param(b.body, k)) ? inst_operand(i, k) : NULL;
+    if (trips(&b, false) * trips(&b, true) > 1)
+        l.out = blank(&b);
+    Inst *out = level(&l, &b, false);
+    if (b.a.out == b.body->root) {
+        inst_replace(i, out);
+        inst_delete(i);
+    } else
+        output_replace(i, b.a.out, out);
+}

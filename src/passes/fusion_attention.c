@@ -1,0 +1,163 @@
+/* Attention as one kernel (analysis/attention.h). By now a group makes the weights out of the scores, and both dots stand for themselves or with what
+ * follows the second one:
+ *
+ *   s = dot(q, k)                                      out = fusion(q, k, mask, v), kind=kCustom
+ *   p = fusion(s, mask), kind=kInput            =>       s = dot(q, k);  p = ...;  ROOT out = dot(p, v)
+ *   out = dot(p, v), or a fusion around it
+ *
+ * Scores and weights that nobody else reads are never whole in memory then: code goes through them in blocks of rows. Nothing is computed twice. */
+#include "config.h"
+
+#include "analysis/attention.h"
+#include "passes/fusion.h"
+
+/* The group whose one result i is, NULL: it is no such thing. */
+static Group *group_of_root(const Inst *i)
+{
+    const Node *n = node(i);
+    Group      *g = n->n_contexts == 1 && !n->fused ? n->contexts[0]->group : NULL;
+    return g && g->root == i && g->n_more == 0 ? g : NULL;
+}
+
+static bool is_in(const Inst *i, const Group *g)
+{
+    const Node *n = node(i);
+    for (int32_t k = 0; k < n->n_contexts; k++)
+        if (n->contexts[k]->group == g)
+            return true;
+    return false;
+}
+
+static bool only_in(const Inst *i, const Group *g)
+{
+    for (const Use *u = i->uses; u; u = u->next)
+        if (!is_in(u->user, g))
+            return false;
+    return true;
+}
+
+/* The groups that make the weights. */
+typedef struct Makers {
+    Group *weights; /* its root they are */
+    Group *scores;  /* NULL, or what makes of the scores, its hero, all that the other one reads of them */
+} Makers;
+
+static bool is_member(const Inst *i, const Group *g)
+{
+    return g && (i == g->root || (node(i)->fused && is_in(i, g)));
+}
+
+/* A member of them, or a dot that nobody else reads. */
+static bool is_inside(void *cookie, const Inst *i)
+{
+    Makers *m = cookie;
+    Group  *g = group_of_root(i);
+    if (is_member(i, m->weights) || is_member(i, m->scores))
+        return true;
+    if (g && g->hero && g->hero->op == OP_DOT && !m->scores && only_in(i, m->weights)) {
+        m->scores = g;
+        return true;
+    }
+    return i->op == OP_DOT && node(i)->role == ROLE_CONTRACT && !node(i)->fused && i != i->comp->root && only_in(i, m->weights);
+}
+
+static bool find_makers(const Inst *out, Attention *a, Makers *m)
+{
+    for (int32_t k = 0; k < 2; k++) {
+        *m = (Makers){.weights = group_of_root(inst_operand(out, k))};
+        if (m->weights && m->weights->reduces && !m->weights->hero && attention_find(out, is_inside, m, a) && a->side == k)
+            return true;
+    }
+    return false;
+}
+
+static int32_t size_of(const Group *g)
+{
+    return g ? g->size : 0;
+}
+
+static int32_t operands_of(const Group *g)
+{
+    return g ? g->operands : 0;
+}
+
+/* Why the parts stay kernels of their own; NULL: they need not. */
+static const char *obstacle(const Fuser *f, const Attention *a, const Group *g, const Makers *m)
+{
+    if (inst_operand(a->out, a->side)->n_uses > 1)
+        return "the weights are needed elsewhere, too";
+    if (g && g->n_more)
+        return "its kernel has other results";
+    if (2 + size_of(m->weights) + size_of(m->scores) + size_of(g) > f->max_size ||
+        2 + operands_of(m->weights) + operands_of(m->scores) + operands_of(g) > MAX_OPERANDS)
+        return "a kernel would have too many instructions or operands";
+    return NULL;
+}
+
+/* An instruction that was found as a constant one. */
+static Inst *to_change(const Inst *i)
+{
+    const Use *u = inst_operand(i, 0)->uses;
+    while (u->user != i)
+        u = u->next;
+    return u->user;
+}
+
+/* What g was becomes part of the kernel. */
+static void swallow(Group *into, Group *g)
+{
+    node(g->root)->fused = true;
+    if (g == into)
+        return;
+    into->size += g->size;
+    into->operands += g->operands;
+    g->root = NULL;
+}
+
+/* All of the makers and both dots become part of g, or the makers' group that of the second dot. */
+static void merge(Inst *out, const Attention *a, Group *g, const Makers *m)
+{
+    Inst *scores = to_change(a->scores);
+    Group *all = g ? g : m->weights;
+    if (m->scores)
+        swallow(all, m->scores);
+    swallow(all, m->weights);
+    if (!node(scores)->fused) {
+        node(scores)->fused = true;
+        node(scores)->contexts[0] = all->all;
+        node(scores)->n_contexts = 1;
+    }
+    if (!g) {
+        all->root = out;
+        node(out)->contexts[0] = all->all;
+        node(out)->n_contexts = 1;
+    }
+    all->size += 2;
+    all->hero = out;
+    all->attention = true;
+}
+
+static void try_dot(Fuser *f, Inst *out)
+{
+    Attention a;
+    Makers    m;
+    Group    *g = node(out)->fused ? node(out)->contexts[0]->group : NULL;
+    if (!find_makers(out, &a, &m))
+        return;
+    const char *why = obstacle(f, &a, g, &m);
+    const Inst *weights = inst_operand(out, a.side);
+    if (why) {
+        pass_remark(f->cx, out, "attention of %%%s and %%%s stays several kernels: %s", a.scores->name, out->name, why);
+        return;
+    }
+    pass_remark(f->cx, out, "attention is one kernel: %%%s and %%%s, %.0f elements each, are not stored", a.scores->name, weights->name,
+                fusion_count(weights));
+    merge(out, &a, g, &m);
+}
+
+void fusion_attention(Fuser *f, Comp *c)
+{
+    for (Inst *i = c->last; i; i = i->prev)
+        if (i->op == OP_DOT && node(i)->role == ROLE_CONTRACT)
+            try_dot(f, i);
+}
