@@ -47,7 +47,7 @@ bool transpose_call(const Inst *i, const Shape *from, const Shape *to, OrderCall
     const int64_t bits = type_bits(to->type);
     Ints          order = inst_ints(i, ATTR_DIMENSIONS);
     int64_t       own[MOST_RANK], strides[MOST_RANK]; /* the operand's, and in the result's order */
-    *out = (OrderCall){ .symbol = "hlort_transpose", .axes.bytes = bits / 8 };
+    *out = (OrderCall){ .symbol = "hlort_transpose", .n_operands = 1, .axes.bytes = bits / 8 };
     if (bits < 8 || from->type != to->type || to->rank > MOST_RANK || shape_count(to) < LEAST)
         return false;
     shape_strides(from, own);
@@ -61,5 +61,5 @@ bool transpose_call(const Inst *i, const Shape *from, const Shape *to, OrderCall
 
 bool order_call_equal(const OrderCall *x, const OrderCall *y)
 {
-    return x->symbol == y->symbol && memcmp(&x->axes, &y->axes, sizeof x->axes) == 0;
+    return x->symbol == y->symbol && x->n_operands == y->n_operands && memcmp(&x->axes, &y->axes, sizeof x->axes) == 0 && memcmp(&x->sort, &y->sort, sizeof x->sort) == 0;
 }

@@ -7,11 +7,17 @@
 
 typedef struct OrderCall {
     const char *symbol; /* of the function */
-    hlort_axes  axes;   /* of a transpose */
+    int32_t     n_operands;
+    hlort_axes  axes;   /* of a transpose, n = 0: */
+    hlort_sort  sort;   /* of a sort or a topk */
 } OrderCall;
 
 /* The call for a transpose or a copy i of an array that lies in memory as `from` says to one that lies as `to` says. False: it is too small to be worth one. */
 bool transpose_call(const Inst *i, const Shape *from, const Shape *to, OrderCall *out);
+/* The call for sort i of arrays that lie in memory as its result does (`like`), by one key; of every line the first `kept` are wanted. False: i compares otherwise. */
+bool sort_call(const Inst *i, const Shape *like, int64_t kept, OrderCall *out);
+/* Likewise of a topk, whose operand lies as `from` says; one array of values, one of positions. */
+bool topk_call(const Inst *i, const Shape *from, const Shape *to, OrderCall *out);
 bool order_call_equal(const OrderCall *x, const OrderCall *y);
 
 #endif

@@ -7,7 +7,7 @@
  *     plan_message.c   send and recv
  *     plan_library.c   custom calls of LAPACK routines and of functions from outside
  *     plan_dot.c       dots that the runtime computes
- *     plan_order.c     transposes likewise
+ *     plan_order.c     transposes, sort and topk likewise
  *     plan_sizes.c     sizes of bounded dimensions
  *     plan_live.c      where each slot is live
  *     plan_share.c     slots that may be one: copies that vanish, updates in place
@@ -163,6 +163,8 @@ Value *plan_dot(Plan *p, StepList *out, const Inst *i);
 
 /* plan_order.c: a transpose or a copy to another layout. NULL when it is a kernel like others. */
 Value *plan_transpose(Plan *p, StepList *out, const Inst *i, Leaf from);
+Value *plan_sort(Plan *p, StepList *out, const Inst *i);
+Value *plan_topk(Plan *p, StepList *out, const Inst *i);
 
 /* plan_sizes.c: arrays with bounds have their full size. */
 Value *plan_dimension_size(Plan *p, const Inst *i); /* get-dimension-size */

@@ -379,6 +379,12 @@ static Value *transpose_value(Plan *p, StepList *out, const Inst *i)
     return called ? called : kernel_value(p, out, i);
 }
 
+static Value *sort_value(Plan *p, StepList *out, const Inst *i)
+{
+    Value *called = i->op == OP_SORT ? plan_sort(p, out, i) : plan_topk(p, out, i);
+    return called ? called : kernel_value(p, out, i);
+}
+
 static Value *inst_value(Plan *p, StepList *out, const Inst *i)
 {
     Exchange *x = map_get(&p->exchanges, i);
@@ -433,6 +439,9 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
         return plan_conditional(p, out, i);
     case OP_DOT:
         return dot_value(p, out, i);
+    case OP_SORT:
+    case OP_TOPK:
+        return sort_value(p, out, i);
     case OP_TRANSPOSE:
         return transpose_value(p, out, i);
     case OP_COPY:

@@ -82,7 +82,43 @@ typedef struct hlort_axes {
 
 /* The two are different memory. No working memory is needed. */
 void hlort_transpose(const hlort_axes *d, const hlort_how *how, const void *from, void *to);
+
+/* Lines of arrays in the order of a key, stable. A line is [outer, :, inner] of arrays [outer, count, inner]; all arrays of one sort move together. */
+typedef enum hlort_key {
+    HLORT_KEY_UNSIGNED,
+    HLORT_KEY_SIGNED,
+    HLORT_KEY_TOTAL,     /* floats, -NaN < -inf < -0 < +0 < inf < NaN; 16, 32, 64 bits */
+    HLORT_KEY_CANONICAL, /* floats, both zeros equal, every NaN the same and the largest */
+    HLORT_KEY_PARTIAL    /* floats by <, by which a NaN is neither before nor behind anything */
+} hlort_key;
+enum { HLORT_MOST_SORTED = 8 };
+typedef struct hlort_sort {
+    hlort_key kind;
+    int       descending;
+    int64_t   key, key_bytes;  /* number of its array; 1, 2, 4, 8 */
+    int64_t   infinity;        /* its bits; of floats */
+    int64_t   outer, count, inner; /* count: less than 2^31 */
+    int64_t   kept, to_count;  /* so many are written, the first ones; lines of results have room for so many; not PARTIAL when fewer than count */
+    int64_t   n, bytes[HLORT_MOST_SORTED]; /* arrays; of an element: 1, 2, 4, 8, 16 */
+} hlort_sort;
+
+/* from[k] NULL: positions in the line, s32. Arrays from and to are different memory. how->work has hlort_sort_bytes, and HLORT_WORK_BYTES at least. */
+void hlort_sort_lines(const hlort_sort *d, const hlort_how *how, const void *const *from, void *const *to);
 /* end */
+
+/* How many entries are sorted at once. */
+static inline int64_t hlort_sort_entries(const hlort_sort *d)
+{
+    return d->kept == d->count || d->kept > d->count / 4 ? d->count : 2 * d->kept + 1024;
+}
+
+/* Working memory of a line: twice its entries. */
+static inline int64_t hlort_sort_bytes(const hlort_sort *d)
+{
+    const int64_t keys = d->kind <= HLORT_KEY_TOTAL && d->n == 1 && d->kept == d->count;
+    const int64_t entry = keys ? (d->key_bytes <= 4 ? 4 : 8) : d->key_bytes <= 4 && d->kind != HLORT_KEY_PARTIAL ? 8 : 16;
+    return 2 * ((hlort_sort_entries(d) * entry + 63) / 64 * 64);
+}
 
 /* So many threads with the caller's, at least 1; memory of their own is in the pool. NULL: there is no memory. */
 hlort_pool *hlort_pool_new(int threads);

@@ -66,15 +66,50 @@ static void put_transpose(Buf *b, const LibraryCall *x)
     buf_puts(b, " },\n    };\n    hlort_transpose(&axes, &(hlort_how){ .pool = hlo_pool(env) }, from, to);\n}\n");
 }
 
+static void put_sort(Buf *b, const LibraryCall *x)
+{
+    static const char *const kinds[] = { "UNSIGNED", "SIGNED", "TOTAL", "CANONICAL", "PARTIAL" };
+    const hlort_sort        *d = &x->order->sort;
+    c_origin(b, x->inst);
+    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, void *const *to, const void *const *from, void *work)\n{\n", x->name);
+    buf_printf(b, "    static const hlort_sort sort = {\n        .kind = HLORT_KEY_%s, .descending = %d, .key = %lld, .key_bytes = %lld, .infinity = 0x%llx,\n",
+               kinds[d->kind], d->descending, (long long)d->key, (long long)d->key_bytes, (unsigned long long)d->infinity);
+    buf_printf(b, "        .outer = %lld, .count = %lld, .inner = %lld, .kept = %lld, .to_count = %lld, .n = %lld, .bytes = { ", (long long)d->outer,
+               (long long)d->count, (long long)d->inner, (long long)d->kept, (long long)d->to_count, (long long)d->n);
+    for (int64_t k = 0; k < d->n; k++)
+        buf_printf(b, "%s%lld", k > 0 ? ", " : "", (long long)d->bytes[k]);
+    buf_puts(b, " },\n    };\n    hlort_sort_lines(&sort, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, from, to);\n}\n");
+}
+
+static bool is_sort(const LibraryCall *x)
+{
+    return x->order && x->order->sort.n > 0;
+}
+
 void target_c_runtime(Buf *b, const LibraryCall *x)
 {
-    (x->dot ? put_dot : put_transpose)(b, x);
+    (x->dot ? put_dot : is_sort(x) ? put_sort : put_transpose)(b, x);
+}
+
+/* The arrays as lists; a topk has no operand for the positions. */
+static void put_sort_call(Buf *b, const LibraryCall *x, const char *const *args)
+{
+    const int64_t n = x->order->sort.n, operands = x->order->n_operands;
+    buf_printf(b, "%s(env, (void *const[]){ ", x->name);
+    for (int64_t k = 0; k < n; k++)
+        buf_printf(b, "%s%s", k > 0 ? ", " : "", args[operands + k]);
+    buf_puts(b, " }, (const void *const[]){ ");
+    for (int64_t k = 0; k < n; k++)
+        buf_printf(b, "%s%s", k > 0 ? ", " : "", k < operands ? args[k] : "0");
+    buf_printf(b, " }, %s);", args[operands + n]);
 }
 
 void target_c_runtime_call(Buf *b, const LibraryCall *x, const char *const *args)
 {
     if (x->dot)
         buf_printf(b, "%s(env, %s, %s, %s, %s);", x->name, args[2], args[0], args[1], args[3]);
+    else if (is_sort(x))
+        put_sort_call(b, x, args);
     else
         buf_printf(b, "%s(env, %s, %s);", x->name, args[1], args[0]);
 }
