@@ -92,6 +92,7 @@ struct KStmt {
     const Ix     *from, *end; /* FOR: NULL, or where it starts and before what it ends, in the range of loop or empty */
     KBlock       *body;  /* FOR, IF, LOOP, BLOCK */
     KBlock       *other; /* IF: NULL or else */
+    const char   *atomic; /* STORE: NULL, or "Add", "Max": the element becomes that of itself and value, which other threads may do at the same time */
     bool          rolled; /* FOR: compilers should not unroll it, see kernel_keep_rolled */
 };
 

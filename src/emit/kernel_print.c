@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct Printer {
     Buf           *b;
@@ -386,6 +387,24 @@ static void print_assignment(Printer *p, const KStmt *s)
     print_expr(p, compound ? v->arg[1] : v, P_SELECT);
 }
 
+/* atomicAdd(&out[i], x): CUDA's. Of 64 bits it takes one type, which has the bits of the others; order depends on the sign. */
+static void print_atomic(Printer *p, const KStmt *s)
+{
+    bool        order = strcmp(s->atomic, "Min") == 0 || strcmp(s->atomic, "Max") == 0;
+    Type        t = s->array->type;
+    const char *wide = type_bytes(t) < 8 ? NULL : order && t == TYPE_S64 ? "long long" : "unsigned long long";
+    buf_printf(p->b, "atomic%s(", s->atomic);
+    if (wide)
+        buf_printf(p->b, "(%s *)", wide);
+    buf_printf(p->b, "&%s[", s->array->name);
+    print_index(p, s->index);
+    buf_puts(p->b, "], ");
+    if (wide)
+        buf_printf(p->b, "(%s)", wide);
+    print_expr(p, s->value, wide ? P_UNARY : P_SELECT);
+    buf_putc(p->b, ')');
+}
+
 static void print_stmt(Printer *p, const KStmt *s, int depth)
 {
     if (s->kind == KS_FOR) {
@@ -406,6 +425,10 @@ static void print_stmt(Printer *p, const KStmt *s, int depth)
         print_assignment(p, s);
         break;
     case KS_STORE:
+        if (s->atomic) {
+            print_atomic(p, s);
+            break;
+        }
         buf_printf(p->b, "%s[", s->array->name);
         print_index(p, s->index);
         buf_putc(p->b, ']');

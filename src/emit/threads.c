@@ -4,15 +4,20 @@
  *
  *     index = c + sum of k_p * p, p in P  +  rest        lo <= rest <= hi over all accesses
  *
- * All accesses must agree in the k_p. Put the p in the order of |k_p|. When each |k_p| is larger than what the rest and the loops before it can span, two
+ * All accesses must agree in the k_p. When the rest changes in steps of g alone, p that together span less than g are apart, whatever the rest is: an
+ * element of a row that is found by an index from data. Put the other p in the order of |k_p|. When each |k_p| is larger than what the rest and the loops before it can span, two
  * different values of P never lead to one element, so that no iteration sees another's. Loops that break this are done by each thread from
  * first to last, inside or outside of the others: their order is kept for every element. Scalars that are set before the nest belong to c.
+ *
+ * Updates of integers whose order does not matter (out[i] = out[i] + x) may meet: they are done in one step each, by all loops' threads.
  *
  * A nest is a row of loops inside each other with nothing but values declared between them; a condition may stand there too. */
 #include "emit/threads.h"
 
 #include "support/map.h"
 #include "support/vec.h"
+
+#include <string.h>
 
 enum { MOST_NEST = 32 };
 
@@ -26,10 +31,12 @@ typedef struct Nest {
     Arena        *arena;
     const Kernel *k;
     VEC(Access)   accesses;
-    Map           declared;     /* temporaries that the nest declares */
+    VEC(const KStmt *) stores;  /* of what others can see */
+    Map           declared, assigned; /* temporaries that the nest declares; assigns again */
     int32_t       n;
     const IxAtom *loop[MOST_NEST]; /* from outside in, those with constant bounds */
     bool          spread[MOST_NEST];
+    const KStmt  *update; /* is done in one step; NULL: none */
 } Nest;
 
 /* ---- what a nest does ---- */
@@ -46,8 +53,12 @@ static void note_store(void *cookie, const KStmt *s)
     Nest *n = cookie;
     if (s->kind == KS_STORE)
         vec_push(n->arena, &n->accesses, ((Access){ s->array, s->index, true }));
+    if (s->kind == KS_STORE && s->array->kind != KARRAY_LOCAL)
+        vec_push(n->arena, &n->stores, s);
     if (s->kind == KS_DECLARE)
         map_put(&n->declared, s->temp, n);
+    if (s->kind == KS_ASSIGN)
+        map_put(&n->assigned, s->temp, n);
 }
 
 bool kernel_same_memory(const Kernel *k, const KArray *x, const KArray *y)
@@ -62,10 +73,10 @@ bool kernel_same_memory(const Kernel *k, const KArray *x, const KArray *y)
 }
 
 /* The loop or condition that all of b is, behind declarations; NULL: something else. */
-static const KStmt *only_statement(const KBlock *b)
+static const KStmt *only_statement(const Nest *n, const KBlock *b)
 {
     const KStmt *s = b->first;
-    while (s && s->kind == KS_DECLARE && !s->temp->assigned)
+    while (s && s->kind == KS_DECLARE && !map_has(&n->assigned, s->temp))
         s = s->next;
     if (!s || s->next || (s->kind != KS_FOR && (s->kind != KS_IF || s->other)))
         return NULL;
@@ -79,7 +90,7 @@ static void note_nest(Nest *n, const KStmt *s)
     KBlock   alone = { .first = &copy };
     copy.next = NULL;
     kernel_visit(&alone, &v);
-    for (; s && n->n < MOST_NEST; s = only_statement(s->body))
+    for (; s && n->n < MOST_NEST; s = only_statement(n, s->body))
         if (s->kind == KS_FOR && !s->from && !s->end && s->loop->hi >= s->loop->lo)
             n->loop[n->n++] = s->loop;
 }
@@ -105,8 +116,24 @@ static bool is_fixed(const Nest *n, const IxAtom *x)
     return x->kind == IX_VALUE && !((const KTemp *)x->owner)->assigned && !map_has(&n->declared, x->owner);
 }
 
-/* Widens lo..hi by the rest of x; false when a fixed scalar has another multiple than in first. */
-static bool add_rest(const Nest *n, const Ix *x, const Ix *first, int64_t *lo, int64_t *hi)
+/* What an index may be besides its spread loops and fixed scalars: from lo to hi, if that is known, in steps; 0: one value. */
+typedef struct Rest {
+    int64_t lo, hi, step;
+    bool    open; /* not known */
+} Rest;
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Widens rest by that of x; false when a fixed scalar has another multiple than in first. */
+static bool add_rest(const Nest *n, const Ix *x, const Ix *first, Rest *rest)
 {
     int64_t from = x->c, to = x->c;
     for (int32_t i = 0; i < x->n; i++) {
@@ -121,10 +148,15 @@ static bool add_rest(const Nest *n, const Ix *x, const Ix *first, int64_t *lo, i
         int64_t a, b;
         if (__builtin_mul_overflow(t->k, t->k < 0 ? t->atom->hi : t->atom->lo, &a) || __builtin_mul_overflow(t->k, t->k < 0 ? t->atom->lo : t->atom->hi, &b) ||
             __builtin_add_overflow(from, a, &from) || __builtin_add_overflow(to, b, &to))
-            return false;
+            rest->open = true;
+        rest->step = common_divisor(magnitude(t->k), rest->step);
     }
-    *lo = from < *lo ? from : *lo;
-    *hi = to > *hi ? to : *hi;
+    int64_t between;
+    if (__builtin_sub_overflow(x->c, first->c, &between) || between == INT64_MIN)
+        return false;
+    rest->step = common_divisor(magnitude(between), rest->step);
+    rest->lo = from < rest->lo ? from : rest->lo;
+    rest->hi = to > rest->hi ? to : rest->hi;
     return true;
 }
 
@@ -137,10 +169,9 @@ static int32_t fixed_terms(const Nest *n, const Ix *x)
 }
 
 /* The range of the rest over all accesses to what stored may be; loops whose multiples differ are no longer spread. */
-static bool rest_of(Nest *n, const Access *stored, int64_t *lo, int64_t *hi)
+static bool rest_of(Nest *n, const Access *stored, Rest *rest)
 {
-    *lo = INT64_MAX;
-    *hi = INT64_MIN;
+    *rest = (Rest){ INT64_MAX, INT64_MIN, 0, false };
     for (int32_t i = 0; i < n->accesses.n; i++) {
         const Access *x = &n->accesses.v[i];
         if (!kernel_same_memory(n->k, x->array, stored->array))
@@ -148,9 +179,9 @@ static bool rest_of(Nest *n, const Access *stored, int64_t *lo, int64_t *hi)
         for (int32_t j = 0; j < n->n; j++)
             if (n->spread[j] && ix_coef(x->index, n->loop[j]) != ix_coef(stored->index, n->loop[j])) {
                 n->spread[j] = false;
-                return rest_of(n, stored, lo, hi);
+                return rest_of(n, stored, rest);
             }
-        if (fixed_terms(n, x->index) != fixed_terms(n, stored->index) || !add_rest(n, x->index, stored->index, lo, hi))
+        if (fixed_terms(n, x->index) != fixed_terms(n, stored->index) || !add_rest(n, x->index, stored->index, rest))
             return false;
     }
     return true;
@@ -171,20 +202,29 @@ static int32_t next_loop(const Nest *n, const Ix *index, int64_t than, int32_t l
 /* Keeps iterations of the spread loops apart in that array by giving up loops. False when one was given up: other arrays may now be otherwise. */
 static bool keep_apart(Nest *n, const Access *stored)
 {
-    int64_t lo, hi, span;
+    int64_t span = 0, wide, within = 0; /* what loops so far span, with the rest; without it, and less than its steps */
+    Rest    rest;
     int32_t before = 0, after = 0;
     for (int32_t j = 0; j < n->n; j++)
         before += n->spread[j];
     if (before == 0)
         return true;
-    if (!rest_of(n, stored, &lo, &hi) || __builtin_sub_overflow(hi, lo, &span)) {
+    if (!rest_of(n, stored, &rest) || (!rest.open && __builtin_sub_overflow(rest.hi, rest.lo, &span))) {
         for (int32_t j = 0; j < n->n; j++)
             n->spread[j] = false;
         return false;
     }
     for (int32_t j = next_loop(n, stored->index, 0, -1); j >= 0;) {
         int64_t own, k = magnitude(ix_coef(stored->index, n->loop[j]));
-        if (k <= span || __builtin_mul_overflow(k, n->loop[j]->hi - n->loop[j]->lo, &own) || __builtin_add_overflow(span, own, &span)) {
+        if (k > within && !__builtin_mul_overflow(k, n->loop[j]->hi - n->loop[j]->lo, &own) && own < rest.step - within &&
+            !__builtin_add_overflow(span, own, &wide)) {
+            within += own;
+            span = wide;
+            j = next_loop(n, stored->index, k, j);
+            continue;
+        }
+        within = INT64_MAX; /* no other one is */
+        if (rest.open || k <= span || __builtin_mul_overflow(k, n->loop[j]->hi - n->loop[j]->lo, &own) || __builtin_add_overflow(span, own, &span)) {
             n->spread[j] = false;
             return false;
         }
@@ -216,6 +256,56 @@ static void spread_loops(Nest *n)
     }
 }
 
+/* ---- updates that may meet ---- */
+
+/* What CUDA calls an operation that may be done in any order; NULL: another one. */
+static const char *free_operation(const KExpr *x)
+{
+    static const struct { const char *begins, *name; } calls[] = { { "add_", "Add" }, { "min_", "Min" }, { "max_", "Max" } };
+    for (size_t k = 0; x->kind == KX_CALL && x->n == 2 && k < sizeof calls / sizeof *calls; k++)
+        if (strncmp(x->fn, calls[k].begins, strlen(calls[k].begins)) == 0)
+            return calls[k].name;
+    if (x->kind != KX_BINARY)
+        return NULL;
+    return x->op == KOP_ADD ? "Add" : x->op == KOP_AND ? "And" : x->op == KOP_OR ? "Or" : x->op == KOP_XOR ? "Xor" : NULL;
+}
+
+/* The only store, of an integer of a size that devices have: op(what is there, x). NULL: the nest does something else. */
+static const KStmt *find_update(const Nest *n)
+{
+    const KStmt *s = n->stores.n == 1 ? n->stores.v[0] : NULL;
+    int32_t      reads = 0;
+    if (!s || (s->array->type != TYPE_S32 && s->array->type != TYPE_U32 && s->array->type != TYPE_S64 && s->array->type != TYPE_U64) || !free_operation(s->value))
+        return NULL;
+    const KExpr *old = s->value->arg[0];
+    for (int32_t i = 0; i < n->accesses.n; i++)
+        reads += !n->accesses.v[i].store && kernel_same_memory(n->k, n->accesses.v[i].array, s->array);
+    return reads == 1 && old->kind == KX_LOAD && old->array == s->array && ix_equal(old->index, s->index) ? s : NULL;
+}
+
+/* s is one of the statements that append_stripped copies one by one. */
+static bool is_stripped(const KStmt *from, const KStmt *s)
+{
+    for (; from; from = from->next)
+        if (from == s || ((from->kind == KS_FOR || (from->kind == KS_IF && !from->other)) && is_stripped(from->body->first, s)))
+            return true;
+    return false;
+}
+
+/* When loops had to be given up for an update that may be done in any order, all of them are spread. */
+static void spread_update(Nest *n, const KStmt *nest)
+{
+    bool all = true;
+    for (int32_t j = 0; j < n->n; j++)
+        all &= n->spread[j];
+    const KStmt *update = all ? NULL : find_update(n);
+    if (!update || !is_stripped(nest, update))
+        return;
+    n->update = update;
+    for (int32_t j = 0; j < n->n; j++)
+        n->spread[j] = true;
+}
+
 /* ---- parts ---- */
 
 /* s without the loops that are spread. */
@@ -228,6 +318,10 @@ static void append_stripped(const Nest *n, KBlock *to, const KStmt *s)
             continue;
         }
         kblock_append_copy(n->arena, to, s);
+        if (s == n->update) {
+            to->last->atomic = free_operation(s->value);
+            to->last->value = s->value->arg[1];
+        }
         if (inner) {
             KBlock *body = ARENA_NEW(n->arena, KBlock);
             append_stripped(n, body, inner->body->first);
@@ -258,7 +352,7 @@ static void order_loops(const Nest *n, ThreadPart *part)
 /* A part for the nest s; false when none of its loops can be spread. */
 static bool spread_part(Arena *a, const Kernel *k, const KStmt *s, ThreadPart *part)
 {
-    Nest    n = { .arena = a, .k = k, .declared = map_new(a) };
+    Nest    n = { .arena = a, .k = k, .declared = map_new(a), .assigned = map_new(a) };
     KBlock *body = ARENA_NEW(a, KBlock);
     KStmt  *alone = arena_copy(a, s, sizeof *s);
     alone->next = NULL;
@@ -266,6 +360,7 @@ static bool spread_part(Arena *a, const Kernel *k, const KStmt *s, ThreadPart *p
         return false;
     note_nest(&n, s);
     spread_loops(&n);
+    spread_update(&n, alone);
     *part = (ThreadPart){ 0 };
     order_loops(&n, part);
     append_stripped(&n, body, alone);

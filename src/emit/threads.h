@@ -6,7 +6,7 @@
  *             out[i0 * 8 + i1] = ...
  *
  * A loop is such a loop only if its iterations do not depend on each other: what one writes no other reads or writes. That is shown by indices
- * alone: see threads.c. A part without loops is for one thread. */
+ * alone: see threads.c. Updates of integers in any order are the exception: their stores are marked as atomic. A part without loops is for one thread. */
 #ifndef EMIT_THREADS_H
 #define EMIT_THREADS_H
 

@@ -8,7 +8,8 @@
 #include "support/check.h"
 #include "text/parse.h"
 
-static const char sum[] = "HloModule m\nsum { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT s = f32[] add(x, y) }\nENTRY e {\n";
+static const char sum[] = "HloModule m\nsum { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT s = f32[] add(x, y) }\n"
+    "count { x = s32[] parameter(0)\n y = s32[] parameter(1)\n ROOT s = s32[] add(x, y) }\nENTRY e {\n";
 
 /* The parts of all kernels of the module, those of a kernel separated by " ", kernels by "; ". */
 static const char *parts_of(Arena *a, const char *entry)
@@ -55,6 +56,11 @@ static const struct { const char *parts, *entry; } rows[] = {
     /* Where an update of a scatter goes differs from one to the next, and two may meet; elements of one update never do. */
     { "8:8 1", "x = f32[8] parameter(0)\n i = s32[3,1] parameter(1)\n u = f32[3] parameter(2)\n ROOT r = f32[8] scatter(x, i, u), "
                "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum" },
+    /* Rows of a scatter keep their columns apart, in the order of the updates; integers do not mind the order. */
+    { "32:32 4:4", "x = f32[8,4] parameter(0)\n i = s32[3,1] parameter(1)\n u = f32[3,4] parameter(2)\n ROOT r = f32[8,4] scatter(x, i, u), "
+               "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum" },
+    { "8:8 3:3", "x = s32[8] parameter(0)\n i = s32[3,1] parameter(1)\n u = s32[3] parameter(2)\n ROOT r = s32[8] scatter(x, i, u), "
+               "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=count" },
     /* Running sums go through one scalar. */
     { "1", "x = f32[8] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[8] reduce-window(x, z), window={size=8 pad=7_0}, to_apply=sum" },
     /* One thread finds nothing to do. */

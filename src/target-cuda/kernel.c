@@ -8,17 +8,26 @@
  *
  * Names end in _kernel, _kernel_2, _launch, so that none is another's or one of CUDA's. */
 #include "emit/c_text.h"
+#include "support/vec.h"
 #include "target-cuda/part.h"
 
 const Dialect cuda_dialect = { .helper = "static __device__ inline", .boolean = "bool", .restricted = "__restrict__" };
 
+/* What parts call, which may be less than what their kernels would. */
 void cuda_prelude(Buf *b, const Program *p)
 {
-    Arena         *a = arena_new();
-    const Kernel **v = ARENA_ARRAY(a, const Kernel *, p->n_functions);
-    for (int32_t k = 0; k < p->n_functions; k++)
-        v[k] = p->functions[k].kernel;
-    dialect_prelude(b, &cuda_dialect, p->n_functions, v);
+    Arena *a = arena_new();
+    VEC(const Kernel *) v = { 0 };
+    for (int32_t f = 0; f < p->n_functions; f++) {
+        ThreadPart *parts;
+        int32_t     n = kernel_threads(a, p->functions[f].kernel, &parts);
+        for (int32_t j = 0; j < n; j++) {
+            Kernel *part = arena_copy(a, p->functions[f].kernel, sizeof *part);
+            part->body = (KBlock *)(uintptr_t)parts[j].whole.body;
+            vec_push(a, &v, part);
+        }
+    }
+    dialect_prelude(b, &cuda_dialect, v.n, v.v);
     arena_free(a);
 }
 

@@ -6,8 +6,8 @@
  *         if (hlo_failed(env, "%dot.3", dot_3_launch(stream, v_dot_3, args[0], args[1])))
  *             return 1;
  *
- * args, results and scratch are device memory. All work is on one stream; a predicate is read back, which waits for it. The entry returns
- * when the results are there. But for its first line and hlo_constants, the host part is C as well as C++.
+ * args, results and scratch are device memory. All work is on one stream; a predicate is read back, which waits for it. NAME_enqueue returns when everything is on
+ * the stream, so that a graph can be made of a module without loops and branches; NAME_run, when the results are there. But for its first line and hlo_constants, the host part is C as well as C++.
  *
  * The text includes the toolkit's header alone and depends on nothing but the Program. */
 #include "emit/c_text.h"
@@ -199,9 +199,9 @@ static void put_top(Buf *b, const Program *p)
 {
     buf_puts(b, "/* HLO module ");
     c_comment_text(b, p->module->name);
-    buf_printf(b, ".  Compile: nvcc -arch=sm_90 -c FILE.cu\n *\n * %s_run returns 0, or 1 with a text in env->error. env may be NULL. All arrays are in the\n"
-                  " * device's memory; args and results are tables of pointers in the host's.\n",
-               p->name);
+    buf_printf(b, ".  Compile: nvcc -arch=sm_90 -c FILE.cu\n *\n * %s_run returns 0, or 1 with a text in env->error; %s_enqueue does not wait for\n * the results. env may be NULL. All arrays are in the"
+                  " device's memory; args and results are tables of\n * pointers in the host's.\n",
+               p->name, p->name);
     c_interface_comment(b, p);
     buf_puts(b, "#include <cuda_runtime.h>\n\n");
     c_int_types(b);
@@ -253,6 +253,12 @@ static const char launch_service[] =
     "    return cudaLaunchKernelEx(&config, kernel, args...);\n"
     "}\n";
 
+static const char stream_service[] =
+    "\nstatic cudaStream_t hlo_stream(const hlo_env *env)\n"
+    "{\n"
+    "    return env && env->size >= __builtin_offsetof(hlo_env, stream) + sizeof(void *) ? (cudaStream_t)env->stream : (cudaStream_t)0;\n"
+    "}\n";
+
 static const char read_service[] =
     "\nstatic cudaError_t hlo_read(cudaStream_t stream, void *to, const void *from, size_t bytes)\n"
     "{\n"
@@ -290,7 +296,7 @@ static void put_scratch(Out *o)
 {
     const Program *p = o->p;
     buf_printf(o->b, "    if (!scratch || (__UINTPTR_TYPE__)scratch %% %d != 0)\n"
-                  "        return hlo_failed(env, \"%s_run: scratch must be %lld bytes, aligned to %d\", cudaErrorInvalidValue);\n"
+                  "        return hlo_failed(env, \"%s_enqueue: scratch must be %lld bytes, aligned to %d\", cudaErrorInvalidValue);\n"
                   "    char *const mem = (char *)scratch;\n",
                PROGRAM_ALIGN, p->name, (long long)p->scratch_bytes, PROGRAM_ALIGN);
     for (int32_t k = 0; k < p->n_buffers; k++) {
@@ -305,7 +311,7 @@ static void put_variables(Out *o, bool pred, bool branch)
 {
     const Program *p = o->p;
     bool           seed = any_step(p, STEP_SEED, TYPE_COUNT);
-    put_line(o, "const cudaStream_t stream = env && env->size >= __builtin_offsetof(hlo_env, stream) + sizeof(void *) ? (cudaStream_t)env->stream : (cudaStream_t)0;");
+    put_line(o, "const cudaStream_t stream = hlo_stream(env);");
     if (pred)
         put_line(o, "uint8_t pred;");
     if (branch)
@@ -331,11 +337,12 @@ static void put_entry(Out *o)
         buf_puts(o->b, read_service);
     if (p->random)
         c_random_function(o->b);
+    buf_puts(o->b, stream_service);
     if (p->n_constants > 0)
         put_constant_addresses(o->b, p);
     buf_printf(o->b, "\nextern \"C\" const uint64_t %s_scratch_bytes;\n"
                      "extern \"C\" const uint64_t %s_scratch_bytes = %lld;\n"
-                     "\nextern \"C\" int %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n",
+                     "\nextern \"C\" int %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n",
                p->name, p->name, (long long)p->scratch_bytes, p->name);
     if (p->scratch_bytes > 0)
         put_scratch(o);
@@ -343,8 +350,11 @@ static void put_entry(Out *o)
     put_variables(o, pred, branch);
     buf_printf(o->b, "    (void)args, (void)results, (void)stream%s;\n\n", p->scratch_bytes > 0 ? "" : ", (void)scratch");
     put_block(o, &p->body);
-    put_line(o, "return hlo_failed(env, \"%s_run\", cudaStreamSynchronize(stream));", p->name);
-    buf_puts(o->b, "}\n");
+    put_line(o, "return 0;");
+    buf_printf(o->b, "}\n"
+                     "\nextern \"C\" int %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n"
+                     "    return %s_enqueue(env, args, results, scratch) || hlo_failed(env, \"%s_run\", cudaStreamSynchronize(hlo_stream(env)));\n}\n",
+               p->name, p->name, p->name);
 }
 
 void target_cuda_source(Buf *b, const Program *p)
