@@ -46,7 +46,12 @@ static int32_t free_dims(const Inst *dot, int32_t operand, int32_t *free)
 
 static bool operands_fit(const Inst *dot)
 {
-    return inst_operand(dot, 0)->shape->rank <= ATTENTION_MOST_DIMS && inst_operand(dot, 1)->shape->rank <= ATTENTION_MOST_DIMS;
+    for (int32_t k = 0; k < 2; k++) {
+        const Shape *s = inst_operand(dot, k)->shape;
+        if (s->rank > ATTENTION_MOST_DIMS || shape_is_dynamic(s))
+            return false;
+    }
+    return true;
 }
 
 static void scores_dims(Attention *a)
@@ -294,7 +299,7 @@ static bool sort_parts(Finder *f, const Inst *const *list, int32_t n)
         const Inst *x = list[k];
         if (x == a->scores)
             continue;
-        if (!shape_is_array(x->shape) || x->shape->rank > ATTENTION_MOST_DIMS)
+        if (!shape_is_array(x->shape) || shape_is_dynamic(x->shape) || x->shape->rank > ATTENTION_MOST_DIMS)
             return false;
         if (!is_made(f, x)) {
             if (x->op == OP_REDUCE || x->op == OP_REDUCE_WINDOW)

@@ -242,7 +242,7 @@ static Inst *weights(Level *l, Blocks *b, Inst *scores)
         if (!map_has(&b->needed, x))
             continue;
         if (x->op == OP_PARAMETER) {
-            map_put(&made, x, inst_parameter(in.comp, NULL, n, x->shape, x->name));
+            map_put(&made, x, inst_parameter(in.comp, NULL, n, x->shape, inst_unique_name(in.comp->module, x->name)));
             operands[n++] = l->params[x->param];
             continue;
         }
@@ -263,7 +263,8 @@ static Inst *weights(Level *l, Blocks *b, Inst *scores)
         in.comp->root = clone_as(&in, p->x, block_shape(b, p->x->shape, at), p->x->n_operands, of);
         map_put(&made, p->x, in.comp->root);
     }
-    Inst *f = inst_new(l->comp, l->before, OP_FUSION, in.comp->root->shape, n, operands, b->a.parts[b->a.n - 1].x->name);
+    Inst *f = inst_new(l->comp, l->before, OP_FUSION, in.comp->root->shape, n, operands,
+                       inst_unique_name(in.comp->module, b->a.parts[b->a.n - 1].x->name));
     inst_set_word(f, ATTR_FUSION_KIND, FUSION_INPUT);
     inst_set_callees(f, 1, &in.comp);
     f->meta = b->fusion->meta;
