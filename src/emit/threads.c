@@ -5,9 +5,9 @@
  *     index = c + sum of k_p * p, p in P  +  rest        lo <= rest <= hi over all accesses
  *
  * All accesses must agree in the k_p. When the rest changes in steps of g alone, p that together span less than g are apart, whatever the rest is: an
- * element of a row that is found by an index from data. Put the other p in the order of |k_p|. When each |k_p| is larger than what the rest and the loops before it can span, two
- * different values of P never lead to one element, so that no iteration sees another's. Loops that break this are done by each thread from
- * first to last, inside or outside of the others: their order is kept for every element. Scalars that are set before the nest belong to c.
+ * element of a row that is found by an index from data. Put the other p in the order of |k_p|. When each |k_p| is larger than what the rest and the loops
+ * before it can span, two different values of P never lead to one element, so that no iteration sees another's. Loops that break this are done by each
+ * thread from first to last, inside or outside of the others: their order is kept for every element. Scalars that are set before the nest belong to c.
  *
  * Updates of integers whose order does not matter (out[i] = out[i] + x) may meet: they are done in one step each, by all loops' threads.
  *

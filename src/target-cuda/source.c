@@ -6,8 +6,9 @@
  *         if (hlo_failed(env, "%dot.3", dot_3_launch(stream, v_dot_3, args[0], args[1])))
  *             return 1;
  *
- * args, results and scratch are device memory. All work is on one stream; a predicate is read back, which waits for it. NAME_enqueue returns when everything is on
- * the stream, so that a graph can be made of a module without loops and branches; NAME_run, when the results are there. But for its first line and hlo_constants, the host part is C as well as C++.
+ * args, results and scratch are device memory. All work is on one stream; a predicate is read back, which waits for it. NAME_enqueue returns when
+ * everything is on the stream, so that a graph can be made of a module without loops and branches; NAME_run, when the results are there.
+ * But for its first line and hlo_constants, the host part is C as well as C++.
  *
  * The text includes the toolkit's header alone and depends on nothing but the Program. */
 #include "emit/c_text.h"
