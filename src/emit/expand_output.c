@@ -1,9 +1,10 @@
-/* A fusion around a dot that the runtime computes better than loops in the text: the dot for itself, then a fusion of the rest, which may write over
- * the dot's result in place.
+/* A fusion around a dot or a convolution that the runtime computes better than loops in the text: that for itself, then a fusion of the rest, which may write over
+ * its result in place.
  *
  *     out = fusion(x, w, b), kind=kOutput        =>   d = dot(x, w);  out = fusion(x, w, b, d), kind=kLoop
  *
- * In the text of the module the dot stays where the optimizer has put it; which code computes it is for the emitter to choose. */
+ * In the text of the module it stays where the optimizer has put it; which code computes it is for the emitter to choose. */
+#include "emit/conv_call.h"
 #include "emit/dot_call.h"
 #include "emit/expand.h"
 
@@ -11,13 +12,17 @@
 
 enum { LEAST = 32768 }; /* multiplications from which the call and one more pass over the result are faster than loops (measured: 131072 twice as fast) */
 
-/* A dot of parameters of a fusion that is worth a call. */
+/* A dot or a convolution of parameters of a fusion that is worth a call. */
 static bool is_called(const Inst *x)
 {
     DotCall      d;
-    const Inst  *lhs = x->op == OP_DOT && x->n_operands == 2 ? inst_operand(x, 0) : NULL, *rhs = lhs ? inst_operand(x, 1) : NULL;
-    if (!lhs || lhs->op != OP_PARAMETER || rhs->op != OP_PARAMETER || inst_attr(x, ATTR_SPARSITY_CONFIG))
+    ConvCall     c;
+    const bool   product = (x->op == OP_DOT && x->n_operands == 2 && !inst_attr(x, ATTR_SPARSITY_CONFIG)) || x->op == OP_CONVOLUTION;
+    const Inst  *lhs = product ? inst_operand(x, 0) : NULL, *rhs = lhs ? inst_operand(x, 1) : NULL;
+    if (!lhs || lhs->op != OP_PARAMETER || rhs->op != OP_PARAMETER)
         return false;
+    if (x->op == OP_CONVOLUTION)
+        return conv_call(x, lhs->shape, rhs->shape, x->shape, &c);
     return dot_call(x, lhs->shape, rhs->shape, x->shape, &d) && (double)d.m * (double)d.n * (double)d.k >= LEAST;
 }
 

@@ -2,6 +2,7 @@
 #ifndef EMIT_LIBRARY_H
 #define EMIT_LIBRARY_H
 
+#include "emit/conv_call.h"
 #include "emit/dot_call.h"
 #include "emit/order_call.h"
 #include "ir/extern_call.h"
@@ -12,6 +13,7 @@ typedef struct LibraryCall {
     const Inst *inst;  /* the first instruction that it was made for */
     const ExternCall *outside; /* or */
     const DotCall *dot;        /* or */
+    const ConvCall *conv;      /* or */
     const OrderCall *order;    /* or, all NULL, LAPACK's */
     LapackCall  lapack;
     int64_t     place[LAPACK_MOST_ARGS]; /* of an argument's working memory, in bytes; -1: it needs none */

@@ -367,9 +367,9 @@ static Value *fusion_value(Plan *p, StepList *out, const Inst *i)
     return lower(p, i, &quiet)->kernel ? kernel_value(p, out, i) : plan_call(p, out, i, inst_callee(i, 0));
 }
 
-static Value *dot_value(Plan *p, StepList *out, const Inst *i)
+static Value *product_value(Plan *p, StepList *out, const Inst *i)
 {
-    Value *called = plan_dot(p, out, i);
+    Value *called = i->op == OP_DOT ? plan_dot(p, out, i) : plan_conv(p, out, i);
     return called ? called : kernel_value(p, out, i);
 }
 
@@ -437,8 +437,9 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
         return plan_while(p, out, i);
     case OP_CONDITIONAL:
         return plan_conditional(p, out, i);
+    case OP_CONVOLUTION:
     case OP_DOT:
-        return dot_value(p, out, i);
+        return product_value(p, out, i);
     case OP_SORT:
     case OP_TOPK:
         return sort_value(p, out, i);

@@ -57,9 +57,8 @@ static GemmWay way_of(const Gemm *g)
     return GEMM_TILES;
 }
 
-static const struct {
-    int64_t in, out;
-} bytes[] = {
+enum { IN, OUT };
+const int8_t hlort_bytes[GEMM_TYPES][2] = {
     [GEMM_F32] = { 4, 4 }, [GEMM_F64] = { 8, 8 },     [GEMM_BF16] = { 2, 2 }, [GEMM_BF16_F32] = { 2, 4 },
     [GEMM_F16] = { 2, 2 }, [GEMM_F16_F32] = { 2, 4 }, [GEMM_S32] = { 4, 4 },  [GEMM_S8_S32] = { 1, 4 },
     [GEMM_C64] = { 8, 8 },   [GEMM_C128] = { 16, 16 },
@@ -79,17 +78,14 @@ static void narrow_tile(const void *context, const hlort_tile *t)
         x->narrow(x->c + (t->row + i) * x->c_row + t->column, (const float *)t->sums + i * t->stride, t->columns);
 }
 
-/* The parts of all products, for the threads: some members of the batch each, or pieces of each member, of some rows or columns. */
+/* All products, for the threads. */
 typedef struct Parts {
     const hlort_dot *d;
     const KernelSet *set;
     GemmType         type;
     Gemm             g;
-    int64_t          count;   /* members */
-    int64_t          members; /* in a part */
-    int64_t          pieces;  /* of a member; more than 1: members is 1 */
-    int64_t          size;    /* columns of a piece, or rows */
-    int              by_rows;
+    int              as_row; /* g's operands are the dot's, exchanged */
+    Cut              cut;
 } Parts;
 
 /* Where member `number` lies. */
@@ -100,30 +96,31 @@ static void find_member(const Parts *x, int64_t number, Gemm *g)
     for (int64_t k = d->n_batch - 1; k >= 0; k--) {
         int64_t at = rest % d->batch[k].count;
         rest /= d->batch[k].count;
-        a += at * d->batch[k].a;
-        b += at * d->batch[k].b;
+        a += at * (x->as_row ? d->batch[k].b : d->batch[k].a);
+        b += at * (x->as_row ? d->batch[k].a : d->batch[k].b);
         c += at * d->batch[k].c;
     }
-    g->a = (const char *)g->a + a * bytes[x->type].in;
-    g->b = (const char *)g->b + b * bytes[x->type].in;
-    g->c = g->c ? (char *)g->c + c * bytes[x->type].out : NULL;
+    g->a = (const char *)g->a + a * hlort_bytes[x->type][IN];
+    g->b = (const char *)g->b + b * hlort_bytes[x->type][IN];
+    g->c = g->c ? (char *)g->c + c * hlort_bytes[x->type][OUT] : NULL;
     g->batch = number;
 }
 
 static void cut_piece(const Parts *x, int64_t piece, Gemm *g)
 {
-    int64_t from = piece * x->size, whole = x->by_rows ? g->m : g->n, left = whole - from, size = left < x->size ? left : x->size;
-    if (x->by_rows) {
-        g->a = (const char *)g->a + from * g->a_row * bytes[x->type].in;
+    const Cut *cut = &x->cut;
+    int64_t    from = piece * cut->size, whole = cut->by_rows ? g->m : g->n, left = whole - from, size = left < cut->size ? left : cut->size;
+    if (cut->by_rows) {
+        g->a = (const char *)g->a + from * g->a_row * hlort_bytes[x->type][IN];
         g->m = size;
         g->row = from;
     } else {
-        g->b = (const char *)g->b + from * g->b_col * bytes[x->type].in;
+        g->b = (const char *)g->b + from * g->b_col * hlort_bytes[x->type][IN];
         g->n = size;
         g->column = from;
     }
     if (g->c)
-        g->c = (char *)g->c + from * (x->by_rows ? g->c_row : 1) * bytes[x->type].out;
+        g->c = (char *)g->c + from * (cut->by_rows ? g->c_row : 1) * hlort_bytes[x->type][OUT];
 }
 
 static void member(const Parts *x, int64_t number, int64_t piece, void *work)
@@ -138,7 +135,7 @@ static void member(const Parts *x, int64_t number, int64_t piece, void *work)
         g.epilogue = narrow_tile;
         g.context = &narrow;
     }
-    if (x->pieces > 1)
+    if (x->cut.pieces > 1)
         cut_piece(x, piece, &g);
     x->set->gemm[x->type](&g);
 }
@@ -146,9 +143,10 @@ static void member(const Parts *x, int64_t number, int64_t piece, void *work)
 static void part(void *job, int64_t number, void *work)
 {
     const Parts *x = job;
-    int64_t      first = number / x->pieces * x->members, rest = x->count - first;
-    for (int64_t k = 0; k < x->members && k < rest; k++)
-        member(x, first + k, number % x->pieces, work);
+    const Cut   *c = &x->cut;
+    int64_t      first = number / c->pieces * c->members, rest = c->count - first;
+    for (int64_t k = 0; k < c->members && k < rest; k++)
+        member(x, first + k, number % c->pieces, work);
 }
 
 /* Enough parts that a thread which is late delays little, each of them worth the trouble: 2^17 multiplications are some microseconds. */
@@ -159,9 +157,9 @@ static int64_t least(int64_t x, int64_t y)
     return x < y ? x : y;
 }
 
-static void divide(Parts *x, int threads)
+void hlort_cut(Cut *x, const Gemm *g, int threads)
 {
-    const double each = (double)x->g.m * (double)x->g.n * (double)(x->g.k + 1), all = each * (double)x->count;
+    const double each = (double)g->m * (double)g->n * (double)(g->k + 1), all = each * (double)x->count;
     x->members = x->count;
     x->pieces = 1;
     if (threads < 2 || all < 2 * WORTH)
@@ -172,28 +170,34 @@ static void divide(Parts *x, int threads)
         return;
     }
     x->members = 1;
-    x->by_rows = x->g.way == GEMM_TILES && x->g.m > x->g.n;
-    int64_t whole = x->by_rows ? x->g.m : x->g.n, unit = x->by_rows ? UNIT_ROWS : UNIT_COLUMNS;
+    x->by_rows = g->way == GEMM_TILES && g->m > g->n;
+    int64_t whole = x->by_rows ? g->m : g->n, unit = x->by_rows ? UNIT_ROWS : UNIT_COLUMNS;
     int64_t want = whole / PIECE > 2 * threads ? whole / PIECE : 2 * threads;
     want = least(least(want, (int64_t)(each / WORTH) + 1), POOL_MOST_PARTS / x->count);
     x->size = hlort_ceildiv(hlort_ceildiv(whole, want), unit) * unit;
     x->pieces = hlort_ceildiv(whole, x->size);
 }
 
+int64_t hlort_cut_parts(const Cut *x)
+{
+    return hlort_ceildiv(x->count, x->members) * x->pieces;
+}
+
 void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlort_how *how, const void *a, const void *b, void *c)
 {
-    Parts x = { .d = d, .set = s, .type = type, .count = 1 };
+    Parts x = { .d = d, .set = s, .type = type, .cut.count = 1 };
     x.g = (Gemm){ .m = d->m, .n = d->n, .k = d->k, .a = a, .a_row = d->a_row, .a_col = d->a_col, .b = b, .b_row = d->b_row, .b_col = d->b_col, .c = c,
                   .c_row = d->c_row, .epilogue = how->epilogue, .context = how->context };
     for (int64_t k = 0; k < d->n_batch; k++)
-        x.count *= d->batch[k].count;
-    if (d->m == 0 || d->n == 0 || x.count == 0)
+        x.cut.count *= d->batch[k].count;
+    if (d->m == 0 || d->n == 0 || x.cut.count == 0)
         return;
-    if (x.g.n == 1 && x.g.c_row == 1 && !x.g.epilogue)
+    x.as_row = x.g.n == 1 && x.g.c_row == 1 && !x.g.epilogue;
+    if (x.as_row)
         as_row(&x.g);
     x.g.way = way_of(&x.g);
-    divide(&x, pool_threads(how->pool));
-    pool_run(how->pool, part, &x, hlort_ceildiv(x.count, x.members) * x.pieces, how->work);
+    hlort_cut(&x.cut, &x.g, pool_threads(how->pool));
+    pool_run(how->pool, part, &x, hlort_cut_parts(&x.cut), how->work);
 }
 
 #define FUNCTION(name, type, in, out)                                                                         \

@@ -1,33 +1,9 @@
 /* Products against plain loops, on every set of instructions that this processor has. The values are small whole numbers, so that sums are exact
  * in any order and every result must be equal, rounded once to C's type. Operands are allocated to the byte: a sanitizer sees what is read beside them. */
-#include "runtime/gemm.h"
 #include "runtime/pool.h"
-#include "support/check.h"
+#include "runtime/test_types.h"
 
 #include <string.h>
-
-/* The vectors of v4 in whatever registers there are, so that they are tried on every machine. */
-#define HLORT_SET     wide
-#define VECTOR_BYTES  64
-#define TILE_ROWS     6
-#define TILE_VECTORS  2
-#define BLOCK_K       384
-#define BLOCK_ROWS    72
-#define BLOCK_COLUMNS 384
-#include "runtime/gemm_types.h"
-
-static const KernelSet *const sets[] = {
-    &hlort_base, &hlort_wide,
-#if defined(__x86_64__)
-    &hlort_v2, &hlort_v3, &hlort_v4,
-#endif
-};
-enum { N_SETS = sizeof sets / sizeof *sets };
-
-static int has(const KernelSet *s)
-{
-    return s == &hlort_wide || hlort_has(s);
-}
 
 /* ---- operands ---- */
 
@@ -36,19 +12,6 @@ typedef struct Case {
     int64_t   a_count, b_count, c_count; /* elements */
     int      *a, *b, *want;              /* the values, in memory as the operands lie; C likewise */
 } Case;
-
-static uint32_t random_bits(uint32_t *state)
-{
-    return *state = *state * 1664525 + 1013904223;
-}
-
-static int *values(int64_t n, uint32_t seed)
-{
-    int *v = malloc((size_t)(n + 1) * sizeof *v);
-    for (int64_t k = 0; k < n; k++)
-        v[k] = (int)(random_bits(&seed) >> 24) % 9 - 4;
-    return v;
-}
 
 /* Lengths that `count` rows of `length` take when they are `row` apart. */
 static int64_t reach(int64_t count, int64_t row, int64_t length, int64_t step)
@@ -111,87 +74,6 @@ static void forget(Case *c)
 }
 
 /* ---- one type at a time ---- */
-
-typedef enum Kind { F32, F64, BF16, F16, S32, S8 } Kind;
-static const struct {
-    Kind in, out, sums;
-} kinds[] = {
-    [GEMM_F32] = { F32, F32, F32 }, [GEMM_F64] = { F64, F64, F64 },     [GEMM_BF16] = { BF16, BF16, F32 }, [GEMM_BF16_F32] = { BF16, F32, F32 },
-    [GEMM_F16] = { F16, F16, F32 }, [GEMM_F16_F32] = { F16, F32, F32 }, [GEMM_S32] = { S32, S32, S32 },    [GEMM_S8_S32] = { S8, S32, S32 },
-};
-static const size_t size_of[] = { 4, 8, 2, 2, 4, 1 };
-
-/* A whole number in `bits` bits of mantissa, the nearest and of two the even one. */
-static double rounded(double v, int bits)
-{
-    double unit = 1;
-    while (v >= unit * (1 << bits) || -v >= unit * (1 << bits))
-        unit *= 2;
-    double down = (double)(int64_t)(v / unit), rest = v / unit - down; /* towards zero */
-    double up = rest < 0 ? down - 1 : down + 1;
-    if (rest < 0)
-        rest = -rest;
-    return unit * (rest > 0.5 || (rest == 0.5 && (int64_t)down % 2 != 0) ? up : down);
-}
-
-static double stored(Kind k, double v)
-{
-    return k == BF16 ? rounded(v, 8) : k == F16 ? rounded(v, 11) : v;
-}
-
-/* The bits of a small whole number with `bits` bits behind the point, exponents from -bias. */
-static uint16_t half_bits(double v, int bits, int bias)
-{
-    int      e = 0;
-    uint16_t sign = v < 0 ? 0x8000 : 0;
-    if (v == 0)
-        return 0;
-    for (v = v < 0 ? -v : v; v >= 2; v /= 2)
-        e++;
-    return (uint16_t)(sign | (e + bias) << bits | (int)((v - 1) * (1 << bits)));
-}
-
-static double half_value(uint16_t x, int bits, int bias)
-{
-    if ((x & 0x7fff) == 0)
-        return 0;
-    double v = 1 + (double)(x & ((1 << bits) - 1)) / (1 << bits);
-    for (int e = ((x & 0x7fff) >> bits) - bias; e > 0; e--)
-        v *= 2;
-    return x & 0x8000 ? -v : v;
-}
-
-static double get(Kind t, const void *p, int64_t k)
-{
-    switch (t) {
-    case F32: return ((const float *)p)[k];
-    case F64: return ((const double *)p)[k];
-    case BF16: return half_value(((const uint16_t *)p)[k], 7, 127);
-    case F16: return half_value(((const uint16_t *)p)[k], 10, 15);
-    case S32: return ((const int32_t *)p)[k];
-    default: return ((const int8_t *)p)[k];
-    }
-}
-
-static void put(Kind t, void *p, int64_t k, double v)
-{
-    switch (t) {
-    case F32: ((float *)p)[k] = (float)v; break;
-    case F64: ((double *)p)[k] = v; break;
-    case BF16: ((uint16_t *)p)[k] = half_bits(v, 7, 127); break;
-    case F16: ((uint16_t *)p)[k] = half_bits(v, 10, 15); break;
-    case S32: ((int32_t *)p)[k] = (int32_t)v; break;
-    default: ((int8_t *)p)[k] = (int8_t)v; break;
-    }
-}
-
-static void *operand(Kind t, const int *v, int64_t n)
-{
-    void *p = malloc((size_t)n * size_of[t]);
-    for (int64_t k = 0; k < n; k++)
-        put(t, p, k, v[k]);
-    return p;
-}
 
 /* An epilogue that doubles the sums and counts them; without a C it puts them where they belong. */
 typedef struct Seen {
@@ -330,6 +212,18 @@ static void test_batch(void)
             run_everywhere(&c, mode);
             forget(&c);
         }
+    Case one = make(5, 1, 7, 0); /* columns of one element: a row of the transposed product */
+    one.d.n_batch = 1;
+    one.d.batch[0].count = 3;
+    one.d.batch[0].a = 35;
+    one.d.batch[0].b = 7;
+    one.d.batch[0].c = 5;
+    one.a_count = 3 * 35;
+    one.b_count = 3 * 7;
+    one.c_count = 3 * 5;
+    expect(&one);
+    run_everywhere(&one, BARE);
+    forget(&one);
     puts("ok batch");
 }
 

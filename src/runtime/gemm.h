@@ -11,6 +11,8 @@ typedef enum GemmWay {
     GEMM_ROWS   /* few rows: rows of A times columns of B, both lying along k */
 } GemmWay;
 
+struct Image;
+
 typedef struct Gemm {
     GemmWay     way;
     int64_t     m, n, k;
@@ -24,6 +26,7 @@ typedef struct Gemm {
     hlort_epilogue *epilogue;
     const void *context;
     int64_t     batch, row, column; /* where the part begins, for the tiles */
+    const struct Image *image;      /* not NULL: one operand is an image's windows, the other the kernel (image.h) */
 } Gemm;
 
 typedef void GemmFunction(const Gemm *g);
@@ -47,6 +50,22 @@ extern const KernelSet hlort_base; /* whatever the compiler makes of 128-bit vec
 int              hlort_has(const KernelSet *s);
 const KernelSet *hlort_kernels(void);
 
+/* Products for threads: some members of a batch a part, or pieces of each member, of some rows or columns. */
+typedef struct Cut {
+    int64_t count;   /* members of the batch */
+    int64_t members; /* in a part */
+    int64_t pieces;  /* of a member; more than 1: members is 1 */
+    int64_t size;    /* columns of a piece, or rows */
+    int     by_rows;
+} Cut;
+
+/* How to divide count members, of which each is like g. */
+void    hlort_cut(Cut *x, const Gemm *g, int threads);
+int64_t hlort_cut_parts(const Cut *x);
+
+extern const int8_t hlort_bytes[GEMM_TYPES][2]; /* of an operand's element, of C's */
+
 void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlort_how *how, const void *a, const void *b, void *c);
+void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y);
 
 #endif

@@ -151,6 +151,8 @@ APART void N(pack_b)(TW *out, const TE *b, int64_t b_row, int64_t b_col, int64_t
     }
 }
 
+#include "runtime/image_body.h"
+
 /* ---- the blocks ---- */
 
 /* A caller's working memory. */
@@ -159,6 +161,7 @@ typedef struct {
     TW a[MC * (KC + 16)];
     TC sums[MC * NC]; /* of products that have no C and more than one block of k */
     TC edge[MR * NV * VL];
+    N(Windows) windows;
 } N(Work);
 _Static_assert(sizeof(N(Work)) <= HLORT_WORK_BYTES, "work");
 
@@ -176,7 +179,30 @@ INLINE void N(finish)(const Gemm *g, TC *sums, int64_t stride, int64_t i, int64_
     g->epilogue(g->context, &t);
 }
 
-/* Runs a kernel on the tile at (i, j). What does not fill its vectors goes through a whole tile aside. */
+/* Where element (i, j) of C is. */
+INLINE TC *N(place)(const N(Block) *x, int64_t i, int64_t j)
+{
+    const Gemm *g = x->g;
+    const int   by_pixels = g->image && !g->image->is_b;
+    return (TC *)g->c + (by_pixels ? x->w->windows.rows[i - x->i0].y : i * g->c_row) + j;
+}
+
+/* Whether rows i .. i + rows - 1 of C are evenly apart, and how far. */
+INLINE int N(is_even)(const N(Block) *x, int64_t i, int64_t rows, int64_t *c_row)
+{
+    const Gemm *g = x->g;
+    *c_row = g->c_row;
+    if (!g->image || g->image->is_b || rows < 2)
+        return 1;
+    const ImageRow *r = x->w->windows.rows + (i - x->i0);
+    *c_row = r[1].y - r[0].y;
+    for (int64_t k = 2; k < rows; k++)
+        if (r[k].y - r[k - 1].y != *c_row)
+            return 0;
+    return 1;
+}
+
+/* Runs a kernel on the tile at (i, j). What does not fill its vectors, or is not evenly apart, goes through a whole tile aside. */
 INLINE void N(at)(const N(Block) *x, K(Tile) *t, K(Kernel) *kernel, int64_t width, int64_t i, int64_t j, int64_t rows, int64_t columns)
 {
     const Gemm *g = x->g;
@@ -191,25 +217,23 @@ INLINE void N(at)(const N(Block) *x, K(Tile) *t, K(Kernel) *kernel, int64_t widt
             N(finish)(g, t->c, t->c_row, i, j, rows, columns);
         return;
     }
-    TC *c = (TC *)g->c + i * g->c_row + j;
-    if (columns == width) {
-        t->c = c;
-        t->c_row = g->c_row;
+    if (N(is_even)(x, i, rows, &t->c_row) && columns == width) {
+        t->c = N(place)(x, i, j);
         kernel(t);
         if (last)
-            N(finish)(g, c, g->c_row, i, j, rows, columns);
+            N(finish)(g, t->c, t->c_row, i, j, rows, columns);
         return;
     }
     t->c = x->w->edge;
     t->c_row = K(NR);
     if (t->add)
         for (int64_t r = 0; r < rows; r++)
-            __builtin_memcpy(t->c + r * K(NR), c + r * g->c_row, (uint64_t)columns * sizeof(TC));
+            __builtin_memcpy(t->c + r * K(NR), N(place)(x, i + r, j), (uint64_t)columns * sizeof(TC));
     kernel(t);
     if (last)
         N(finish)(g, t->c, K(NR), i, j, rows, columns);
     for (int64_t r = 0; r < rows; r++)
-        __builtin_memcpy(c + r * g->c_row, t->c + r * K(NR), (uint64_t)columns * sizeof(TC));
+        __builtin_memcpy(N(place)(x, i + r, j), t->c + r * K(NR), (uint64_t)columns * sizeof(TC));
 }
 
 /* One panel of columns by all rows of the block. */
@@ -223,7 +247,9 @@ INLINE void N(panel)(const N(Block) *x, int64_t j)
     t.from = FUSED ? (const void *)b : 0;
     int           mode = K(PACKED);
     if (x->fresh) {
-        if (FUSED && g->b_col == 1 && columns == K(NR))
+        if (g->image && (g->image->is_b || !g->image->plain))
+            N(pack_b_image)(t.b, g, &x->w->windows, j, columns, k);
+        else if (FUSED && g->b_col == 1 && columns == K(NR))
             mode = groups > 1 || x->again ? K(PACKING) : K(PLAIN);
         else
             N(pack_b)(t.b, b, g->b_row, g->b_col, columns, k);
@@ -243,7 +269,11 @@ static void N(block)(const N(Block) *x)
 {
     const Gemm *g = x->g;
     const TE   *a = (const TE *)g->a + x->i0 * g->a_row + x->p0 * G * g->a_col;
-    N(pack_a)(x->w->a, a, g->a_row, g->a_col, x->i1 - x->i0, hlort_min(x->kc * G, g->k - x->p0 * G));
+    const int64_t rows = x->i1 - x->i0, k = hlort_min(x->kc * G, g->k - x->p0 * G);
+    if (g->image && !(g->image->is_b && g->image->plain))
+        N(pack_a_image)(x->w->a, g, &x->w->windows, x->i0, rows, k);
+    else
+        N(pack_a)(x->w->a, a, g->a_row, g->a_col, rows, k);
     for (int64_t j = x->j0; j < x->j1; j += K(NR))
         N(panel)(x, j);
 }
@@ -262,6 +292,8 @@ static void N(tiles)(const Gemm *g)
                 x.first = x.p0 == 0;
                 x.last = x.p0 + kb >= kw;
                 x.fresh = 1;
+                if (g->image)
+                    x.w->windows.n_runs = image_runs(g->image, x.p0 * G, hlort_min(x.kc * G, g->k - x.p0 * G), x.w->windows.runs);
                 for (x.i0 = from; x.i0 < hlort_min(g->m, from + far); x.i0 = x.i1) {
                     x.i1 = hlort_min(g->m, x.i0 + mb);
                     x.again = x.i1 < hlort_min(g->m, from + far);

@@ -3,6 +3,7 @@
  * Who includes it defines HLORT_SET, VECTOR_BYTES, the tile TILE_ROWS x TILE_VECTORS, and the block of 32-bit words BLOCK_K, BLOCK_ROWS, BLOCK_COLUMNS. Blocks
  * of 64-bit words have half as many k. MULTIPLY_PAIRS(a, b), if there is one, adds the two products of pairs of s16 in each lane. */
 #include "runtime/gemm.h"
+#include "runtime/image.h"
 #include "runtime/vec.h"
 
 #define SET(x) HLORT_PASTE(x, HLORT_SET)

@@ -21,6 +21,7 @@ extern "C" {
 /* The runtime: libhlort.a, hlort.h */
 enum {
     HLORT_MOST_BATCHES = 6,
+    HLORT_MOST_SPATIAL = 3,
     HLORT_WORK_BYTES = 1280 * 1024 /* working memory of a call, aligned to 64; any contents */
 };
 
@@ -35,6 +36,24 @@ typedef struct hlort_dot {
         int64_t count, a, b, c;
     } batch[HLORT_MOST_BATCHES];
 } hlort_dot;
+
+/* A convolution, of `groups` times `in` features to `groups` times `out`:
+ *
+ *     Y[b, g, o, f] = sum over taps t and features i of X[b, g, c, i] * W[g, t, i, f]      c = (o * stride + t * window_dilation - pad) / base_dilation
+ *
+ * for each spatial dimension. Taps for which the division leaves a rest or c lies beside X are no terms: there is no product with a zero, which would show where W has infinities. Distances of X and Y are not negative, those of W may be: a reversed window begins with its last tap (w_first). */
+typedef struct hlort_conv {
+    int64_t batch, groups, in, out;
+    int64_t x_batch, x_group, x_in;           /* distances in elements */
+    int64_t w_first, w_group, w_in, w_out;
+    int64_t y_batch, y_group, y_out;
+    int64_t n_spatial;
+    struct {
+        int64_t in, out, window, stride, pad; /* sizes of X, Y, W; pad: before the first, may be negative */
+        int64_t window_dilation, base_dilation;
+        int64_t x, w, y;
+    } spatial[HLORT_MOST_SPATIAL];
+} hlort_conv;
 
 /* A finished part of C: element (i, j), 0 <= i < rows, 0 <= j < columns, is sums[i * stride + j] and belongs to C[batch, row + i, column + j]. */
 typedef struct hlort_tile {
@@ -82,6 +101,16 @@ typedef struct hlort_axes {
 
 /* The two are different memory. No working memory is needed. */
 void hlort_transpose(const hlort_axes *d, const hlort_how *how, const void *from, void *to);
+
+/* Y whole, in any order; no epilogue. */
+void hlort_conv_f32(const hlort_conv *v, const hlort_how *how, const float *x, const float *w, float *y);
+void hlort_conv_f64(const hlort_conv *v, const hlort_how *how, const double *x, const double *w, double *y);
+void hlort_conv_bf16(const hlort_conv *v, const hlort_how *how, const uint16_t *x, const uint16_t *w, uint16_t *y); /* summed in f32 */
+void hlort_conv_bf16_f32(const hlort_conv *v, const hlort_how *how, const uint16_t *x, const uint16_t *w, float *y);
+void hlort_conv_f16(const hlort_conv *v, const hlort_how *how, const uint16_t *x, const uint16_t *w, uint16_t *y); /* summed in f32 */
+void hlort_conv_f16_f32(const hlort_conv *v, const hlort_how *how, const uint16_t *x, const uint16_t *w, float *y);
+void hlort_conv_s32(const hlort_conv *v, const hlort_how *how, const uint32_t *x, const uint32_t *w, uint32_t *y); /* modulo 2^32: u32, too */
+void hlort_conv_s8_s32(const hlort_conv *v, const hlort_how *how, const int8_t *x, const int8_t *w, uint32_t *y);
 
 /* Lines of arrays in the order of a key, stable. A line is [outer, :, inner] of arrays [outer, count, inner]; all arrays of one sort move together. */
 typedef enum hlort_key {

@@ -36,12 +36,16 @@ void target_c_runtime_prelude(Buf *b, const Program *p)
                    runtime_declarations);
 }
 
+static void put_head(Buf *b, const LibraryCall *x, Type in, Type out)
+{
+    c_origin(b, x->inst);
+    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s *c, const %s *a, const %s *b, void *work)\n{\n", x->name, c_type(out), c_type(in), c_type(in));
+}
+
 static void put_dot(Buf *b, const LibraryCall *x)
 {
     const DotCall *d = x->dot;
-    c_origin(b, x->inst);
-    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s *c, const %s *a, const %s *b, void *work)\n{\n", x->name, c_type(d->out), c_type(d->in),
-               c_type(d->in));
+    put_head(b, x, d->in, d->out);
     buf_printf(b,
                "    static const hlort_dot dot = {\n"
                "        .m = %lld, .n = %lld, .k = %lld, .a_row = %lld, .a_col = %lld, .b_row = %lld, .b_col = %lld, .c_row = %lld,\n",
@@ -53,6 +57,30 @@ static void put_dot(Buf *b, const LibraryCall *x)
         buf_printf(b, "%s{ %lld, %lld, %lld, %lld }", k > 0 ? ", " : "", (long long)d->batch[k].count, (long long)d->batch[k].a,
                    (long long)d->batch[k].b, (long long)d->batch[k].c);
     buf_printf(b, "%s    };\n    %s(&dot, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, a, b, c);\n}\n", d->n_batch > 0 ? " },\n" : "", d->symbol);
+}
+
+static void put_conv(Buf *b, const LibraryCall *x)
+{
+    const hlort_conv *v = &x->conv->v;
+    put_head(b, x, x->conv->in, x->conv->out);
+    buf_printf(b,
+               "    static const hlort_conv conv = {\n"
+               "        .batch = %lld, .groups = %lld, .in = %lld, .out = %lld,\n"
+               "        .x_batch = %lld, .x_group = %lld, .x_in = %lld,\n"
+               "        .w_first = %lld, .w_group = %lld, .w_in = %lld, .w_out = %lld,\n"
+               "        .y_batch = %lld, .y_group = %lld, .y_out = %lld,\n"
+               "        .n_spatial = %lld, .spatial = {\n",
+               (long long)v->batch, (long long)v->groups, (long long)v->in, (long long)v->out, (long long)v->x_batch, (long long)v->x_group, (long long)v->x_in,
+               (long long)v->w_first, (long long)v->w_group, (long long)v->w_in, (long long)v->w_out, (long long)v->y_batch, (long long)v->y_group,
+               (long long)v->y_out, (long long)v->n_spatial);
+    for (int64_t d = 0; d < v->n_spatial; d++)
+        buf_printf(b,
+                   "            { .in = %lld, .out = %lld, .window = %lld, .stride = %lld, .pad = %lld, .window_dilation = %lld, .base_dilation = %lld,"
+                   " .x = %lld, .w = %lld, .y = %lld },\n",
+                   (long long)v->spatial[d].in, (long long)v->spatial[d].out, (long long)v->spatial[d].window, (long long)v->spatial[d].stride,
+                   (long long)v->spatial[d].pad, (long long)v->spatial[d].window_dilation, (long long)v->spatial[d].base_dilation, (long long)v->spatial[d].x,
+                   (long long)v->spatial[d].w, (long long)v->spatial[d].y);
+    buf_printf(b, "        },\n    };\n    %s(&conv, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, a, b, c);\n}\n", x->conv->symbol);
 }
 
 static void put_transpose(Buf *b, const LibraryCall *x)
@@ -88,7 +116,7 @@ static bool is_sort(const LibraryCall *x)
 
 void target_c_runtime(Buf *b, const LibraryCall *x)
 {
-    (x->dot ? put_dot : is_sort(x) ? put_sort : put_transpose)(b, x);
+    (x->dot ? put_dot : x->conv ? put_conv : is_sort(x) ? put_sort : put_transpose)(b, x);
 }
 
 /* The arrays as lists; a topk has no operand for the positions. */
@@ -106,7 +134,7 @@ static void put_sort_call(Buf *b, const LibraryCall *x, const char *const *args)
 
 void target_c_runtime_call(Buf *b, const LibraryCall *x, const char *const *args)
 {
-    if (x->dot)
+    if (!x->order)
         buf_printf(b, "%s(env, %s, %s, %s, %s);", x->name, args[2], args[0], args[1], args[3]);
     else if (is_sort(x))
         put_sort_call(b, x, args);

@@ -1,0 +1,136 @@
+/* What a convolution is to the runtime: its dimensions by what they are, with the distances in memory. A group of features and a group of the batch are the same thing:
+ * the image's part that a group reads lies so far behind the one before. A reversed dimension is the kernel's read backwards. */
+#include "emit/conv_call.h"
+
+#include <string.h>
+
+enum {
+    FEW = 16,              /* features, read and made by a group, of which loops hold all sums at once: nothing is packed (measured: 2 to 10 times as fast) */
+    LEAST = 32768,         /* multiplications below which loops in the text are as good */
+    LEAST_PRODUCT = 4096,  /* of one product: there is one for each group and phase */
+    MOST = 1 << 30,        /* the size of anything of a window, far below what would overflow */
+    MOST_S8 = 1 << 16      /* terms of a sum that fits into 32 bits whatever they are */
+};
+
+static const struct {
+    Type        in, out;
+    const char *symbol;
+} functions[] = {
+    { TYPE_F32, TYPE_F32, "hlort_conv_f32" },
+    { TYPE_F64, TYPE_F64, "hlort_conv_f64" },
+    { TYPE_BF16, TYPE_BF16, "hlort_conv_bf16" },
+    { TYPE_BF16, TYPE_F32, "hlort_conv_bf16_f32" },
+    { TYPE_F16, TYPE_F16, "hlort_conv_f16" },
+    { TYPE_F16, TYPE_F32, "hlort_conv_f16_f32" },
+    { TYPE_S8, TYPE_S32, "hlort_conv_s8_s32" },
+};
+
+static const char *symbol_of(Type lhs, Type rhs, Type out)
+{
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
+        if (functions[k].in == lhs && functions[k].in == rhs && functions[k].out == out)
+            return functions[k].symbol;
+    return NULL;
+}
+
+static bool is_few(const hlort_conv *v)
+{
+    if (v->groups > 1 && v->in == 1 && v->out == 1)
+        return true;
+    for (int64_t d = 0; d < v->n_spatial; d++)
+        if (v->spatial[d].base_dilation > 1)
+            return false;
+    return v->in <= FEW && v->out <= FEW && v->w_out == 1 && v->y_out == 1;
+}
+
+static bool is_small(const WindowDim *w)
+{
+    return w->stride < MOST && w->window_dilation < MOST && w->base_dilation < MOST && w->pad_lo < MOST && w->pad_lo > -MOST && w->size < MOST;
+}
+
+static int64_t products(const ConvCall *x)
+{
+    int64_t n = x->v.groups;
+    for (int64_t d = 0; d < x->v.n_spatial; d++) {
+        int64_t phases = x->v.spatial[d].base_dilation < x->v.spatial[d].out ? x->v.spatial[d].base_dilation : x->v.spatial[d].out;
+        n *= x->v.out == 1 && phases > 4 ? 4 : phases;
+    }
+    return n;
+}
+
+static bool sums_fit(const ConvCall *x)
+{
+    double n = (double)x->v.in;
+    for (int64_t d = 0; d < x->v.n_spatial; d++)
+        n *= (double)x->v.spatial[d].window;
+    return x->in != TYPE_S8 || n <= MOST_S8;
+}
+
+double conv_call_cost(const ConvCall *x)
+{
+    const hlort_conv *v = &x->v;
+    double            n = (double)v->batch * (double)v->groups * (double)v->in * (double)v->out;
+    for (int64_t d = 0; d < v->n_spatial; d++)
+        n *= (double)v->spatial[d].out * (double)v->spatial[d].window / (double)v->spatial[d].base_dilation;
+    return n;
+}
+
+static bool fill_spatial(const Inst *i, const Shape *lhs, const Shape *result, const int64_t *x, const int64_t *w, const int64_t *y, hlort_conv *v)
+{
+    const DimLabels *l = inst_attr(i, ATTR_DIM_LABELS)->value.dim_labels;
+    const Window    *window = inst_window(i);
+    for (int32_t d = 0; d < l->spatial; d++) {
+        const WindowDim *s = &window->v[d];
+        const int64_t    by = w[l->rhs_spatial[d]];
+        if (!is_small(s) || lhs->dims[l->lhs_spatial[d]] >= MOST || result->dims[l->out_spatial[d]] >= MOST)
+            return false;
+        v->spatial[d].in = lhs->dims[l->lhs_spatial[d]];
+        v->spatial[d].out = result->dims[l->out_spatial[d]];
+        v->spatial[d].window = s->size;
+        v->spatial[d].stride = s->stride;
+        v->spatial[d].pad = s->pad_lo;
+        v->spatial[d].window_dilation = s->window_dilation;
+        v->spatial[d].base_dilation = s->base_dilation;
+        v->spatial[d].x = x[l->lhs_spatial[d]];
+        v->spatial[d].w = s->reversal ? -by : by;
+        v->spatial[d].y = y[l->out_spatial[d]];
+        v->w_first += s->reversal ? (s->size - 1) * by : 0;
+    }
+    return true;
+}
+
+bool conv_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, ConvCall *out)
+{
+    enum { RANK = HLORT_MOST_SPATIAL + 2 };
+    const DimLabels *l = inst_attr(i, ATTR_DIM_LABELS)->value.dim_labels;
+    int64_t          x[RANK], w[RANK], y[RANK], groups = inst_int(i, ATTR_FEATURE_GROUP_COUNT, 1), batch_groups = inst_int(i, ATTR_BATCH_GROUP_COUNT, 1);
+    hlort_conv      *v = &out->v;
+    *out = (ConvCall){ .symbol = symbol_of(lhs->type, rhs->type, result->type), .in = lhs->type, .out = result->type };
+    if (!out->symbol || l->spatial > HLORT_MOST_SPATIAL || shape_count(result) == 0 || shape_count(lhs) == 0 || shape_count(rhs) == 0)
+        return false;
+    shape_strides(lhs, x);
+    shape_strides(rhs, w);
+    shape_strides(result, y);
+    v->batch = result->dims[l->out_batch];
+    v->groups = groups * batch_groups;
+    v->in = rhs->dims[l->rhs_in];
+    v->out = rhs->dims[l->rhs_out] / v->groups;
+    v->x_batch = x[l->lhs_batch];
+    v->x_in = x[l->lhs_feature];
+    v->x_group = batch_groups > 1 ? v->batch * v->x_batch : v->in * v->x_in;
+    v->w_in = w[l->rhs_in];
+    v->w_out = w[l->rhs_out];
+    v->w_group = v->out * v->w_out;
+    v->y_batch = y[l->out_batch];
+    v->y_out = y[l->out_feature];
+    v->y_group = v->out * v->y_out;
+    v->n_spatial = l->spatial;
+    if ((groups > 1 && batch_groups > 1) || is_few(v) || !fill_spatial(i, lhs, result, x, w, y, v) || !sums_fit(out))
+        return false;
+    return conv_call_cost(out) >= LEAST && conv_call_cost(out) >= LEAST_PRODUCT * (double)products(out);
+}
+
+bool conv_call_equal(const ConvCall *x, const ConvCall *y)
+{
+    return x->symbol == y->symbol && memcmp(&x->v, &y->v, sizeof x->v) == 0; /* members of one size: no gaps */
+}

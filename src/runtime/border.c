@@ -1,0 +1,129 @@
+/* border.c - see border.h. */
+#include "runtime/border.h"
+
+static float from_bits(uint32_t u)
+{
+    union {
+        uint32_t u;
+        float    f;
+    } x = { u };
+    return x.f;
+}
+
+/* Moving f16's exponent to f32's place leaves a factor of 2^112 to multiply, which is exact. */
+static float from_f16(uint16_t h)
+{
+    const uint32_t sign = (uint32_t)(h & 0x8000) << 16, size = h & 0x7fff;
+    if (size > 0x7bff)
+        return from_bits(sign | 0x7f800000 | size << 13);
+    return from_bits(sign | 0x3f800000) * from_bits(size << 13) * 0x1p112f;
+}
+
+static double operand(GemmType t, const char *p, int64_t at)
+{
+    switch (t) {
+    case GEMM_F64: return ((const double *)(const void *)p)[at];
+    case GEMM_BF16:
+    case GEMM_BF16_F32: return from_bits((uint32_t)((const uint16_t *)(const void *)p)[at] << 16);
+    case GEMM_F16:
+    case GEMM_F16_F32: return from_f16(((const uint16_t *)(const void *)p)[at]);
+    default: return ((const float *)(const void *)p)[at];
+    }
+}
+
+static int is_nan(GemmType t, const char *p, int64_t at)
+{
+    switch (t) {
+    case GEMM_F64: return ((const double *)(const void *)p)[at] != ((const double *)(const void *)p)[at];
+    case GEMM_BF16: return (((const uint16_t *)(const void *)p)[at] & 0x7fff) > 0x7f80;
+    case GEMM_F16: return (((const uint16_t *)(const void *)p)[at] & 0x7fff) > 0x7c00;
+    default: return ((const float *)(const void *)p)[at] != ((const float *)(const void *)p)[at];
+    }
+}
+
+/* The sum of one element, over the taps that are in the image. In f64, which is no less exact than in f32. */
+static double sum_of(const Border *b, const ImageRow *row, int64_t w, int64_t k)
+{
+    const Image *im = b->im;
+    double       sum = 0;
+    ImageRun     run;
+    for (int64_t at = 0; at < k; at += run.length) {
+        int64_t low, high;
+        image_run(im, at, &run);
+        image_inside(im, row, &run, &low, &high);
+        for (int64_t e = low; e < high; e++)
+            sum += operand(b->type, b->x, row->x + run.x + e * im->x_step) * operand(b->type, b->w, w + run.w + e * im->w_step);
+    }
+    return sum;
+}
+
+static void put(const Border *b, int64_t at, double v)
+{
+    const float f = (float)v;
+    if (b->narrow)
+        b->narrow((uint16_t *)(void *)b->y + at, &f, 1);
+    else if (b->type == GEMM_F64)
+        ((double *)(void *)b->y)[at] = v;
+    else
+        ((float *)(void *)b->y)[at] = f;
+}
+
+static void mend_pixels(const Border *b, int64_t pixel, int64_t n)
+{
+    const int64_t k = image_taps(b->im) * b->im->in;
+    for (int64_t q = 0; q < n; q++) {
+        ImageRow row;
+        image_rows(b->im, pixel + q, 1, &row);
+        for (int64_t f = b->feature; f < b->feature + b->features; f++) {
+            const int64_t at = row.y + f * b->y_out;
+            if (is_nan(b->type, b->y, at))
+                put(b, at, sum_of(b, &row, f * b->w_out, k));
+        }
+    }
+}
+
+static int64_t limit(int64_t x, int64_t most)
+{
+    return x < 0 ? 0 : x < most ? x : most;
+}
+
+/* Of n pixels of a line from `row` on, those from *low to *high - 1 have their whole windows inside. */
+static void find_inside(const Image *im, const ImageRow *row, int64_t n, int64_t *low, int64_t *high)
+{
+    *low = 0;
+    *high = n;
+    for (int64_t d = 0; d < im->n; d++) {
+        const ImageDim *x = &im->d[d];
+        const int64_t   first = row->c[d], room = x->size - first - (x->window - 1) * x->dilation;
+        if (!x->checked)
+            continue;
+        if (d < im->n - 1) {
+            *high = first < 0 || room <= 0 ? 0 : *high;
+            continue;
+        }
+        *low = first < 0 ? (x->step - 1 - first) / x->step : 0;
+        *high = room <= 0 ? 0 : limit((x->step - 1 + room) / x->step, *high);
+    }
+}
+
+void border_mend(const Border *b)
+{
+    const Image *im = b->im;
+    int          checked = 0;
+    for (int64_t d = 0; d < im->n; d++)
+        checked |= im->d[d].checked;
+    if (!checked || b->type == GEMM_S32 || b->type == GEMM_S8_S32)
+        return;
+    const int64_t line = im->d[im->n - 1].out, end = b->pixel + b->pixels;
+    for (int64_t p = b->pixel, n; p < end; p += n) {
+        int64_t  low, high;
+        ImageRow row;
+        n = limit(line - p % line, end - p);
+        image_rows(im, p, 1, &row);
+        find_inside(im, &row, n, &low, &high);
+        if (low >= high)
+            low = high = 0;
+        mend_pixels(b, p, low);
+        mend_pixels(b, p + high, n - high);
+    }
+}

@@ -1,0 +1,425 @@
+/* conv.c - a convolution as products of matrices, of which one operand is the windows of an image (image.h), packed from it as tiles need them.
+ *
+ * There is one product for each group and each phase. Where the base is dilated by L, neighbouring pixels of the result meet other taps, and every L-th pixel the
+ * same ones: these are a convolution for themselves, of an image without holes. With dilation 2, 3 taps and stride 1:
+ *
+ *     image        a   .   b   .   c             phase 0: tap 0 and 2       y0 = a w0 + b w2,  y2 = b w0 + c w2
+ *     pixels       0   1   2   3                 phase 1: tap 1             y1 = b w1,         y3 = c w1
+ *
+ * Features are the columns of the product when they are neighbours in Y; else pixels are, and the image is B. */
+#include "runtime/border.h"
+#include "runtime/gemm.h"
+#include "runtime/pool.h"
+#include "runtime/vec.h"
+
+#include <stddef.h>
+
+enum { IN, OUT };
+
+/* Pixels o, o + pixels, ... of a dimension, for which taps t, t + taps, ... are there. */
+typedef struct Phase {
+    int64_t o, t;
+    int64_t pixels, taps;  /* from one to the next */
+    int64_t first;         /* coordinate */
+    int64_t window;        /* taps that are there */
+    int64_t columns;       /* so many phases from this one on read the same pixels, by one tap less each */
+} Phase;
+
+typedef struct Job {
+    const hlort_conv *v;
+    const KernelSet  *set;
+    GemmType          type;
+    const char       *x, *w;
+    char             *y;
+    const void       *x_end;
+    int64_t           spread;                     /* dimension whose phases are columns, or -1 */
+    int64_t           phases[HLORT_MOST_SPATIAL];
+    int64_t           images;                     /* whose products are members of their own */
+    int               swapped;                    /* pixels are columns */
+    Cut               cut;
+} Job;
+
+/* One member: the product, and how its tiles go to Y when that is not where the kernels put them. */
+typedef struct Member {
+    Image   im;
+    Gemm    g;
+    int64_t out, y_out; /* features */
+    char   *y;
+    void (*narrow)(uint16_t *to, const float *from, int64_t n);
+    int64_t bytes_in, bytes[2]; /* of an element of the operands; of a sum, of Y */
+} Member;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t floor_mod(int64_t a, int64_t b)
+{
+    return (a % b + b) % b;
+}
+
+/* The greatest common divisor g of a and b > 0, and x with a * x = g modulo b. */
+static int64_t common(int64_t a, int64_t b, int64_t *x)
+{
+    int64_t r = b, s = floor_mod(a, b), u = 0, v = 1;
+    while (s) {
+        int64_t q = r / s, t = r - q * s;
+        r = s;
+        s = t;
+        t = u - q * v;
+        u = v;
+        v = t;
+    }
+    *x = floor_mod(u, b / r);
+    return r;
+}
+
+/* The phase of pixel o, which is less than the distance of pixels of one phase. */
+static Phase phase_at(const hlort_conv *v, int64_t d, int64_t o)
+{
+    const int64_t base = v->spatial[d].base_dilation, dilation = v->spatial[d].window_dilation;
+    int64_t       inverse, unused, g = common(dilation, base, &inverse), at = o * v->spatial[d].stride - v->spatial[d].pad;
+    Phase         p = { .o = o, .pixels = base / common(v->spatial[d].stride, base, &unused), .taps = base / g, .columns = 1 };
+    if (at % g)
+        return p;
+    p.t = floor_mod(-at / g, p.taps) * inverse % p.taps;
+    p.first = (at + p.t * dilation) / base;
+    p.window = p.t < v->spatial[d].window ? (v->spatial[d].window - p.t + p.taps - 1) / p.taps : 0;
+    return p;
+}
+
+/* Stride and dilation of the window are 1: from pixel to pixel it is one tap less, until there are none or one more of a phase, or one pixel less. */
+static Phase spread_at(const hlort_conv *v, int64_t d, int64_t o)
+{
+    Phase   p = phase_at(v, d, o);
+    int64_t least_t = p.window ? v->spatial[d].window - p.window * p.taps : v->spatial[d].window;
+    int64_t base = v->spatial[d].base_dilation, out = v->spatial[d].out, end = o < out % base ? out % base : base;
+    p.columns = least(p.t - (least_t > 0 ? least_t : 0) + 1, end - o);
+    return p;
+}
+
+static Phase find_phase(const Job *x, int64_t d, int64_t number)
+{
+    int64_t o = 0;
+    if (d != x->spread)
+        return phase_at(x->v, d, number);
+    while (number-- > 0)
+        o += spread_at(x->v, d, o).columns;
+    return spread_at(x->v, d, o);
+}
+
+static int64_t count_phases(const Job *x, int64_t d)
+{
+    const hlort_conv *v = x->v;
+    int64_t           n = 0, end, unused;
+    end = least(v->spatial[d].base_dilation / common(v->spatial[d].stride, v->spatial[d].base_dilation, &unused), v->spatial[d].out);
+    if (d != x->spread)
+        return end;
+    for (int64_t o = 0; o < end; n++)
+        o += spread_at(v, d, o).columns;
+    return n;
+}
+
+/* ---- one product ---- */
+
+static void add_dim(Member *m, const Job *x, int64_t d, const Phase *p, int64_t *w, int64_t *y)
+{
+    const hlort_conv *v = x->v;
+    const int64_t     base = v->spatial[d].base_dilation;
+    m->im.d[m->im.n++] = (ImageDim){ .out = hlort_ceildiv(v->spatial[d].out - p->o, p->pixels),
+                                     .first = p->first,
+                                     .step = p->pixels * v->spatial[d].stride / base,
+                                     .window = p->window,
+                                     .dilation = p->taps * v->spatial[d].window_dilation / base,
+                                     .size = v->spatial[d].in,
+                                     .x = v->spatial[d].x,
+                                     .w = p->taps * v->spatial[d].w,
+                                     .y = p->pixels * v->spatial[d].y };
+    *w += p->t * v->spatial[d].w;
+    *y += p->o * v->spatial[d].y;
+    if (d == x->spread) {
+        m->out = p->columns;
+        m->y_out = v->spatial[d].y;
+        m->g.b_col = -v->spatial[d].w;
+    }
+}
+
+static int64_t sum_bytes(GemmType t)
+{
+    return t == GEMM_F64 ? 8 : 4;
+}
+
+/* Puts a tile's elements where they belong. */
+static void place_tile(const void *context, const hlort_tile *t)
+{
+    enum { MOST = 128 }; /* rows and columns of a tile */
+    const Member *m = context;
+    ImageRow      pixels[MOST];
+    image_rows(&m->im, m->im.is_b ? t->column : t->row, m->im.is_b ? t->columns : t->rows, pixels);
+    for (int64_t i = 0; i < t->rows; i++) {
+        uint16_t    narrow[MOST];
+        const char *from = (const char *)t->sums + i * t->stride * m->bytes[IN];
+        if (m->narrow) {
+            m->narrow(narrow, (const float *)(const void *)from, t->columns);
+            from = (const char *)narrow;
+        }
+        if (!m->im.is_b && (m->y_out == 1 || m->out == 1)) {
+            __builtin_memcpy(m->y + (pixels[i].y + t->column) * m->bytes[OUT], from, (uint64_t)(t->columns * m->bytes[OUT]));
+            continue;
+        }
+        for (int64_t j = 0; j < t->columns; j++) {
+            int64_t to = m->im.is_b ? pixels[j].y + (t->row + i) * m->y_out : pixels[i].y + (t->column + j) * m->y_out;
+            __builtin_memcpy(m->y + to * m->bytes[OUT], from + j * m->bytes[OUT], (uint64_t)m->bytes[OUT]);
+        }
+    }
+}
+
+/* Pixels are neighbours in Y from the first to the last. */
+static int pixels_are_neighbours(const Image *im)
+{
+    int64_t y = 1;
+    for (int64_t d = im->n - 1; d >= 0; d--) {
+        if (im->d[d].out > 1 && im->d[d].y != y)
+            return 0;
+        y *= im->d[d].out;
+    }
+    return 1;
+}
+
+static void set_product(Member *m, const hlort_conv *v, const char *x, const char *w)
+{
+    Gemm         *g = &m->g;
+    const Image  *im = &m->im;
+    const int     matrix = image_is_matrix(im);
+    const int64_t row = matrix ? im->d[0].x : 0, pixels = image_pixels(im);
+    g->way = GEMM_TILES;
+    g->k = image_taps(im) * v->in;
+    g->image = matrix ? NULL : im;
+    if (matrix)
+        x += im->x_first * m->bytes_in;
+    if (im->is_b) {
+        g->m = m->out;
+        g->n = pixels;
+        g->a = w;
+        g->a_row = v->w_out;
+        g->a_col = im->w_step;
+        g->b = x;
+        g->b_row = v->x_in;
+        g->b_col = row;
+        g->c_row = m->y_out;
+    } else {
+        g->m = pixels;
+        g->n = m->out;
+        g->a = x;
+        g->a_row = row;
+        g->a_col = v->x_in;
+        g->b = w;
+        g->b_row = im->w_step;
+        g->c_row = im->d[0].y;
+    }
+}
+
+static void make_member(const Job *x, int64_t number, Member *m)
+{
+    const hlort_conv *v = x->v;
+    const int64_t     image = number % x->images;
+    int64_t           rest = number / x->images, at_w = v->w_first, at_y = image * v->y_batch, at_x = image * v->x_batch;
+    *m = (Member){ .im = { .in = v->in, .x_in = v->x_in, .w_in = v->w_in, .is_b = x->swapped, .x_end = x->x_end },
+                   .g = { .b_col = v->w_out },
+                   .out = v->out,
+                   .y_out = v->y_out,
+                   .narrow = x->set->narrow[x->type],
+                   .bytes_in = hlort_bytes[x->type][IN],
+                   .bytes = { sum_bytes(x->type), hlort_bytes[x->type][OUT] } };
+    if (!x->swapped)
+        m->im.d[m->im.n++] = (ImageDim){ .out = v->batch, .step = 1, .window = 1, .dilation = 1, .size = v->batch, .x = v->x_batch, .y = v->y_batch };
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        Phase p = find_phase(x, d, rest % x->phases[d]);
+        rest /= x->phases[d];
+        add_dim(m, x, d, &p, &at_w, &at_y);
+    }
+    if (m->im.n == 0)
+        m->im.d[m->im.n++] = (ImageDim){ .out = 1, .step = 1, .window = 1, .dilation = 1, .size = 1 };
+    at_x += rest * v->x_group;
+    at_w += rest * v->w_group;
+    at_y += rest * v->y_group;
+    image_order(&m->im);
+    set_product(m, v, x->x + at_x * m->bytes_in, x->w + at_w * m->bytes_in);
+    m->y = x->y + at_y * m->bytes[OUT];
+    if (m->narrow || !(m->im.is_b ? pixels_are_neighbours(&m->im) : m->y_out == 1 || m->out == 1)) {
+        m->g.epilogue = place_tile;
+        m->g.context = m;
+    } else {
+        m->g.c = m->y;
+    }
+}
+
+/* The operands of a piece begin where it does, but those that are images: their pixels are counted from the first. */
+static void cut_piece(Gemm *g, const Member *m, const Cut *cut, int64_t piece)
+{
+    const int64_t from = piece * cut->size, size = least(cut->size, (cut->by_rows ? g->m : g->n) - from);
+    const int     counted = g->image && m->im.is_b != cut->by_rows; /* pixels are what is cut */
+    int64_t       c = from;
+    if (cut->by_rows) {
+        g->row = from;
+        g->m = size;
+        g->a = counted ? g->a : (const char *)g->a + from * g->a_row * m->bytes_in;
+        c = counted ? 0 : from * g->c_row;
+    } else {
+        g->column = from;
+        g->n = size;
+        g->b = counted ? g->b : (const char *)g->b + from * g->b_col * m->bytes_in;
+    }
+    if (g->c)
+        g->c = (char *)g->c + c * m->bytes[OUT];
+}
+
+static void mend(const Job *x, const Member *m, const Gemm *g)
+{
+    const Gemm *whole = &m->g;
+    const int   b = m->im.is_b;
+    border_mend(&(Border){ .im = &m->im,
+                           .type = x->type,
+                           .x = b ? whole->b : whole->a,
+                           .w = b ? whole->a : whole->b,
+                           .y = m->y,
+                           .w_out = b ? whole->a_row : whole->b_col,
+                           .y_out = m->y_out,
+                           .pixel = b ? g->column : g->row,
+                           .pixels = b ? g->n : g->m,
+                           .feature = b ? g->row : g->column,
+                           .features = b ? g->m : g->n,
+                           .narrow = m->narrow });
+}
+
+static void part(void *job, int64_t number, void *work)
+{
+    const Job *x = job;
+    const Cut *c = &x->cut;
+    int64_t    first = number / c->pieces * c->members, rest = c->count - first;
+    for (int64_t k = 0; k < c->members && k < rest; k++) {
+        Member m;
+        make_member(x, first + k, &m);
+        m.g.work = work;
+        m.g.batch = first + k;
+        Gemm g = m.g;
+        if (c->pieces > 1) {
+            if (number % c->pieces * c->size >= (c->by_rows ? g.m : g.n))
+                continue;
+            cut_piece(&g, &m, c, number % c->pieces);
+        }
+        x->set->gemm[x->type](&g);
+        if (g.image)
+            mend(x, &m, &g);
+    }
+}
+
+/* ---- all of them ---- */
+
+static const void *end_of_image(const hlort_conv *v, const char *x, int64_t bytes)
+{
+    int64_t last = (v->batch - 1) * v->x_batch + (v->groups - 1) * v->x_group + (v->in - 1) * v->x_in;
+    for (int64_t d = 0; d < v->n_spatial; d++)
+        last += (v->spatial[d].in - 1) * v->spatial[d].x;
+    return x + (last + 1) * bytes;
+}
+
+static int is_empty(const hlort_conv *v)
+{
+    for (int64_t d = 0; d < v->n_spatial; d++)
+        if (v->spatial[d].out == 0)
+            return 1;
+    return v->batch == 0 || v->groups == 0 || v->out == 0;
+}
+
+/* A dimension whose phases are columns, where there is one feature. */
+static int64_t spread_dimension(const hlort_conv *v)
+{
+    int64_t found = -1;
+    for (int64_t d = 0; d < v->n_spatial && v->out == 1; d++)
+        if (v->spatial[d].base_dilation > 1 && v->spatial[d].stride == 1 && v->spatial[d].window_dilation == 1 &&
+            (found < 0 || v->spatial[d].y < v->spatial[found].y))
+            found = d;
+    return found;
+}
+
+/* Some dimension of pixels has neighbours in Y, and features do not. */
+static int is_swapped(const Job *x)
+{
+    const hlort_conv *v = x->v;
+    if (x->spread >= 0 || v->y_out == 1)
+        return 0;
+    for (int64_t d = 0; d < v->n_spatial; d++)
+        if (v->spatial[d].y == 1 && v->spatial[d].out > 1)
+            return 1;
+    return 0;
+}
+
+/* One tap for each pixel: a dot. */
+static int as_dot(const Job *x, const hlort_how *how)
+{
+    const hlort_conv *v = x->v;
+    Member            m;
+    hlort_dot         d = { .n_batch = 2 };
+    if (x->cut.count != x->images * v->groups)
+        return 0;
+    make_member(x, 0, &m);
+    if (m.g.image || !(m.im.is_b ? pixels_are_neighbours(&m.im) : m.y_out == 1 || m.out == 1))
+        return 0;
+    d.m = m.g.m;
+    d.n = m.g.n;
+    d.k = m.g.k;
+    d.a_row = m.g.a_row;
+    d.a_col = m.g.a_col;
+    d.b_row = m.g.b_row;
+    d.b_col = m.g.b_col;
+    d.c_row = m.g.c_row;
+    d.batch[0].count = v->groups;
+    d.batch[0].a = m.im.is_b ? v->w_group : v->x_group;
+    d.batch[0].b = m.im.is_b ? v->x_group : v->w_group;
+    d.batch[0].c = v->y_group;
+    d.batch[1].count = x->images;
+    d.batch[1].a = m.im.is_b ? 0 : v->x_batch;
+    d.batch[1].b = m.im.is_b ? v->x_batch : 0;
+    d.batch[1].c = v->y_batch;
+    hlort_gemm(x->set, x->type, &d, how, m.g.a, m.g.b, m.y);
+    return 1;
+}
+
+void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y)
+{
+    Job j = { .v = v, .set = s, .type = type, .x = x, .w = w, .y = y, .images = 1 };
+    if (is_empty(v))
+        return;
+    j.x_end = end_of_image(v, x, hlort_bytes[type][IN]);
+    j.spread = spread_dimension(v);
+    j.swapped = is_swapped(&j);
+    j.images = j.swapped ? v->batch : 1;
+    j.cut.count = j.images * v->groups;
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        j.phases[d] = count_phases(&j, d);
+        j.cut.count *= j.phases[d];
+    }
+    if (as_dot(&j, how))
+        return;
+    Member m;
+    make_member(&j, 0, &m);
+    hlort_cut(&j.cut, &m.g, pool_threads(how->pool));
+    pool_run(how->pool, part, &j, hlort_cut_parts(&j.cut), how->work);
+}
+
+#define FUNCTION(name, type, in, out)                                                                          \
+    void hlort_conv_##name(const hlort_conv *v, const hlort_how *how, const in *x, const in *w, out *y)        \
+    {                                                                                                          \
+        hlort_convolve(hlort_kernels(), type, v, how, x, w, y);                                                \
+    }
+FUNCTION(f32, GEMM_F32, float, float)
+FUNCTION(f64, GEMM_F64, double, double)
+FUNCTION(bf16, GEMM_BF16, uint16_t, uint16_t)
+FUNCTION(bf16_f32, GEMM_BF16_F32, uint16_t, float)
+FUNCTION(f16, GEMM_F16, uint16_t, uint16_t)
+FUNCTION(f16_f32, GEMM_F16_F32, uint16_t, float)
+FUNCTION(s32, GEMM_S32, uint32_t, uint32_t)
+FUNCTION(s8_s32, GEMM_S8_S32, int8_t, uint32_t)
+#undef FUNCTION

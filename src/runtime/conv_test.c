@@ -1,0 +1,415 @@
+/* Convolutions against plain loops, on every set of instructions that this processor has: small whole numbers, so that sums are exact in any order and every result
+ * must be equal. Operands are allocated to the byte: a sanitizer sees what is read beside them. */
+#include "runtime/image.h"
+#include "runtime/test_types.h"
+
+#include <string.h>
+
+enum { MOST = HLORT_MOST_SPATIAL };
+
+typedef struct Case {
+    hlort_conv v;
+    int64_t    x_count, w_count, y_count;
+    int       *x, *w, *want;
+} Case;
+
+/* ---- the definition ---- */
+
+/* The sum over the taps of dimension d and those behind it, at pixel o, from x and w on. */
+static int sum_taps(const Case *c, int64_t d, const int64_t *o, int64_t x, int64_t w)
+{
+    const hlort_conv *v = &c->v;
+    int               sum = 0;
+    if (d == v->n_spatial) {
+        for (int64_t i = 0; i < v->in; i++)
+            sum += c->x[x + i * v->x_in] * c->w[w + i * v->w_in];
+        return sum;
+    }
+    for (int64_t t = 0; t < v->spatial[d].window; t++) {
+        int64_t at = o[d] * v->spatial[d].stride + t * v->spatial[d].window_dilation - v->spatial[d].pad, base = v->spatial[d].base_dilation;
+        if (at >= 0 && at % base == 0 && at / base < v->spatial[d].in)
+            sum += sum_taps(c, d + 1, o, x + at / base * v->spatial[d].x, w + t * v->spatial[d].w);
+    }
+    return sum;
+}
+
+static void pixels(Case *c, int64_t d, int64_t *o, int64_t x, int64_t w, int64_t y)
+{
+    if (d == c->v.n_spatial) {
+        c->want[y] = sum_taps(c, 0, o, x, w);
+        return;
+    }
+    for (o[d] = 0; o[d] < c->v.spatial[d].out; o[d]++)
+        pixels(c, d + 1, o, x, w, y + o[d] * c->v.spatial[d].y);
+}
+
+enum { UNTOUCHED = 77 };
+
+static void expect(Case *c, uint32_t *state)
+{
+    const hlort_conv *v = &c->v;
+    int64_t           o[MOST];
+    c->x = values(c->x_count, random_bits(state));
+    c->w = values(c->w_count, random_bits(state));
+    c->want = malloc((size_t)(c->y_count + 1) * sizeof *c->want);
+    for (int64_t k = 0; k < c->y_count; k++)
+        c->want[k] = UNTOUCHED;
+    for (int64_t n = 0; n < v->batch; n++)
+        for (int64_t g = 0; g < v->groups; g++)
+            for (int64_t f = 0; f < v->out; f++)
+                pixels(c, 0, o, n * v->x_batch + g * v->x_group, v->w_first + g * v->w_group + f * v->w_out, n * v->y_batch + g * v->y_group + f * v->y_out);
+}
+
+/* ---- layouts ---- */
+
+/* Distances of dimensions of these sizes in some order of memory: the last of `order` is the fastest. With `gap` elements between rows. */
+static int64_t lay_out(int n, const int64_t *sizes, const int *order, int64_t gap, int64_t *distances)
+{
+    int64_t all = 1;
+    for (int k = n - 1; k >= 0; k--) {
+        distances[order[k]] = all;
+        all = all * sizes[order[k]] + (k == n - 1 && sizes[order[k]] ? gap : 0);
+    }
+    return all > 0 ? all : 0;
+}
+
+typedef enum Order { FEATURES_LAST, FEATURES_SECOND, BATCH_LAST, SHUFFLED, ORDERS } Order;
+
+static void shuffle(int n, int *order, uint32_t *state)
+{
+    for (int k = n - 1; k > 0; k--) {
+        int j = (int)(random_bits(state) >> 16) % (k + 1), x = order[k];
+        order[k] = order[j];
+        order[j] = x;
+    }
+}
+
+/* Of an array [first, group, second, spatial...], 3 + s dimensions. */
+static void choose_order(Order kind, int s, int *order, uint32_t *state)
+{
+    int n = 0;
+    if (kind == BATCH_LAST)
+        order[n++] = 2;
+    else
+        order[n++] = 0;
+    if (kind == FEATURES_SECOND) {
+        order[n++] = 1;
+        order[n++] = 2;
+    }
+    for (int d = 0; d < s; d++)
+        order[n++] = 3 + d;
+    if (kind != FEATURES_SECOND) {
+        order[n++] = 1;
+        order[n++] = kind == BATCH_LAST ? 0 : 2;
+    }
+    if (kind == SHUFFLED)
+        shuffle(n, order, state);
+}
+
+/* Of a kernel [in, group, out, spatial...]: as 01io, oi01, i01o. */
+static void choose_kernel_order(Order kind, int s, int *order, uint32_t *state)
+{
+    static const int front[ORDERS][3] = { [FEATURES_SECOND] = { 1, 2, 0 }, [BATCH_LAST] = { 0 } }, back[ORDERS][3] = { { 0, 1, 2 }, { 0 }, { 1, 2 }, { 0, 1, 2 } };
+    static const int in_front[ORDERS] = { 0, 3, 1, 0 };
+    int              n = 0;
+    for (int k = 0; k < in_front[kind]; k++)
+        order[n++] = front[kind][k];
+    for (int d = 0; d < s; d++)
+        order[n++] = 3 + d;
+    for (int k = 0; k < 3 - in_front[kind]; k++)
+        order[n++] = back[kind][k];
+    if (kind == SHUFFLED)
+        shuffle(n, order, state);
+}
+
+static int64_t product(int n, const int64_t *sizes)
+{
+    int64_t all = 1;
+    for (int k = 0; k < n; k++)
+        all *= sizes[k];
+    return all;
+}
+
+/* Fills in the distances and allocates nothing yet. */
+static void place(Case *c, const Order orders[3], int reversed, int64_t gap, uint32_t *state)
+{
+    hlort_conv *v = &c->v;
+    const int   s = (int)v->n_spatial, n = 3 + s;
+    int64_t     x[3 + MOST] = { v->batch, v->groups, v->in }, w[3 + MOST] = { v->in, v->groups, v->out }, y[3 + MOST] = { v->batch, v->groups, v->out };
+    int64_t     at[3 + MOST];
+    int         order[3 + MOST];
+    for (int d = 0; d < s; d++) {
+        x[3 + d] = v->spatial[d].in;
+        w[3 + d] = v->spatial[d].window;
+        y[3 + d] = v->spatial[d].out;
+    }
+    choose_order(orders[0], s, order, state);
+    c->x_count = lay_out(n, x, order, gap, at);
+    v->x_batch = at[0];
+    v->x_group = at[1];
+    v->x_in = at[2];
+    for (int d = 0; d < s; d++)
+        v->spatial[d].x = at[3 + d];
+    choose_kernel_order(orders[1], s, order, state);
+    c->w_count = lay_out(n, w, order, 0, at);
+    v->w_in = at[0];
+    v->w_group = at[1];
+    v->w_out = at[2];
+    v->w_first = 0;
+    for (int d = 0; d < s; d++) {
+        v->spatial[d].w = at[3 + d];
+        if (reversed >> d & 1 && w[3 + d] > 0) {
+            v->w_first += (w[3 + d] - 1) * at[3 + d];
+            v->spatial[d].w = -at[3 + d];
+        }
+    }
+    choose_order(orders[2], s, order, state);
+    c->y_count = lay_out(n, y, order, gap, at);
+    v->y_batch = at[0];
+    v->y_group = at[1];
+    v->y_out = at[2];
+    for (int d = 0; d < s; d++)
+        v->spatial[d].y = at[3 + d];
+    if (product(n, x) == 0)
+        c->x_count = 0;
+    if (product(n, w) == 0)
+        c->w_count = 0;
+}
+
+/* ---- running ---- */
+
+static hlort_pool *pool; /* whose threads work, if any */
+
+static void report(const hlort_conv *v)
+{
+    fprintf(stderr, "  batch %lld groups %lld in %lld out %lld, x %lld %lld %lld, w %lld %lld %lld, y %lld %lld %lld\n", (long long)v->batch, (long long)v->groups,
+            (long long)v->in, (long long)v->out, (long long)v->x_batch, (long long)v->x_group, (long long)v->x_in, (long long)v->w_group, (long long)v->w_in,
+            (long long)v->w_out, (long long)v->y_batch, (long long)v->y_group, (long long)v->y_out);
+    for (int64_t d = 0; d < v->n_spatial; d++)
+        fprintf(stderr, "  %lld -> %lld, window %lld stride %lld pad %lld dilation %lld base %lld, x %lld w %lld y %lld\n", (long long)v->spatial[d].in,
+                (long long)v->spatial[d].out, (long long)v->spatial[d].window, (long long)v->spatial[d].stride, (long long)v->spatial[d].pad,
+                (long long)v->spatial[d].window_dilation, (long long)v->spatial[d].base_dilation, (long long)v->spatial[d].x, (long long)v->spatial[d].w,
+                (long long)v->spatial[d].y);
+}
+
+static void run(const Case *c, const KernelSet *s, GemmType t)
+{
+    static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    void       *x = operand(kinds[t].in, c->x, c->x_count), *w = operand(kinds[t].in, c->w, c->w_count);
+    int        *before = malloc((size_t)(c->y_count + 1) * sizeof *before);
+    for (int64_t k = 0; k < c->y_count; k++)
+        before[k] = UNTOUCHED;
+    void *y = operand(kinds[t].out, before, c->y_count);
+    hlort_convolve(s, t, &c->v, &(hlort_how){ .work = work, .pool = pool }, x, w, y);
+    for (int64_t k = 0; k < c->y_count; k++)
+        if (get(kinds[t].out, y, k) != stored(kinds[t].out, c->want[k])) {
+            fprintf(stderr, "%s type %d: element %lld is %g, not %d\n", s->name, t, (long long)k, get(kinds[t].out, y, k), c->want[k]);
+            report(&c->v);
+            exit(1);
+        }
+    free(x);
+    free(w);
+    free(y);
+    free(before);
+}
+
+static void forget(Case *c)
+{
+    free(c->x);
+    free(c->w);
+    free(c->want);
+}
+
+/* On every set, with some of the types. */
+static void run_everywhere(const Case *c, uint32_t *state, uint32_t one_in)
+{
+    for (int s = 0; s < N_SETS; s++)
+        for (int t = 0; t < GEMM_C64 && has(sets[s]); t++)
+            if ((random_bits(state) >> 16) % one_in == 0)
+                run(c, sets[s], (GemmType)t);
+}
+
+/* ---- the tests ---- */
+
+static int64_t below(uint32_t *state, uint32_t n)
+{
+    return (int64_t)((random_bits(state) >> 12) % n);
+}
+
+/* The size of the result that covers everything, some pixels more or less. */
+static int64_t out_size(const hlort_conv *v, int64_t d, int64_t high)
+{
+    int64_t in = v->spatial[d].in, base = in > 0 ? (in - 1) * v->spatial[d].base_dilation + 1 : 0;
+    int64_t window = v->spatial[d].window > 0 ? (v->spatial[d].window - 1) * v->spatial[d].window_dilation + 1 : 0;
+    int64_t room = base + v->spatial[d].pad + high - window;
+    return room < 0 ? 0 : room / v->spatial[d].stride + 1;
+}
+
+static void random_case(Case *c, uint32_t *state)
+{
+    static const uint32_t features[] = { 2, 5, 20, 40 };
+    hlort_conv           *v = &c->v;
+    *c = (Case){ .v = { .batch = below(state, 4), .groups = below(state, 3) ? 1 : below(state, 20), .n_spatial = below(state, MOST + 1) } };
+    v->in = below(state, features[below(state, 4)]);
+    v->out = below(state, features[below(state, 4)]);
+    if (v->groups > 1 && below(state, 2))
+        v->in = v->out = 1;
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        v->spatial[d].in = below(state, v->n_spatial == 3 ? 6 : v->n_spatial == 2 ? 12 : 50);
+        v->spatial[d].window = below(state, v->n_spatial == 3 ? 4 : 7);
+        v->spatial[d].stride = below(state, 2) ? 1 : 1 + below(state, 3);
+        v->spatial[d].pad = below(state, 3) ? below(state, 4) : below(state, 4) - 3;
+        v->spatial[d].window_dilation = below(state, 3) ? 1 : 1 + below(state, 4);
+        v->spatial[d].base_dilation = below(state, 3) ? 1 : 1 + below(state, 4);
+        v->spatial[d].out = out_size(v, d, below(state, 6) - 2);
+    }
+    Order orders[3] = { (Order)below(state, ORDERS), (Order)below(state, ORDERS), (Order)below(state, ORDERS) };
+    if (below(state, 2))
+        orders[1] = orders[2] = orders[0];
+    place(c, orders, (int)below(state, 3) ? 0 : (int)below(state, 8), below(state, 4) ? 0 : 3, state);
+}
+
+static void test_random(int count)
+{
+    uint32_t state = 1;
+    for (int k = 0; k < count; k++) {
+        Case c;
+        random_case(&c, &state);
+        expect(&c, &state);
+        run_everywhere(&c, &state, 8);
+        forget(&c);
+    }
+    puts("ok random");
+}
+
+/* More columns and rows than a block has, in each order of memory. */
+static void test_blocks(void)
+{
+    static const int64_t sizes[][6] = { /* batch, in, out, size, window, stride */
+        { 1, 30, 20, 12, 5, 1 }, { 2, 64, 33, 9, 3, 1 }, { 3, 3, 64, 23, 7, 2 }, { 1, 300, 17, 6, 2, 1 }, { 5, 16, 8, 11, 3, 2 }, { 40, 3, 10, 9, 8, 1 },
+    };
+    uint32_t state = 5;
+    for (size_t e = 0; e < sizeof sizes / sizeof *sizes; e++)
+        for (Order order = 0; order < SHUFFLED; order++)
+            for (int same = 0; same < 2; same++) {
+                Case c = { .v = { .batch = sizes[e][0], .groups = 1, .in = sizes[e][1], .out = sizes[e][2], .n_spatial = 2 } };
+                for (int64_t d = 0; d < 2; d++) {
+                    c.v.spatial[d].in = sizes[e][3];
+                    c.v.spatial[d].window = sizes[e][4];
+                    c.v.spatial[d].stride = sizes[e][5];
+                    c.v.spatial[d].pad = 1;
+                    c.v.spatial[d].window_dilation = c.v.spatial[d].base_dilation = 1;
+                    c.v.spatial[d].out = out_size(&c.v, d, 1);
+                }
+                Order orders[3] = { order, same ? order : FEATURES_LAST, order };
+                place(&c, orders, 0, 0, &state);
+                expect(&c, &state);
+                run_everywhere(&c, &state, 2);
+                forget(&c);
+            }
+    puts("ok blocks");
+}
+
+/* The same bits for any number of threads. */
+static void test_threads(void)
+{
+    static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    uint32_t    state = 9;
+    for (int e = 0; e < 6; e++) {
+        Case c = { .v = { .batch = 2, .groups = e == 2 ? 4 : e == 5 ? 24 : 1, .in = e == 5 ? 1 : 24, .out = e == 3 ? 130 : e == 5 ? 1 : 20, .n_spatial = 2 } };
+        for (int64_t d = 0; d < 2; d++) {
+            c.v.spatial[d].in = e == 3 ? 7 : 20;
+            c.v.spatial[d].window = 3;
+            c.v.spatial[d].pad = c.v.spatial[d].stride = c.v.spatial[d].window_dilation = 1;
+            c.v.spatial[d].base_dilation = e == 1 ? 2 : 1;
+            c.v.spatial[d].out = out_size(&c.v, d, 1);
+        }
+        Order orders[3] = { e == 4 ? FEATURES_SECOND : FEATURES_LAST, e == 4 ? FEATURES_SECOND : FEATURES_LAST, e == 4 ? FEATURES_SECOND : FEATURES_LAST };
+        place(&c, orders, 0, 0, &state);
+        expect(&c, &state);
+        float *x = malloc((size_t)c.x_count * sizeof *x), *w = malloc((size_t)c.w_count * sizeof *w);
+        size_t bytes = (size_t)c.y_count * sizeof(float);
+        float *one = malloc(bytes), *many = malloc(bytes);
+        for (int64_t k = 0; k < c.x_count; k++)
+            x[k] = (float)c.x[k] / 3;
+        for (int64_t k = 0; k < c.w_count; k++)
+            w[k] = (float)c.w[k] / 7;
+        hlort_conv_f32(&c.v, &(hlort_how){ .work = work }, x, w, one);
+        for (int threads = 2; threads < 9; threads += 3) {
+            hlort_pool *p = hlort_pool_new(threads);
+            memset(many, 0xff, bytes);
+            hlort_conv_f32(&c.v, &(hlort_how){ .work = work, .pool = p }, x, w, many);
+            CHECK(memcmp(one, many, bytes) == 0);
+            hlort_pool_free(p);
+        }
+        free(x);
+        free(w);
+        free(one);
+        free(many);
+        forget(&c);
+    }
+    puts("ok threads");
+}
+
+/* Infinities and NaN of the kernel arrive where an element of the image meets them: in padding and in the holes of dilation there is none. */
+static void test_not_finite(void)
+{
+    enum { SIZE = 9, IN = 3, OUT = 5 };
+    static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    uint32_t    state = 11;
+    for (int e = 0; e < 60; e++) {
+        static const GemmType types[] = { GEMM_F32, GEMM_F64, GEMM_BF16, GEMM_BF16_F32, GEMM_F16, GEMM_F16_F32 };
+        static const uint16_t infinity[] = { [F32] = 0, [BF16] = 0x7f80, [F16] = 0x7c00 };
+        const GemmType        type = types[e % 6];
+        const Kind            in = kinds[type].in, out = kinds[type].out;
+        const int             tap = (int)below(&state, 9);
+        Case                  c = { .v = { .batch = 2, .groups = 1, .in = IN, .out = OUT, .n_spatial = 2 } };
+        Order                 orders[3] = { (Order)(e / 6 % 2), FEATURES_LAST, (Order)(e / 6 % 2) };
+        for (int64_t d = 0; d < 2; d++) {
+            c.v.spatial[d].in = SIZE;
+            c.v.spatial[d].window = 3;
+            c.v.spatial[d].pad = 1;
+            c.v.spatial[d].stride = 1 + e / 12 % 2;
+            c.v.spatial[d].window_dilation = 1 + e / 24 % 2;
+            c.v.spatial[d].base_dilation = e % 5 == 4 ? 2 : 1;
+            c.v.spatial[d].out = out_size(&c.v, d, 1);
+        }
+        place(&c, orders, 0, 0, &state);
+        expect(&c, &state);
+        for (int64_t k = 0; k < c.x_count; k++)
+            c.x[k] = 1;
+        for (int64_t k = 0; k < c.w_count; k++)
+            c.w[k] = k == tap * IN * OUT + 2;
+        for (int64_t n = 0, o[MOST]; n < 2; n++)
+            for (int64_t f = 0; f < OUT; f++)
+                pixels(&c, 0, o, n * c.v.x_batch, f * c.v.w_out, n * c.v.y_batch + f * c.v.y_out);
+        void *x = operand(in, c.x, c.x_count), *w = operand(in, c.w, c.w_count), *y = operand(out, c.want, c.y_count);
+        if (in == BF16 || in == F16)
+            ((uint16_t *)w)[tap * IN * OUT + 2] = infinity[in];
+        else
+            put(in, w, tap * IN * OUT + 2, __builtin_inf());
+        for (int s = 0; s < N_SETS; s++) {
+            if (!has(sets[s]))
+                continue;
+            hlort_convolve(sets[s], type, &c.v, &(hlort_how){ .work = work }, x, w, y);
+            for (int64_t k = 0; k < c.y_count; k++) {
+                double got = out == BF16 || out == F16 ? ((uint16_t *)y)[k] == infinity[out] : get(out, y, k) == __builtin_inf();
+                CHECK(c.want[k] ? got == 1 : out == BF16 || out == F16 ? ((uint16_t *)y)[k] == 0 : get(out, y, k) == 0);
+            }
+        }
+        free(x);
+        free(w);
+        free(y);
+        forget(&c);
+    }
+    puts("ok not finite");
+}
+
+int main(void)
+{
+    test_not_finite();
+    test_random(4000);
+    test_blocks();
+    test_threads();
+    return 0;
+}
