@@ -1,9 +1,10 @@
 /* A GPU made of a CPU: what cuda_runtime.h of this folder calls. C, so that a program may also be written against it directly.
  *
  * Kernels are C++ compiled by the system's compiler. Threads of a block are fibers of one host thread, one block runs at a time, and nothing depends on
- * time: a run gives the same bits and the same complaint again. Streams are queues whose work is done when somebody waits for it, as late as it may be.
+ * time: a run gives the same bits and the same complaint again. There is one device; one thread of the host at a time may call. Streams are queues whose
+ * work is done when somebody waits for it, as late as it may be.
  *
- * Whatever is wrong ends the launch, and from then on every call returns cudaErrorLaunchFailure; cudasim_error_string says what, in which kernel, block and
+ * Whatever is wrong ends the launch, and from then on launches, copies and waiting return cudaErrorLaunchFailure; cudasim_error_string says what, in which kernel, block and
  * thread, and on which line. cudasim_reset makes the device new. Accesses are checked in code that was compiled with -fsanitize=thread (and linked without
  * it); barriers and warps are checked always. */
 #ifndef CUDASIM_H

@@ -1,4 +1,5 @@
-/* What the parts of the simulator share. There is one device a process, so there are globals, all in `cudasim_now`; a lock is held while it works. */
+/* What the parts of the simulator share. There is one device a process, so there are globals; one thread of the host at a time
+ * may call. */
 #ifndef CUDASIM_SIM_H
 #define CUDASIM_SIM_H
 

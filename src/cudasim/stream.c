@@ -2,7 +2,6 @@
  * as it was. What is copied from the host's memory is taken at once, as CUDA does it with memory that is not pinned. */
 #include "cudasim/sim.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,8 +43,7 @@ typedef struct Device {
     cudaError_t           last;
 } Device;
 
-static Device          device;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Device device;
 
 static cudaError_t failed(cudaError_t e)
 {
@@ -156,7 +154,6 @@ static bool good_launch(const cudasim_launch *l)
 cudaError_t cudasim_enqueue_launch(const cudasim_launch *l, cudaStream_t s)
 {
     cudaError_t e = cudaErrorLaunchFailure;
-    pthread_mutex_lock(&lock);
     if (!good_launch(l)) {
         e = cudaErrorInvalidConfiguration;
     } else if (!cudasim_has_fault()) {
@@ -167,7 +164,6 @@ cudaError_t cudasim_enqueue_launch(const cudasim_launch *l, cudaStream_t s)
         }
         e = put(stream_of(s), w);
     }
-    pthread_mutex_unlock(&lock);
     return failed(e);
 }
 
@@ -247,18 +243,12 @@ cudaError_t cudasim_stream_destroy(cudaStream_t s)
 
 cudaError_t cudasim_stream_synchronize(cudaStream_t s)
 {
-    pthread_mutex_lock(&lock);
-    cudaError_t e = finish(stream_of(s));
-    pthread_mutex_unlock(&lock);
-    return e;
+    return finish(stream_of(s));
 }
 
 cudaError_t cudasim_device_synchronize(void)
 {
-    pthread_mutex_lock(&lock);
-    cudaError_t e = finish_all();
-    pthread_mutex_unlock(&lock);
-    return e;
+    return finish_all();
 }
 
 cudaError_t cudasim_event_create(cudaEvent_t *e)
@@ -298,10 +288,8 @@ cudaError_t cudasim_stream_wait(cudaStream_t s, cudaEvent_t e)
 
 cudaError_t cudasim_event_synchronize(cudaEvent_t e)
 {
-    pthread_mutex_lock(&lock);
     if (e->done < e->recorded)
         drain(e->stream, e, e->recorded);
-    pthread_mutex_unlock(&lock);
     return failed(cudasim_has_fault() ? cudaErrorLaunchFailure : cudaSuccess);
 }
 
@@ -375,7 +363,6 @@ const char *cudasim_error_string(cudaError_t e)
 
 void cudasim_reset(void)
 {
-    pthread_mutex_lock(&lock);
     drop(&device.standard.queue);
     for (cudaStream_t s = device.streams; s; s = s->next)
         drop(&s->queue);
@@ -383,5 +370,4 @@ void cudasim_reset(void)
     cudasim_memory_reset();
     cudasim_check_reset();
     device.last = cudaSuccess;
-    pthread_mutex_unlock(&lock);
 }
