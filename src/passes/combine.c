@@ -45,7 +45,7 @@ static bool attrs_within(const Inst *a, const Inst *b)
     return true;
 }
 
-static bool same_kind(const Inst *a, const Inst *b)
+bool collectives_alike(const Inst *a, const Inst *b)
 {
     return inst_operand(a, 0)->shape->type == inst_operand(b, 0)->shape->type && attrs_within(a, b) && attrs_within(b, a) && same_reducer(a, b);
 }
@@ -61,7 +61,7 @@ static void find_levels(const Combiner *x, Comp *c, const Inst *kind)
             i->mark = inst_operand(i, k)->mark > i->mark ? inst_operand(i, k)->mark : i->mark;
         for (int32_t k = 0; k < i->n_control; k++)
             i->mark = i->control_preds[k]->mark > i->mark ? i->control_preds[k]->mark : i->mark;
-        i->mark += i->op == x->op && i->n_operands > 0 && same_kind(i, kind);
+        i->mark += i->op == x->op && i->n_operands > 0 && collectives_alike(i, kind);
     }
 }
 
@@ -147,7 +147,7 @@ static void join_in(const Combiner *x, Comp *c)
         if (!may_combine(x, i))
             continue;
         int32_t k = 0;
-        while (k < n && !same_kind(kinds[k].v[0], i))
+        while (k < n && !collectives_alike(kinds[k].v[0], i))
             k++;
         if (k == MAX_KINDS)
             continue;

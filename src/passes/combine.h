@@ -7,4 +7,7 @@
 /* Combines those of this opcode. Options of the pass: bytes=N of all operands together, count=N operands. */
 bool combine_collectives(Module *m, PassCtx *cx, Op op);
 
+/* Whether two collectives do the same to different arrays: groups, reducer, dimensions, all but their channels. */
+bool collectives_alike(const Inst *a, const Inst *b);
+
 #endif

@@ -33,17 +33,18 @@ const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 #define SIMPLIFY(algsimp, more) "fix(inline," algsimp ",reshape-mover,simplify-sorts," more "constant_folding," LOOPS ",cse,dce)"
 #define NARROW(algsimp) "fix(convert-mover," algsimp ",dce)"
 #define CPU(algsimp) "dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "") "," AFTER
-#define CUDA(algsimp) "dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,") "," NARROW(algsimp) "," AFTER
+#define CUDA(algsimp, exact) "dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,") "," NARROW(algsimp) \
+    ",all-reduce-folder" exact ",all-reduce-reassociate" exact "," AFTER
 #define O1 "conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce"
 
-/* A kernel on a GPU costs its launch and its memory traffic, so there narrow elements are moved, one kernel computes on all parts of an array, and batch
- * normalization joins the kernels around it wherever its features are. On a CPU a sum over outer dimensions is cheaper in one routine, and both of the
- * others change nothing that could be measured. */
+/* A kernel on a GPU costs its launch and its memory traffic, so there narrow elements are moved, one kernel computes on all parts of an array, sums over
+ * devices are exchanged once, and batch normalization joins the kernels around it wherever its features are. On a CPU sums for each of the inner features
+ * alone are cheaper than its routine, and the others change nothing that could be measured. */
 const char *pipeline_for_level(int level, const char *target)
 {
     static const char *const levels[2][4] = {
         {"", O1, CPU("algsimp{finite}"), CPU("algsimp")},
-        {"", O1, CUDA("algsimp{finite}"), CUDA("algsimp")},
+        {"", O1, CUDA("algsimp{finite}", "{exact}"), CUDA("algsimp", "")},
     };
     return levels[strcmp(target, "cuda") == 0][level < 0 ? 0 : level > 3 ? 3 : level];
 }
