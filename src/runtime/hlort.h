@@ -41,7 +41,8 @@ typedef struct hlort_dot {
  *
  *     Y[b, g, o, f] = sum over taps t and features i of X[b, g, c, i] * W[g, t, i, f]      c = (o * stride + t * window_dilation - pad) / base_dilation
  *
- * for each spatial dimension. Taps for which the division leaves a rest or c lies beside X are no terms: there is no product with a zero, which would show where W has infinities. Distances of X and Y are not negative, those of W may be: a reversed window begins with its last tap (w_first). */
+ * for each spatial dimension. Taps for which the division leaves a rest or c lies beside X are no terms: there is no product with a zero, which would show where
+ * W has infinities. Distances of X and Y are not negative, those of W may be: a reversed window begins with its last tap (w_first). */
 typedef struct hlort_conv {
     int64_t batch, groups, in, out;
     int64_t x_batch, x_group, x_in;           /* distances in elements */
