@@ -91,6 +91,17 @@ static bool any_function(void *cookie, const char *symbol)
     return true;
 }
 
+/* The program of --emit=main takes no arrays but its arguments. */
+static bool main_supported(const Program *p, Diag *d)
+{
+    for (int32_t k = 0; k < p->n_steps; k++) {
+        const Inst *i = p->steps[k]->inst;
+        if (p->steps[k]->kind == STEP_EXCHANGE && p->steps[k]->exchange->step == 0)
+            inst_error(d, i, "%s needs who calls the function: --emit=main has nothing for it (%%%s)", op_name(i->op), i->name);
+    }
+    return d->errors == 0;
+}
+
 static bool process_module(const Args *args, Module *m, Arena *a, Product *out, Diag *d)
 {
     if (args->verify && !verify_module(m, d))
@@ -101,7 +112,8 @@ static bool process_module(const Args *args, Module *m, Arena *a, Product *out, 
     o.runtime = strcmp(args->runtime, "library") == 0;
     o.plain = is_cuda(args);
     const Program *p = program_plan(a, m, &o, d);
-    if (!p || d->errors > 0 || (is_cuda(args) && !target_cuda_supported(p, d)))
+    if (!p || d->errors > 0 || (is_cuda(args) && !target_cuda_supported(p, d)) ||
+        (strcmp(args->emit, "main") == 0 && !main_supported(p, d)))
         return false;
     put_product(args, p, out);
     if (args->stats)

@@ -788,8 +788,8 @@ static bool check_options(void *given, Arena *arena, const char *path)
     }
     if (!check_finding(a) || !check_cuda(a))
         return false;
-    if ((a->infeed || a->outfeed) && is_compiled(a)) {
-        tool_error(tool.name, "--infeed and --outfeed need --backend=eval");
+    if ((a->infeed || a->outfeed) && is_cuda(a)) {
+        tool_error(tool.name, "--infeed and --outfeed need --backend=c or eval");
         return false;
     }
     if (!in_range("replicas", a->on.replicas, 1, MOST_DEVICES) ||

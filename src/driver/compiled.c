@@ -351,6 +351,7 @@ static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *
         s->n_kernels = p->n_kernels;
         s->n_copies = p->n_copies;
         s->meets = p->on_devices;
+        s->feeds = (p->infeeds ? FEEDS_IN : 0) | (p->outfeeds ? FEEDS_OUT : 0);
         out->openblas = p->lapack;
         if (out->language->device) {
             target_cuda_source(&out->text, p);

@@ -19,7 +19,7 @@ typedef struct HloEnv {
     void                    *stream;
 } HloEnv;
 
-enum { HLO_GATHER, HLO_TRADE, HLO_BROADCAST, HLO_PERMUTE, HLO_SEND, HLO_RECEIVE };
+enum { HLO_GATHER, HLO_TRADE, HLO_BROADCAST, HLO_PERMUTE, HLO_SEND, HLO_RECEIVE, HLO_INFEED, HLO_OUTFEED };
 
 typedef struct HloExchange {
     int32_t        kind, step;

@@ -20,6 +20,7 @@
 #include "driver/order.h"
 #include "driver/meet.h"
 #include "eval/eval.h"
+#include "ir/message.h"
 #include "runtime/hlort.h"
 #include "support/host.h"
 
@@ -305,18 +306,26 @@ static void steps_watch(const Execution *e, bool on)
         e->compiled->watch(on ? steps_watcher : NULL, e->steps);
 }
 
+/* One run of compiled code. */
+static bool call_fed(const Execution *e, DeviceRun *r, Diag *d)
+{
+    if (e->feeds)
+        feeds_rewind(e->feeds);
+    return call(e, r, d) && (!e->feeds || feeds_done(e->feeds));
+}
+
 static bool run_calls(Arena *a, const Execution *e, DeviceRun *r, Literal *const *args, Literal **results, double *us, Diag *d)
 {
     make_calls(a, e, r);
     steps_watch(e, !watches_repeats(e));
     if (e->compiled->has_device && !make_device_arrays(a, e, r->arrays, &r->on_device, d))
         return false;
-    if (!call(e, r, d) || (e->compiled->has_device && !get_results(e, &r->on_device, r->arrays, d)) || !collect(a, e, r, args, results, d))
+    if (!call_fed(e, r, d) || (e->compiled->has_device && !get_results(e, &r->on_device, r->arrays, d)) || !collect(a, e, r, args, results, d))
         return false;
     steps_watch(e, watches_repeats(e));
     for (int64_t k = 0; k < e->repeat; k++) {
         double start = seconds_now();
-        if (!call(e, r, d)) {
+        if (!call_fed(e, r, d)) {
             literals_unref(e->signature->n_results, results);
             return false;
         }
@@ -325,10 +334,29 @@ static bool run_calls(Arena *a, const Execution *e, DeviceRun *r, Literal *const
     return true;
 }
 
+/* Whether the host has what the module's infeeds and outfeeds need; else each of them is reported. */
+static bool host_is_there(const Execution *e, Diag *d)
+{
+    const EvalHost *host = e->feeds ? feeds_host(e->feeds) : NULL;
+    bool            in = host && host->infeed, out = host && host->outfeed;
+    if ((in || !(e->signature->feeds & FEEDS_IN)) && (out || !(e->signature->feeds & FEEDS_OUT)))
+        return true;
+    const Module *m = e->find_module ? e->find_module(e->cookie) : NULL;
+    for (const Comp *c = m ? m->first : NULL; c; c = c->next)
+        for (const Inst *i = c->first; i; i = i->next) {
+            const char *why = feed_refused(i, in, out);
+            if (why)
+                inst_error(d, i, "%s %s (%%%s)", op_name(i->op), why, i->name);
+        }
+    if (!m)
+        diag_error(d, LOC_NONE, "its infeeds need --infeed=F.npz, its outfeeds --outfeed=F.npz");
+    return false;
+}
+
 static bool run_compiled(Arena *a, const Execution *e, Literal *const *args, Literal **results, double *us, Diag *d)
 {
     int64_t n = devices_count(e->on);
-    if (n > 1 && !devices_fit(e->signature, n, d))
+    if (!host_is_there(e, d) || (n > 1 && !devices_fit(e->signature, n, d)))
         return false;
     DeviceRun r = deal(a, e, args);
     bool      ok = true;

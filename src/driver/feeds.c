@@ -3,6 +3,7 @@
 
 #include "driver/feeds.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/npz.h"
@@ -95,6 +96,47 @@ Feeds *feeds_open(Arena *a, const char *in, bool out, int64_t n, Ints assignment
 const EvalHost *feeds_host(const Feeds *f)
 {
     return &f->host;
+}
+
+/* The shape that emitted text writes as "f32[2,3]". */
+static const Shape *shape_of(Arena *a, const char *text)
+{
+    size_t  n = strcspn(text, "[");
+    Type    t = type_lookup(text, n);
+    VEC(int64_t) dims = {0};
+    for (const char *p = text + n; (*p == '[' || *p == ',') && p[1] != ']'; p += strcspn(p, ",]")) {
+        p++;
+        vec_push(a, &dims, strtoll(p, NULL, 10));
+    }
+    return t == TYPE_COUNT ? NULL : shape_array(a, t, dims.n, dims.v);
+}
+
+bool feeds_put(Feeds *f, int32_t process, const char *type, int64_t bytes, void *to)
+{
+    Arena       *a = arena_new();
+    const Shape *s = shape_of(a, type);
+    Literal     *l = s && f->host.infeed ? f->host.infeed(f, process, s) : NULL;
+    bool         ok = l && literal_bytes(l) == bytes;
+    if (ok && bytes > 0)
+        memcpy(to, l->data, (size_t)bytes);
+    literal_unref(l);
+    arena_free(a);
+    return ok;
+}
+
+bool feeds_take(Feeds *f, int32_t process, const char *type, int64_t bytes, const void *from)
+{
+    Arena       *a = arena_new();
+    const Shape *s = shape_of(a, type);
+    bool         ok = s && f->host.outfeed && shape_bytes(s) == bytes;
+    if (ok) {
+        Literal *l = literal_new(s->type, s->rank, s->dims);
+        if (bytes > 0)
+            memcpy(l->data, from, (size_t)bytes);
+        f->host.outfeed(f, process, l);
+    }
+    arena_free(a);
+    return ok;
 }
 
 void feeds_rewind(Feeds *f)

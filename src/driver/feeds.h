@@ -18,6 +18,9 @@ Feeds          *feeds_open(Arena *a, const char *in, bool out, int64_t n, Ints a
 const EvalHost *feeds_host(const Feeds *f);
 void            feeds_rewind(Feeds *f); /* before each run: from infeed0 on, and outfeeds are dropped */
 bool            feeds_done(Feeds *f);   /* after a run: reports what no infeed took */
+/* For compiled code: the next array, of this type ("f32[2,3]"), to bytes by rows, or from them. False after reporting. Not for two threads at once. */
+bool            feeds_put(Feeds *f, int32_t process, const char *type, int64_t bytes, void *to);
+bool            feeds_take(Feeds *f, int32_t process, const char *type, int64_t bytes, const void *from);
 bool            feeds_write(Feeds *f, const char *path, bool axis);
 
 #endif

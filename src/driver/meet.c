@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver/devices.h"
+#include "driver/feeds.h"
 
 enum { STACK_BYTES = 32 << 20, SHOWN = 8, ERROR_BYTES = 512 };
 
@@ -41,6 +42,7 @@ typedef struct Device {
 struct Meeting {
     Devices           on;
     HloEntry         *run;
+    Feeds            *feeds; /* NULL: none */
     const DeviceCall *calls;
     int32_t           n;
     Device           *devices;
@@ -333,10 +335,25 @@ static int receive(Device *d, const HloExchange *x, char *out)
     return fits ? 0 : 1;
 }
 
+/* An array from or to the host. */
+static int feed(Device *d, const HloExchange *x, const void *in, void *out)
+{
+    Meeting *t = d->of;
+    pthread_mutex_lock(&t->lock);
+    bool ok = x->kind == HLO_INFEED ? t->feeds && feeds_put(t->feeds, d->number, x->type, x->bytes, out)
+                                    : t->feeds && feeds_take(t->feeds, d->number, x->type, x->bytes, in);
+    d->at = x;
+    if (!ok)
+        snprintf(d->differs, sizeof d->differs, "%s %%%s has no data of type %s", x->op, x->name, x->type);
+    pthread_mutex_unlock(&t->lock);
+    return ok ? 0 : 1;
+}
+
 static int exchange(void *context, const HloExchange *x, const void *in, void *out)
 {
     Device *d = context;
     switch (x->kind) {
+    case HLO_INFEED: case HLO_OUTFEED: return feed(d, x, in, out);
     case HLO_SEND: send(d, x, in); return 0;
     case HLO_RECEIVE: return receive(d, x, out);
     default: return meet(d, x, in, out);
@@ -493,7 +510,7 @@ static void report_trouble(const Meeting *t, const Module *m, Diag *d)
 bool meet_run(const Execution *e, const HloEnv *env, const DeviceCall *calls, Diag *d)
 {
     Arena  *a = arena_new();
-    Meeting t = {.on = devices_count(e->on) > 1 ? e->on : (Devices){1, 1}, .run = e->compiled->run, .calls = calls};
+    Meeting t = {.on = devices_count(e->on) > 1 ? e->on : (Devices){1, 1}, .run = e->compiled->run, .feeds = e->feeds, .calls = calls};
     t.n = (int32_t)devices_n(t.on);
     t.devices = ARENA_ARRAY(a, Device, t.n);
     pthread_mutex_init(&t.lock, NULL);

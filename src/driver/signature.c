@@ -133,8 +133,8 @@ static void write_leaf(Buf *b, const char *what, const SigLeaf *l)
 
 void signature_write(Buf *b, const Signature *s)
 {
-    buf_printf(b, "hlo-run 1\nname %s\nneeds %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", s->name, s->scratch_bytes, s->n_kernels,
-               s->n_copies, s->meets);
+    buf_printf(b, "hlo-run 1\nname %s\nneeds %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", s->name, s->scratch_bytes,
+               s->n_kernels, s->n_copies, s->meets, s->feeds);
     buf_printf(b, "error %" PRId64 " %s\n", s->error.reduction, type_name(s->error.coarsest));
     for (int32_t k = 0; k < s->n_args; k++)
         write_leaf(b, "arg", &s->args[k]);
@@ -217,7 +217,7 @@ static bool read_head(Arena *a, const char **text, Signature *s)
         return false;
     s->name = arena_strndup(a, w, strlen(w));
     if (!word(text, head, sizeof head) || !number(text, &s->scratch_bytes) || !number(text, &s->n_kernels) ||
-        !number(text, &s->n_copies) || !number(text, &s->meets) || !line_end(text))
+        !number(text, &s->n_copies) || !number(text, &s->meets) || !number(text, &s->feeds) || !line_end(text))
         return false;
     if (!word(text, head, sizeof head) || !number(text, &s->error.reduction) || !word(text, w, sizeof w) || !line_end(text))
         return false;

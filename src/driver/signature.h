@@ -21,7 +21,10 @@ typedef struct Signature {
     int64_t     scratch_bytes;
     int64_t     n_kernels, n_copies;
     int64_t     meets;   /* not 0: the compiled form asks which device it runs on, or exchanges something */
+    int64_t     feeds;   /* FEEDS_IN: it takes arrays of the host's, FEEDS_OUT: it gives it some */
 } Signature;
+
+enum { FEEDS_IN = 1, FEEDS_OUT = 2 };
 
 /* NULL after reporting: a parameter or result that no array can stand for. Names and shapes are copied into a. */
 Signature *signature_of(Arena *a, const Module *m, Diag *d);

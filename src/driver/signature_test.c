@@ -19,12 +19,12 @@ int main(void)
     Shape     bounded = *args[0].shape;
     bounded.dynamic = dynamic;
     args[0].shape = &bounded;
-    Signature s = { "jit_f", 2, 1, args, results, { 300, TYPE_F16 }, 4096, 7, 1, 1 };
+    Signature s = { "jit_f", 2, 1, args, results, { 300, TYPE_F16 }, 4096, 7, 1, 1, FEEDS_OUT };
     Buf       b = { 0 };
     signature_write(&b, &s);
     Signature *r = signature_read(a, b.p);
     CHECK(r && !strcmp(r->name, "jit_f") && r->n_args == 2 && r->n_results == 1);
-    CHECK(r->scratch_bytes == 4096 && r->n_kernels == 7 && r->n_copies == 1 && r->meets == 1);
+    CHECK(r->scratch_bytes == 4096 && r->n_kernels == 7 && r->n_copies == 1 && r->meets == 1 && r->feeds == FEEDS_OUT);
     CHECK(r->error.reduction == 300 && r->error.coarsest == TYPE_F16);
     for (int k = 0; k < 2; k++)
         CHECK(!strcmp(r->args[k].name, args[k].name) && shape_equal(r->args[k].shape, args[k].shape) && r->args[k].alias == -1);

@@ -168,6 +168,8 @@ static Block finish_block(Finish *f, const StepList *list)
         f->p->program->n_copies += s->step.kind == STEP_COPY;
         f->p->program->random |= s->step.kind == STEP_RANDOM;
         f->p->program->may_fail |= s->step.kind == STEP_EXCHANGE || s->step.kind == STEP_CHECK || (s->step.call && s->step.call->outside);
+        f->p->program->infeeds |= s->step.kind == STEP_EXCHANGE && s->step.exchange->kind == EXCHANGE_INFEED;
+        f->p->program->outfeeds |= s->step.kind == STEP_EXCHANGE && s->step.exchange->kind == EXCHANGE_OUTFEED;
         f->p->program->on_devices |= s->step.kind == STEP_EXCHANGE || s->step.kind == STEP_REPLICA || s->step.kind == STEP_PARTITION;
         s->step.buffers = ARENA_ARRAY(f->p->arena, const Buffer *, s->step.n_buffers);
         for (int32_t e = 0; e < s->step.n_buffers; e++)

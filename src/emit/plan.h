@@ -151,6 +151,7 @@ Value *plan_tuple(Plan *p, const Inst *i);
 Value *plan_collective(Plan *p, const Inst *i);
 Value *plan_exchange(Plan *p, StepList *out, const Inst *i, Exchange *x);
 Value *plan_message(Plan *p, StepList *out, const Inst *i); /* plan_message.c: send, recv and their ends */
+Value *plan_feed(Plan *p, StepList *out, const Inst *i);    /* infeed, outfeed */
 Value *plan_device_number(Plan *p, StepList *out, const Inst *i); /* replica-id, partition-id */
 
 /* plan_library.c */

@@ -424,6 +424,9 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
     case OP_RECV:
     case OP_RECV_DONE:
         return plan_message(p, out, i);
+    case OP_INFEED:
+    case OP_OUTFEED:
+        return plan_feed(p, out, i);
     case OP_GET_DIMENSION_SIZE:
         return plan_dimension_size(p, i);
     case OP_SET_DIMENSION_SIZE:

@@ -99,6 +99,7 @@ typedef struct Program {
     Devices       on;       /* that it is for */
     bool          may_fail;   /* once it runs: there are EXCHANGE or CHECK steps, or calls of functions from outside */
     bool          on_devices; /* it asks which of them it runs on, or exchanges something */
+    bool          infeeds, outfeeds; /* likewise with the host */
     int32_t       n_exchanges;
     const Exchange *const *exchanges;
     const Buffer **buffers; /* the scratch buffers, in the order of their first use */

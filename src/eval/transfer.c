@@ -63,7 +63,7 @@ static void put(Eval *to, const Inst *i, Literal *data)
     Sent **end = &to->sent;
     while (*end)
         end = &(*end)->next;
-    *end = ARENA_NEW(to->arena, Sent);
+    *end = ARENA_NEW(to->scratch, Sent);
     **end = (Sent){.channel = inst_int(i, ATTR_CHANNEL_ID, 0), .data = data};
 }
 
@@ -141,9 +141,6 @@ Literal *eval_transfer(Eval *e, const Inst *i, Literal **x)
 
 const char *transfer_refused(Arena *a, const Inst *i, const EvalHost *host, Devices on)
 {
-    switch (i->op) {
-    case OP_INFEED: return host && host->infeed ? NULL : "needs data: give --infeed=F.npz with infeed0, infeed1, ...";
-    case OP_OUTFEED: return host && host->outfeed ? NULL : "needs a file for its data: give --outfeed=F.npz";
-    default: return message_refused(a, i, on);
-    }
+    const char *why = feed_refused(i, host && host->infeed, host && host->outfeed);
+    return why ? why : message_refused(a, i, on);
 }

@@ -89,3 +89,10 @@ const char *message_refused(Arena *a, const Inst *i, Devices on)
         return refused;
     return i->op == OP_RECV && !is_sent(a, i) ? "has no send of its channel, type and devices in the module" : NULL;
 }
+
+const char *feed_refused(const Inst *i, bool infeeds, bool outfeeds)
+{
+    if (i->op == OP_INFEED && !infeeds)
+        return "needs data: give --infeed=F.npz with infeed0, infeed1, ...";
+    return i->op == OP_OUTFEED && !outfeeds ? "needs a file for its data: give --outfeed=F.npz" : NULL;
+}

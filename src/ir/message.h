@@ -14,4 +14,8 @@ int64_t message_partner(Arena *a, const Inst *i, MessageEnd end, Devices on, int
 /* Why a send or recv cannot be done on these devices, in a's memory; NULL: it can, or it is another instruction. */
 const char *message_refused(Arena *a, const Inst *i, Devices on);
 
+/* Why an infeed or outfeed cannot be done by a host that has arrays for the one, or takes those of the other; NULL: it can, or it is another
+ * instruction. */
+const char *feed_refused(const Inst *i, bool infeeds, bool outfeeds);
+
 #endif

@@ -1,4 +1,4 @@
-/* Several devices: the types behind env->devices, a table for each exchange, the steps that use them.
+/* Several devices, or one and its host: the types behind env->devices, a table for each exchange, the steps that use them.
  *
  *     static const int32_t hlo_groups_0[] = {2, 0, 1};
  *     static const hlo_exchange x_sum_gathered = {HLO_GATHER, 0, -1, 16, 1, hlo_groups_0, 0, 0, "all-reduce", "sum", "f32[4] (f32[4])"};
@@ -12,11 +12,11 @@ void c_devices_types(Buf *b)
 {
     buf_puts(b, "#ifndef HLO_DEVICES\n"
                 "#define HLO_DEVICES\n"
-                "enum { HLO_GATHER, HLO_TRADE, HLO_BROADCAST, HLO_PERMUTE, HLO_SEND, HLO_RECEIVE };\n"
+                "enum { HLO_GATHER, HLO_TRADE, HLO_BROADCAST, HLO_PERMUTE, HLO_SEND, HLO_RECEIVE, HLO_INFEED, HLO_OUTFEED };\n"
                 "typedef struct hlo_exchange { /* a place where devices meet */\n"
                 "    int32_t        kind;     /* GATHER: 1 block in, those of all out; TRADE: block k goes to participant k; BROADCAST: the\n"
                 "                                first one's block; PERMUTE: from device to device; SEND, RECEIVE: likewise, at\n"
-                "                                times of their own */\n"
+                "                                times of their own; INFEED, OUTFEED: one array, by rows, from and to the host */\n"
                 "    int32_t        step;     /* which of its instruction's exchanges this is */\n"
                 "    int64_t        channel;  /* exchanges of one op, channel and step may meet, too; -1: none */\n"
                 "    int64_t        bytes;    /* of a block */\n"
@@ -71,7 +71,7 @@ static void put_lists(Buf *b, const char *name, int32_t k, IntsList lists, bool 
 
 static void put_exchange(Buf *b, const Program *p, int32_t k)
 {
-    static const char *const kinds[] = {"HLO_GATHER", "HLO_TRADE", "HLO_BROADCAST", "HLO_PERMUTE", "HLO_SEND", "HLO_RECEIVE"};
+    static const char *const kinds[] = {"HLO_GATHER", "HLO_TRADE", "HLO_BROADCAST", "HLO_PERMUTE", "HLO_SEND", "HLO_RECEIVE", "HLO_INFEED", "HLO_OUTFEED"};
     const Exchange          *x = p->exchanges[k];
     int32_t                  groups = first_with(p, k);
     if (groups == k && x->groups.n > 0)
@@ -111,7 +111,8 @@ void c_check_devices(Buf *b, const Program *p)
 void c_exchange_step(Buf *b, const char *indent, const Exchange *x, const char *in, const char *out)
 {
     Buf text = {0};
-    buf_printf(&text, "%s %%%s: the devices did not exchange their blocks", x->op, x->name);
+    bool host = x->kind == EXCHANGE_INFEED || x->kind == EXCHANGE_OUTFEED;
+    buf_printf(&text, "%s %%%s: %s", x->op, x->name, host ? "the host did not do its part" : "the devices did not exchange their blocks");
     buf_printf(b, "%sif (env->devices->exchange(env->devices->context, &%s, %s, %s))\n%s    return hlo_fail(env, ", indent, x->id, in, out, indent);
     c_string(b, text.p);
     buf_puts(b, ");\n");

@@ -42,6 +42,11 @@ static void check_kernel(const Function *f, Diag *d)
                    (long long)c.local, MOST_LOCAL);
 }
 
+static bool is_feed(const Step *s)
+{
+    return s->inst->op == OP_INFEED || s->inst->op == OP_OUTFEED;
+}
+
 static void check_step(const Step *s, Diag *d)
 {
     switch (s->kind) {
@@ -52,7 +57,8 @@ static void check_step(const Step *s, Diag *d)
     case STEP_CHECK:
     case STEP_REPLICA:
     case STEP_PARTITION:
-        inst_error(d, s->inst, "%s of several devices cannot be compiled for CUDA", op_name(s->inst->op));
+        if (!is_feed(s) || s->exchange->step == 0) /* once for all of its arrays */
+            inst_error(d, s->inst, "%s%s cannot be compiled for CUDA", op_name(s->inst->op), is_feed(s) ? "" : " of several devices");
         break;
     case STEP_KERNEL:
     case STEP_COPY:
