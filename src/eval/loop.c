@@ -11,6 +11,15 @@
 #define MOST_LEAVES 200
 #define MOST_DEPTH  64
 
+/* Of a tuple that is made from values: tuples of tuples may have more leaves than anyone can count. */
+static int64_t leaf_count(const Value *v)
+{
+    int64_t n = v->elems ? 0 : 1;
+    for (int32_t k = 0; k < v->n && n <= MOST_LEAVES; k++)
+        n += leaf_count(v->elems[k]);
+    return n;
+}
+
 typedef struct Compiler {
     Eval *e;
     Map   values; /* Inst -> Value. A computation that is called twice is compiled twice, each time with its own values. */
@@ -181,6 +190,9 @@ static int64_t *sources(Compiler *c, const Inst *i, int64_t n)
 static Value *movement(Compiler *c, LoopBlock *b, const Inst *i)
 {
     LoopStep s = new_step(c, LOOP_MOVE, i);
+    int64_t  bytes = shape_bytes(i->shape);
+    if (bytes < 0 || bytes > STATE_BYTES || i->shape->rank > WALK_RANK)
+        return NULL;
     s.n = shape_count(i->shape);
     s.bytes = type_bytes(i->shape->type);
     for (int32_t k = 0; k < s.n_x; k++)
@@ -314,7 +326,7 @@ static Value *tuple_value(Compiler *c, const Inst *i)
     *v = (Value){.shape = i->shape, .n = i->n_operands, .elems = ARENA_ARRAY(c->e->arena, Value *, i->n_operands)};
     for (int32_t k = 0; k < i->n_operands; k++)
         v->elems[k] = map_get(&c->values, inst_operand(i, k));
-    return v;
+    return leaf_count(v) <= MOST_LEAVES ? v : NULL;
 }
 
 static Value *constant(Compiler *c, const Literal *l)
@@ -373,7 +385,7 @@ static Value *call(Compiler *c, LoopBlock *b, const Inst *i)
 
 static Value *compile_inst(Compiler *c, LoopBlock *b, const Inst *i, Value *const *args)
 {
-    if (shape_is_dynamic(i->shape) || inst_has_effect(i))
+    if (i->n_operands > MOST_LEAVES || shape_is_dynamic(i->shape) || inst_has_effect(i))
         return NULL;
     switch (i->op) {
     case OP_PARAMETER: return args[i->param];

@@ -132,6 +132,20 @@ static const Case cases[] = {
     {"a state too large", false, "(s32[], f32[20000])", "",
      "a = f32[20000] get-tuple-element(s), index=1\n" NEXT "ROOT r = (s32[], f32[20000]) tuple(j, a)",
      "f = f32[] constant(-1) a = f32[20000] broadcast(f), dimensions={} ROOT r = (s32[], f32[20000]) tuple(z, a)", 3},
+    {"a value far too large", false, "(s32[], f32[2])", "",
+     "a = f32[2] get-tuple-element(s), index=1 b = f32[2,30000] broadcast(a), dimensions={0}\n"
+     "d = f32[2,1] slice(b), slice={[0:2], [0:1]} f = f32[2] reshape(d)\n" NEXT "ROOT r = (s32[], f32[2]) tuple(j, f)",
+     "a = f32[2] constant({1, 2}) ROOT r = (s32[], f32[2]) tuple(z, a)", 2},
+    {"a tuple with too many leaves", false, "(s32[], f32[2])", "",
+     "a = f32[2] get-tuple-element(s), index=1\n"
+     "t = (f32[2], f32[2], f32[2], f32[2], f32[2], f32[2], f32[2]) tuple(a, a, a, a, a, a, a) u = tuple(t, t, t, t, t, t, t)\n"
+     "v = tuple(u, u, u, u, u, u, u) w = ((f32[2], f32[2], f32[2], f32[2], f32[2], f32[2], f32[2]),\n"
+     "(f32[2], f32[2], f32[2], f32[2], f32[2], f32[2], f32[2]), (f32[2], f32[2], f32[2], f32[2], f32[2], f32[2], f32[2]),\n"
+     "(f32[2], f32[2], f32[2], f32[2], f32[2], f32[2], f32[2]), (f32[2], f32[2], f32[2], f32[2], f32[2], f32[2], f32[2]),\n"
+     "(f32[2], f32[2], f32[2], f32[2], f32[2], f32[2], f32[2]), (f32[2], f32[2], f32[2], f32[2], f32[2], f32[2], f32[2]))\n"
+     "get-tuple-element(v), index=3 x = (f32[2], f32[2], f32[2], f32[2], f32[2], f32[2], f32[2]) get-tuple-element(w), index=1\n"
+     "y = f32[2] get-tuple-element(x), index=1 b = f32[2] add(y, y)\n" NEXT "ROOT r = (s32[], f32[2]) tuple(j, b)",
+     "a = f32[2] constant({1, 2}) ROOT r = (s32[], f32[2]) tuple(z, a)", 3},
     {"an effect", false, "(s32[], f32[2])", "",
      "a = f32[2] get-tuple-element(s), index=1 z = f32[] constant(0) o = f32[] constant(1)\n"
      "u = f32[2] rng(z, o), distribution=rng_uniform b = f32[2] add(a, u)\n" NEXT "ROOT r = (s32[], f32[2]) tuple(j, b)",
