@@ -13,7 +13,9 @@ static Expansion *expansion_of(const Inst *i, bool runtime)
     case OP_FUSION:
         if (runtime && attention_expands(i))
             return expand_attention;
-        return runtime && output_expands(i) ? expand_output : NULL;
+        if (runtime && output_expands(i))
+            return expand_output;
+        return runtime && transpose_expands(i) ? expand_transposes : NULL;
     default: return NULL;
     }
 }

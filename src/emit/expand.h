@@ -6,7 +6,7 @@
 
 /* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot, ragged-dot, ragged-all-to-all and sizes that are known
  * only when run; on several devices without
- * collectives of several participants either, but for those that cannot be done. runtime: dots inside fusions that are worth a call of it stand for
+ * collectives of several participants either, but for those that cannot be done. runtime: dots and transposes inside fusions that are worth a call of it stand for
  * themselves. exchanges: gets the Exchange of each instruction that stands for one. */
 const Module *module_expanded(Arena *a, const Module *m, Devices on, bool runtime, Map *exchanges);
 
@@ -18,8 +18,11 @@ void expand_scaled_dot(Inst *i);
 
 bool output_expands(const Inst *i);
 void expand_output(Inst *i);
-/* What computes i, a fusion, when the dot of its body is computed outside. Deletes i. */
+/* What computes i, a fusion, when the dot, or whatever it is, of its body is computed outside. Deletes i. */
 Inst *output_replace(Inst *i, const Inst *dot, Inst *outside);
+
+bool transpose_expands(const Inst *i);
+void expand_transposes(Inst *i);
 
 bool attention_expands(const Inst *i);
 void expand_attention(Inst *i);
