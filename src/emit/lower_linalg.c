@@ -8,12 +8,12 @@
  *
  * Triangular solve, t w = b for all columns of b at once (those of b^T when a is on the right), from the first row down or from the last up:
  *
- *   for r: for s before r: w[r,..] -= t[r,s] * w[s,..];  w[r,..] /= t[r,r] */
+ *   for r: for s before r, four at a time: w[r,..] -= t[r,s] * w[s,..];  w[r,..] /= t[r,r] */
 #include "emit/lower.h"
 
 #include <math.h>
 
-enum { ROLE_MATRICES = 60 };
+enum { ROLE_MATRICES = 60, TOGETHER = 4 }; /* rows that are subtracted at once */
 
 static Type wide_type(Type t) { return type_is_complex(t) ? TYPE_C128 : TYPE_F64; }
 
@@ -193,16 +193,35 @@ static const Ix *row_in_order(Lower *L, const Matrix *m, const Ix *step)
     return m->forward ? step : ix_plus(&L->ix, ix_times(&L->ix, step, -1), m->rows - 1);
 }
 
+/* w[r, c] -= t[r, s] * w[s, c] for the rows `first` .. first + n - 1 in order, all at once for each c: a row is loaded and stored once. */
+static void subtract_rows(Lower *L, const Matrix *m, const Ix *const *batch, const Ix *r, const Ix *first, int32_t n)
+{
+    const Ix    *s[TOGETHER], *c;
+    const KExpr *f[TOGETHER];
+    for (int32_t k = 0; k < n; k++) {
+        s[k] = row_in_order(L, m, ix_plus(&L->ix, first, k));
+        f[k] = bind(L, coefficient(L, m, batch, r, s[k]), "f");
+    }
+    loop_between(L, ix_const(&L->ix, 0), ix_const(&L->ix, m->columns), &c);
+    const KExpr *sum = at_present(L, m, r, c);
+    for (int32_t k = 0; k < n; k++) {
+        const KExpr *product = kx_binary(L->arena, KOP_MUL, m->type, f[k], at_present(L, m, s[k], c));
+        sum = kx_binary(L->arena, KOP_SUB, m->type, sum, product);
+    }
+    store(L, m->w, place(L, m, r, c), sum);
+    block_close(L);
+}
+
 static void substitute(Lower *L, const Matrix *m, const Ix *const *batch)
 {
-    const Ix *step = open_rows(L, m), *before, *c, *none = ix_const(&L->ix, 0), *columns = ix_const(&L->ix, m->columns);
-    const Ix *r = row_in_order(L, m, step);
-    if (loop_between(L, none, step, &before)) {
-        const Ix    *s = row_in_order(L, m, before);
-        const KExpr *f = bind(L, coefficient(L, m, batch, r, s), "f");
-        loop_between(L, none, columns, &c);
-        subtract_row(L, m, f, r, s, c);
+    const Ix *step = open_rows(L, m), *group, *before, *c, *none = ix_const(&L->ix, 0), *columns = ix_const(&L->ix, m->columns);
+    const Ix *r = row_in_order(L, m, step), *groups = ix_div(&L->ix, step, TOGETHER);
+    if (loop_between(L, none, groups, &group)) {
+        subtract_rows(L, m, batch, r, ix_times(&L->ix, group, TOGETHER), TOGETHER);
         block_close(L);
+    }
+    if (loop_between(L, ix_times(&L->ix, groups, TOGETHER), step, &before)) {
+        subtract_rows(L, m, batch, r, before, 1);
         block_close(L);
     }
     if (!m->unit) {
