@@ -51,7 +51,7 @@ static const Language languages[] = {
         .flags = { "-std=gnu11", "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-w" },
         .rest = { "-fPIC", "-shared" } },
     [CODE_CUDASIM] = { .source = "module.cu", .name = "c++", .compiler = "C++ compiler", .backend = "cudasim", .usual_names = "g++ and clang++", .usual = { "g++", "clang++" },
-        .flags = { CUDASIM_FLAGS, "-fsanitize=thread" }, .rest = { "-fPIC", "-shared", "-nodefaultlibs", "-I.", "-x", "c++" }, .device = true, .simulated = true },
+        .flags = { CUDASIM_FLAGS }, .rest = { "-fsanitize=thread", "-fPIC", "-shared", "-nodefaultlibs", "-I.", "-x", "c++" }, .device = true, .simulated = true },
     [CODE_CUDASIM_UNCHECKED] = { .source = "module.cu", .name = "c++", .compiler = "C++ compiler", .backend = "cudasim", .usual_names = "g++ and clang++",
         .usual = { "g++", "clang++" }, .flags = { CUDASIM_FLAGS }, .rest = { "-fPIC", "-shared", "-nodefaultlibs", "-I.", "-x", "c++" }, .device = true, .simulated = true },
     [CODE_CUDA] = { .source = "module.cu", .name = "cu", .compiler = "CUDA compiler", .backend = "cuda", .usual_names = "nvcc and /usr/local/cuda/bin/nvcc",
