@@ -48,18 +48,6 @@ static const Behind *behind(Lower *L, const Inst *x)
     return b;
 }
 
-static bool same_loops(const Inst *x, const Inst *y)
-{
-    const Shape *a = inst_operand(x, 0)->shape, *b = inst_operand(y, 0)->shape;
-    Ints         over = inst_ints(x, ATTR_DIMENSIONS), also = inst_ints(y, ATTR_DIMENSIONS);
-    if (!shape_same_dims(a, b) || !layout_equal(a->layout, b->layout, a->rank) || over.n != also.n)
-        return false;
-    for (int32_t k = 0; k < over.n; k++)
-        if (!ints_has(also, over.v[k]))
-            return false;
-    return true;
-}
-
 /* Both read an array of about as many elements as the loops go over. */
 static bool share_input(Lower *L, const Behind *x, const Behind *y, int64_t count)
 {
@@ -107,7 +95,7 @@ static int32_t companions(Lower *L, const Inst *x, const Ix *const *index, const
         return 0;
     for (int32_t k = 0; k < L->reductions.n && n < MOST_TOGETHER; k++) {
         const Inst *y = L->reductions.v[k];
-        if (y != x && y->n_uses > 0 && !map_has(&L->memory, y) && same_loops(x, y) && is_wanted(L, y, index) && !map_has(&behind(L, x)->set, y) &&
+        if (y != x && y->n_uses > 0 && !map_has(&L->memory, y) && inst_same_loops(x, y) && is_wanted(L, y, index) && !map_has(&behind(L, x)->set, y) &&
             fits(L, x, y, n, others))
             others[n++] = y;
     }

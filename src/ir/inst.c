@@ -518,3 +518,15 @@ void inst_note_operands(Diag *d, const Inst *i)
             diag_note(d, c->loc, "%%%s is declared here, its root is %s", c->name, shape_brief(d->arena, c->root->shape));
     }
 }
+
+bool inst_same_loops(const Inst *x, const Inst *y)
+{
+    const Shape *a = inst_operand(x, 0)->shape, *b = inst_operand(y, 0)->shape;
+    Ints         over = inst_ints(x, ATTR_DIMENSIONS), also = inst_ints(y, ATTR_DIMENSIONS);
+    if (!shape_same_dims(a, b) || !layout_equal(a->layout, b->layout, a->rank) || over.n != also.n)
+        return false;
+    for (int32_t k = 0; k < over.n; k++)
+        if (!ints_has(also, over.v[k]))
+            return false;
+    return true;
+}

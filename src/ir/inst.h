@@ -219,6 +219,9 @@ void        inst_set_int(Inst *i, AttrId id, int64_t v);
 void        inst_set_word(Inst *i, AttrId id, Word w);
 void        inst_set_ints(Inst *i, AttrId id, Ints v); /* v is copied */
 
+/* Two reductions go over the elements of arrays of one size and layout, along the same dimensions. */
+bool inst_same_loops(const Inst *x, const Inst *y);
+
 /* compare: whether the order is total, by attribute and operand type. */
 bool compare_is_total(const Inst *i);
 

@@ -13,7 +13,7 @@
  * transposes back into dots. */
 #include "config.h"
 
-#include "passes/pass.h"
+#include "passes/expand.h"
 
 #include "passes/util.h"
 
@@ -103,19 +103,21 @@ static Inst *matrix(const Inst *dot, const Side *s, bool free_first, Arena *scra
 
 static bool may_decompose(const Inst *i)
 {
-    if (i->op != OP_DOT || i->n_operands != 2 || !inst_is_free(i) || inst_attr(i, ATTR_SPARSITY_CONFIG) || inst_attr(i, ATTR_BLOCK_SCALING_CONFIG))
+    if (i->op != OP_DOT || i->n_operands != 2 || inst_attr(i, ATTR_SPARSITY_CONFIG) || inst_attr(i, ATTR_BLOCK_SCALING_CONFIG))
         return false;
     for (int32_t k = 0; k < 2; k++)
-        if (inst_operand(i, k)->shape->layout || shape_is_dynamic(inst_operand(i, k)->shape) || shape_count(inst_operand(i, k)->shape) < 0)
+        if (inst_operand(i, k)->shape->layout || shape_count(inst_operand(i, k)->shape) < 0)
             return false;
     return !i->shape->layout && shape_count(i->shape) >= 0;
 }
 
-static bool decompose(PassCtx *cx, Inst *i)
+static Inst *decompose(PassCtx *cx, Inst *i)
 {
+    if (!may_decompose(i))
+        return NULL;
     Side l = side_of(cx->scratch, i, 0), r = side_of(cx->scratch, i, 1);
     if (is_canonical(&l) && is_canonical(&r))
-        return false;
+        return NULL;
     Arena  *a = i->comp->module->arena;
     Inst   *operands[] = {matrix(i, &l, true, cx->scratch), matrix(i, &r, false, cx->scratch)};
     int32_t batch = 0, n;
@@ -139,23 +141,10 @@ static bool decompose(PassCtx *cx, Inst *i)
     }
     inst_set_ints(dot, ATTR_LHS_CONTRACTING_DIMS, (Ints){(int64_t[]){batch + (rows != 1)}, 1});
     inst_set_ints(dot, ATTR_RHS_CONTRACTING_DIMS, (Ints){(int64_t[]){batch}, 1});
-    inst_replace(i, reshaped(i, i->shape, dot));
-    inst_delete_dead(i, cx->scratch);
-    return true;
+    return reshaped(i, i->shape, dot);
 }
 
 bool pass_dot_decomposer(Module *m, PassCtx *cx)
 {
-    int64_t before = cx->rewrites;
-    comps_mark_uses(m);
-    for (Comp *c = m->first; c; c = c->next) {
-        if (c->mark & (COMP_FUSED | COMP_OPAQUE))
-            continue;
-        for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
-            next = i->next;
-            if (may_decompose(i))
-                cx->rewrites += decompose(cx, i);
-        }
-    }
-    return cx->rewrites > before;
+    return expand_each(m, cx, decompose);
 }

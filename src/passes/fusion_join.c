@@ -80,18 +80,6 @@ bool fusion_is_result(const Inst *i, const Group *g)
     return found;
 }
 
-static bool same_loops(const Inst *x, const Inst *y)
-{
-    const Shape *a = inst_operand(x, 0)->shape, *b = inst_operand(y, 0)->shape;
-    Ints         over = inst_ints(x, ATTR_DIMENSIONS), also = inst_ints(y, ATTR_DIMENSIONS);
-    if (!shape_same_dims(a, b) || !layout_equal(a->layout, b->layout, a->rank) || over.n != also.n)
-        return false;
-    for (int32_t k = 0; k < over.n; k++)
-        if (!ints_has(also, over.v[k]))
-            return false;
-    return true;
-}
-
 enum { MOST_BEHIND = 100 };
 
 /* Gives what i is made of a number; false when that is too much. */
@@ -140,7 +128,7 @@ static bool meets_apart(Fuser *f, const Inst *later, const Inst *i, int32_t mark
 bool fusion_go_together(Fuser *f, const Inst *i, const Inst *later)
 {
     int32_t marked = ++f->searches;
-    return i->op == OP_REDUCE && later->op == OP_REDUCE && same_loops(i, later) && mark_behind(f, i, marked) && meets_apart(f, later, i, marked);
+    return i->op == OP_REDUCE && later->op == OP_REDUCE && inst_same_loops(i, later) && mark_behind(f, i, marked) && meets_apart(f, later, i, marked);
 }
 
 /* i and all that already share the loops of context `from`, whose operands are asked for in `to`. */
