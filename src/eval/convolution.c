@@ -68,8 +68,9 @@ static void find_places(const Conv *c, const int64_t *position)
         const WindowDim *w = &c->window->v[d];
         for (int64_t o = 0; o < c->out_size[d]; o++) {
             __int128 p = (__int128)o * w->stride - w->pad_lo + (__int128)position[d] * w->window_dilation;
-            bool     none = p < 0 || p % w->base_dilation != 0 || p / w->base_dilation >= c->in_size[d];
-            c->place[d][o] = none ? -1 : (int64_t)(p / w->base_dilation) * stride;
+            __int128 at = w->base_dilation == 1 ? p : p / w->base_dilation;
+            bool     none = p < 0 || at * w->base_dilation != p || at >= c->in_size[d];
+            c->place[d][o] = none ? -1 : (int64_t)at * stride;
         }
         stride *= c->in_size[d];
     }
@@ -84,15 +85,21 @@ static void column_sources(const Conv *c, int64_t first, int64_t n, int64_t *sou
         index[d] = rest % c->out_size[d];
         rest /= c->out_size[d];
     }
-    for (int64_t j = 0; j < n; j++) {
-        int64_t at = batch * c->in_spatial;
+    for (int64_t j = 0, run; j < n; j += run) { /* along the innermost dimension */
+        int64_t at = batch * c->in_spatial, from = rank > 0 ? index[rank - 1] : 0, whole = rank > 0 ? c->out_size[rank - 1] : 1;
         bool    none = false;
-        for (int32_t d = 0; d < rank; d++) {
+        for (int32_t d = 0; d < rank - 1; d++) {
             none |= c->place[d][index[d]] < 0;
             at += c->place[d][index[d]];
         }
-        source[j] = none ? -1 : at;
-        int32_t d = rank;
+        run = whole - from < n - j ? whole - from : n - j;
+        for (int64_t o = 0; o < run; o++) {
+            int64_t place = rank > 0 ? c->place[rank - 1][from + o] : 0;
+            source[j + o] = none || place < 0 ? -1 : at + place;
+        }
+        int32_t d = rank - 1;
+        if (rank > 0)
+            index[d] = 0;
         while (d-- > 0 && ++index[d] == c->out_size[d])
             index[d] = 0;
         batch += d < 0;
