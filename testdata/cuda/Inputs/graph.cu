@@ -25,7 +25,7 @@ int main(void)
     bad |= cudaStreamEndCapture(stream, &graph) != cudaSuccess;
     if (failed) {
         printf("no graph: %s\n", error);
-        return bad;
+        return bad | (cudaGraphDestroy(graph) != cudaSuccess);
     }
     bad |= cudaGraphInstantiate(&again, graph, 0) != cudaSuccess;
     for (int turn = 1; turn <= 2; turn++) {
@@ -35,5 +35,6 @@ int main(void)
                cudaMemcpyAsync(y, dy, sizeof y, cudaMemcpyDeviceToHost, stream) || cudaStreamSynchronize(stream);
         printf("%g %g\n", y[0], y[7]);
     }
-    return bad;
+    bad |= cudaGraphExecDestroy(again) || cudaGraphDestroy(graph) || cudaStreamDestroy(stream);
+    return bad | (cudaFree(dx) || cudaFree(dy) || cudaFree(scratch));
 }
