@@ -268,6 +268,7 @@ CUDASIM_COMPARE(unsigned long long)
 template <typename T> static inline T __ldg(const T *p) { return *p; }
 static inline float  rsqrtf(float x) { return 1.0f / sqrtf(x); }
 static inline double rsqrt(double x) { return 1.0 / sqrt(x); }
+static inline double __dmul_rn(double x, double y) { return x * y; }
 static inline int    __popc(unsigned x) { return __builtin_popcount(x); }
 static inline int    __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
 static inline int    __ffs(int x) { return __builtin_ffs(x); }

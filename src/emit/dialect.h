@@ -12,10 +12,12 @@ typedef struct Dialect {
     bool        hints;      /* loops carry HLO_INDEPENDENT and HLO_ROLLED */
     bool        prototypes; /* functions of libm are declared */
     bool        own_math;   /* some of them have forms in the prelude that loops take in */
+    const char *complex_types[2];                       /* of two floats, of two doubles */
+    const char *(*complex_function)(const char *fn);    /* NULL, or complex numbers are a class that the target brings: what the class calls a function of C's */
 } Dialect;
 
-/* What a function that a kernel calls is called in the text. */
-const char *dialect_function(const Dialect *d, const char *fn);
+/* What the function that the call x is of is called in the text. */
+const char *dialect_function(const Dialect *d, const KExpr *x);
 
 /* What the functions of these kernels need in front of them, each thing only if it is used: prototypes of libm, conversions of small floats,
  * guarded integer arithmetic. The text relies on int8_t ... uint64_t only. */

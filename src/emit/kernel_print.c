@@ -29,8 +29,8 @@ const char *dialect_type(const Dialect *d, Type t)
     case TYPE_U64: return "uint64_t";
     case TYPE_F32: return "float";
     case TYPE_F64: return "double";
-    case TYPE_C64: return "float _Complex";
-    case TYPE_C128: return "double _Complex";
+    case TYPE_C64: return d->complex_types[0];
+    case TYPE_C128: return d->complex_types[1];
     default: die("%s is no machine type", type_name(t));
     }
 }
@@ -201,8 +201,19 @@ static int strength_of(const KExpr *x)
     die("an unknown expression");
 }
 
+/* z.re of a class. */
+static void print_member(Printer *p, const KExpr *x)
+{
+    print_expr(p, x->arg[0], P_PRIMARY);
+    buf_puts(p->b, x->op == KOP_REAL ? ".re" : ".im");
+}
+
 static void print_unary(Printer *p, const KExpr *x)
 {
+    if (p->dialect->complex_function && (x->op == KOP_REAL || x->op == KOP_IMAG)) {
+        print_member(p, x);
+        return;
+    }
     if (x->op == KOP_NOT && is_narrow(x->type))
         buf_printf(p->b, "(%s)", dialect_type(p->dialect, x->type));
     switch (x->op) {
@@ -230,7 +241,7 @@ static void print_binary(Printer *p, const KExpr *x)
 
 static void print_call(Printer *p, const KExpr *x)
 {
-    buf_printf(p->b, "%s(", dialect_function(p->dialect, x->fn));
+    buf_printf(p->b, "%s(", dialect_function(p->dialect, x));
     for (int32_t i = 0; i < x->n; i++) {
         if (i)
             buf_puts(p->b, ", ");
@@ -458,7 +469,7 @@ static void print_table(Printer *p, const KArray *x)
     for (int64_t i = 0; i < x->count; i++) {
         buf_puts(p->b, i % 8 == 0 ? "\n        " : " ");
         if (type_is_complex(m)) {
-            buf_puts(p->b, "__builtin_complex(");
+            buf_printf(p->b, "%s(", p->dialect->complex_function ? p->dialect->complex_function("__builtin_complex") : "__builtin_complex");
             print_float(p->b, type_component(m), literal_get_f64(l, i));
             buf_puts(p->b, ", ");
             print_float(p->b, type_component(m), literal_get_imag(l, i));

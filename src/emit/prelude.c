@@ -413,22 +413,27 @@ static void need_index(Prelude *p, const Ix *x)
     }
 }
 
-const char *dialect_function(const Dialect *d, const char *fn)
+static bool is_complex_call(const KExpr *x)
+{
+    return type_is_complex(x->type) || (x->n > 0 && type_is_complex(x->arg[0]->type));
+}
+
+const char *dialect_function(const Dialect *d, const KExpr *x)
 {
     static const char *const own[][2] = {
         { "expf", "exp_f32" }, { "expm1f", "expm1_f32" }, { "tanhf", "tanh_f32" }, { "erff", "erf_f32" }, { "tanh", "tanh_f64" },
     };
     for (size_t k = 0; k < sizeof own / sizeof own[0] && d->own_math; k++)
-        if (strcmp(fn, own[k][0]) == 0)
+        if (strcmp(x->fn, own[k][0]) == 0)
             return own[k][1];
-    return fn;
+    return d->complex_function && is_complex_call(x) ? d->complex_function(x->fn) : x->fn;
 }
 
 static void need_expr(void *cookie, const KExpr *x)
 {
     Prelude *p = cookie;
-    if (x->kind == KX_CALL)
-        need(p, dialect_function(p->dialect, x->fn));
+    if (x->kind == KX_CALL && !(p->dialect->complex_function && is_complex_call(x)))
+        need(p, dialect_function(p->dialect, x));
     need_index(cookie, x->index);
 }
 

@@ -10,7 +10,7 @@
 #include "target-c/text.h"
 
 static const Dialect dialect = { .helper = "static inline", .boolean = "_Bool", .restricted = "restrict", .hints = true, .prototypes = true,
-                                 .own_math = true };
+                                 .own_math = true, .complex_types = { "float _Complex", "double _Complex" } };
 
 void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
 {

@@ -6,40 +6,26 @@
  * everything that a thread keeps in memory. Source: CUDA C++ programming guide, "Technical Specifications per Compute Capability". */
 enum { MOST_PARAMS = 500, MOST_LOCAL = 256 * 1024 };
 
-typedef struct Check {
-    bool    complex;
-    int64_t local; /* bytes of arrays that threads have for themselves */
-} Check;
-
-static void check_expr(void *cookie, const KExpr *x)
+/* Bytes of arrays that threads have for themselves. */
+static void add_local(void *cookie, const KStmt *s)
 {
-    ((Check *)cookie)->complex |= type_is_complex(x->type) || (x->array && type_is_complex(x->array->type));
-}
-
-static void check_stmt(void *cookie, const KStmt *s)
-{
-    Check *c = cookie;
-    if (s->array && type_is_complex(s->array->type))
-        c->complex = true;
     if (s->kind == KS_ARRAY && (s->array->read || s->array->written))
-        c->local += s->array->count * type_bytes(s->array->type);
+        *(int64_t *)cookie += s->array->count * type_bytes(s->array->type);
 }
 
 static void check_kernel(const Function *f, Diag *d)
 {
-    Check    c = { 0 };
-    KVisitor v = { check_expr, check_stmt, &c };
+    int64_t  local = 0;
+    KVisitor v = { NULL, add_local, &local };
     int32_t  params = 0;
     kernel_visit(f->kernel->body, &v);
     for (int32_t p = 0; p <= f->kernel->n_operands + f->kernel->n_results; p++)
         params += kernel_uses_param(f->kernel, p);
-    if (c.complex)
-        inst_error(d, f->inst, "%s of complex numbers cannot be compiled for CUDA", op_name(f->inst->op));
     if (params > MOST_PARAMS)
         inst_error(d, f->inst, "%s with %d arrays cannot be compiled for CUDA: %d is the most", op_name(f->inst->op), params, MOST_PARAMS);
-    if (c.local > MOST_LOCAL)
+    if (local > MOST_LOCAL)
         inst_error(d, f->inst, "%s with %lld bytes of arrays in each thread cannot be compiled for CUDA: %d is the most", op_name(f->inst->op),
-                   (long long)c.local, MOST_LOCAL);
+                   (long long)local, MOST_LOCAL);
 }
 
 static bool is_feed(const Step *s)

@@ -11,11 +11,13 @@
 #include "support/vec.h"
 #include "target-cuda/part.h"
 
-const Dialect cuda_dialect = { .helper = "static __device__ inline", .boolean = "bool", .restricted = "__restrict__" };
+const Dialect cuda_dialect = { .helper = "static __device__ inline", .boolean = "bool", .restricted = "__restrict__",
+                               .complex_types = { "hlo_c64", "hlo_c128" }, .complex_function = cuda_complex_function };
 
 /* What parts call, which may be less than what their kernels would. */
 void cuda_prelude(Buf *b, const Program *p)
 {
+    cuda_complex_prelude(b, p);
     Arena *a = arena_new();
     VEC(const Kernel *) v = { 0 };
     for (int32_t f = 0; f < p->n_functions; f++) {

@@ -24,6 +24,10 @@ typedef struct CudaPart {
 
 extern const Dialect cuda_dialect;
 
+/* complex.c: the class, if kernels have complex numbers, and the functions of it that they call; its name of a function of C's. */
+void        cuda_complex_prelude(Buf *b, const Program *p);
+const char *cuda_complex_function(const char *fn);
+
 /* How part's work is shared; threads is set. */
 void    cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part);
 int     cuda_part_threads(const CudaPart *part); /* of a block */

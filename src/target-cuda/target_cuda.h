@@ -5,8 +5,8 @@
 #include "emit/program.h"
 #include "support/buf.h"
 
-/* Reports by instruction everything in p that cannot be emitted: library routines, functions from outside, exchanges between devices, complex
- * numbers, kernels whose arrays or parameters are too many for a thread. True when there is nothing. */
+/* Reports by instruction everything in p that cannot be emitted: library routines, functions from outside, exchanges between devices,
+ * kernels whose arrays or parameters are too many for a thread. True when there is nothing. */
 bool target_cuda_supported(const Program *p, Diag *d);
 
 void target_cuda_source(Buf *b, const Program *p); /* --emit=source */
