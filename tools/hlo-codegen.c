@@ -31,7 +31,7 @@ static const Option options[] = {
     {"emit", 0, OPT_CHOICE, ARG(emit), "source|h|main|plan|none", "source, its header, a program, a report, nothing", "Output"},
     {"name", 0, OPT_STRING, ARG(name), "NAME", "prefix of exported names (default: module's)", "Output"},
     {"weights", 0, OPT_STRING, ARG(weights), "FILE", "put constants above 64 KiB there, with .incbin", "Output"},
-    {"runtime", 0, OPT_CHOICE, ARG(runtime), "inline|library", "large ops: loops (default), or libhlort.a", "Output"},
+    {"runtime", 0, OPT_CHOICE, ARG(runtime), "inline|library", "loops (default), or calls of libhlort.a, threads", "Output"},
     {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
     {"extern-calls", 0, OPT_FLAG, ARG(extern_calls), NULL, "call functions for unknown custom calls", "Output"},
     {"replicas", 0, OPT_INT, ARG(on.replicas), "N", "for so many replicas (default: 1)", "Devices"},

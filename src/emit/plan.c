@@ -197,6 +197,11 @@ static void finish(Plan *p, const StepList *body)
         p->program->runtime |= library_is_runtime(p->calls.v[k]);
         p->program->lapack |= library_is_lapack(p->calls.v[k]);
     }
+    for (int32_t k = 0; k < p->functions.n && p->options->runtime; k++) {
+        Function *x = &p->functions.v[k];
+        x->n_ranges = kernel_ranges(p->arena, x->kernel, &x->ranges);
+        p->program->runtime |= x->n_ranges > 0;
+    }
     p->program->calls = p->calls.v;
     p->program->n_exchanges = p->exchanged.n;
     p->program->exchanges = p->exchanged.v;

@@ -180,7 +180,7 @@ static const Lowered *function_of(Plan *p, Kernel *k, const Inst *i)
     Lowered *l = ARENA_NEW(p->work, Lowered);
     *l = (Lowered){ k, p->functions.n, first };
     map_put_u64(&p->shared, h, l);
-    Function f = { names_take(&p->names, "", i->name), k, i };
+    Function f = { .name = names_take(&p->names, "", i->name), .kernel = k, .inst = i };
     vec_push(p->arena, &p->functions, f);
     return l;
 }

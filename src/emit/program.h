@@ -5,6 +5,7 @@
 #include "emit/exchange.h"
 #include "emit/kernel.h"
 #include "emit/library.h"
+#include "emit/ranges.h"
 
 /* What a pointer is at run time. Every buffer is aligned to PROGRAM_ALIGN bytes (arguments and results: their element). */
 #define PROGRAM_ALIGN 64
@@ -71,6 +72,8 @@ typedef struct Function { /* one emitted kernel */
     const char *name;
     Kernel     *kernel;
     const Inst *inst; /* the first instruction that it was made for */
+    int32_t     n_ranges; /* 0: it is for one thread */
+    RangePart  *ranges;   /* of its loops, which the runtime's threads share */
 } Function;
 
 typedef struct Constant {

@@ -306,6 +306,22 @@ static void spread_update(Nest *n, const KStmt *nest)
         n->spread[j] = true;
 }
 
+int32_t kernel_independent_loops(Arena *a, const Kernel *k, const KStmt *s, const IxAtom *const **loops)
+{
+    Nest           n = { .arena = a, .k = k, .declared = map_new(a), .assigned = map_new(a) };
+    const IxAtom **v = ARENA_ARRAY(a, const IxAtom *, MOST_NEST);
+    int32_t        found = 0;
+    if (s->kind == KS_FOR || (s->kind == KS_IF && !s->other)) {
+        note_nest(&n, s);
+        spread_loops(&n);
+    }
+    for (int32_t j = 0; j < n.n; j++)
+        if (n.spread[j])
+            v[found++] = n.loop[j];
+    *loops = v;
+    return found;
+}
+
 /* ---- parts ---- */
 
 /* s without the loops that are spread. */
@@ -436,7 +452,7 @@ static void note_changed(void *cookie, const KExpr *x)
 }
 
 /* Every part may compute the values that stand before loops for itself. */
-static bool can_be_divided(const Kernel *k)
+bool kernel_is_divisible(const Kernel *k)
 {
     Loads    l = { k, false };
     KVisitor v = { note_changed, NULL, &l };
@@ -452,11 +468,18 @@ static bool can_be_divided(const Kernel *k)
     return !l.changed;
 }
 
+KernelPart kernel_part_with_values(Arena *a, const Kernel *k, const KBlock *body)
+{
+    ThreadPart part = { .body = body };
+    finish_part(a, k, &part);
+    return part.whole;
+}
+
 int32_t kernel_threads(Arena *a, const Kernel *k, ThreadPart **parts)
 {
     VEC(ThreadPart) v = { 0 };
     KBlock *serial = NULL; /* the body of the last part, when that has no loops */
-    bool    divided = can_be_divided(k);
+    bool    divided = kernel_is_divisible(k);
     for (const KStmt *s = k->body->first; divided && s; s = s->next) {
         ThreadPart part;
         if (s->kind == KS_DECLARE)

@@ -21,6 +21,13 @@ typedef struct ThreadPart {
     int64_t              count;  /* the product of their trips, 1 without loops; 0: nothing is to be done */
 } ThreadPart;
 
+/* Is the kernel a row of loops and values, which may be done in parts? */
+bool kernel_is_divisible(const Kernel *k);
+/* The loops of the nest s, from the outside in, whose iterations do not depend on each other. */
+int32_t kernel_independent_loops(Arena *a, const Kernel *k, const KStmt *s, const IxAtom *const **loops);
+/* That body with those of the values before the kernel's loops that it needs. */
+KernelPart kernel_part_with_values(Arena *a, const Kernel *k, const KBlock *body);
+
 /* The number of parts, one or more; they live in a. */
 int32_t kernel_threads(Arena *a, const Kernel *k, ThreadPart **parts);
 

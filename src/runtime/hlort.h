@@ -88,6 +88,9 @@ void hlort_dot_s8_s32(const hlort_dot *d, const hlort_how *how, const int8_t *a,
 void hlort_dot_c64(const hlort_dot *d, const hlort_how *how, const float *a, const float *b, float *c);
 void hlort_dot_c128(const hlort_dot *d, const hlort_how *how, const double *a, const double *b, double *c);
 
+/* work(job, part, memory) for each part in 0 .. parts - 1, at most 65535, by whoever has time: memory is the thread's own, or NULL. */
+void hlort_run(hlort_pool *pool, void (*work)(void *job, int64_t part, void *memory), void *job, int64_t parts);
+
 /* An array whose dimensions change their order. The result's are given from the outermost to the innermost one, without those of one element; distances are in
  * elements. One has a distance of 1 in the result, one in the source: the same one where neighbours stay neighbours. */
 enum { HLORT_MOST_AXES = 16 };

@@ -156,3 +156,8 @@ void pool_run(hlort_pool *p, void (*work)(void *job, int64_t part, void *memory)
             sched_yield();
     atomic_store(&p->busy, 0);
 }
+
+void hlort_run(hlort_pool *pool, void (*work)(void *job, int64_t part, void *memory), void *job, int64_t parts)
+{
+    pool_run(pool, work, job, parts, NULL);
+}

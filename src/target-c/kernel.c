@@ -9,6 +9,8 @@
 #include "target-c/target_c.h"
 #include "target-c/text.h"
 
+#include <string.h>
+
 static const Dialect dialect = { .helper = "static inline", .boolean = "_Bool", .restricted = "restrict", .hints = true, .prototypes = true,
                                  .own_math = true, .complex_types = { "float _Complex", "double _Complex" } };
 
@@ -17,7 +19,7 @@ void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
     dialect_prelude(b, &dialect, n, kernels);
 }
 
-static void print_signature(Buf *b, const Kernel *k, const char *name, const KernelPart *part)
+static void print_signature(Buf *b, const Kernel *k, const char *name, const KernelPart *part, bool range)
 {
     bool first = true;
     buf_printf(b, "static __attribute__((noinline)) void %s(", name);
@@ -29,7 +31,18 @@ static void print_signature(Buf *b, const Kernel *k, const char *name, const Ker
         dialect_param(b, &dialect, k, p);
         first = false;
     }
-    buf_puts(b, first ? "void)\n{\n" : ")\n{\n");
+    if (range)
+        buf_puts(b, ", int64_t " RANGE_FROM ", int64_t " RANGE_END ")\n{\n");
+    else
+        buf_puts(b, first ? "void)\n{\n" : ")\n{\n");
+}
+
+static void print_function(Buf *b, const Kernel *k, const char *name, const KernelPart *part, bool range)
+{
+    print_signature(b, k, name, part, range);
+    dialect_arrays(b, &dialect, part);
+    dialect_block(b, &dialect, part->body, 1);
+    buf_puts(b, "}\n");
 }
 
 /* No identifier made of an HLO name is of this form: those that begin with "hlo_" end in "_k" and a number (emit/names.c). */
@@ -46,10 +59,7 @@ void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i)
     c_origin(b, i);
     for (int32_t j = 0; j < n; j++) {
         buf_puts(b, j ? "\n" : "");
-        print_signature(b, k, part_name(a, name, n, j), &parts[j]);
-        dialect_arrays(b, &dialect, &parts[j]);
-        dialect_block(b, &dialect, parts[j].body, 1);
-        buf_puts(b, "}\n");
+        print_function(b, k, part_name(a, name, n, j), &parts[j], false);
     }
     arena_free(a);
 }
@@ -76,6 +86,87 @@ void target_c_kernel_call(Buf *b, int depth, const Kernel *k, const char *name, 
     for (int32_t j = 0; j < n; j++) {
         buf_printf(b, "%*s", 4 * depth, "");
         print_call_of(b, k, part_name(a, name, n, j), &parts[j], args);
+    }
+    arena_free(a);
+}
+
+/* ---- in ranges ---- */
+
+static const char *range_name(Arena *a, const char *part)
+{
+    return arena_printf(a, "%s%s_range", strncmp(part, "hlo_", 4) == 0 ? "" : "hlo_", part);
+}
+
+/* What the threads call:
+ *
+ *     static void hlo_add_range(void *job, int64_t part, void *memory)
+ *     {
+ *         void  **p = job;
+ *         int64_t from = part * 8192, end = from + 8192;
+ *         (void)memory;
+ *         add(p[0], p[1], from, end < 65536 ? end : 65536);
+ *     } */
+static void print_range(Buf *b, const Kernel *k, const char *name, const RangePart *part)
+{
+    Arena *a = arena_new();
+    bool   even = (part->end - part->lo) % part->size == 0;
+    int    n = 0;
+    buf_printf(b, "\nstatic void %s(void *job, int64_t part, void *memory)\n{\n    void  **p = job;\n", range_name(a, name));
+    buf_puts(b, "    int64_t from = ");
+    if (part->lo)
+        buf_printf(b, "%lld + ", (long long)part->lo);
+    buf_printf(b, "part * %lld, end = from + %lld;\n    (void)memory;\n    %s(", (long long)part->size, (long long)part->size, name);
+    for (int32_t r = 0; r <= k->n_operands + k->n_results; r++)
+        if (part->whole.uses[dialect_param_number(k, r)])
+            buf_printf(b, "p[%d], ", n++);
+    if (even)
+        buf_puts(b, "from, end);\n}\n");
+    else
+        buf_printf(b, "from, end < %lld ? end : %lld);\n}\n", (long long)part->end, (long long)part->end);
+    arena_free(a);
+}
+
+void target_c_ranges(Buf *b, const Function *f)
+{
+    Arena *a = arena_new();
+    c_origin(b, f->inst);
+    for (int32_t j = 0; j < f->n_ranges; j++) {
+        const char *name = part_name(a, f->name, f->n_ranges, j);
+        buf_puts(b, j ? "\n" : "");
+        print_function(b, f->kernel, name, &f->ranges[j].whole, f->ranges[j].n > 1);
+        if (f->ranges[j].n > 1)
+            print_range(b, f->kernel, name, &f->ranges[j]);
+    }
+    arena_free(a);
+}
+
+static void print_range_call(Buf *b, const Kernel *k, const char *name, const RangePart *part, const char *const *args)
+{
+    Arena *a = arena_new();
+    bool   first = true;
+    buf_printf(b, "hlort_run(hlo_pool(env), %s, (void *[]){ ", range_name(a, name));
+    for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
+        int32_t param = dialect_param_number(k, r);
+        if (!part->whole.uses[param])
+            continue;
+        bool plain = !strchr(args[param], ' ');
+        buf_printf(b, plain ? "%s(void *)%s" : "%s(void *)(%s)", first ? "" : ", ", args[param]);
+        first = false;
+    }
+    buf_printf(b, " }, %lld);\n", (long long)part->n);
+    arena_free(a);
+}
+
+void target_c_ranges_call(Buf *b, int depth, const Function *f, const char *const *args)
+{
+    Arena *a = arena_new();
+    for (int32_t j = 0; j < f->n_ranges; j++) {
+        const char *name = part_name(a, f->name, f->n_ranges, j);
+        buf_printf(b, "%*s", 4 * depth, "");
+        if (f->ranges[j].n > 1)
+            print_range_call(b, f->kernel, name, &f->ranges[j], args);
+        else
+            print_call_of(b, f->kernel, name, &f->ranges[j].whole, args);
     }
     arena_free(a);
 }

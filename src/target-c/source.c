@@ -115,7 +115,9 @@ static void put_kernel(Out *o, const Step *s)
             (library_is_runtime(s->call) ? target_c_runtime_call : target_c_library_call)(o->b, s->call, args);
             buf_putc(o->b, '\n');
         }
-    } else
+    } else if (o->p->functions[s->function].n_ranges)
+        target_c_ranges_call(o->b, o->indent, &o->p->functions[s->function], args);
+    else
         target_c_kernel_call(o->b, o->indent, s->kernel, o->p->functions[s->function].name, args);
     arena_free(a);
 }
@@ -424,7 +426,10 @@ static void put_kernels(Buf *b, const Program *p)
     target_c_prelude(b, p->n_functions, v);
     for (int32_t k = 0; k < p->n_functions; k++) {
         buf_putc(b, '\n');
-        target_c_kernel(b, v[k], p->functions[k].name, p->functions[k].inst);
+        if (p->functions[k].n_ranges)
+            target_c_ranges(b, &p->functions[k]);
+        else
+            target_c_kernel(b, v[k], p->functions[k].name, p->functions[k].inst);
     }
     target_c_library_prelude(b, p);
     target_c_runtime_prelude(b, p);

@@ -24,11 +24,14 @@ bool target_c_weights(const Program *p, const TargetCOptions *o, bool (*put)(voi
 /* One kernel as a static C function, the HLO of i above it. Its parameters: the results, then the operands, then working memory;
  * only those that the kernel uses (kernel_uses_param). One of very many loops is several functions (kernel_parts.h). */
 void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i);
+/* The same where the runtime's threads share its loops. */
+void target_c_ranges(Buf *b, const Function *f);
 
 /* A call of it, "name(a, b, c);" indented by depth, and a newline; one after the other when it is several functions. args[p] is the text
  * of a pointer for kernel parameter p, in the order of kernel.h (operand leaves, result leaves, working memory); it may have type
  * void *. */
 void target_c_kernel_call(Buf *b, int depth, const Kernel *k, const char *name, const char *const *args);
+void target_c_ranges_call(Buf *b, int depth, const Function *f, const char *const *args);
 
 /* A library call likewise: args are its operands, its results, and working memory when it has any. */
 void target_c_library(Buf *b, const LibraryCall *x);
