@@ -9,6 +9,7 @@ typedef struct Dialect {
     const char *helper;     /* in front of a helper function: "static inline" */
     const char *boolean;    /* "_Bool" */
     const char *restricted; /* "restrict" */
+    const char *index;      /* the type of loops' values and of sums of their multiples: "int64_t", or "int" where that holds all of them */
     bool        hints;      /* loops carry HLO_INDEPENDENT and HLO_ROLLED */
     bool        prototypes; /* functions of libm are declared */
     bool        own_math;   /* some of them have forms in the prelude that loops take in */
@@ -35,6 +36,7 @@ int32_t dialect_param_number(const Kernel *k, int32_t r);
 /* The arrays of a part that are no parameters; statements. */
 void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part);
 void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth);
+bool dialect_wants_braces(const KBlock *x); /* of a loop or a condition around it */
 void dialect_stmt(Buf *b, const Dialect *d, const KStmt *s, int depth); /* s alone */
 
 #endif

@@ -227,14 +227,22 @@ static void print_unary(Printer *p, const KExpr *x)
     print_expr(p, x->arg[0], twice ? P_PRIMARY : P_UNARY);
 }
 
+/* Arithmetic on 64 bits stays that where indices are narrower. */
+static void print_operand(Printer *p, const KExpr *x, KOp op, bool right)
+{
+    bool widened = x->kind == KX_INDEX && operators[op].strength >= P_SHIFT && strcmp(p->dialect->index, "int64_t") != 0;
+    buf_puts(p->b, widened ? "(int64_t)" : "");
+    print_expr(p, x, widened ? P_UNARY : operand_strength(op, right));
+}
+
 static void print_binary(Printer *p, const KExpr *x)
 {
     bool cast = is_narrow(x->type) && x->op == KOP_SHL;
     if (cast)
         buf_printf(p->b, "(%s)(", dialect_type(p->dialect, x->type));
-    print_expr(p, x->arg[0], operand_strength(x->op, false));
+    print_operand(p, x->arg[0], x->op, false);
     buf_printf(p->b, " %s ", operators[x->op].text);
-    print_expr(p, x->arg[1], operand_strength(x->op, true));
+    print_operand(p, x->arg[1], x->op, true);
     if (cast)
         buf_putc(p->b, ')');
 }
@@ -322,7 +330,7 @@ static void print_for(Printer *p, const KStmt *s, int depth)
     }
     indent(p, depth);
     const char *i = s->loop->name;
-    buf_printf(p->b, "for (int64_t %s = ", i);
+    buf_printf(p->b, "for (%s %s = ", p->dialect->index, i);
     if (s->from)
         print_index(p, s->from);
     else
@@ -521,6 +529,11 @@ void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part)
             buf_printf(b, "    %s *%s %s = (%s *)(memory + %lld);\n", element_type(d, x), d->restricted, x->name, element_type(d, x),
                        (long long)x->offset);
     }
+}
+
+bool dialect_wants_braces(const KBlock *x)
+{
+    return wants_braces(x);
 }
 
 void dialect_stmt(Buf *b, const Dialect *d, const KStmt *s, int depth)

@@ -3,16 +3,13 @@
  *     // %bias_tanh = f32[128,256]{1,0} fusion(%x, %bias), kind=kLoop, calls=%body
  *     static __global__ void __launch_bounds__(256) bias_tanh_kernel(float *__restrict__ t, const float *__restrict__ p0)
  *     {
- *         for (int64_t thread = ...; thread < 32768; thread += ...) {
- *             const int64_t i0 = thread / 256, i1 = thread % 256;
+ *         for (int thread = ...; thread < 32768; thread += ...) {
+ *             const int i0 = thread / 256, i1 = thread % 256;
  *
  * Names end in _kernel, _kernel_2, _launch, so that none is another's or one of CUDA's. */
 #include "emit/c_text.h"
 #include "support/vec.h"
 #include "target-cuda/part.h"
-
-const Dialect cuda_dialect = { .helper = "static __device__ inline", .boolean = "bool", .restricted = "__restrict__",
-                               .complex_types = { "hlo_c64", "hlo_c128" }, .complex_function = cuda_complex_function };
 
 /* What parts call, which may be less than what their kernels would. */
 void cuda_prelude(Buf *b, const Program *p)
@@ -61,13 +58,14 @@ static int64_t trips(const IxAtom *loop)
     return loop->hi - loop->lo + 1;
 }
 
-void cuda_loop_values(Buf *b, const ThreadPart *part, const char *number)
+void cuda_loop_values(Buf *b, const CudaPart *part, const char *number)
 {
-    int64_t inner = part->count;
-    for (int32_t j = 0; j < part->n_loops; j++) {
-        const IxAtom *loop = part->loops[j];
+    int64_t inner = part->threads.count;
+    buf_printf(b, "        const %s ", part->dialect->index);
+    for (int32_t j = 0; j < part->threads.n_loops; j++) {
+        const IxAtom *loop = part->threads.loops[j];
         inner /= trips(loop);
-        buf_printf(b, "%s%s = %s", j ? ", " : "        const int64_t ", loop->name, number);
+        buf_printf(b, "%s%s = %s", j ? ", " : "", loop->name, number);
         if (inner > 1)
             buf_printf(b, " / %lld", (long long)inner);
         if (j > 0)
@@ -78,29 +76,31 @@ void cuda_loop_values(Buf *b, const ThreadPart *part, const char *number)
     buf_puts(b, ";\n");
 }
 
-static void put_threads(Buf *b, const ThreadPart *part)
+static void put_threads(Buf *b, const CudaPart *part)
 {
-    const IxAtom *only = part->n_loops == 1 && part->loops[0]->lo == 0 ? part->loops[0] : NULL;
-    const char   *i = only ? only->name : "thread";
-    buf_printf(b, "    for (int64_t %s = (int64_t)blockIdx.x * %d + threadIdx.x; %s < %lld; %s += (int64_t)gridDim.x * %d) {\n", i, THREADS, i,
-               (long long)part->count, i, THREADS);
+    const ThreadPart *t = &part->threads;
+    const IxAtom     *only = t->n_loops == 1 && t->loops[0]->lo == 0 ? t->loops[0] : NULL;
+    const char       *i = only ? only->name : "thread";
+    bool              braces = !only || dialect_wants_braces(t->body);
+    cuda_grid_loop(b, part, i, THREADS, "threadIdx.x");
+    buf_puts(b, braces ? " {\n" : "\n");
     if (!only)
         cuda_loop_values(b, part, i);
-    dialect_block(b, &cuda_dialect, part->body, 2);
-    buf_puts(b, "    }\n");
+    dialect_block(b, part->dialect, t->body, 2);
+    buf_puts(b, braces ? "    }\n" : "");
 }
 
 static void put_part(Buf *b, const Function *f, const char *name, const CudaPart *part)
 {
     const ThreadPart *t = &part->threads;
     put_signature(b, f, name, part);
-    dialect_arrays(b, &cuda_dialect, &t->whole);
+    dialect_arrays(b, part->dialect, &t->whole);
     if (part->share == BY_ONE || part->share == BY_THREAD)
-        dialect_block(b, &cuda_dialect, t->before, 1);
+        dialect_block(b, part->dialect, t->before, 1);
     if (part->share == BY_ONE)
-        dialect_block(b, &cuda_dialect, t->body, 1);
+        dialect_block(b, part->dialect, t->body, 1);
     else if (part->share == BY_THREAD)
-        put_threads(b, t);
+        put_threads(b, part);
     else
         cuda_row_body(b, part);
     buf_puts(b, "}\n");
@@ -161,6 +161,7 @@ static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
     *out = ARENA_ARRAY(a, CudaPart, n);
     for (int32_t j = 0; j < n; j++) {
         (*out)[j].threads = threads[j];
+        (*out)[j].dialect = cuda_dialect_for(&threads[j]);
         cuda_choose_share(a, k, &(*out)[j]);
     }
     return n;

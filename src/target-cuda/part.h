@@ -20,9 +20,8 @@ typedef struct CudaPart {
     ThreadPart threads;
     RowPart    row; /* from BY_WARP on */
     Share      share;
+    const Dialect *dialect; /* with indices that are wide enough */
 } CudaPart;
-
-extern const Dialect cuda_dialect;
 
 /* complex.c: the class, if kernels have complex numbers, and the functions of it that they call; its name of a function of C's. */
 void        cuda_complex_prelude(Buf *b, const Program *p);
@@ -33,8 +32,14 @@ void    cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part);
 int     cuda_part_threads(const CudaPart *part); /* of a block */
 int64_t cuda_part_blocks(const CudaPart *part);
 
-/* The loops' values from the number of the iteration, the last loop fastest: "const int64_t i0 = thread / 8, i1 = thread % 8;" */
-void cuda_loop_values(Buf *b, const ThreadPart *part, const char *number);
+/* dialect.c: for all that is no part; for part. */
+extern const Dialect cuda_dialect;
+const Dialect *cuda_dialect_for(const ThreadPart *part);
+
+/* "for (int i = blockIdx.x * 256 + threadIdx.x; i < 9000; i += gridDim.x * 256)": i goes through what one of `each` does in a block of them. who: its number in the block. */
+void cuda_grid_loop(Buf *b, const CudaPart *part, const char *i, int each, const char *who);
+/* The loops' values from the number of the iteration, the last loop fastest: "const int i0 = thread / 8, i1 = thread % 8;" */
+void cuda_loop_values(Buf *b, const CudaPart *part, const char *number);
 /* The body of a function for BY_WARP, BY_BLOCK or BY_COLUMN. */
 void cuda_row_body(Buf *b, const CudaPart *part);
 /* What bodies call. */

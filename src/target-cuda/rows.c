@@ -1,8 +1,8 @@
 /* Parts that threads share. A warp for each of many short rows; a block for each long one; for a column's sum a block of 32 columns, eight threads for each:
  *
- *     for (int64_t i0 = (int64_t)blockIdx.x * 8 + threadIdx.x / 32; i0 < 64; i0 += (int64_t)gridDim.x * 8) {
+ *     for (int i0 = blockIdx.x * 8 + threadIdx.x / 32; i0 < 64; i0 += gridDim.x * 8) {
  *         float acc = 0.0f;
- *         for (int64_t i1 = lane; i1 < 250; i1 += 32)
+ *         for (int i1 = lane; i1 < 250; i1 += 32)
  *             acc += x[i0 * 250 + i1];
  *         acc = hlo_warp_reduce(acc, [](float a, float b) { return a + b; });
  *         if (lane == 0)
@@ -117,19 +117,14 @@ static const char *dealt_to(const CudaPart *part)
     return part->share == BY_WARP ? "lane" : part->share == BY_BLOCK ? "threadIdx.x" : "share";
 }
 
-static bool needs_braces(const KBlock *x)
-{
-    return !x->first || x->first->next || x->first->kind == KS_DECLARE || x->first->kind == KS_ARRAY;
-}
-
 static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int depth)
 {
     int n = part->share == BY_WARP ? WARP : part->share == BY_BLOCK ? cuda_part_threads(part) : COLUMN_SHARES;
-    buf_printf(b, "%*sfor (int64_t %s = ", 4 * depth, "", s->loop->name);
+    buf_printf(b, "%*sfor (%s %s = ", 4 * depth, "", part->dialect->index, s->loop->name);
     if (s->loop->lo != 0)
         buf_printf(b, "%lld + ", (long long)s->loop->lo);
     buf_printf(b, "%s; %s < %lld; %s += %d)%s\n", dealt_to(part), s->loop->name, (long long)s->loop->hi + 1, s->loop->name, n,
-               needs_braces(s->body) ? " {" : "");
+               dialect_wants_braces(s->body) ? " {" : "");
 }
 
 static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int depth)
@@ -137,11 +132,11 @@ static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int dept
     int            from = depth;
     const KStmt   *s = step->stmt;
     for (; s != step->dealt; s = s->body->first)
-        buf_printf(b, "%*sfor (int64_t %s = %lld; %s < %lld; %s++)\n", 4 * depth++, "", s->loop->name, (long long)s->loop->lo, s->loop->name,
+        buf_printf(b, "%*sfor (%s %s = %lld; %s < %lld; %s++)\n", 4 * depth++, "", part->dialect->index, s->loop->name, (long long)s->loop->lo, s->loop->name,
                    (long long)s->loop->hi + 1, s->loop->name);
     put_dealt_for(b, part, s, depth);
-    dialect_block(b, &cuda_dialect, s->body, depth + 1);
-    if (needs_braces(s->body))
+    dialect_block(b, part->dialect, s->body, depth + 1);
+    if (dialect_wants_braces(s->body))
         buf_printf(b, "%*s}\n", 4 * depth, "");
     depth = from;
     for (int32_t k = 0; k < step->n_combined; k++) {
@@ -166,7 +161,7 @@ static void put_store(Buf *b, const CudaPart *part, const char *limit, const KSt
         buf_printf(b, "%*sif (share == 0 && %s)\n", 4 * depth, "", limit);
     else
         buf_printf(b, "%*sif (%s == 0)\n", 4 * depth, "", dealt_to(part));
-    dialect_stmt(b, &cuda_dialect, s, depth + 1);
+    dialect_stmt(b, part->dialect, s, depth + 1);
 }
 
 static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth)
@@ -178,7 +173,7 @@ static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth
         else if (s->kind == ROW_STORE)
             put_store(b, part, limit, s->stmt, depth);
         else if (s->stmt->kind == KS_DECLARE)
-            dialect_stmt(b, &cuda_dialect, s->stmt, depth);
+            dialect_stmt(b, part->dialect, s->stmt, depth);
         else if (part->share == BY_WARP)
             buf_printf(b, "%*s%s *const %s = %s_rows[threadIdx.x / 32];\n", 4 * depth, "", dialect_type(&cuda_dialect, storage_type(s->stmt->array->type)),
                        s->stmt->array->name, s->stmt->array->name);
@@ -198,12 +193,12 @@ static void put_rows(Buf *b, const CudaPart *part)
     const ThreadPart *t = &part->threads;
     const char       *i = number_of(t);
     if (part->share == BY_WARP)
-        buf_printf(b, "    for (int64_t %s = (int64_t)blockIdx.x * %d + threadIdx.x / 32; %s < %lld; %s += (int64_t)gridDim.x * %d) {\n", i, THREADS / WARP, i,
-                   (long long)t->count, i, THREADS / WARP);
+        cuda_grid_loop(b, part, i, THREADS / WARP, "threadIdx.x / 32");
     else
-        buf_printf(b, "    for (int64_t %s = blockIdx.x; %s < %lld; %s += gridDim.x) {\n", i, i, (long long)t->count, i);
+        cuda_grid_loop(b, part, i, 1, NULL);
+    buf_puts(b, " {\n");
     if (strcmp(i, "row") == 0)
-        cuda_loop_values(b, t, i);
+        cuda_loop_values(b, part, i);
     put_steps(b, part, NULL, 2);
     buf_puts(b, "    }\n");
 }
@@ -216,13 +211,13 @@ static void put_columns(Buf *b, const CudaPart *part)
     Arena            *a = arena_new();
     const char       *limit = arena_printf(a, "first + lane < %lld", (long long)t->count);
     bool              even = t->count % WARP == 0;
-    buf_printf(b, "    for (int64_t first = (int64_t)blockIdx.x * 32; first < %lld; first += (int64_t)gridDim.x * 32) {\n", (long long)t->count);
+    buf_printf(b, "    for (%s first = blockIdx.x * 32; first < %lld; first += gridDim.x * 32) {\n", part->dialect->index, (long long)t->count);
     if (even)
-        buf_printf(b, "        const int64_t %s = first + lane;\n", i);
+        buf_printf(b, "        const %s %s = first + lane;\n", part->dialect->index, i);
     else
-        buf_printf(b, "        const int64_t %s = %s ? first + lane : %lld;\n", i, limit, (long long)t->count - 1);
+        buf_printf(b, "        const %s %s = %s ? first + lane : %lld;\n", part->dialect->index, i, limit, (long long)t->count - 1);
     if (strcmp(i, "row") == 0)
-        cuda_loop_values(b, t, i);
+        cuda_loop_values(b, part, i);
     put_steps(b, part, limit, 2);
     buf_puts(b, "    }\n");
     arena_free(a);
@@ -235,7 +230,7 @@ void cuda_row_body(Buf *b, const CudaPart *part)
         buf_puts(b, "    const int lane = threadIdx.x % 32;\n");
     if (part->share == BY_COLUMN)
         buf_puts(b, "    const int lane = threadIdx.x % 32, share = threadIdx.x / 32;\n");
-    dialect_block(b, &cuda_dialect, part->threads.before, 1);
+    dialect_block(b, part->dialect, part->threads.before, 1);
     if (part->share == BY_COLUMN)
         put_columns(b, part);
     else if (part->threads.n_loops > 0)
