@@ -187,10 +187,20 @@ static int64_t cut(Type t, int64_t v)
     return (int64_t)u;
 }
 
+static bool fits_s32(const KExpr *index)
+{
+    int64_t lo, hi;
+    ix_range(index->index, &lo, &hi);
+    return lo >= INT32_MIN && hi <= INT32_MAX;
+}
+
+/* Before AVX-512 vectors of 64-bit integers cannot be converted to floats, those of 32 bits can. */
 const KExpr *kx_cast(Arena *a, Type t, const KExpr *arg)
 {
     if (arg->type == t)
         return arg;
+    if (arg->kind == KX_INDEX && type_is_float(t) && fits_s32(arg))
+        arg = kx_cast(a, TYPE_S32, arg);
     if (arg->kind == KX_INT && (type_is_int(t) || t == TYPE_PRED))
         return kx_int(a, t, cut(t, arg->i));
     if (arg->kind == KX_INT && type_is_float(t))

@@ -4,10 +4,12 @@
  * inside; what is not is skipped. When the array's fastest dimension has no window, a block of it is reduced at once, as reduce does with
  * columns. Cumulative windows are one walk:
  *
- *   acc = init;  for i: acc = body(acc, x[i]);  result[i] = acc */
+ *   acc = init;  for i: acc = body(acc, x[i]);  result[i] = acc
+ *
+ * Sums, products and extremes over windows that are wide along the fastest dimension have lanes, as reduce has along a row. */
 #include "emit/lower.h"
 
-enum { ROLE_OUT = 50, COLUMN_BLOCK = 256 };
+enum { ROLE_OUT = 50, COLUMN_BLOCK = 256, LEAST_WIDE = 16, MOST_LANES = 32 };
 
 typedef struct Walk {
     const Inst       *x;
@@ -17,6 +19,8 @@ typedef struct Walk {
     const Ix        **at;    /* the array's */
     NestBody         *body;
     void             *cookie;
+    int64_t           lanes; /* of the last dimension's loop; 0: none */
+    const Ix        **lane;  /* where body finds its lane */
 } Walk;
 
 static void walk_from(Lower *L, Walk *w, int32_t d);
@@ -119,6 +123,25 @@ static bool walk_is_full(Lower *L, const Walk *w, int32_t d, const Ix *base)
     return least >= 0 && most < reach - span;
 }
 
+/* count elements from base on, the first one in lane 0. */
+static void walk_lanes(Lower *L, Walk *w, int32_t d, const Ix *base, int64_t count)
+{
+    *w->lane = ix_of(&L->ix, loop_open(L, 0, count, NULL, 1));
+    walk_at(L, w, d, ix_add(&L->ix, base, *w->lane), NULL);
+    block_close(L);
+}
+
+/* All of a window's width: base + round * lanes + lane. */
+static void walk_rounds(Lower *L, Walk *w, int32_t d, const Ix *base)
+{
+    int64_t   size = w->window->v[d].size, rounds = size / w->lanes;
+    const Ix *round = ix_of(&L->ix, loop_open(L, 0, rounds, NULL, 1));
+    walk_lanes(L, w, d, ix_add(&L->ix, base, ix_times(&L->ix, round, w->lanes)), w->lanes);
+    block_close(L);
+    if (size % w->lanes)
+        walk_lanes(L, w, d, ix_plus(&L->ix, base, rounds * w->lanes), size % w->lanes);
+}
+
 static void walk_from(Lower *L, Walk *w, int32_t d)
 {
     if (d == w->in->rank) {
@@ -130,7 +153,9 @@ static void walk_from(Lower *L, Walk *w, int32_t d)
     }
     const WindowDim *v = &w->window->v[d];
     const Ix        *base = ix_plus(&L->ix, ix_times(&L->ix, w->out[d], v->stride), -v->pad_lo);
-    if (v->size == 1) {
+    if (w->lanes && d == w->in->rank - 1) {
+        walk_rounds(L, w, d, base);
+    } else if (v->size == 1) {
         walk_position(L, w, d, base, false);
     } else if (walk_is_full(L, w, d, base)) {
         const Ix *j = ix_of(&L->ix, loop_open(L, 0, v->size, NULL, 1));
@@ -142,7 +167,7 @@ static void walk_from(Lower *L, Walk *w, int32_t d)
 
 void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, NestBody *body, void *cookie)
 {
-    Walk w = { x, in, window, out, ARENA_ARRAY(L->arena, const Ix *, in->rank), body, cookie };
+    Walk w = { x, in, window, out, ARENA_ARRAY(L->arena, const Ix *, in->rank), body, cookie, 0, NULL };
     if (shape_count(in) > 0)
         walk_from(L, &w, 0);
 }
@@ -158,7 +183,9 @@ typedef struct Pool {
     int32_t        running; /* the dimension along which each result is the one before and one element more, else -1 */
     bool           backwards; /* the one behind */
     int64_t        width;
-    const Ix      *j;
+    int64_t        n_lanes; /* 0: none */
+    KArray        *lanes;
+    const Ix      *lane;
 } Pool;
 
 static const KExpr *element(Lower *L, const Pool *p, int32_t k, const Ix *const *at)
@@ -189,6 +216,13 @@ static void pool_element(Lower *L, void *cookie, const Ix *const *at)
     const Ix     *j = NULL;
     for (int32_t d = 0; d < inst_operand(p->x, 0)->shape->rank; d++)
         index[d] = at[d];
+    if (p->n_lanes) {
+        args[0] = load_current(L, p->lanes, p->lane);
+        args[1] = element(L, p, 0, index);
+        apply(L, inst_callee(p->x, 0), args, out);
+        store(L, p->lanes, p->lane, out[0]);
+        return;
+    }
     if (p->column >= 0) {
         j = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1));
         index[p->column] = ix_add(&L->ix, index[p->column], j);
@@ -245,12 +279,61 @@ static void pool_windows(Lower *L, Pool *p, const Ix *const *index)
     block_close(L);
 }
 
+/* What changes nothing: of an extreme its first value, which may be taken as often as one likes. */
+static const KExpr *neutral(Lower *L, const Pool *p)
+{
+    switch (apply_operation(inst_callee(p->x, 0))) {
+    case OP_ADD: return kx_float(L->arena, p->types[0], -0.0);
+    case OP_MULTIPLY: return kx_float(L->arena, p->types[0], 1.0);
+    default: return start(L, p, 0);
+    }
+}
+
+/* acc = body(acc, lane[l]) for all lanes, joined in halves before. */
+static void join_lanes(Lower *L, Pool *p)
+{
+    enum { FEW = 4 };
+    const KExpr *args[2], *out;
+    int64_t      n = p->n_lanes;
+    for (; n > FEW; n /= 2) {
+        const Ix *l = ix_of(&L->ix, loop_open(L, 0, n / 2, NULL, 1));
+        args[0] = load_current(L, p->lanes, l);
+        args[1] = load_current(L, p->lanes, ix_plus(&L->ix, l, n / 2));
+        apply(L, inst_callee(p->x, 0), args, &out);
+        store(L, p->lanes, l, out);
+        block_close(L);
+    }
+    const Ix *l = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+    args[0] = current(L, p->acc[0]);
+    args[1] = load_current(L, p->lanes, l);
+    apply(L, inst_callee(p->x, 0), args, &out);
+    assign(L, p->acc[0], out);
+    block_close(L);
+}
+
+static void pool_in_lanes(Lower *L, Pool *p, const Ix *const *index)
+{
+    const Shape *in = inst_operand(p->x, 0)->shape;
+    Walk         w = { p->x, in, inst_window(p->x), index, ARENA_ARRAY(L->arena, const Ix *, in->rank), pool_element, p, p->n_lanes, &p->lane };
+    p->lanes = local_array(L, p->types[0], p->n_lanes, "lane");
+    const KExpr *first = neutral(L, p);
+    const Ix    *l = ix_of(&L->ix, loop_open(L, 0, p->n_lanes, NULL, 1));
+    store(L, p->lanes, l, first);
+    block_close(L);
+    walk_from(L, &w, 0);
+    join_lanes(L, p);
+    store_results(L, p, index);
+}
+
 static void pool_scalar(Lower *L, void *cookie, const Ix *const *index)
 {
     Pool *p = cookie;
     for (int32_t k = 0; k < p->n; k++)
         p->acc[k] = accumulator(L, start(L, p, k), machine_type(p->types[k]), p->x->name);
-    pool_windows(L, p, index);
+    if (p->n_lanes)
+        pool_in_lanes(L, p, index);
+    else
+        pool_windows(L, p, index);
 }
 
 /* width results from index on along the column dimension. */
@@ -318,6 +401,24 @@ static bool may_regroup(const Pool *p)
     }
 }
 
+/* Lanes for windows that are wide along the fastest dimension and inside of it; compilers make lanes of integers by themselves. */
+static int64_t lanes_of(const Lower *L, const Pool *p)
+{
+    const Shape     *in = inst_operand(p->x, 0)->shape;
+    const WindowDim *v = in->rank > 0 ? &inst_window(p->x)->v[in->rank - 1] : NULL;
+    Op               op = apply_operation(inst_callee(p->x, 0));
+    int64_t          lanes = LEAST_WIDE / 2;
+    if (L->plan->plain || p->n != 1 || p->column >= 0 || p->running >= 0 || shape_count(in) == 0 || (p->types[0] != TYPE_F32 && p->types[0] != TYPE_F64))
+        return 0;
+    if (op != OP_ADD && op != OP_MULTIPLY && op != OP_MAXIMUM && op != OP_MINIMUM)
+        return 0;
+    if (layout_dim(in, 0) != in->rank - 1 || v->size < LEAST_WIDE || v->pad_lo != 0 || v->pad_hi > 0 || v->window_dilation != 1 || v->base_dilation != 1)
+        return 0;
+    while (lanes * 2 <= v->size && lanes < MOST_LANES)
+        lanes *= 2;
+    return lanes;
+}
+
 /* Cumulative windows: each covers all that is up to its result's place, or, where the order does not matter, all that is from there on. */
 static void find_running(Pool *p)
 {
@@ -351,6 +452,7 @@ void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to)
     for (int32_t k = 0; k < p.n; k++)
         p.types[k] = inst_callee(x, 0)->params[k]->shape->type;
     find_running(&p);
+    p.n_lanes = lanes_of(L, &p);
     for (int32_t d = 0; d < s->rank; d++)
         extents[d] = d == p.column || d == p.running ? 1 : s->dims[d];
     nest(L, s->rank, plan_dims(L, x, ROLE_OUT, s->rank, extents), major_order(L, s), p.column >= 0 ? pool_block : pool_scalar, &p);
