@@ -5,7 +5,7 @@
  *   ROOT %b = f32[4,8] broadcast(%s), dimensions={1}     =>    ROOT %b = f32[4,8] broadcast(%x), dimensions={1}
  *
  * The rules are rows of algsimp_rules.def; only=NAME and disable=NAME (repeatable) choose among them, finite leaves out those that may round
- * otherwise, exact also those that count on finite values. A computation is swept in stored order, what a rule makes is looked at again at once, and sweeps go on until one changes nothing. Rules shrink, so that ends;
+ * otherwise, exact also those that count on finite values; loose adds those that mind neither overflow nor the sign of a zero. A computation is swept in stored order, what a rule makes is looked at again at once, and sweeps go on until one changes nothing. Rules shrink, so that ends;
  * a bound on rewrites guards against two rules that undo each other. */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 
 enum { MAX_SWEEPS = 16, REWRITES_PER_INST = 32, REWRITES_AT_LEAST = 4096 };
 
-typedef enum { SAME, FINITE, ROUNDS } Keeps;
+typedef enum { SAME, FINITE, ROUNDS, LOOSE } Keeps;
 
 typedef struct Rule {
     Inst *(*fire)(Simp *s, Inst *i);
@@ -84,20 +84,27 @@ Inst *simp_broadcast(Simp *s, const Shape *shape, Inst *x, Ints dims)
     return b;
 }
 
-static Inst *scalar_constant(Simp *s, Literal *v)
+Inst *simp_constant(Simp *s, const Shape *shape, Literal *v)
 {
-    return note_made(s, inst_constant(s->at->comp, s->at, v, NULL));
+    Inst *c = note_made(s, inst_constant(s->at->comp, s->at, v, NULL));
+    c->shape = shape;
+    return c;
 }
 
 Inst *simp_splat_literal(Simp *s, const Shape *shape, Literal *one)
 {
-    Inst *c = scalar_constant(s, one);
+    Inst *c = simp_constant(s, shape_scalar(s->arena, one->type), one);
     return shape->rank == 0 ? c : simp_broadcast(s, shape, c, (Ints){NULL, 0});
 }
 
 Inst *simp_splat(Simp *s, const Shape *shape, int64_t v)
 {
     return simp_splat_literal(s, shape, literal_from_s64(shape->type, v));
+}
+
+Literal *simp_scalar(const Literal *l)
+{
+    return type_is_float(l->type) ? literal_from_f64(l->type, literal_get_f64(l, 0)) : literal_from_s64(l->type, literal_get_s64(l, 0));
 }
 
 Inst *simp_same(const Simp *s, Inst *x)
@@ -147,7 +154,7 @@ static bool check_names(PassCtx *cx)
         names[r] = rules[r].name;
     bool good = true;
     for (int k = 0; k < cx->n_args; k++) {
-        bool known = strcmp(cx->args[k].key, "exact") == 0 || strcmp(cx->args[k].key, "finite") == 0;
+        bool known = strcmp(cx->args[k].key, "only") != 0 && strcmp(cx->args[k].key, "disable") != 0;
         for (int r = 0; r < N_RULES && !known; r++)
             known = strcmp(cx->args[k].value, names[r]) == 0;
         if (known)
@@ -163,7 +170,7 @@ static bool check_names(PassCtx *cx)
 /* What the rules that run may change. */
 static Keeps loosest(const PassCtx *cx)
 {
-    return pass_arg(cx, "exact") ? SAME : pass_arg(cx, "finite") ? FINITE : ROUNDS;
+    return pass_arg(cx, "exact") ? SAME : pass_arg(cx, "finite") ? FINITE : pass_arg(cx, "loose") ? LOOSE : ROUNDS;
 }
 
 /* Rules by opcode, in the order of the table; those for every opcode come first. */

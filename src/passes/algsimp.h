@@ -19,10 +19,13 @@ Inst *simp_new(Simp *s, Op op, const Shape *shape, int32_t n, Inst *const *opera
 Inst *simp_like(Simp *s, const Inst *i, const Shape *shape, Inst *const *operands); /* opcode, attributes and callees of i */
 Inst *simp_reshape(Simp *s, const Shape *shape, Inst *x);
 Inst *simp_broadcast(Simp *s, const Shape *shape, Inst *x, Ints dims);
+Inst *simp_constant(Simp *s, const Shape *shape, Literal *v); /* takes over the reference */
 Inst *simp_splat(Simp *s, const Shape *shape, int64_t v); /* a broadcast scalar, or the scalar */
 Inst *simp_splat_literal(Simp *s, const Shape *shape, Literal *one); /* likewise; takes over the reference */
 Inst *simp_same(const Simp *s, Inst *x);                  /* x when it has the shape of s->at, else NULL */
 const Shape *simp_shape(Simp *s, Type t, int32_t rank, const int64_t *dims); /* with the default layout */
+
+Literal *simp_scalar(const Literal *l);                   /* a new one of element 0, of a real type */
 
 /* The value of all elements, as a number of a real type; false for others. */
 bool splat_is(const Inst *i, int64_t v);

@@ -246,6 +246,19 @@ Inst *rule_remainder_iota(Simp *s, Inst *i)
     return last >= 0 && literal_get_s64(n, 0) > last ? simp_same(s, inst_operand(i, 0)) : NULL;
 }
 
+/* (iota + m) % n -> iota % n for a multiple m of n, as long as the sum does not wrap around. */
+Inst *rule_remainder_shifted(Simp *s, Inst *i)
+{
+    const Inst    *sum = inst_operand(i, 0);
+    const Literal *n = splat_value(inst_operand(i, 1)), *m = sum->op == OP_ADD ? splat_value(inst_operand(sum, 1)) : NULL;
+    Type           t = i->shape->type;
+    int64_t        last = m && n && n->type == t && m->type == t && type_is_int(t) ? iota_last(inst_operand(sum, 0)) : -1, most;
+    if (last < 0 || literal_get_s64(n, 0) <= 0 || literal_get_s64(m, 0) <= 0 || literal_get_s64(m, 0) % literal_get_s64(n, 0) ||
+        !size_add(last, literal_get_s64(m, 0), &most) || int_wrap(t, most) != most)
+        return NULL;
+    return binary(s, OP_REMAINDER, inst_operand(sum, 0), inst_operand(i, 1));
+}
+
 /* ---- power ---- */
 
 /* x^3 -> x * (x * x), x^-1 -> 1 / x. */

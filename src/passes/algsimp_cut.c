@@ -207,6 +207,29 @@ Inst *rule_slice_reshape(Simp *s, Inst *i)
     return simp_reshape(s, i->shape, simp_slice(s, simp_shape(s, i->shape->type, rank, sizes.v), x, cut));
 }
 
+/* slice(reshape(x)) of whole rows of x -> reshape(slice(x)) */
+Inst *rule_slice_rows(Simp *s, Inst *i)
+{
+    const Inst       *r = inst_operand(i, 0);
+    const SliceRange *v = simp_ranges(i);
+    if (r->op != OP_RESHAPE || shape_count(i->shape) <= 0 || r->shape->rank == 0 || inst_operand(r, 0)->shape->rank == 0 || v[0].stride != 1)
+        return NULL;
+    for (int32_t k = 1; k < i->shape->rank; k++)
+        if (i->shape->dims[k] != r->shape->dims[k])
+            return NULL;
+    Inst   *x = inst_operand(r, 0);
+    int64_t row = shape_count(x->shape) / x->shape->dims[0], part = shape_count(r->shape) / r->shape->dims[0];
+    if (v[0].start * part % row || v[0].limit * part % row || x->shape->dims[0] == 1)
+        return NULL;
+    SliceRange *cut = ARENA_ARRAY(s->scratch, SliceRange, x->shape->rank);
+    Ints        sizes = ints_copy(s->scratch, dims_of(x->shape));
+    for (int32_t k = 0; k < x->shape->rank; k++)
+        cut[k] = (SliceRange){0, x->shape->dims[k], 1};
+    cut[0] = (SliceRange){v[0].start * part / row, v[0].limit * part / row, 1};
+    *ints_at(sizes, 0) = cut[0].limit - cut[0].start;
+    return simp_reshape(s, i->shape, simp_slice(s, simp_shape(s, i->shape->type, sizes.n, sizes.v), x, cut));
+}
+
 /* The operands that the slice does not touch are left out, where nobody else needs the whole. */
 Inst *rule_slice_concatenate_part(Simp *s, Inst *i)
 {
@@ -305,6 +328,43 @@ Inst *rule_reverse_broadcast(Simp *s, Inst *i)
     return simp_broadcast(s, i->shape, r, from);
 }
 
+/* reverse(reshape(x)) -> reshape(reverse(x)) where only sizes of 1 come or go. */
+Inst *rule_reverse_reshape(Simp *s, Inst *i)
+{
+    const Inst *r = inst_operand(i, 0);
+    if (r->op != OP_RESHAPE || shape_count(i->shape) <= 0)
+        return NULL;
+    Inst    *x = inst_operand(r, 0);
+    int32_t *where = ARENA_ARRAY(s->scratch, int32_t, x->shape->rank + 1), n = 0;
+    Ints     dims = scratch_ints(s, x->shape->rank);
+    if (!unit_reshape(x->shape, r->shape, where))
+        return NULL;
+    for (int32_t k = 0; k < x->shape->rank; k++)
+        if (where[k] >= 0 && ints_has(dimensions(i), where[k]))
+            *ints_at(dims, n++) = k;
+    Inst *turned = simp_new(s, OP_REVERSE, x->shape, 1, &x);
+    inst_set_ints(turned, ATTR_DIMENSIONS, (Ints){dims.v, n});
+    return simp_reshape(s, i->shape, turned);
+}
+
+/* reverse(op(reverse(x), c)) -> op(reverse(reverse(x)), c), for everywhere the same c. */
+Inst *rule_reverse_elementwise(Simp *s, Inst *i)
+{
+    const Inst *e = inst_operand(i, 0);
+    if (!op_has(e->op, F_ELEMENTWISE) || e->n_operands != 2 || e->n_uses != 1 || e->op == OP_COMPARE)
+        return NULL;
+    for (int32_t k = 0; k < 2; k++) {
+        Inst *x = inst_operand(e, k), *c = inst_operand(e, 1 - k);
+        if (x->op != OP_REVERSE || !splat_value(c) || !shape_equal(x->shape, i->shape) || !shape_equal(c->shape, i->shape))
+            continue;
+        Inst *operands[2];
+        operands[k] = simp_like(s, i, i->shape, &x);
+        operands[1 - k] = c;
+        return simp_like(s, e, i->shape, operands);
+    }
+    return NULL;
+}
+
 Inst *simp_pad(Simp *s, const Shape *shape, Inst *x, Inst *value, const PadDim *v)
 {
     Padding *p = ARENA_NEW(s->arena, Padding);
@@ -354,6 +414,56 @@ Inst *rule_pad_pad(Simp *s, Inst *i)
         both[k].interior = in[k].interior;
     }
     return simp_pad(s, i->shape, inst_operand(inner, 0), value, both);
+}
+
+/* pad(broadcast(x)) -> broadcast(pad(broadcast(x))) without the dimensions that are neither padded nor of x */
+Inst *rule_pad_broadcast(Simp *s, Inst *i)
+{
+    const Inst *b = inst_operand(i, 0);
+    if (!is_broadcast(b) || b->n_uses != 1 || inst_operand(b, 0)->shape->rank == 0)
+        return NULL;
+    int32_t       rank = i->shape->rank, n = 0;
+    const PadDim *p = simp_padding(i);
+    Ints          from = dimensions(b), kept = scratch_ints(s, rank), before = scratch_ints(s, rank), after = scratch_ints(s, rank);
+    Ints          dims = scratch_ints(s, from.n);
+    PadDim       *small = ARENA_ARRAY(s->scratch, PadDim, rank);
+    for (int32_t k = 0; k < rank; k++) {
+        if (!ints_has(from, k) && !p[k].lo && !p[k].hi && !p[k].interior)
+            continue;
+        for (int32_t j = 0; j < from.n; j++)
+            if (from.v[j] == k)
+                *ints_at(dims, j) = n;
+        small[n] = p[k];
+        *ints_at(kept, n) = k;
+        *ints_at(before, n) = b->shape->dims[k];
+        *ints_at(after, n++) = i->shape->dims[k];
+    }
+    if (n == rank)
+        return NULL;
+    Inst *x = simp_broadcast(s, simp_shape(s, i->shape->type, n, before.v), inst_operand(b, 0), dims);
+    x = simp_pad(s, simp_shape(s, i->shape->type, n, after.v), x, inst_operand(i, 1), small);
+    return simp_broadcast(s, i->shape, x, (Ints){kept.v, n});
+}
+
+/* Padding that takes away is a slice of padding that adds. */
+Inst *rule_pad_negative(Simp *s, Inst *i)
+{
+    const PadDim *p = simp_padding(i);
+    int32_t       rank = i->shape->rank;
+    PadDim       *more = ARENA_ARRAY(s->scratch, PadDim, rank);
+    SliceRange   *cut = ARENA_ARRAY(s->scratch, SliceRange, rank);
+    Ints          sizes = scratch_ints(s, rank);
+    bool          any = false;
+    for (int32_t k = 0; k < rank; k++) {
+        more[k] = (PadDim){p[k].lo > 0 ? p[k].lo : 0, p[k].hi > 0 ? p[k].hi : 0, p[k].interior};
+        int64_t start = p[k].lo < 0 ? -p[k].lo : 0, end = p[k].hi < 0 ? -p[k].hi : 0;
+        cut[k] = (SliceRange){start, start + i->shape->dims[k], 1};
+        *ints_at(sizes, k) = i->shape->dims[k] + start + end;
+        any |= start || end;
+    }
+    if (!any)
+        return NULL;
+    return simp_slice(s, i->shape, simp_pad(s, simp_shape(s, i->shape->type, rank, sizes.v), inst_operand(i, 0), inst_operand(i, 1), more), cut);
 }
 
 Inst *rule_concatenate_one(Simp *s, Inst *i)

@@ -50,6 +50,41 @@ Inst *rule_dot_empty(Simp *s, Inst *i)
     return simp_splat(s, i->shape, 0);
 }
 
+enum { MOST_PARTS = 8 };
+
+/* dot(concatenate(x, y), w) over what is concatenated -> dot(x, part of w) + dot(y, rest of w), for a constant w: the parts are not brought together. */
+Inst *rule_dot_concatenate(Simp *s, Inst *i)
+{
+    static const AttrId contracting_ids[] = {ATTR_LHS_CONTRACTING_DIMS, ATTR_RHS_CONTRACTING_DIMS};
+    for (int32_t side = 0; plain_dot(i) && side < 2; side++) {
+        const Inst *c = inst_operand(i, side);
+        Inst       *w = inst_operand(i, 1 - side), *sum = NULL;
+        Ints        over = inst_ints(i, contracting_ids[side]);
+        if (c->op != OP_CONCATENATE || c->n_uses != 1 || c->n_operands > MOST_PARTS || w->op != OP_CONSTANT || w->shape->layout || over.n != 1 ||
+            dimensions(c).v[0] != over.v[0] || inst_ints(i, ATTR_LHS_BATCH_DIMS).n || i->shape->rank != 2)
+            continue;
+        int32_t     along = (int32_t)inst_ints(i, contracting_ids[1 - side]).v[0];
+        SliceRange *cut = ARENA_ARRAY(s->scratch, SliceRange, w->shape->rank);
+        Ints        sizes = scratch_ints(s, w->shape->rank);
+        for (int32_t k = 0; k < w->shape->rank; k++) {
+            cut[k] = (SliceRange){0, w->shape->dims[k], 1};
+            *ints_at(sizes, k) = w->shape->dims[k];
+        }
+        cut[along].limit = 0;
+        for (int32_t k = 0; k < c->n_operands; k++) {
+            Inst *operands[2];
+            operands[side] = inst_operand(c, k);
+            *ints_at(sizes, along) = operands[side]->shape->dims[over.v[0]];
+            cut[along] = (SliceRange){cut[along].limit, cut[along].limit + sizes.v[along], 1};
+            operands[1 - side] = simp_slice(s, simp_shape(s, w->shape->type, sizes.n, sizes.v), w, cut);
+            Inst *part = simp_like(s, i, i->shape, operands);
+            sum = sum ? simp_new(s, OP_ADD, i->shape, 2, (Inst *[]){sum, part}) : part;
+        }
+        return sum;
+    }
+    return NULL;
+}
+
 static Ints through(Simp *s, Ints dims, Ints perm)
 {
     Ints out = scratch_ints(s, dims.n);
@@ -333,6 +368,14 @@ static bool take_padding(WindowDim *w, const PadDim *p)
         return false;
     w->base_dilation = p->interior + 1;
     return size_add(w->pad_lo, p->lo, &w->pad_lo) && size_add(w->pad_hi, p->hi, &w->pad_hi) && w->pad_lo >= 0 && w->pad_hi >= 0;
+}
+
+/* Sums of nothing. */
+Inst *rule_convolution_empty(Simp *s, Inst *i)
+{
+    if (!plain_convolution(i) || (shape_count(inst_operand(i, 0)->shape) != 0 && shape_count(inst_operand(i, 1)->shape) != 0) || shape_count(i->shape) <= 0)
+        return NULL;
+    return simp_splat(s, i->shape, 0);
 }
 
 /* With weights that are not finite a zero that is there and one that is not differ. */

@@ -182,3 +182,44 @@ Inst *rule_sharding_noop(Simp *s, Inst *i)
             return simp_same(s, inst_operand(i, 0));
     return NULL;
 }
+
+/* All dimensions in another order. */
+Inst *rule_broadcast_transpose(Simp *s, Inst *i)
+{
+    Inst *x = inst_operand(i, 0);
+    Ints  dims = dimensions(i), perm = scratch_ints(s, dims.n);
+    if (dims.n != i->shape->rank || is_iota(dims) || !is_broadcast(i) || shape_count(x->shape) != shape_count(i->shape))
+        return NULL;
+    for (int32_t k = 0; k < dims.n; k++)
+        *ints_at(perm, (int32_t)dims.v[k]) = k;
+    Inst *t = simp_new(s, OP_TRANSPOSE, i->shape, 1, &x);
+    inst_set_ints(t, ATTR_DIMENSIONS, perm);
+    return t;
+}
+
+/* bitcast-convert(concatenate(bitcast-convert(x), ...)) back to the type of x -> concatenate(x, ...) */
+Inst *rule_bitcast_convert_concatenate(Simp *s, Inst *i)
+{
+    const Inst *c = inst_operand(i, 0);
+    if (c->op != OP_CONCATENATE || c->n_uses != 1 || !shape_same_dims(c->shape, i->shape))
+        return NULL;
+    Inst **operands = ARENA_ARRAY(s->scratch, Inst *, c->n_operands);
+    for (int32_t k = 0; k < c->n_operands; k++) {
+        const Inst *b = inst_operand(c, k);
+        if (b->op != OP_BITCAST_CONVERT || !shape_same_dims(inst_operand(b, 0)->shape, b->shape) || inst_operand(b, 0)->shape->type != i->shape->type)
+            return NULL;
+        operands[k] = inst_operand(b, 0);
+    }
+    Inst *r = simp_new(s, OP_CONCATENATE, i->shape, c->n_operands, operands);
+    inst_set_ints(r, ATTR_DIMENSIONS, dimensions(c));
+    return r;
+}
+
+/* Numbers are drawn in the order of the elements. */
+Inst *rule_reshape_rng(Simp *s, Inst *i)
+{
+    const Inst *r = inst_operand(i, 0);
+    if (r->op != OP_RNG || r->n_uses != 1 || i->shape->layout || r->shape->layout)
+        return NULL;
+    return simp_like(s, r, i->shape, (Inst *[]){inst_operand(r, 0), inst_operand(r, 1)});
+}

@@ -146,11 +146,8 @@ static bool same_reduction(const Inst *a, const Inst *b)
 }
 
 /* reduce(reduce(x)) -> reduce(x) over all of the dimensions. */
-Inst *rule_reduce_reduce(Simp *s, Inst *i)
+static Inst *reduced_at_once(Simp *s, const Inst *i, const Inst *inner)
 {
-    const Inst *inner = inst_operand(i, 0);
-    if (i->n_operands != 2 || inner->op != OP_REDUCE || inner->n_operands != 2 || inner->n_uses != 1 || !same_reduction(i, inner))
-        return NULL;
     Inst    *x = inst_operand(inner, 0);
     Ints     first = dimensions(inner), outer = dimensions(i), all = scratch_ints(s, first.n + outer.n);
     int32_t *to = ARENA_ARRAY(s->scratch, int32_t, x->shape->rank), n = 0;
@@ -161,6 +158,14 @@ Inst *rule_reduce_reduce(Simp *s, Inst *i)
     Inst *r = simp_like(s, i, i->shape, (Inst *[]){x, inst_operand(i, 1)});
     inst_set_ints(r, ATTR_DIMENSIONS, all);
     return r;
+}
+
+Inst *rule_reduce_reduce(Simp *s, Inst *i)
+{
+    const Inst *inner = inst_operand(i, 0);
+    if (i->n_operands != 2 || inner->op != OP_REDUCE || inner->n_operands != 2 || inner->n_uses != 1 || !same_reduction(i, inner))
+        return NULL;
+    return reduced_at_once(s, i, inner);
 }
 
 /* reduce(reshape(x)) where the reshape only joins or splits reduced dimensions, or only adds or drops sizes of 1:
@@ -192,4 +197,207 @@ Inst *rule_reduce_reshape(Simp *s, Inst *i)
     Inst *reduce = simp_like(s, i, small, (Inst *[]){x, inst_operand(i, 1)});
     inst_set_ints(reduce, ATTR_DIMENSIONS, before);
     return simp_reshape(s, i->shape, reduce);
+}
+
+/* ---- what is summed up ---- */
+
+/* Nothing but the initial value. */
+Inst *rule_reduce_empty(Simp *s, Inst *i)
+{
+    if (i->n_operands != 2 || shape_count(inst_operand(i, 0)->shape) != 0 || shape_count(i->shape) <= 0)
+        return NULL;
+    Inst *c = inst_operand(i, 1);
+    return i->shape->rank ? simp_broadcast(s, i->shape, c, (Ints){NULL, 0}) : simp_same(s, c);
+}
+
+static bool is_sum(const Inst *i)
+{
+    return i->op == OP_REDUCE && i->n_operands == 2 && comp_binary_op(inst_callee(i, 0)) == OP_ADD && inst_operand(i, 0)->shape->type == i->shape->type;
+}
+
+/* Nothing is added to the sum at its beginning. */
+static bool starts_at_zero(const Inst *sum)
+{
+    return splat_is(inst_operand(sum, 1), 0) || splat_is_minus_zero(inst_operand(sum, 1));
+}
+
+/* The sum of -x is minus the sum of x, with one sign to change and not many; of floats a sum of 0 has the other sign. */
+Inst *rule_reduce_negate(Simp *s, Inst *i)
+{
+    const Inst *x = inst_operand(i, 0);
+    if (!is_sum(i) || x->op != OP_NEGATE || !splat_is(inst_operand(i, 1), 0) || !shape_equal(inst_operand(x, 0)->shape, x->shape))
+        return NULL;
+    Inst *sum = simp_like(s, i, i->shape, (Inst *[]){inst_operand(x, 0), inst_operand(i, 1)});
+    return simp_new(s, OP_NEGATE, i->shape, 1, &sum);
+}
+
+/* A sum of sums of floats as one, which adds them up in another order. */
+Inst *rule_reduce_float_reduce(Simp *s, Inst *i)
+{
+    const Inst *inner = inst_operand(i, 0);
+    if (!is_sum(i) || !is_sum(inner) || inner->n_uses != 1 || !type_is_float(i->shape->type) || !starts_at_zero(inner))
+        return NULL;
+    return reduced_at_once(s, i, inner);
+}
+
+/* The sum of n times the same -> n * x + the initial value. */
+static Inst *sum_of_same(Simp *s, const Inst *i)
+{
+    const Inst *b = inst_operand(i, 0);
+    Type        t = i->shape->type;
+    if (!is_sum(i) || !is_broadcast(b) || !ints_increase(dimensions(b)))
+        return NULL;
+    Ints     from = dimensions(b), reduced = dimensions(i), dims = scratch_ints(s, from.n);
+    int32_t *to = ARENA_ARRAY(s->scratch, int32_t, b->shape->rank);
+    int64_t  n = 1;
+    kept_dims(i, to);
+    for (int32_t k = 0; k < from.n; k++) {
+        if (to[from.v[k]] < 0)
+            return NULL;
+        *ints_at(dims, k) = to[from.v[k]];
+    }
+    for (int32_t k = 0; k < reduced.n; k++)
+        if (!size_mul(n, b->shape->dims[reduced.v[k]], &n))
+            return NULL;
+    Literal *times = type_is_float(t) ? literal_from_f64(t, (double)n) : literal_from_s64(t, n);
+    Inst    *x = inst_operand(b, 0), *c = inst_operand(i, 1);
+    Inst    *product = simp_new(s, OP_MULTIPLY, x->shape, 2, (Inst *[]){x, simp_splat_literal(s, x->shape, times)});
+    if (i->shape->rank) {
+        product = simp_broadcast(s, i->shape, product, dims);
+        c = simp_broadcast(s, i->shape, c, (Ints){NULL, 0});
+    }
+    return simp_new(s, OP_ADD, i->shape, 2, (Inst *[]){product, c});
+}
+
+Inst *rule_reduce_sum_same(Simp *s, Inst *i)
+{
+    return type_is_int(i->shape->type) ? sum_of_same(s, i) : NULL;
+}
+
+Inst *rule_reduce_float_sum_same(Simp *s, Inst *i)
+{
+    return i->shape->type == TYPE_F32 || i->shape->type == TYPE_F64 ? sum_of_same(s, i) : NULL;
+}
+
+enum { MOST_PARTS = 8 };
+
+/* reduce(concatenate(x, y)) along it -> op(reduce(x), reduce(y)): the parts need not be brought together. */
+static Inst *reduced_parts(Simp *s, const Inst *i)
+{
+    const Inst *c = inst_operand(i, 0);
+    Op          op = i->n_operands == 2 ? comp_binary_op(inst_callee(i, 0)) : OP_COUNT;
+    if (op == OP_COUNT || c->op != OP_CONCATENATE || c->n_uses != 1 || c->n_operands > MOST_PARTS || !ints_has(dimensions(i), dimensions(c).v[0]) ||
+        c->shape->type != i->shape->type || (!is_idempotent(op) && (op != OP_ADD || !starts_at_zero(i))))
+        return NULL;
+    Inst *all = NULL;
+    for (int32_t k = 0; k < c->n_operands; k++) {
+        Inst *part = simp_like(s, i, i->shape, (Inst *[]){inst_operand(c, k), inst_operand(i, 1)});
+        all = all ? simp_new(s, op, i->shape, 2, (Inst *[]){all, part}) : part;
+    }
+    return all;
+}
+
+Inst *rule_reduce_concatenate(Simp *s, Inst *i)
+{
+    return type_is_int(i->shape->type) || i->shape->type == TYPE_PRED ? reduced_parts(s, i) : NULL;
+}
+
+Inst *rule_reduce_float_concatenate(Simp *s, Inst *i)
+{
+    return type_is_float(i->shape->type) ? reduced_parts(s, i) : NULL;
+}
+
+/* ---- reduce-window ---- */
+
+static bool is_plain_window(const WindowDim *w)
+{
+    return w->pad_lo == 0 && w->pad_hi == 0 && w->base_dilation == 1 && w->window_dilation == 1;
+}
+
+/* Windows of one element each: op(c, x), in the order of the reducer. */
+Inst *rule_reduce_window_unit(Simp *s, Inst *i)
+{
+    const Comp *reducer = inst_callee(i, 0);
+    Op          op = i->n_operands == 2 ? comp_binary_op(reducer) : OP_COUNT;
+    Inst       *x = inst_operand(i, 0), *c = inst_operand(i, 1);
+    if (op == OP_COUNT || !op_has(op, F_COMMUTES) || !shape_equal(x->shape, i->shape))
+        return NULL;
+    for (int32_t k = 0; k < i->shape->rank; k++) {
+        const WindowDim *w = &inst_window(i)->v[k];
+        if (w->size != 1 || w->stride != 1 || w->pad_lo || w->pad_hi || w->base_dilation != 1)
+            return NULL;
+    }
+    int64_t initial = inst_operand(reducer->root, 0)->param;
+    Inst   *operands[2];
+    operands[initial] = i->shape->rank ? simp_broadcast(s, i->shape, c, (Ints){NULL, 0}) : c;
+    operands[1 - initial] = x;
+    return simp_new(s, op, i->shape, 2, operands);
+}
+
+/* A window that stays at one place in each dimension that it covers, and has one element in the others: a reduction. */
+static Inst *reduced_window(Simp *s, const Inst *i)
+{
+    Inst   *x = inst_operand(i, 0);
+    int32_t rank = i->shape->rank, n = 0;
+    Ints    covered = scratch_ints(s, rank);
+    if (i->n_operands != 2 || i->shape->layout || x->shape->layout)
+        return NULL;
+    for (int32_t k = 0; k < rank; k++) {
+        const WindowDim *w = &inst_window(i)->v[k];
+        if (!is_plain_window(w) || (w->size == 1 ? w->stride != 1 : w->size != x->shape->dims[k]))
+            return NULL;
+        if (w->size > 1)
+            *ints_at(covered, n++) = k;
+    }
+    if (n == 0)
+        return NULL;
+    covered.n = n;
+    const Shape *small = shape_with_type(s->arena, shape_of_kept(s, x->shape, covered), i->shape->type);
+    Inst        *r = simp_new(s, OP_REDUCE, small, 2, (Inst *[]){x, inst_operand(i, 1)});
+    inst_set_ints(r, ATTR_DIMENSIONS, covered);
+    inst_set_callees(r, 1, i->callees);
+    return simp_reshape(s, i->shape, r);
+}
+
+Inst *rule_reduce_window_reduce(Simp *s, Inst *i)
+{
+    return type_is_float(i->shape->type) || type_is_complex(i->shape->type) ? NULL : reduced_window(s, i);
+}
+
+/* Whose sums may be taken in another order. */
+Inst *rule_reduce_window_float_reduce(Simp *s, Inst *i)
+{
+    return type_is_float(i->shape->type) ? reduced_window(s, i) : NULL;
+}
+
+/* The dimension along which the sums of what came before and itself are taken, -1: this window does something else. */
+static int32_t running_sum(const Inst *i)
+{
+    int32_t along = -1;
+    for (int32_t k = 0; k < i->shape->rank; k++) {
+        const WindowDim *w = &inst_window(i)->v[k];
+        int64_t          n = i->shape->dims[k];
+        if (w->stride != 1 || w->base_dilation != 1 || w->window_dilation != 1 || w->pad_hi)
+            return -1;
+        if (w->size == 1 && w->pad_lo == 0)
+            continue;
+        if (along >= 0 || w->size != n || w->pad_lo != n - 1)
+            return -1;
+        along = k;
+    }
+    return along;
+}
+
+/* The running sum of c, c, c, ... -> c * (iota + 1), of integers. */
+Inst *rule_reduce_window_running(Simp *s, Inst *i)
+{
+    const Literal *c = i->n_operands == 2 ? splat_value(inst_operand(i, 0)) : NULL;
+    Type           t = i->shape->type;
+    int32_t        along = c ? running_sum(i) : -1;
+    if (along < 0 || c->type != t || !type_is_int(t) || comp_binary_op(inst_callee(i, 0)) != OP_ADD || !splat_is(inst_operand(i, 1), 0))
+        return NULL;
+    Inst *iota = simp_new(s, OP_IOTA, i->shape, 0, NULL);
+    inst_set_int(iota, ATTR_IOTA_DIMENSION, along);
+    Inst *count = simp_new(s, OP_ADD, i->shape, 2, (Inst *[]){iota, simp_splat(s, i->shape, 1)});
+    return simp_new(s, OP_MULTIPLY, i->shape, 2, (Inst *[]){count, simp_splat(s, i->shape, literal_get_s64(c, 0))});
 }

@@ -328,3 +328,15 @@ Inst *rule_iota_unit(Simp *s, Inst *i)
 {
     return i->shape->dims[inst_int(i, ATTR_IOTA_DIMENSION, 0)] == 1 ? simp_splat(s, i->shape, 0) : NULL;
 }
+
+/* ---- real and imaginary parts of real numbers ---- */
+
+Inst *rule_real_real(Simp *s, Inst *i)
+{
+    return simp_same(s, inst_operand(i, 0));
+}
+
+Inst *rule_imag_real(Simp *s, Inst *i)
+{
+    return type_is_complex(inst_operand(i, 0)->shape->type) ? NULL : simp_splat(s, i->shape, 0);
+}

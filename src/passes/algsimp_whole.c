@@ -3,6 +3,11 @@
 
 #include "passes/algsimp.h"
 
+#include <math.h>
+
+#include "ir/groups.h"
+#include "ir/numeric.h"
+
 enum { MAX_BRACES = 4096 }; /* text for nothing at all */
 
 Inst *rule_empty_result(Simp *s, Inst *i)
@@ -158,4 +163,101 @@ Inst *rule_conditional_known(Simp *s, Inst *i)
     Inst *call = simp_new(s, OP_CALL, i->shape, 1, &x);
     inst_set_callees(call, 1, &body);
     return call;
+}
+
+/* The place of a pred among branches: 0 is the first. */
+Inst *rule_conditional_pred(Simp *s, Inst *i)
+{
+    Inst *index = inst_operand(i, 0);
+    if (index->op != OP_CONVERT || inst_operand(index, 0)->shape->type != TYPE_PRED || i->n_callees != 2 || i->n_operands != 3)
+        return NULL;
+    Inst *c = simp_like(s, i, i->shape, (Inst *[]){inst_operand(index, 0), inst_operand(i, 2), inst_operand(i, 1)});
+    inst_set_callees(c, 2, (Comp *[]){inst_callee(i, 1), inst_callee(i, 0)});
+    return c;
+}
+
+/* One by one, so that each can be seen through. */
+Inst *rule_constant_tuple(Simp *s, Inst *i)
+{
+    const Literal *l = i->literal;
+    if (l->type != TYPE_TUPLE || literal_has_elided(l))
+        return NULL;
+    Inst **operands = ARENA_ARRAY(s->scratch, Inst *, l->n_elems);
+    for (int32_t k = 0; k < l->n_elems; k++) {
+        if (l->elems[k]->type == TYPE_TOKEN)
+            return NULL;
+        operands[k] = simp_constant(s, i->shape->elems[k], literal_ref(l->elems[k]));
+    }
+    return simp_new(s, OP_TUPLE, i->shape, l->n_elems, operands);
+}
+
+/* Equal elements are sorted already. */
+Inst *rule_sort_splat(Simp *s, Inst *i)
+{
+    return i->n_operands == 1 && splat_value(inst_operand(i, 0)) ? simp_same(s, inst_operand(i, 0)) : NULL;
+}
+
+/* What all devices have everywhere is what they get from each other. */
+static Inst *exchanged_splat(Simp *s, const Inst *i)
+{
+    const Inst *x = i->n_operands == 1 ? inst_operand(i, 0) : NULL;
+    if (!x || !shape_is_array(i->shape) || i->comp->async_wrapped || !is_broadcast(x) || inst_operand(x, 0)->op != OP_CONSTANT ||
+        inst_operand(x, 0)->shape->rank != 0)
+        return NULL;
+    return simp_broadcast(s, i->shape, inst_operand(x, 0), (Ints){NULL, 0});
+}
+
+Inst *rule_all_gather_splat(Simp *s, Inst *i)
+{
+    return exchanged_splat(s, i);
+}
+
+Inst *rule_all_to_all_splat(Simp *s, Inst *i)
+{
+    return exchanged_splat(s, i);
+}
+
+/* How many devices each written group has; 0: not all as many, or none is written. */
+static int64_t group_size(Simp *s, const Inst *i)
+{
+    bool     good;
+    IntsList lists = group_lists(s->scratch, i, &good);
+    int64_t  n = good && lists.n > 0 && group_mode(i) != GROUP_CROSS_BOTH ? lists.v[0].n : 0;
+    for (int32_t k = 1; n && k < lists.n; k++)
+        n = lists.v[k].n == n ? n : 0;
+    return n;
+}
+
+/* n times the value, NULL where that would have to be rounded. */
+static Literal *taken_times(const Literal *c, int64_t n)
+{
+    if (type_is_int(c->type))
+        return literal_from_s64(c->type, int_wrap(c->type, (int64_t)((uint64_t)literal_get_s64(c, 0) * (uint64_t)n)));
+    double v = type_is_float(c->type) ? literal_get_f64(c, 0) : NAN, product = v * (double)n;
+    return (c->type == TYPE_F32 || c->type == TYPE_F64) && v == floor(v) && fabs(product) <= 0x1p24 && v != 0 ? literal_from_f64(c->type, product) : NULL;
+}
+
+/* all-reduce(c), c the same on all devices -> c for maxima and the like, n * c for sums over n devices. */
+static Inst *reduced_splat(Simp *s, const Inst *i)
+{
+    const Inst    *x = i->n_operands == 1 ? inst_operand(i, 0) : NULL;
+    const Literal *c = x && x->shape->type == i->shape->type && shape_is_array(i->shape) && !i->comp->async_wrapped ? splat_value(x) : NULL;
+    Op             op = comp_binary_op(inst_callee(i, 0));
+    int64_t        n = c && c->type == i->shape->type ? group_size(s, i) : 0;
+    if (n == 0 || (op != OP_ADD && op != OP_MAXIMUM && op != OP_MINIMUM && op != OP_AND && op != OP_OR))
+        return NULL;
+    if (c->type == TYPE_PRED && op == OP_ADD)
+        return NULL;
+    Literal *v = op == OP_ADD ? taken_times(c, n) : simp_scalar(c);
+    return v ? simp_splat_literal(s, i->shape, v) : NULL;
+}
+
+Inst *rule_all_reduce_splat(Simp *s, Inst *i)
+{
+    return reduced_splat(s, i);
+}
+
+Inst *rule_reduce_scatter_splat(Simp *s, Inst *i)
+{
+    return reduced_splat(s, i);
 }
