@@ -39,7 +39,8 @@ typedef struct Args {
     int64_t     print_indent, bisect_limit, rewrite_limit, check_seed, check_work, max_trip, test_timeout;
     bool        check_each, bisect, run_reproducer, verify, verify_each, verify_only, verify_diagnostics, split;
     const char *check_prefix;
-    const char *print_changed, *start_at, *stop_after, *remarks;
+    const char *print_changed, *start_at, *stop_after, *remarks, *device;
+    const Device *machine;             /* device, read; NULL: the target's own */
     bool        annotate, list_passes, print_pipeline, print_after_all, print_unchanged, time_passes;
     regex_t    *only_comps, *remarked; /* filter and remarks, compiled */
     RunName     first_run, last_run;   /* start_at and stop_after, read */
@@ -67,6 +68,7 @@ static const Option options[] = {
     {"passes", 0, OPT_STRING, ARG(passes), "LIST", "run these: a,b{key=value},fix(c,d); empty: none", "Passes"},
     {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "run the passes of a level (default: 2)", "Passes"},
     {"target", 0, OPT_CHOICE, ARG(target), "cpu|cuda", "what the levels optimize for", "Passes"},
+    {"device", 0, OPT_STRING, ARG(device), "D", "cpu, sm_80, sm_90, sm_100 or a table of costs", "Passes"},
     {"memory-limit", 0, OPT_STRING, ARG(memory_limit), "BYTES", "most temporary memory: N, NK, NM, NG", "Passes"},
     {"list-passes", 0, OPT_FLAG, ARG(list_passes), NULL, "show the passes and exit", "Passes"},
     {"print-pipeline", 0, OPT_FLAG, ARG(print_pipeline), NULL, "show what would run and exit", "Passes"},
@@ -215,6 +217,7 @@ static PipelineOptions pipeline_options(const Args *args)
 {
     return (PipelineOptions){
         .target = args->target,
+        .device = args->machine,
         .verify_each = args->verify_each,
         .verify_none = !args->verify,
         .time_passes = args->time_passes,
@@ -283,7 +286,7 @@ static bool needs_check(const Args *args)
 /* --bisect: what is found goes to out. */
 static int run_bisect(const Args *args, Module *m, Check *check, Buf *out, Diag *d)
 {
-    PipelineOptions passes = {.target = args->target, .verify_each = args->verify_each, .verify_none = !args->verify,
+    PipelineOptions passes = {.target = args->target, .device = args->machine, .verify_each = args->verify_each, .verify_none = !args->verify,
                               .start_at = args->first_run, .stop_after = args->last_run};
     BisectOptions   o = {.pipeline = choose_passes(args, m, d), .passes = &passes, .check = check, .test = args->test, .timeout = args->test_timeout};
     switch (bisect_pipeline(m, &o, out, d)) {
@@ -494,6 +497,7 @@ static const char *run_line(Arena *a, const Args *args)
     if (args->level >= 0)
         buf_printf(&b, " -O%d", args->level);
     put_option(&b, a, "target", strcmp(args->target, "cpu") == 0 ? NULL : args->target);
+    put_option(&b, a, "device", args->device);
     put_option(&b, a, "start-at", args->start_at);
     put_option(&b, a, "stop-after", args->stop_after);
     put_option(&b, a, "rewrite-limit", args->rewrite_limit == NO_LIMIT ? NULL : arena_printf(a, "%lld", (long long)args->rewrite_limit));
@@ -617,8 +621,8 @@ static bool check_limits(const Args *args)
         bad = "--passes and -O exclude each other";
     else if (args->run_reproducer && (args->passes || args->level >= 0 || args->split))
         bad = "--run-reproducer takes the passes from the file: no --passes, -O or --split-input-file";
-    else if (args->run_reproducer && args->memory_limit)
-        bad = "--run-reproducer and --memory-limit exclude each other";
+    else if (args->run_reproducer && (args->memory_limit || args->device))
+        bad = "--run-reproducer and --memory-limit or --device exclude each other";
     else if (args->bisect && (args->check_each || args->bisect_limit != NO_LIMIT || args->rewrite_limit != NO_LIMIT))
         bad = "--bisect excludes --check-each, --bisect-limit and --rewrite-limit";
     else if (args->test && !args->bisect)
@@ -630,6 +634,40 @@ static bool check_limits(const Args *args)
     if (bad)
         tool_error(tool.name, "%s", bad);
     return !bad;
+}
+
+static const Device *read_device(const Args *args, Arena *a)
+{
+    const Device *known = device_named(args->device);
+    Buf           text = {0};
+    Diag          d;
+    if (known)
+        return known;
+    if (!buf_read_file(&text, args->device)) {
+        tool_error(tool.name, "--device expects one of %s, or a file: %s: %s", device_names(a), args->device, strerror(errno));
+        return NULL;
+    }
+    diag_init(&d, a);
+    diag_source(&d, args->device, text.p, text.n);
+    known = device_read(a, args->device, text.p, text.n, &d);
+    tool_messages_print(&d, &args->messages);
+    buf_free(&text);
+    return known;
+}
+
+/* A device is of one target, which --target need not say again. */
+static bool choose_device(Args *args, Arena *a)
+{
+    args->machine = args->device ? read_device(args, a) : NULL;
+    if (args->device && !args->machine)
+        return false;
+    if (args->machine && args->target && strcmp(args->machine->target, args->target) != 0) {
+        tool_error(tool.name, "--device=%s is one of --target=%s", args->device, args->machine->target);
+        return false;
+    }
+    if (!args->target)
+        args->target = args->machine ? args->machine->target : "cpu";
+    return true;
 }
 
 /* --memory-limit is one pass more, after all others. */
@@ -654,7 +692,7 @@ static bool check_options(void *given, Arena *a, const char *path)
 {
     Args *args = given;
     (void)path;
-    if (!check_limits(args) || !compile_expressions(args, a) || !add_memory_limit(args, a))
+    if (!check_limits(args) || !compile_expressions(args, a) || !choose_device(args, a) || !add_memory_limit(args, a))
         return false;
     Diag d;
     diag_init(&d, a);
@@ -686,7 +724,7 @@ int main(int argc, char **argv)
     Args args = {
 #include "text/print_parts.def"
 #undef PART
-                 .target = "cpu", .emit = "hlo", .check_prefix = "CHECK", .print = "long", .messages = MESSAGE_DEFAULTS, .level = -1,
+                 .emit = "hlo", .check_prefix = "CHECK", .print = "long", .messages = MESSAGE_DEFAULTS, .level = -1,
                  .check_inputs = "all", .check_bound = "rounding", .check_seed = 1, .check_work = 1000, .test_timeout = 300, .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
     return tool_main(&tool, &(ToolJob){.check = check_options, .tell = tell, .run = process_file}, &args, argc, argv);
 }

@@ -306,21 +306,57 @@ static void keep_updates(Lower *L, const Inst *x)
         keep_operand(L, x, 1);
 }
 
-/* Results that are made element by element, several in one loop nest where they have one shape. */
+enum { MANY_RESULTS = 8, MOST_BEHIND = 1000 };
+
+/* Notes the arrays that x reads, of more than one element; true: one of them was known, or there is much to look at. */
+static bool note_reads(Lower *L, Map *reads, const Inst *x)
+{
+    Map  seen = map_new(L->arena);
+    bool known = false;
+    VEC(const Inst *) list = {0};
+    vec_push(L->arena, &list, x);
+    for (int32_t at = 0; at < list.n && list.n < MOST_BEHIND; at++) {
+        const Inst *i = list.v[at];
+        if (map_has(&seen, i))
+            continue;
+        map_put(&seen, i, L);
+        for (int32_t k = 0; k < i->n_operands && !map_has(&L->memory, i); k++)
+            vec_push(L->arena, &list, inst_operand(i, k));
+        if (map_has(&L->memory, i) && shape_is_array(i->shape) && shape_count(i->shape) > 1) {
+            known |= map_has(reads, i);
+            map_put(reads, i, L);
+        }
+    }
+    return known || list.n >= MOST_BEHIND;
+}
+
+/* A loop nest of many results, n so far, has no room for those that are made of other arrays. */
+static bool has_room(Lower *L, Map *reads, int32_t n, const Inst *x)
+{
+    return L->k->n_results <= MANY_RESULTS || note_reads(L, reads, x) || n < MANY_RESULTS;
+}
+
+/* Results that are made element by element, several in one loop nest where they have one shape, and many of one nest need the same arrays. */
 static void lower_elements(Lower *L, const Result *r, const bool *now)
 {
     int32_t      n_results = L->k->n_results;
     const Inst **x = ARENA_ARRAY(L->arena, const Inst *, n_results);
     int32_t     *leaf = ARENA_ARRAY(L->arena, int32_t, n_results), n = 0;
     KArray     **to = ARENA_ARRAY(L->arena, KArray *, n_results);
+    Map          reads = map_new(L->arena);
     for (int32_t k = 0; k <= n_results; k++) {
         bool done = k == n_results || !now[k] || is_done(L, &r[k]);
-        if (n > 0 && (done || !shape_same_dims(r[k].to->shape, to[0]->shape) || !layout_equal(r[k].to->shape->layout, to[0]->shape->layout, to[0]->shape->rank))) {
+        if (n > 0 && (done || !shape_same_dims(r[k].to->shape, to[0]->shape) ||
+                      !layout_equal(r[k].to->shape->layout, to[0]->shape->layout, to[0]->shape->rank) || !has_room(L, &reads, n, r[k].x))) {
             stage_loops(L, n, x, leaf, to);
             n = 0;
         }
         if (done)
             continue;
+        if (n == 0) {
+            reads = map_new(L->arena);
+            has_room(L, &reads, n, r[k].x);
+        }
         x[n] = r[k].x;
         leaf[n] = r[k].leaf;
         to[n++] = r[k].to;

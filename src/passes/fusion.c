@@ -21,10 +21,12 @@
  *   movement and constants             always
  *   what several loops of one row of   always, for rows that fit the first caches: the code keeps the row (emit/lower_rows.c),
  *   one group need                     so each element is computed once
- *   exp, divide, ... (dear)            when no more elements are asked for than it has
- *   reduce over the inner dimensions   likewise, in one context, a row or an element of the root at a time
- *   add, select, ... (cheap)           likewise, or when the memory traffic saved is more than that of reading its operands again: what is made of
+ *   reduce over the inner dimensions   when no more elements are asked for than it has, in one context, a row or an element of the root at a time
+ *   exp, divide, ... (dear)            when no more elements are asked for than it has, or the device computes them again in less time than it takes to
+ *                                      begin a kernel
+ *   add, select, ... (cheap)           likewise, or when reading its operands again takes no longer than to write it and to read that: what is made of
  *                                      indices alone (a mask that compares two) reads none
+ * Times are those of the device (analysis/device.h).
  * Groups have one root at first, so fusing never makes a cycle; further results join only where nothing outside stands between (fusion_join.c). A
  * producer that no group has swallowed whole stays, except that groups look through a stored broadcast to its smaller operand.
  *
@@ -427,7 +429,7 @@ static bool one_row_at_a_time(const Inst *i)
 }
 
 /* Several loops of one group, within the same row, need i, each every element once. */
-static bool wanted_in_one_row(const Inst *i)
+static bool wanted_in_one_row(const Fuser *f, const Inst *i)
 {
     const Node *n = node(i);
     double      rows = fusion_count(i);
@@ -439,7 +441,8 @@ static bool wanted_in_one_row(const Inst *i)
             return false;
         rows = c->common < rows ? c->common : rows;
     }
-    return rows >= 1 && fusion_count(i) / rows * type_bytes(i->shape->type) <= KEPT_ROW_BYTES;
+    double most = f->cx->device->row < KEPT_ROW_BYTES ? f->cx->device->row : KEPT_ROW_BYTES;
+    return rows >= 1 && fusion_count(i) / rows * type_bytes(i->shape->type) <= most;
 }
 
 /* Its producers are asked by the one loop that makes the row. */
@@ -503,22 +506,36 @@ static bool made_of_indices(const Inst *i)
     return true;
 }
 
-static bool pays(const Inst *i)
+/* ns to compute i's elements `again` times more, where they are asked for: each may be one unit's work. */
+static double again_ns(const Device *v, const Inst *i, double again)
 {
-    const Node *n = node(i);
-    double      own = fusion_count(i), asked = elements_asked(i);
+    double each = inst_is_dear(i) ? v->dear : 1;
+    return device_bytes_ns(v, again * bytes_read(i)) + device_unit_ns(v, again * fusion_count(i) * each);
+}
+
+/* ns to store them instead and to read them as often, beside what a kernel more costs. */
+static double stored_ns(const Device *v, const Inst *i, double again)
+{
+    return device_bytes_ns(v, (2 + again) * fusion_count(i) * type_bytes(i->shape->type));
+}
+
+static bool pays(const Fuser *f, const Inst *i)
+{
+    const Node   *n = node(i);
+    const Device *v = f->cx->device;
+    double        own = fusion_count(i), asked = elements_asked(i), again = asked / own - 1;
     if (n->role == ROLE_REDUCE)
         return one_row_at_a_time(i);
     if (asked <= own)
         return true;
-    if (inst_is_dear(i) || (n->role == ROLE_ELEMENTWISE && ends_contraction(i)))
+    if (n->role == ROLE_ELEMENTWISE && ends_contraction(i))
         return false;
-    if (n->role == ROLE_MOVE || n->role == ROLE_VIEW || own == 1)
+    if (!inst_is_dear(i) && (n->role == ROLE_MOVE || n->role == ROLE_VIEW || own == 1 || made_of_indices(i)))
         return true; /* scalars are computed before the loop */
-    if (made_of_indices(i))
-        return true;
-    double again = asked / own - 1;
-    return again <= 2 && !n->chosen && again * bytes_read(i) <= (2 + again) * own * type_bytes(i->shape->type);
+    if (n->chosen)
+        return false;
+    double ns = again_ns(v, i, again);
+    return ns <= v->launch || (!inst_is_dear(i) && again <= 2 && ns <= stored_ns(v, i, again));
 }
 
 static void enter_groups(Inst *i)
@@ -586,6 +603,7 @@ static void tell_stored(Fuser *f, const Inst *i, bool asked, bool room)
 {
     if (!f->cx->remarks || i == i->comp->root || !i->n_uses)
         return;
+    const Device *v = f->cx->device;
     const Inst *reader = reader_of(i);
     double      bytes = fusion_count(i) * type_bytes(i->shape->type);
     if (reader)
@@ -597,9 +615,12 @@ static void tell_stored(Fuser *f, const Inst *i, bool asked, bool room)
                     MAX_OPERANDS);
     else if (node(i)->role == ROLE_CONTRACT || node(i)->role == ROLE_WINDOW)
         pass_remark(f->cx, i, "%%%s is stored: not one kernel alone wants its elements, each for one of its own", i->name);
-    else
-        pass_remark(f->cx, i, "%%%s is stored: it has %.0f elements (%.0f bytes), %d kernels or loops would compute %.0f%s", i->name, fusion_count(i), bytes,
-                    node(i)->n_contexts, elements_asked(i), inst_is_dear(i) ? ", which are dear" : "");
+    else {
+        double again = elements_asked(i) / fusion_count(i) - 1;
+        pass_remark(f->cx, i, "%%%s is stored: it has %.0f elements (%.0f bytes), %d kernels or loops would compute %.0f%s; %s: again %.0f ns, stored %.0f ns, a kernel %.0f ns",
+                    i->name, fusion_count(i), bytes, node(i)->n_contexts, elements_asked(i), inst_is_dear(i) ? ", which are dear" : "", v->name,
+                    again_ns(v, i, again), stored_ns(v, i, again), v->launch);
+    }
 }
 
 /* With the names of before the fusion took them over. */
@@ -618,13 +639,13 @@ static void decide(Fuser *f, Inst *i)
     bool asked = i != i->comp->root && n->role != ROLE_UPDATE && collect_contexts(f, i), room = asked && has_room(f, i);
     if (room) {
         bool inside = n->role != ROLE_WINDOW && n->role != ROLE_CONTRACT;
-        bool keeps = inside && (inst_is_dear(i) || n->chosen) && wanted_in_one_row(i);
-        if (!keeps && !(inside && pays(i)) && may_be_hero(f, i)) {
+        bool keeps = inside && (inst_is_dear(i) || n->chosen) && wanted_in_one_row(f, i);
+        if (!keeps && !(inside && pays(f, i)) && may_be_hero(f, i)) {
             n->contexts[0]->group->hero = i;
             enter_groups(i);
             return;
         }
-        if (keeps || (inside && pays(i))) {
+        if (keeps || (inside && pays(f, i))) {
             enter_groups(i);
             if (keeps)
                 keep_row(f, i);
@@ -651,6 +672,8 @@ static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
     for (Inst *i = c->last; i; i = i->prev)
         decide(&f, i);
     fusion_attention(&f, c);
+    if (!c->module->is_scheduled)
+        fusion_bundle(&f);
     int64_t built = 0;
     bool    several = false;
     for (int32_t k = f.groups.n; k-- > 0 && built < most;) {

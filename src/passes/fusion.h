@@ -8,6 +8,7 @@
 enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_KEPT = 3, MAX_RESULTS = 7, MAX_TOGETHER = 8 };
 
 typedef struct Context Context;
+typedef struct Group   Group;
 
 /* The loops of reductions: those that share them have one `to`. */
 typedef struct ReduceLoops {
@@ -16,10 +17,10 @@ typedef struct ReduceLoops {
     Context       *to;   /* and its operands */
 } ReduceLoops;
 
-typedef struct Group {
+struct Group {
     Inst    *root;           /* the first of its results, the last one in the computation; NULL: another group has swallowed it */
     Context *all;            /* in which the root is asked for: every element once */
-    Inst    *more[MAX_RESULTS]; /* results that are made in the same loops, see fusion_join.c */
+    Inst   **more;           /* results that are made in the same loops, see fusion_join.c; MAX_RESULTS of them in a group that is no bundle */
     int32_t  n_more;
     int32_t  searched;       /* number of the search that was there last */
     int32_t  size, operands; /* instructions taken in, values needed from outside; constants count for neither */
@@ -31,7 +32,9 @@ typedef struct Group {
     Context *rows;           /* the contexts of whole rows, see row_context */
     int32_t     n_loops;
     ReduceLoops loops[MAX_TOGETHER];
-} Group;
+    Group   *head;           /* NULL, or the group whose kernel it is part of: of a bundle the first one, of attention the whole */
+    Group   *bundled;        /* of a bundle: the next one */
+};
 
 struct Context {
     Group   *group;
@@ -84,6 +87,7 @@ bool    fusion_is_wanted(const Node *n, const Group *g);
 void    fusion_take_in(Group *g, const Inst *i);
 
 /* fusion_join.c: what is stored, as another result of a group. */
+bool     fusion_waits(Fuser *f, const Group *g, const Group *h); /* h's kernel needs a result of g's, be it through others */
 bool     fusion_join(Fuser *f, Inst *i);
 bool     fusion_is_result(const Inst *i, const Group *g);
 bool     fusion_go_together(Fuser *f, const Inst *i, const Inst *later); /* two reductions of one kernel are made in the same loops */
@@ -93,7 +97,11 @@ void     fusion_share_context(const Inst *u, const Context *from, Context *to);
 /* fusion_attention.c: groups of a computation that are decided on, and the dots between them. */
 void fusion_attention(Fuser *f, Comp *c);
 
+/* fusion_bundle.c: small groups of a computation that become one kernel. */
+void fusion_bundle(Fuser *f);
+
 /* fusion_build.c. Makes the fusion of g; false when it would hold one instruction only. */
+bool fusion_goes_inside(const Inst *i); /* into the kernels that ask for it */
 bool fusion_build(Fuser *f, const Group *g, int32_t number);
 /* A fusion of several results stands where the last of them was; what needs the others may have been before it. */
 void fusion_restore_order(Fuser *f, Comp *c);

@@ -111,6 +111,7 @@ static void swallow(Group *into, Group *g)
         return;
     into->size += g->size;
     into->operands += g->operands;
+    g->head = into;
     g->root = NULL;
 }
 

@@ -13,7 +13,7 @@ typedef struct Body {
     int32_t number;
 } Body;
 
-static bool goes_inside(const Inst *i)
+bool fusion_goes_inside(const Inst *i)
 {
     const Node *n = node(i);
     if (n->fused || n->role == ROLE_LEAF)
@@ -49,7 +49,7 @@ static void collect_members(Fuser *f, Body *b, const Group *g)
         Inst *i = b->members.v[at];
         for (int32_t k = 0; k < i->n_operands; k++) {
             Inst *o = inst_operand(i, k);
-            if (node(o)->seen != b->number && goes_inside(o))
+            if (node(o)->seen != b->number && fusion_goes_inside(o))
                 add_member(f, b, o);
         }
     }

@@ -12,11 +12,18 @@
 
 /* ---- what waits for what ---- */
 
+static const Group *head_of(const Group *g)
+{
+    while (g->head)
+        g = g->head;
+    return g;
+}
+
 static bool is_member(const Inst *i, const Group *g)
 {
     const Node *n = node(i);
     for (int32_t k = 0; k < n->n_contexts; k++)
-        if (n->contexts[k]->group == g)
+        if (head_of(n->contexts[k]->group) == head_of(g))
             return true;
     return false;
 }
@@ -26,6 +33,7 @@ typedef struct Search {
     VEC(const Inst *) list;
     int32_t number;
     bool    again; /* g needs one of them */
+    bool    lost;  /* one of them is waited for by control, or there are too many: who knows */
 } Search;
 
 static void search_users(Fuser *f, Search *s, const Inst *i, const Group *g)
@@ -33,6 +41,7 @@ static void search_users(Fuser *f, Search *s, const Inst *i, const Group *g)
     for (const Use *u = i->uses; u; u = u->next) {
         Node *n = node(u->user);
         s->again |= is_member(u->user, g);
+        s->lost |= u->user->n_control_succs > 0;
         if (n->searched == s->number)
             continue;
         n->searched = s->number;
@@ -40,34 +49,50 @@ static void search_users(Fuser *f, Search *s, const Inst *i, const Group *g)
     }
 }
 
-/* What waits for u's part of a kernel waits for all its results. */
-static void search_group(Fuser *f, Search *s, Group *h, const Group *g)
+/* What waits for one part of a kernel waits for all its results. */
+static void search_group(Fuser *f, Search *s, const Group *part, const Group *g)
 {
-    if (h == g || h->searched == s->number)
+    Group *h = (Group *)(uintptr_t)head_of(part);
+    if (h == head_of(g) || h->searched == s->number)
         return;
     h->searched = s->number;
-    search_users(f, s, h->root, g);
-    for (int32_t r = 0; r < h->n_more; r++)
-        search_users(f, s, h->more[r], g);
+    for (; h; h = h->bundled) {
+        search_users(f, s, h->root, g);
+        for (int32_t r = 0; r < h->n_more; r++)
+            search_users(f, s, h->more[r], g);
+    }
+}
+
+/* Goes on from what has been found until g needs one of it. */
+static bool search_on(Fuser *f, Search *s, const Group *g)
+{
+    enum { MOST = 400 };
+    for (int32_t at = 0; at < s->list.n && !s->again && !s->lost; at++) {
+        const Inst *u = s->list.v[at];
+        const Node *n = node(u);
+        for (int32_t k = 0; k < n->n_contexts; k++)
+            search_group(f, s, n->contexts[k]->group, g);
+        if (n->n_contexts == 0)
+            search_users(f, s, u, g);
+        s->lost |= s->list.n > MOST;
+    }
+    return s->again || s->lost;
 }
 
 /* What needs i outside of g may in turn be needed inside: then i has to be finished before g begins. */
 static bool leads_to(Fuser *f, const Inst *i, const Group *g)
 {
-    enum { MOST = 400 };
     Search s = {.number = ++f->searches};
     search_users(f, &s, i, g);
     s.again = false; /* those in g itself */
-    for (int32_t at = 0; at < s.list.n && !s.again; at++) {
-        const Inst *u = s.list.v[at];
-        const Node *n = node(u);
-        for (int32_t k = 0; k < n->n_contexts; k++)
-            search_group(f, &s, n->contexts[k]->group, g);
-        if (n->n_contexts == 0)
-            search_users(f, &s, u, g);
-        s.again |= s.list.n > MOST;
-    }
-    return s.again;
+    return search_on(f, &s, g);
+}
+
+bool fusion_waits(Fuser *f, const Group *g, const Group *h)
+{
+    Search s = {.number = ++f->searches};
+    search_group(f, &s, g, h);
+    return search_on(f, &s, h);
 }
 
 /* ---- reductions that go over the same elements ---- */
@@ -251,6 +276,8 @@ bool fusion_join(Fuser *f, Inst *i)
         return false;
     g->operands -= fusion_is_wanted(n, g);
     fusion_take_in(g, i);
+    if (!g->more)
+        g->more = ARENA_ARRAY(f->scratch, Inst *, MAX_RESULTS);
     g->more[g->n_more++] = i;
     n->contexts[0] = g->all;
     n->n_contexts = 1;

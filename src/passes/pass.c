@@ -319,6 +319,7 @@ static void state_after(Run *r, const char *pass, bool changed)
 static bool apply(Run *r, Stage *s, PassRun *run)
 {
     PassCtx cx = {.scratch = arena_new(), .diag = r->d, .target = r->o->target ? r->o->target : "cpu", .pass = s->pass->name};
+    cx.device = r->o->device ? r->o->device : device_of_target(cx.target);
     cx.remarks = r->o->remarks;
     cx.args = s->args.v;
     cx.n_args = s->args.n;

@@ -4,6 +4,7 @@
 
 #include <regex.h>
 
+#include "analysis/device.h"
 #include "ir/inst.h"
 
 typedef struct PassCtx {
@@ -12,6 +13,7 @@ typedef struct PassCtx {
     const char *pass;    /* its name */
     const regex_t *remarks; /* --remarks, or NULL */
     const char *target;  /* "cpu", "cuda" */
+    const Device *device; /* what is faster there */
     int         n_args;  /* k=v pairs of --passes=name{k=v}; "k" alone is k=true */
     const KeyValue *args;
     int64_t     rewrites; /* counted by the pass, shown by --stats */
@@ -63,6 +65,7 @@ typedef struct RunName {
 
 typedef struct PipelineOptions {
     const char *target;            /* NULL: "cpu" */
+    const Device *device;          /* NULL: the target's first one */
     bool        verify_each;       /* else once at the end */
     bool        verify_none;       /* --no-verify */
     bool        time_passes, print_after_all, print_changed;
