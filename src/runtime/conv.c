@@ -6,10 +6,11 @@
  *     image        a   .   b   .   c             phase 0: tap 0 and 2       y0 = a w0 + b w2,  y2 = b w0 + c w2
  *     pixels       0   1   2   3                 phase 1: tap 1             y1 = b w1,         y3 = c w1
  *
- * Features are the columns of the product when they are neighbours in Y; else pixels are, and the image is B. */
+ * With few features that is left to spread.c. Features are the columns of the product when they are neighbours in Y; else pixels are, and the image is B. */
 #include "runtime/border.h"
 #include "runtime/gemm.h"
 #include "runtime/pool.h"
+#include "runtime/spread.h"
 #include "runtime/vec.h"
 
 #include <stddef.h>
@@ -22,7 +23,6 @@ typedef struct Phase {
     int64_t pixels, taps;  /* from one to the next */
     int64_t first;         /* coordinate */
     int64_t window;        /* taps that are there */
-    int64_t columns;       /* so many phases from this one on read the same pixels, by one tap less each */
 } Phase;
 
 typedef struct Job {
@@ -32,7 +32,6 @@ typedef struct Job {
     const char       *x, *w;
     char             *y;
     const void       *x_end;
-    int64_t           spread;                     /* dimension whose phases are columns, or -1 */
     int64_t           phases[HLORT_MOST_SPATIAL];
     int64_t           images;                     /* whose products are members of their own */
     int               swapped;                    /* pixels are columns */
@@ -80,7 +79,7 @@ static Phase phase_at(const hlort_conv *v, int64_t d, int64_t o)
 {
     const int64_t base = v->spatial[d].base_dilation, dilation = v->spatial[d].window_dilation;
     int64_t       inverse, unused, g = common(dilation, base, &inverse), at = o * v->spatial[d].stride - v->spatial[d].pad;
-    Phase         p = { .o = o, .pixels = base / common(v->spatial[d].stride, base, &unused), .taps = base / g, .columns = 1 };
+    Phase         p = { .o = o, .pixels = base / common(v->spatial[d].stride, base, &unused), .taps = base / g };
     if (at % g)
         return p;
     p.t = floor_mod(-at / g, p.taps) * inverse % p.taps;
@@ -89,44 +88,17 @@ static Phase phase_at(const hlort_conv *v, int64_t d, int64_t o)
     return p;
 }
 
-/* Stride and dilation of the window are 1: from pixel to pixel it is one tap less, until there are none or one more of a phase, or one pixel less. */
-static Phase spread_at(const hlort_conv *v, int64_t d, int64_t o)
+static int64_t count_phases(const hlort_conv *v, int64_t d)
 {
-    Phase   p = phase_at(v, d, o);
-    int64_t least_t = p.window ? v->spatial[d].window - p.window * p.taps : v->spatial[d].window;
-    int64_t base = v->spatial[d].base_dilation, out = v->spatial[d].out, end = o < out % base ? out % base : base;
-    p.columns = least(p.t - (least_t > 0 ? least_t : 0) + 1, end - o);
-    return p;
-}
-
-static Phase find_phase(const Job *x, int64_t d, int64_t number)
-{
-    int64_t o = 0;
-    if (d != x->spread)
-        return phase_at(x->v, d, number);
-    while (number-- > 0)
-        o += spread_at(x->v, d, o).columns;
-    return spread_at(x->v, d, o);
-}
-
-static int64_t count_phases(const Job *x, int64_t d)
-{
-    const hlort_conv *v = x->v;
-    int64_t           n = 0, end, unused;
-    end = least(v->spatial[d].base_dilation / common(v->spatial[d].stride, v->spatial[d].base_dilation, &unused), v->spatial[d].out);
-    if (d != x->spread)
-        return end;
-    for (int64_t o = 0; o < end; n++)
-        o += spread_at(v, d, o).columns;
-    return n;
+    int64_t unused;
+    return least(v->spatial[d].base_dilation / common(v->spatial[d].stride, v->spatial[d].base_dilation, &unused), v->spatial[d].out);
 }
 
 /* ---- one product ---- */
 
-static void add_dim(Member *m, const Job *x, int64_t d, const Phase *p, int64_t *w, int64_t *y)
+static void add_dim(Member *m, const hlort_conv *v, int64_t d, const Phase *p, int64_t *w, int64_t *y)
 {
-    const hlort_conv *v = x->v;
-    const int64_t     base = v->spatial[d].base_dilation;
+    const int64_t base = v->spatial[d].base_dilation;
     m->im.d[m->im.n++] = (ImageDim){ .out = hlort_ceildiv(v->spatial[d].out - p->o, p->pixels),
                                      .first = p->first,
                                      .step = p->pixels * v->spatial[d].stride / base,
@@ -138,11 +110,6 @@ static void add_dim(Member *m, const Job *x, int64_t d, const Phase *p, int64_t 
                                      .y = p->pixels * v->spatial[d].y };
     *w += p->t * v->spatial[d].w;
     *y += p->o * v->spatial[d].y;
-    if (d == x->spread) {
-        m->out = p->columns;
-        m->y_out = v->spatial[d].y;
-        m->g.b_col = -v->spatial[d].w;
-    }
 }
 
 static int64_t sum_bytes(GemmType t)
@@ -235,9 +202,9 @@ static void make_member(const Job *x, int64_t number, Member *m)
     if (!x->swapped)
         m->im.d[m->im.n++] = (ImageDim){ .out = v->batch, .step = 1, .window = 1, .dilation = 1, .size = v->batch, .x = v->x_batch, .y = v->y_batch };
     for (int64_t d = 0; d < v->n_spatial; d++) {
-        Phase p = find_phase(x, d, rest % x->phases[d]);
+        Phase p = phase_at(v, d, rest % x->phases[d]);
         rest /= x->phases[d];
-        add_dim(m, x, d, &p, &at_w, &at_y);
+        add_dim(m, v, d, &p, &at_w, &at_y);
     }
     if (m->im.n == 0)
         m->im.d[m->im.n++] = (ImageDim){ .out = 1, .step = 1, .window = 1, .dilation = 1, .size = 1 };
@@ -333,22 +300,11 @@ static int is_empty(const hlort_conv *v)
     return v->batch == 0 || v->groups == 0 || v->out == 0;
 }
 
-/* A dimension whose phases are columns, where there is one feature. */
-static int64_t spread_dimension(const hlort_conv *v)
-{
-    int64_t found = -1;
-    for (int64_t d = 0; d < v->n_spatial && v->out == 1; d++)
-        if (v->spatial[d].base_dilation > 1 && v->spatial[d].stride == 1 && v->spatial[d].window_dilation == 1 &&
-            (found < 0 || v->spatial[d].y < v->spatial[found].y))
-            found = d;
-    return found;
-}
-
 /* Some dimension of pixels has neighbours in Y, and features do not. */
 static int is_swapped(const Job *x)
 {
     const hlort_conv *v = x->v;
-    if (x->spread >= 0 || v->y_out == 1)
+    if (v->y_out == 1)
         return 0;
     for (int64_t d = 0; d < v->n_spatial; d++)
         if (v->spatial[d].y == 1 && v->spatial[d].out > 1)
@@ -390,15 +346,14 @@ static int as_dot(const Job *x, const hlort_how *how)
 void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y)
 {
     Job j = { .v = v, .set = s, .type = type, .x = x, .w = w, .y = y, .images = 1 };
-    if (is_empty(v))
+    if (is_empty(v) || hlort_spread(s, type, v, how, x, w, y))
         return;
     j.x_end = end_of_image(v, x, hlort_bytes[type][IN]);
-    j.spread = spread_dimension(v);
     j.swapped = is_swapped(&j);
     j.images = j.swapped ? v->batch : 1;
     j.cut.count = j.images * v->groups;
     for (int64_t d = 0; d < v->n_spatial; d++) {
-        j.phases[d] = count_phases(&j, d);
+        j.phases[d] = count_phases(v, d);
         j.cut.count *= j.phases[d];
     }
     if (as_dot(&j, how))

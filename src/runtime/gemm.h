@@ -11,6 +11,9 @@ typedef enum GemmWay {
     GEMM_ROWS   /* few rows: rows of A times columns of B, both lying along k */
 } GemmWay;
 
+/* Of working memory: the products' own, and what callers of them have behind it. */
+enum { HLORT_TILES_BYTES = 1280 * 1024, HLORT_SUMS_BYTES = HLORT_WORK_BYTES - HLORT_TILES_BYTES };
+
 struct Image;
 
 typedef struct Gemm {

@@ -163,7 +163,7 @@ typedef struct {
     TC edge[MR * NV * VL];
     N(Windows) windows;
 } N(Work);
-_Static_assert(sizeof(N(Work)) <= HLORT_WORK_BYTES, "work");
+_Static_assert(sizeof(N(Work)) <= HLORT_TILES_BYTES, "work");
 
 typedef struct {
     const Gemm *g;

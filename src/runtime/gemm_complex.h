@@ -14,7 +14,7 @@ typedef struct {
     TW a[MC * (KC + 16)];
     TC sums[MR * NV * VL];
 } N(Work);
-_Static_assert(sizeof(N(Work)) <= HLORT_WORK_BYTES, "work");
+_Static_assert(sizeof(N(Work)) <= HLORT_TILES_BYTES, "work");
 
 APART void N(pack_a)(TW *out, const TW *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t k)
 {

@@ -22,7 +22,7 @@ extern "C" {
 enum {
     HLORT_MOST_BATCHES = 6,
     HLORT_MOST_SPATIAL = 3,
-    HLORT_WORK_BYTES = 1280 * 1024 /* working memory of a call, aligned to 64; any contents */
+    HLORT_WORK_BYTES = 1536 * 1024 /* working memory of a call, aligned to 64; any contents */
 };
 
 /* Distances are in elements and may be anything, 0 and negative too. Those of A and B along which they are 1 are fast; C's columns are neighbours. */
