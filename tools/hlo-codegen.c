@@ -28,7 +28,7 @@ typedef struct Args {
 static const Option options[] = {
     OUTPUT_OPTION(ARG(output)),
     {"target", 0, OPT_CHOICE, ARG(target), "c|cuda", "the language (default: c)", "Output"},
-    {"emit", 0, OPT_CHOICE, ARG(emit), "source|h|main|plan|none", "source, its header, a program, a report, nothing", "Output"},
+    {"emit", 0, OPT_CHOICE, ARG(emit), "source|h|main|kernels|host|plan|none", "what of it (default: source)", "Output"},
     {"name", 0, OPT_STRING, ARG(name), "NAME", "prefix of exported names (default: module's)", "Output"},
     {"weights", 0, OPT_STRING, ARG(weights), "FILE", "put constants above 64 KiB there, with .incbin", "Output"},
     {"runtime", 0, OPT_CHOICE, ARG(runtime), "inline|library", "loops (default), or calls of libhlort.a, threads", "Output"},
@@ -66,21 +66,31 @@ static bool is_cuda(const Args *args)
     return strcmp(args->target, "cuda") == 0;
 }
 
+static void put_cuda(const Args *args, const Program *p, Buf *b)
+{
+    static const struct { const char *emit; void (*put)(Buf *b, const Program *p); } forms[] = {
+        { "source", target_cuda_source }, { "h", target_cuda_header }, { "main", target_cuda_main }, { "kernels", target_cuda_kernels }, { "host", target_cuda_host },
+    };
+    for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++)
+        if (strcmp(args->emit, forms[k].emit) == 0)
+            forms[k].put(b, p);
+}
+
 static void put_product(const Args *args, const Program *p, Product *out)
 {
     TargetCOptions o = options_for_c(args);
     bool           text = strcmp(args->emit, "source") == 0, with_main = strcmp(args->emit, "main") == 0;
-    if (text && is_cuda(args))
-        target_cuda_source(&out->text, p);
+    if (strcmp(args->emit, "plan") == 0)
+        program_report(&out->text, p);
+    else if (is_cuda(args))
+        put_cuda(args, p, &out->text);
     else if (text)
         target_c_source(&out->text, p, &o);
     else if (with_main)
         target_c_main(&out->text, p, &o);
     else if (strcmp(args->emit, "h") == 0)
         target_c_header(&out->text, p);
-    else if (strcmp(args->emit, "plan") == 0)
-        program_report(&out->text, p);
-    if ((text || with_main) && target_c_has_weights(p, &o))
+    if (!is_cuda(args) && (text || with_main) && target_c_has_weights(p, &o))
         out->weights = p;
 }
 
@@ -175,11 +185,7 @@ static int process_file(void *given, Arena *a, const char *path)
 /* Options that are about C. */
 static bool check_cuda(const Args *args)
 {
-    const char *bad = strcmp(args->emit, "h") == 0            ? "--emit=h"
-                      : strcmp(args->emit, "main") == 0       ? "--emit=main"
-                      : args->weights                         ? "--weights"
-                      : strcmp(args->runtime, "library") == 0 ? "--runtime=library"
-                                                              : NULL;
+    const char *bad = args->weights ? "--weights" : strcmp(args->runtime, "library") == 0 ? "--runtime=library" : NULL;
     if (bad)
         tool_error(tool.name, "%s is not for --target=cuda", bad);
     return !bad;
@@ -191,6 +197,10 @@ static bool check_options(void *given, Arena *a, const char *path)
     (void)path;
     if (is_cuda(args) && !check_cuda(args))
         return false;
+    if (!is_cuda(args) && (strcmp(args->emit, "kernels") == 0 || strcmp(args->emit, "host") == 0)) {
+        tool_error(tool.name, "--emit=%s is for --target=cuda", args->emit);
+        return false;
+    }
     if (args->on.replicas < 1 || args->on.replicas > MOST_DEVICES || args->on.partitions < 1 ||
         args->on.partitions > MOST_DEVICES / args->on.replicas) {
         tool_error(tool.name, "--replicas times --partitions must be from 1 to %d", MOST_DEVICES);

@@ -139,6 +139,11 @@ static inline cudaError_t cudaEventSynchronize(cudaEvent_t e) { return cudasim_e
 static inline cudaError_t cudaGetLastError(void) { return cudasim_last_error(0); }
 static inline cudaError_t cudaPeekAtLastError(void) { return cudasim_last_error(1); }
 static inline const char *cudaGetErrorString(cudaError_t e) { return cudasim_error_string(e); }
+static inline cudaError_t cudaGetDeviceCount(int *n)
+{
+    *n = 1;
+    return cudaSuccess;
+}
 static inline cudaError_t cudaDeviceReset(void)
 {
     cudasim_reset();

@@ -19,6 +19,13 @@ void c_origin(Buf *b, const Inst *i);
 /* All arguments, results and the scratch of a program: the end of the comment that its source begins with. */
 void c_interface_comment(Buf *b, const Program *p);
 
+/* c_header.c: --emit=h. types go in front of hlo_env, functions behind NAME_run. */
+void c_header(Buf *b, const Program *p, const char *types, const char *functions);
+/* c_main.c: what --emit=main has in front of the source and behind it. run: the function that main calls with memory of the host's and so
+ * much scratch; before: what comes behind the tables of arguments and results. */
+extern const char c_main_includes[];
+void c_main(Buf *b, const Program *p, const char *run, int64_t scratch_bytes, const char *before);
+
 /* c_numbers.c: the elements of a constant in the order of memory, in a or the literal's own data; what an array of it is declared as; the first n of
  * them (twice as many as elements when they are complex) as C's numbers, several in a line. */
 const void *c_memory_order(Arena *a, const Constant *c);

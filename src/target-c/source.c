@@ -546,6 +546,17 @@ void target_c_source(Buf *b, const Program *p, const TargetCOptions *options)
 
 void target_c_main(Buf *b, const Program *p, const TargetCOptions *options)
 {
+    Arena *a = arena_new();
     put_source(b, p, options, c_main_includes);
-    c_main(b, p);
+    c_main(b, p, arena_printf(a, "%s_run", p->name), p->scratch_bytes, "");
+    arena_free(a);
+}
+
+void target_c_header(Buf *b, const Program *p)
+{
+    Buf types = { 0 };
+    if (p->on_devices)
+        c_devices_types(&types);
+    c_header(b, p, types.p ? types.p : "", "");
+    buf_free(&types);
 }

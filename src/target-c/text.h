@@ -1,4 +1,4 @@
-/* Small pieces of C text that source.c, header.c and main.c share. */
+/* Small pieces of C text that the files of this folder share. */
 #ifndef TARGET_C_TEXT_H
 #define TARGET_C_TEXT_H
 
@@ -19,9 +19,5 @@ int64_t *weights_places(Arena *a, const Program *p, const char *weights);
 void     c_constants(Buf *b, const Program *p, const char *weights, const int64_t *places);
 /* An expression for the address of constant k. */
 void     c_constant_address(Buf *b, const Program *p, int32_t k, const int64_t *places);
-
-/* main.c: what --emit=main has in front of the source and behind it. */
-extern const char c_main_includes[];
-void c_main(Buf *b, const Program *p);
 
 #endif

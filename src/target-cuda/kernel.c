@@ -136,16 +136,23 @@ static void put_launch(Buf *b, Arena *a, const Function *f, const char *name, co
     buf_puts(b, ")");
 }
 
-static void put_launcher(Buf *b, Arena *a, const Function *f, int32_t n, const CudaPart *parts)
+static void put_launcher_head(Buf *b, Arena *a, const Function *f, const char *linkage)
 {
     const Kernel *k = f->kernel;
-    buf_printf(b, "\nstatic cudaError_t %s_launch(cudaStream_t stream", f->name);
+    buf_printf(b, "%s cudaError_t %s_launch(cudaStream_t stream", linkage, f->name);
     for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
         if (kernel_uses_param(k, p))
             buf_printf(b, ", %svoid *%s", p < k->n_operands ? "const " : "", launch_name(a, k, p));
     }
-    buf_puts(b, ")\n{\n");
+    buf_putc(b, ')');
+}
+
+static void put_launcher(Buf *b, Arena *a, const Function *f, int32_t n, const CudaPart *parts, const char *linkage)
+{
+    buf_putc(b, '\n');
+    put_launcher_head(b, a, f, linkage);
+    buf_puts(b, "\n{\n");
     for (int32_t j = 0; j < n; j++) {
         buf_puts(b, n == 1 ? "    return " : j == 0 ? "    cudaError_t e = " : j + 1 < n ? "    e = e ? e : " : "    return e ? e : ");
         put_launch(b, a, f, kernel_name_of(a, f, j), &parts[j]);
@@ -167,7 +174,7 @@ static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
     return n;
 }
 
-void cuda_kernels(Buf *b, const Program *p)
+void cuda_kernels(Buf *b, const Program *p, const char *linkage)
 {
     Arena *a = arena_new();
     Buf    kernels = { 0 };
@@ -183,11 +190,21 @@ void cuda_kernels(Buf *b, const Program *p)
             if (parts[j].row.sums)
                 shares[parts[j].share] = true;
         }
-        put_launcher(&kernels, a, &p->functions[f], n, parts);
+        put_launcher(&kernels, a, &p->functions[f], n, parts, linkage);
     }
     cuda_row_services(b, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN]);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
     buf_free(&kernels);
+    arena_free(a);
+}
+
+void cuda_prototypes(Buf *b, const Program *p, const char *linkage)
+{
+    Arena *a = arena_new();
+    for (int32_t f = 0; f < p->n_functions; f++) {
+        put_launcher_head(b, a, &p->functions[f], linkage);
+        buf_puts(b, ";\n");
+    }
     arena_free(a);
 }
 

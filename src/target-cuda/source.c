@@ -8,7 +8,7 @@
  *
  * args, results and scratch are device memory. All work is on one stream; a predicate is read back, which waits for it. NAME_enqueue returns when
  * everything is on the stream, so that a graph can be made of a module without loops and branches; NAME_run, when the results are there.
- * But for its first line and hlo_constants, the host part is C as well as C++.
+ * The host part is C as well as C++, and can be printed as a file of its own.
  *
  * The text includes the toolkit's header alone and depends on nothing but the Program. */
 #include "emit/c_text.h"
@@ -21,6 +21,8 @@ typedef struct Out {
     const Program *p;
     Arena         *arena;
     int            indent;
+    bool           c;     /* the text is C, not C++ */
+    bool           split; /* kernels are in a file of their own */
 } Out;
 
 static void line_start(Out *o)
@@ -196,15 +198,15 @@ static void put_block(Out *o, const Block *x)
 
 /* ---- the file ---- */
 
-static void put_top(Buf *b, const Program *p)
+static void put_top(Buf *b, const Program *p, const char *how, const char *includes)
 {
     buf_puts(b, "/* HLO module ");
     c_comment_text(b, p->module->name);
-    buf_printf(b, ".  Compile: nvcc -arch=sm_90 -c FILE.cu\n *\n * %s_run returns 0, or 1 with a text in env->error; %s_enqueue does not wait for\n * the results. env may be NULL. All arrays are in the"
+    buf_printf(b, ".  Compile: %s\n *\n * %s_run returns 0, or 1 with a text in env->error; %s_enqueue does not wait for\n * the results. env may be NULL. All arrays are in the"
                   " device's memory; args and results are tables of\n * pointers in the host's.\n",
-               p->name, p->name);
+               how, p->name, p->name);
     c_interface_comment(b, p);
-    buf_puts(b, "#include <cuda_runtime.h>\n\n");
+    buf_puts(b, includes);
     c_int_types(b);
     c_env_type(b);
 }
@@ -267,13 +269,20 @@ static const char read_service[] =
     "    return e ? e : cudaStreamSynchronize(stream);\n"
     "}\n";
 
-static void put_constant_addresses(Buf *b, const Program *p)
+/* Text that is not for kernels may be C, and then has no extern "C". */
+static const char *linkage(const Out *o)
 {
-    buf_puts(b, "\nstatic int hlo_constants(const hlo_env *env, void **at)\n{\n");
-    for (int32_t k = 0; k < p->n_constants; k++)
-        buf_printf(b, "    if (hlo_failed(env, \"constant %s\", cudaGetSymbolAddress(&at[%d], %s)))\n        return 1;\n", p->constants[k].name, k,
-                   p->constants[k].name);
-    buf_puts(b, "    return 0;\n}\n");
+    return o->c ? "" : "extern \"C\" ";
+}
+
+static void put_constant_addresses(Buf *b, const Program *p, const char *link, const char *prefix)
+{
+    buf_printf(b, "\n%scudaError_t %s_constants(void **at)\n{\n", link, prefix);
+    for (int32_t k = 0; k < p->n_constants; k++) {
+        buf_puts(b, p->n_constants == 1 ? "    return " : k == 0 ? "    cudaError_t e = " : k + 1 < p->n_constants ? "    e = e ? e : " : "    return e ? e : ");
+        buf_printf(b, "cudaGetSymbolAddress(&at[%d], %s);\n", k, p->constants[k].name);
+    }
+    buf_puts(b, "}\n");
 }
 
 static bool any_step(const Program *p, StepKind kind, Type t)
@@ -284,13 +293,12 @@ static bool any_step(const Program *p, StepKind kind, Type t)
     return false;
 }
 
-static void put_kernels(Buf *b, const Program *p)
+static void put_kernels(Buf *b, const Program *p, const char *launchers)
 {
     cuda_prelude(b, p);
-    buf_puts(b, services);
     if (p->n_functions > 0)
         buf_puts(b, launch_service);
-    cuda_kernels(b, p);
+    cuda_kernels(b, p, launchers);
 }
 
 static void put_scratch(Out *o)
@@ -325,7 +333,7 @@ static void put_variables(Out *o, bool pred, bool branch)
     }
     if (p->n_constants > 0) {
         put_line(o, "void *constants[%d];", p->n_constants);
-        put_line(o, "if (hlo_constants(env, constants))");
+        put_line(o, "if (hlo_failed(env, \"constants\", %s_constants(constants)))", o->split ? p->name : "hlo");
         put_line(o, "    return 1;");
     }
 }
@@ -339,12 +347,16 @@ static void put_entry(Out *o)
     if (p->random)
         c_random_function(o->b);
     buf_puts(o->b, stream_service);
-    if (p->n_constants > 0)
-        put_constant_addresses(o->b, p);
-    buf_printf(o->b, "\nextern \"C\" const uint64_t %s_scratch_bytes;\n"
-                     "extern \"C\" const uint64_t %s_scratch_bytes = %lld;\n"
-                     "\nextern \"C\" int %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n",
-               p->name, p->name, (long long)p->scratch_bytes, p->name);
+    if (p->n_constants > 0 && !o->split)
+        put_constant_addresses(o->b, p, "static ", "hlo");
+    const char *link = linkage(o);
+    buf_printf(o->b, "\n%s %s_scratch_bytes;\n"
+                     "%sconst uint64_t %s_scratch_bytes = %lld;\n"
+                     "\n%sint %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n"
+                     "%sint %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n"
+                     "\n%sint %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n",
+               o->c ? "extern const uint64_t" : "extern \"C\" const uint64_t", p->name, link, p->name, (long long)p->scratch_bytes, link, p->name, link, p->name,
+               link, p->name);
     if (p->scratch_bytes > 0)
         put_scratch(o);
     o->indent = 1;
@@ -353,17 +365,107 @@ static void put_entry(Out *o)
     put_block(o, &p->body);
     put_line(o, "return 0;");
     buf_printf(o->b, "}\n"
-                     "\nextern \"C\" int %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n"
+                     "\n%sint %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n"
                      "    return %s_enqueue(env, args, results, scratch) || hlo_failed(env, \"%s_run\", cudaStreamSynchronize(hlo_stream(env)));\n}\n",
-               p->name, p->name, p->name);
+               link, p->name, p->name, p->name);
+}
+
+static void put_source(Buf *b, const Program *p, const char *includes)
+{
+    Out o = { .b = b, .p = p, .arena = arena_new() };
+    put_top(b, p, "nvcc -arch=sm_90 -c FILE.cu", includes);
+    put_constants(b, p);
+    put_kernels(b, p, "static");
+    buf_puts(b, services);
+    put_entry(&o);
+    arena_free(o.arena);
 }
 
 void target_cuda_source(Buf *b, const Program *p)
 {
-    Out o = { .b = b, .p = p, .arena = arena_new() };
-    put_top(b, p);
+    put_source(b, p, "#include <cuda_runtime.h>\n\n");
+}
+
+/* ---- in two files ---- */
+
+/* p as launchers of both files have it: no other module's have their names. */
+static Program prefixed(Arena *a, const Program *p)
+{
+    Program q = *p;
+    q.functions = arena_copy(a, p->functions, (size_t)p->n_functions * sizeof *p->functions);
+    for (int32_t f = 0; f < p->n_functions; f++)
+        q.functions[f].name = arena_printf(a, "%s_%s", p->name, p->functions[f].name);
+    return q;
+}
+
+void target_cuda_kernels(Buf *b, const Program *p)
+{
+    Arena  *a = arena_new();
+    Program q = prefixed(a, p);
+    put_top(b, p, "nvcc -arch=sm_90 -c FILE.cu; it belongs to what --emit=host prints", "#include <cuda_runtime.h>\n\n");
     put_constants(b, p);
-    put_kernels(b, p);
+    put_kernels(b, &q, "extern \"C\"");
+    if (p->n_constants > 0)
+        put_constant_addresses(b, p, "extern \"C\" ", p->name);
+    arena_free(a);
+}
+
+void target_cuda_host(Buf *b, const Program *p)
+{
+    Out     o = { .b = b, .arena = arena_new(), .c = true, .split = true };
+    Program q = prefixed(o.arena, p);
+    o.p = &q;
+    put_top(b, p, "cc -c FILE.c; it belongs to what --emit=kernels prints", "#include <cuda_runtime_api.h>\n\n");
+    buf_puts(b, "\n");
+    cuda_prototypes(b, &q, "extern");
+    if (p->n_constants > 0)
+        buf_printf(b, "extern cudaError_t %s_constants(void **at);\n", p->name);
+    buf_puts(b, services);
     put_entry(&o);
     arena_free(o.arena);
+}
+
+/* ---- its header, and a program ---- */
+
+void target_cuda_header(Buf *b, const Program *p)
+{
+    Buf own = { 0 };
+    buf_printf(&own, "/* The same without waiting for the results; can be captured as a graph when the module has neither loops nor branches. */\n"
+                     "int %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n",
+               p->name);
+    c_header(b, p, "", own.p);
+    buf_free(&own);
+}
+
+/* What main calls: memory of the device's for the time of a run. */
+static const char run_on_device[] =
+    "\nstatic int run_on_device(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n"
+    "{\n"
+    "    void *in[N_ARGS + 1] = { 0 }, *out[N_RESULTS + 1] = { 0 };\n"
+    "    int   devices;\n"
+    "    if (hlo_failed(env, \"no GPU\", cudaGetDeviceCount(&devices)) || hlo_failed(env, \"scratch\", cudaMalloc(&scratch, %lld)))\n"
+    "        return 1;\n"
+    "    for (int k = 0; k < N_ARGS; k++)\n"
+    "        if (hlo_failed(env, arguments[k].name, cudaMalloc(&in[k], (size_t)arguments[k].bytes + 1)) ||\n"
+    "            hlo_failed(env, arguments[k].name, cudaMemcpy(in[k], args[k], (size_t)arguments[k].bytes, cudaMemcpyHostToDevice)))\n"
+    "            return 1;\n"
+    "    for (int k = 0; k < N_RESULTS; k++)\n"
+    "        if (hlo_failed(env, outputs[k].name, cudaMalloc(&out[k], (size_t)outputs[k].bytes + 1)))\n"
+    "            return 1;\n"
+    "    if (%s_run(env, (const void *const *)in, out, scratch))\n"
+    "        return 1;\n"
+    "    for (int k = 0; k < N_RESULTS; k++)\n"
+    "        if (hlo_failed(env, outputs[k].name, cudaMemcpy(results[k], out[k], (size_t)outputs[k].bytes, cudaMemcpyDeviceToHost)) || cudaFree(out[k]))\n"
+    "            return 1;\n"
+    "    for (int k = 0; k < N_ARGS; k++)\n"
+    "        cudaFree(in[k]);\n"
+    "    return cudaFree(scratch) != cudaSuccess;\n"
+    "}\n";
+
+void target_cuda_main(Buf *b, const Program *p)
+{
+    Arena *a = arena_new();
+    put_source(b, p, arena_printf(a, "%s#include <cuda_runtime.h>\n\n", c_main_includes));
+    c_main(b, p, "run_on_device", 0, arena_printf(a, run_on_device, (long long)p->scratch_bytes + 1, p->name));
+    arena_free(a);
 }

@@ -1,7 +1,6 @@
-/* --emit=main: the source and a main that reads and writes NumPy files. The fixed part of it is below as text; the tables in front of it
+/* --emit=main: a main that reads and writes NumPy files, behind the source. The fixed part of it is below as text, C that is C++, too; the tables in front of it
  * say what the arguments and results are. Files hold logical row-major arrays, so layouts that are not are permuted on the way. */
-#include "target-c/target_c.h"
-#include "target-c/text.h"
+#include "emit/c_text.h"
 
 const char c_main_includes[] = "#include <errno.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n";
 
@@ -55,7 +54,7 @@ static const char body_text[] =
     "    if (!in)\n"
     "        fail(path, strerror(errno));\n"
     "    do {\n"
-    "        if (f.n == room && !(f.p = realloc(f.p, room = room ? 2 * room : 65536)))\n"
+    "        if (f.n == room && !(f.p = (unsigned char *)realloc(f.p, room = room ? 2 * room : 65536)))\n"
     "            fail(path, \"out of memory\");\n"
     "        got = fread(f.p + f.n, 1, room - f.n, in);\n"
     "        f.n += got;\n"
@@ -152,7 +151,7 @@ static const char body_text[] =
     "    start = (p[6] == 1 ? 10 : 12) + length;\n"
     "    if (start > n || length > 65535)\n"
     "        fail_array(f, x, \"is cut short\");\n"
-    "    char *header = get_memory(length + 1);\n"
+    "    char *header = (char *)get_memory(length + 1);\n"
     "    memcpy(header, p + (start - length), (size_t)length);\n"
     "    header[length] = 0;\n"
     "    if (!type_fits(x->types, header_value(header, \"'descr'\")) || !shape_fits(x, header_value(header, \"'shape'\")))\n"
@@ -161,7 +160,7 @@ static const char body_text[] =
     "    if (n - start < (uint64_t)x->bytes)\n"
     "        fail_array(f, x, \"is cut short\");\n"
     "    free(header);\n"
-    "    void *memory = get_memory((uint64_t)x->bytes);\n"
+    "    unsigned char *memory = (unsigned char *)get_memory((uint64_t)x->bytes);\n"
     "    check_range(f, x, p + start);\n"
     "    move_elements(x, memory, (unsigned char *)p + start, 1, first_fastest);\n"
     "    return memory;\n"
@@ -347,7 +346,7 @@ static const char body_text[] =
     "    size_t        entries = 0;\n"
     "    int           lone = is_npy(path);\n"
     "    uint64_t      at = 0;\n"
-    "    unsigned char end[64], *directory = get_memory((N_RESULTS + 1) * 128);\n"
+    "    unsigned char end[64], *directory = (unsigned char *)get_memory((N_RESULTS + 1) * 128);\n"
     "    FILE         *out = fopen(path, \"wb\");\n"
     "    if (!out)\n"
     "        fail(path, strerror(errno));\n"
@@ -355,10 +354,10 @@ static const char body_text[] =
     "        const leaf    *x = &outputs[k];\n"
     "        char           header[192 + 24 * MAX_RANK];\n"
     "        uint64_t       n = (uint64_t)npy_header(header, x), size = n + (uint64_t)x->bytes;\n"
-    "        unsigned char *rows = get_memory((uint64_t)x->bytes), local[64], *p = local;\n"
+    "        unsigned char *rows = (unsigned char *)get_memory((uint64_t)x->bytes), local[64], *p = local;\n"
     "        char           name[32];\n"
     "        size_t         name_n = (size_t)sprintf(name, \"%s.npy\", x->name);\n"
-    "        move_elements(x, results[k], rows, 0, 0);\n"
+    "        move_elements(x, (unsigned char *)results[k], rows, 0, 0);\n"
     "        if (!lone) {\n"
     "            uint32_t crc = crc32_of(crc32_of(0, (unsigned char *)header, n), rows, (uint64_t)x->bytes);\n"
     "            p = zip_fields(put(p, 0x04034b50, 4), crc, size, name_n);\n"
@@ -392,7 +391,13 @@ static const char body_text[] =
     "    void       *args[N_ARGS + 1] = { 0 }, *results[N_RESULTS + 1] = { 0 }, *scratch = get_memory(SCRATCH_BYTES);\n"
     "    const char *path = NULL;\n"
     "    char        text[256] = \"failed\";\n"
-    "    hlo_env     env = { .size = sizeof env, .threads = 1, .error = text, .error_bytes = sizeof text };\n"
+    "    hlo_env     env;\n"
+    "    const file  self = { argv[0], NULL, 0 };\n"
+    "    memset(&env, 0, sizeof env);\n"
+    "    env.size = sizeof env;\n"
+    "    env.threads = 1;\n"
+    "    env.error = text;\n"
+    "    env.error_bytes = sizeof text;\n"
     "    for (int k = 1; k < argc; k++)\n"
     "        if (strncmp(argv[k], \"--inputs=\", 9) == 0)\n"
     "            read_inputs(argv[k] + 9, args);\n"
@@ -402,7 +407,7 @@ static const char body_text[] =
     "            fail(argv[0], \"usage: [--inputs=FILE.npz | --inputs=FILE.npy ...] --outputs=FILE\");\n"
     "    for (int k = 0; k < N_ARGS; k++)\n"
     "        if (!args[k])\n"
-    "            fail_array(&(file){ argv[0], NULL, 0 }, &arguments[k], \"is missing: --inputs=FILE gives it\");\n"
+    "            fail_array(&self, &arguments[k], \"is missing: --inputs=FILE gives it\");\n"
     "    if (!path)\n"
     "        fail(argv[0], \"--outputs=FILE is missing\");\n"
     "    check_outputs(path);\n"
@@ -498,12 +503,13 @@ static int32_t max_rank(const Program *p)
     return rank;
 }
 
-void c_main(Buf *b, const Program *p)
+void c_main(Buf *b, const Program *p, const char *run, int64_t scratch_bytes, const char *before)
 {
     buf_puts(b, types_text);
-    buf_printf(b, "enum { N_ARGS = %d, N_RESULTS = %d, MAX_RANK = %d };\n#define SCRATCH_BYTES %lldu\n#define RUN %s_run\n\n", p->n_args, p->n_results,
-               max_rank(p), (long long)p->scratch_bytes, p->name);
+    buf_printf(b, "enum { N_ARGS = %d, N_RESULTS = %d, MAX_RANK = %d };\n#define SCRATCH_BYTES %lldu\n#define RUN %s\n\n", p->n_args, p->n_results,
+               max_rank(p), (long long)scratch_bytes, run);
     put_table(b, "arguments", "arg", p->n_args, p->args);
     put_table(b, "outputs", "out", p->n_results, p->results);
+    buf_puts(b, before);
     buf_puts(b, body_text);
 }

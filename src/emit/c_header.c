@@ -1,6 +1,5 @@
 /* --emit=h: what a C or C++ program needs to call the entry. */
-#include "target-c/target_c.h"
-#include "target-c/text.h"
+#include "emit/c_text.h"
 
 static void put_leaves(Buf *b, const Program *p, const char *what, int32_t n, const ProgramLeaf *v)
 {
@@ -20,14 +19,13 @@ static void put_leaves(Buf *b, const Program *p, const char *what, int32_t n, co
     buf_puts(b, "};\n");
 }
 
-void target_c_header(Buf *b, const Program *p)
+void c_header(Buf *b, const Program *p, const char *types, const char *functions)
 {
     buf_puts(b, "/* HLO module ");
     c_comment_text(b, p->module->name);
     buf_printf(b, " */\n#ifndef HLO_MODULE_%s\n#define HLO_MODULE_%s\n\n#include <stdint.h>\n\n", p->name, p->name);
     buf_puts(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    if (p->on_devices)
-        c_devices_types(b);
+    buf_puts(b, types);
     c_env_type(b);
     buf_puts(b, "#ifndef HLO_LEAF\n"
                 "#define HLO_LEAF\n"
@@ -47,7 +45,7 @@ void target_c_header(Buf *b, const Program *p)
     put_leaves(b, p, "results", p->n_results, p->results);
     buf_printf(b, "\nextern const uint64_t %s_scratch_bytes;\n\n"
                   "/* 0, or 1 with a text in env->error. Reentrant: calls at the same time need a scratch each. */\n"
-                  "int %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n\n",
-               p->name, p->name);
+                  "int %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n%s\n",
+               p->name, p->name, functions);
     buf_puts(b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
