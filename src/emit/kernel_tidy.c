@@ -226,7 +226,8 @@ static const char *const reserved[] = {
     "typename", "and", "or", "not", "xor", "half", "main", "memory", "HLO_VECTOR", "HLO_INDEPENDENT", "HLO_ROLLED", "floor_div", "floor_mod",
     "bitand", "bitor", "compl", "and_eq", "or_eq", "xor_eq", "not_eq", "nullptr", "constexpr", "decltype", "noexcept", "alignas", "alignof",
     "static_cast", "const_cast", "dynamic_cast", "reinterpret_cast", "static_assert", "thread_local", "typeid", "wchar_t", "NULL", "EOF", "errno",
-    "stdin", "stdout", "stderr", "assert", "range_from", "range_end", "exp_f32", "expm1_f32", "tanh_f32", "erf_f32", "tanh_f64", "thread", "threadIdx", "blockIdx", "blockDim", "gridDim"
+    "stdin", "stdout", "stderr", "assert", "range_from", "range_end", "exp_f32", "expm1_f32", "tanh_f32", "erf_f32", "tanh_f64", "log_of_parts_f32", "log_f32",
+    "log1p_f32", "thread", "threadIdx", "blockIdx", "blockDim", "gridDim"
 };
 
 typedef struct Namer {
