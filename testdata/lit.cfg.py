@@ -44,6 +44,7 @@ config.substitutions.append(("%check-settled", os.path.join(config.test_source_r
 for name in ("make-npy", "make-npz", "make-safetensors", "make-snapshot"):
     config.substitutions.append(("%" + name, os.path.join(config.test_source_root, name)))
 config.substitutions.append(("%show-npz", '"%s" "%s"' % (sys.executable, os.path.join(config.test_source_root, "show-npz"))))
+config.substitutions.append(("%bench-kernels", '"%s" "%s"' % (sys.executable, os.path.join(config.hlo_source, "bench", "kernels"))))
 config.substitutions.append(("%corpus-table", os.path.join(config.hlo_source, "bench", "corpus-table")))
 config.substitutions.append(("%optimizer-proof", '"%s" "%s"' % (sys.executable, os.path.join(config.hlo_source, "bench", "optimizer-proof"))))
 config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
