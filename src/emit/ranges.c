@@ -7,6 +7,7 @@
 enum {
     WORTH = 1 << 20, /* least work for which threads are asked */
     RANGE = 1 << 18, /* work of a range */
+    TURN = 1 << 12,  /* least work of a range each time that loops around it come to it: every range goes through all of them */
     MOST_RANGES = 256,
     CALL = 8,        /* work of a call */
     LINE = 64        /* elements: a range of a long loop begins where no other one writes */
@@ -79,12 +80,21 @@ static KStmt *with_range(Arena *a, const KStmt *s, const IxAtom *loop, const Ix 
     return copy;
 }
 
+/* That loop in the nest s. */
+static const KStmt *find_loop(const KStmt *s, const IxAtom *loop)
+{
+    while (s->kind != KS_FOR || s->loop != loop)
+        s = s->body->last;
+    return s;
+}
+
 static void set_sizes(RangePart *p, const KStmt *s, const IxAtom *loop)
 {
     p->lo = loop->lo;
     p->end = loop->hi + 1;
     int64_t trips = p->end - p->lo;
-    double  size = RANGE / (stmt_work(s) / (double)trips);
+    double  size = RANGE / (stmt_work(s) / (double)trips), least = TURN / (stmt_work(find_loop(s, loop)) / (double)trips);
+    size = size < least ? least : size;
     p->size = size < 1 ? 1 : size > (double)trips ? trips : (int64_t)size;
     if (p->size < trips / MOST_RANGES)
         p->size = trips / MOST_RANGES;
@@ -98,7 +108,7 @@ static bool range_part(Arena *a, const Kernel *k, const KStmt *s, RangePart *par
 {
     const IxAtom *const *loops;
     IxCtx                cx = ix_context(a);
-    if (stmt_work(s) < WORTH)
+    if (s->kind != KS_FOR || stmt_work(s) < WORTH) /* a copy that is made only where the result is not in place wakes nobody up */
         return false;
     int32_t       n = kernel_independent_loops(a, k, s, &loops);
     const IxAtom *loop = divided_loop(n, loops);

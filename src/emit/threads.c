@@ -311,10 +311,8 @@ int32_t kernel_independent_loops(Arena *a, const Kernel *k, const KStmt *s, cons
     Nest           n = { .arena = a, .k = k, .declared = map_new(a), .assigned = map_new(a) };
     const IxAtom **v = ARENA_ARRAY(a, const IxAtom *, MOST_NEST);
     int32_t        found = 0;
-    if (s->kind == KS_FOR || (s->kind == KS_IF && !s->other)) {
-        note_nest(&n, s);
-        spread_loops(&n);
-    }
+    note_nest(&n, s);
+    spread_loops(&n);
     for (int32_t j = 0; j < n.n; j++)
         if (n.spread[j])
             v[found++] = n.loop[j];
