@@ -153,8 +153,9 @@ void kernel_prune(Kernel *k);
 /* Marks short inner loops that load under a condition. Some compilers unroll such a loop, load the pieces with a vector's mask and mix up
  * its lanes (gcc before 12.4, PR 114375). */
 void kernel_keep_rolled(Kernel *k);
-/* Gives every array, temporary and loop a name that C accepts and nothing else in the kernel has. */
-void kernel_name(Kernel *k);
+/* Gives every array, temporary and loop a name that C accepts and nothing else in the kernel has. threads: nor what targets write around loops
+ * that many threads share. */
+void kernel_name(Kernel *k, bool threads);
 /* Joins loops: for i0, for i1 with every index in multiples of i0*n1 + i1 become one loop; a loop of one trip becomes its body. */
 void kernel_collapse(Kernel *k, IxCtx *cx);
 /* Fills arrays' flags, may_alias, restricted, signature. */

@@ -230,6 +230,12 @@ static const char *const reserved[] = {
     "log1p_f32", "thread", "threadIdx", "blockIdx", "blockDim", "gridDim"
 };
 
+/* What threads that share a kernel's loops have in their text. */
+static const char *const reserved_for_threads[] = {
+    "lane", "share", "first", "row", "tile", "from_m", "from_n", "from_k", "at_m", "at_n", "at_k", "at_batch", "a_at", "b_at", "lhs_tile", "rhs_tile", "tile_sums", "piece_sums",
+    "at_tile", "tile_r", "tile_c"
+};
+
 typedef struct Namer {
     Arena    *arena;
     Interner *strings;
@@ -287,11 +293,13 @@ static void name_block(Namer *n, KBlock *b, int32_t loops)
     }
 }
 
-void kernel_name(Kernel *k)
+void kernel_name(Kernel *k, bool threads)
 {
     Namer n = { .arena = k->arena, .strings = interner_new(k->arena), .taken = map_new(k->arena) };
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
         map_put(&n.taken, intern_str(n.strings, reserved[i]), &n);
+    for (size_t i = 0; threads && i < sizeof reserved_for_threads / sizeof reserved_for_threads[0]; i++)
+        map_put(&n.taken, intern_str(n.strings, reserved_for_threads[i]), &n);
     KVisitor v = { take_function, NULL, &n };
     kernel_visit(k->body, &v);
     for (int32_t i = nesting(k->body); i-- > 0;)

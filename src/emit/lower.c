@@ -430,7 +430,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         kernel_collapse(L.k, &L.ix);
         kernel_keep_rolled(L.k);
         kernel_finish(L.k);
-        kernel_name(L.k);
+        kernel_name(L.k, plan->plain);
     }
     return L.k;
 }

@@ -6,6 +6,8 @@
  * kernel's fastest dimension (HWIO), else over pixels. Pixels whose whole window is inside the image along that dimension come in tiles;
  * those at the border one by one, with a test in the loop over the window.
  *
+ * For targets that deal loops out to threads each result is one sum over the window and the input features.
+ *
  * Long sums (a gradient of the weights is one over the whole image) are summed a window row at a time, and the rows' sums are summed. */
 #include "emit/lower.h"
 
@@ -25,6 +27,7 @@ typedef struct Conv {
     KArray          *to, *acc;
     bool             rows;        /* sum rows of the window, then their sums */
     KArray          *total;       /* of the rows' sums, or NULL */
+    KTemp           *sum;         /* of the only pixel and feature, for targets that deal loops out to threads; else NULL */
     /* where the tile is */
     int64_t          pixels, features;
     const Ix *const *outer;       /* index of the result; the tiled pixel and feature are at their first */
@@ -47,11 +50,15 @@ static const Ix *position(Lower *L, const Conv *c, int32_t d, const Ix *p)
 /* Group and feature within the group of feature j of the tile. */
 static const Ix *group_of(Lower *L, const Conv *c, const Ix *j)
 {
+    if (c->sum)
+        return ix_div(&L->ix, c->outer[c->labels->out_feature], c->per);
     return c->each_group ? ix_add(&L->ix, c->feature, j) : c->group;
 }
 
 static const Ix *feature_of(Lower *L, const Conv *c, const Ix *j)
 {
+    if (c->sum)
+        return c->outer[c->labels->out_feature];
     if (c->each_group)
         return ix_add(&L->ix, c->feature, j);
     return ix_add(&L->ix, ix_times(&L->ix, c->group, c->per), ix_add(&L->ix, c->feature, j));
@@ -141,13 +148,23 @@ static void tile_terms(Lower *L, Conv *c)
     close_trips(L, cols);
 }
 
+static void one_term(Lower *L, const Conv *c)
+{
+    const Ix    *none = ix_const(&L->ix, 0);
+    const KExpr *product = scalar_binary(L->arena, OP_MULTIPLY, c->type, image(L, c, none, none), weight(L, c, none));
+    assign(L, c->sum, scalar_binary(L->arena, OP_ADD, c->type, current(L, c->sum), product));
+}
+
 static void input_features(Lower *L, Conv *c)
 {
     int64_t n = c->rhs->dims[c->labels->rhs_in];
     if (n == 0)
         return;
     c->z = open_trips(L, n);
-    tile_terms(L, c);
+    if (c->sum)
+        one_term(L, c);
+    else
+        tile_terms(L, c);
     close_trips(L, n);
 }
 
@@ -189,7 +206,7 @@ static void window_loops(Lower *L, Conv *c, int32_t d)
     const KExpr *cond = NULL, *v = kx_index(L->arena, first);
     ix_range(first, &least, &most);
     end = d == c->last ? reach - (c->pixels - 1) * w->stride : reach;
-    bool never = size == 0 || in_range(L, first, 0, reach) == 0;
+    bool never = size == 0 || (c->sum ? most < 0 || least >= reach : in_range(L, first, 0, reach) == 0);
     if (!never && least < 0)
         cond = kx_binary(L->arena, KOP_GE, TYPE_PRED, v, kx_int(L->arena, TYPE_S64, 0));
     if (!never && most >= end) {
@@ -324,6 +341,17 @@ static void conv_body(Lower *L, void *cookie, const Ix *const *index)
         block_close(L);
 }
 
+/* One result, in one sum. */
+static void plain_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    Conv *c = cookie;
+    c->outer = index;
+    c->pixels = 1;
+    c->sum = accumulator(L, scalar_zero(L->arena, c->type), machine_type(c->type), c->x->name);
+    window_loops(L, c, 0);
+    store_result(L, c->x, c->to, index, result_value(L, c, kx_temp(L->arena, c->sum)));
+}
+
 /* Sums of floats whose chain is long, over a window with several rows. */
 static bool sums_rows(const Conv *c)
 {
@@ -373,6 +401,11 @@ void stage_convolution(Lower *L, const Inst *x, KArray *const *to)
     int64_t *extents = ARENA_ARRAY(L->arena, int64_t, rank);
     for (int32_t d = 0; d < rank; d++)
         extents[d] = x->shape->dims[d];
+    if (L->plan->plain) {
+        c.last = -1;
+        nest(L, rank, plan_dims(L, x, ROLE_OUTER, rank, extents), major_order(L, x->shape), plain_body, &c);
+        return;
+    }
     extents[c.labels->out_feature] = 1;
     if (c.last >= 0)
         extents[c.labels->out_spatial[c.last]] = 1;

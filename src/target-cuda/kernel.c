@@ -95,6 +95,11 @@ static void put_part(Buf *b, const Function *f, const char *name, const CudaPart
     const ThreadPart *t = &part->threads;
     put_signature(b, f, name, part);
     dialect_arrays(b, part->dialect, &t->whole);
+    if (part->share == BY_TILE) {
+        cuda_tile_body(b, part);
+        buf_puts(b, "}\n");
+        return;
+    }
     if (part->share == BY_ONE || part->share == BY_THREAD)
         dialect_block(b, part->dialect, t->before, 1);
     if (part->share == BY_ONE)
@@ -178,7 +183,7 @@ void cuda_kernels(Buf *b, const Program *p, const char *linkage)
 {
     Arena *a = arena_new();
     Buf    kernels = { 0 };
-    bool   shares[BY_COLUMN + 1] = { false };
+    bool   shares[BY_TILE + 1] = { false };
     for (int32_t f = 0; f < p->n_functions; f++) {
         CudaPart *parts;
         int32_t   n = parts_of(a, p->functions[f].kernel, &parts);
@@ -187,12 +192,14 @@ void cuda_kernels(Buf *b, const Program *p, const char *linkage)
         for (int32_t j = 0; j < n; j++) {
             buf_puts(&kernels, j ? "\n" : "");
             put_part(&kernels, &p->functions[f], kernel_name_of(a, &p->functions[f], j), &parts[j]);
-            if (parts[j].row.sums)
+            if (parts[j].row.sums || parts[j].share == BY_TILE)
                 shares[parts[j].share] = true;
         }
         put_launcher(&kernels, a, &p->functions[f], n, parts, linkage);
     }
     cuda_row_services(b, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN]);
+    if (shares[BY_TILE])
+        cuda_tile_services(b);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
     buf_free(&kernels);
     arena_free(a);

@@ -4,6 +4,7 @@
 
 #include "emit/dialect.h"
 #include "emit/rows.h"
+#include "emit/tiles.h"
 #include "target-cuda/target_cuda.h"
 
 typedef enum Share {
@@ -11,14 +12,17 @@ typedef enum Share {
     BY_THREAD, /* a thread for each value of the part's loops */
     BY_WARP,   /* a warp for each */
     BY_BLOCK,  /* a block for each */
-    BY_COLUMN  /* a block for 32 neighbours, eight threads for each */
+    BY_COLUMN, /* a block for 32 neighbours, eight threads for each */
+    BY_TILE    /* a block for a tile of products */
 } Share;
 
 enum { WARP = 32, THREADS = 256, LONG_ROW_THREADS = 1024, COLUMN_SHARES = THREADS / WARP };
 
 typedef struct CudaPart {
     ThreadPart threads;
-    RowPart    row; /* from BY_WARP on */
+    RowPart    row;  /* BY_WARP, BY_BLOCK, BY_COLUMN */
+    TilePart   tile; /* BY_TILE */
+    int        each; /* BY_TILE: rows and columns of a thread */
     Share      share;
     const Dialect *dialect; /* with indices that are wide enough */
 } CudaPart;
@@ -42,6 +46,11 @@ void cuda_grid_loop(Buf *b, const CudaPart *part, const char *i, int each, const
 void cuda_loop_values(Buf *b, const CudaPart *part, const char *number);
 /* The body of a function for BY_WARP, BY_BLOCK or BY_COLUMN. */
 void cuda_row_body(Buf *b, const CudaPart *part);
+/* tile.c: the same for BY_TILE; how many blocks; whether the part has that form and is large enough, which fills part->tile and part->each. */
+void    cuda_tile_body(Buf *b, const CudaPart *part);
+int64_t cuda_tile_blocks(const CudaPart *part);
+bool    cuda_choose_tiles(Arena *a, CudaPart *part);
+void    cuda_tile_services(Buf *b);
 /* What bodies call. */
 void cuda_row_services(Buf *b, bool warp, bool block, bool column);
 

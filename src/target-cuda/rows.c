@@ -21,6 +21,10 @@ void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
 {
     const ThreadPart *t = &part->threads;
     part->share = t->n_loops > 0 ? BY_THREAD : BY_ONE;
+    if (t->count > 0 && cuda_choose_tiles(a, part)) {
+        part->share = BY_TILE;
+        return;
+    }
     if (t->count == 0 || !kernel_row_part(a, k, t, &part->row))
         return;
     const RowPart *r = &part->row;
@@ -48,6 +52,7 @@ int64_t cuda_part_blocks(const CudaPart *part)
     case BY_WARP: each = THREADS / WARP; break;
     case BY_BLOCK: break;
     case BY_COLUMN: each = WARP; break;
+    case BY_TILE: return cuda_tile_blocks(part);
     }
     int64_t blocks = (count + each - 1) / each;
     return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;

@@ -1,0 +1,215 @@
+/* Products of matrices (emit/tiles.h): a block computes a tile of sums, 16 by 16 threads so many rows and columns of it each. Both factors come through shared
+ * memory, 16 steps of k at a time, with k outside, so that threads read neighbours:
+ *
+ *     __shared__ __align__(16) float lhs_tile[16][68], rhs_tile[16][68];
+ *     for (int tile = blockIdx.x; tile < 24; tile += gridDim.x) {
+ *         const int from_m = tile / 2 * 64, from_n = tile % 2 * 64;
+ *         float tile_sums[4][4] = {};
+ *         for (int from_k = 0; from_k < 130; from_k += 16) {
+ *             (loads; what is outside is 0)
+ *             __syncthreads();
+ *             hlo_multiply_tiles(tile_sums, lhs_tile, rhs_tile);
+ *             __syncthreads();
+ *         }
+ *         (the epilogue of each sum)
+ *     }
+ *
+ * Each sum goes down k from first to last; one of 1024 terms or more is made of sums of 128. So it depends on sizes alone. */
+#include "support/buf.h"
+#include "target-cuda/part.h"
+
+enum { DEPTH = 16, SIDE = 16, PAD = 4, LEAST_SIDE = 16, LEAST_DEPTH = 8, MANY_TILES = 128, LONG_SUM = 1024, PIECE = 128, MOST_BLOCKS = 8192 };
+
+static int64_t tiles_along(int64_t n, int width)
+{
+    return (n + width - 1) / width;
+}
+
+static int64_t tiles_of(const TilePart *t, int each)
+{
+    return t->batch.count * tiles_along(t->rows.count, SIDE * each) * tiles_along(t->cols.count, SIDE * each);
+}
+
+/* Sums of a thread along one side: as many as leave tiles for a whole device, and are not mostly outside. */
+static int sums_each(const TilePart *t)
+{
+    int64_t least = t->rows.count < t->cols.count ? t->rows.count : t->cols.count;
+    if (type_bytes(t->acc->type) <= 4 && least > 64 && tiles_of(t, 8) >= MANY_TILES)
+        return 8;
+    return least > 32 && tiles_of(t, 4) >= MANY_TILES ? 4 : 2;
+}
+
+bool cuda_choose_tiles(Arena *a, CudaPart *part)
+{
+    TilePart *t = &part->tile;
+    if (!kernel_tile_part(a, &part->threads, t) || type_is_complex(t->acc->type))
+        return false;
+    part->each = sums_each(t);
+    return t->rows.count >= LEAST_SIDE && t->cols.count >= LEAST_SIDE && t->k.count >= LEAST_DEPTH && tiles_of(t, 1) <= INT32_MAX / 2;
+}
+
+int64_t cuda_tile_blocks(const CudaPart *part)
+{
+    int64_t n = tiles_of(&part->tile, part->each);
+    return n < MOST_BLOCKS ? n : MOST_BLOCKS;
+}
+
+void cuda_tile_services(Buf *b)
+{
+    buf_puts(b, "\n/* sums[r][c] += the products of row y * R + r of lhs and column x * R + c of rhs, thread (x, y) of 16 by 16. */\n"
+                "template <int R, typename T, int depth, int width, typename Add>\n"
+                "static __device__ inline void hlo_multiply_tiles(T (&sums)[R][R], const T (&lhs)[depth][width], const T (&rhs)[depth][width], Add add)\n"
+                "{\n"
+                "    const int x = threadIdx.x % 16, y = threadIdx.x / 16;\n"
+                "    #pragma unroll\n"
+                "    for (int k = 0; k < depth; k++) {\n"
+                "        T p[R], q[R];\n"
+                "        #pragma unroll\n"
+                "        for (int r = 0; r < R; r++) {\n"
+                "            p[r] = lhs[k][y * R + r];\n"
+                "            q[r] = rhs[k][x * R + r];\n"
+                "        }\n"
+                "        #pragma unroll\n"
+                "        for (int r = 0; r < R; r++)\n"
+                "            #pragma unroll\n"
+                "            for (int c = 0; c < R; c++)\n"
+                "                sums[r][c] = add(sums[r][c], p[r], q[c]);\n"
+                "    }\n"
+                "}\n");
+}
+
+/* ---- the body ---- */
+
+/* "const int i0 = m / 14, i1 = m % 14;" */
+static void put_loop_values(Buf *b, const CudaPart *part, const TileLoops *loops, const char *number, int depth)
+{
+    int64_t inner = loops->count;
+    if (loops->n == 0)
+        return;
+    buf_printf(b, "%*sconst %s ", 4 * depth, "", part->dialect->index);
+    for (int32_t j = 0; j < loops->n; j++) {
+        int64_t n = loops->v[j]->hi - loops->v[j]->lo + 1;
+        inner /= n;
+        buf_printf(b, "%s%s = %s", j ? ", " : "", loops->v[j]->name, number);
+        if (inner > 1)
+            buf_printf(b, " / %lld", (long long)inner);
+        if (j > 0)
+            buf_printf(b, " %% %lld", (long long)n);
+        if (loops->v[j]->lo != 0)
+            buf_printf(b, " + %lld", (long long)loops->v[j]->lo);
+    }
+    buf_puts(b, ";\n");
+}
+
+/* One side's piece into shared memory, so that neighbours of a warp read neighbours. free: "m" or "n". */
+static void put_side(Buf *b, const CudaPart *part, const TileSide *side, const TileLoops *loops, const char *name, const char *free)
+{
+    const TilePart *t = &part->tile;
+    int             width = SIDE * part->each;
+    const char     *type = dialect_type(part->dialect, side->value->type), *i = part->dialect->index;
+    buf_printf(b, "            for (int at_tile = threadIdx.x; at_tile < %d; at_tile += %d) {\n", width * DEPTH, THREADS);
+    if (side->along)
+        buf_printf(b, "                const %s at_k = from_k + at_tile %% %d, at_%s = from_%s + at_tile / %d;\n", i, DEPTH, free, free, DEPTH);
+    else
+        buf_printf(b, "                const %s at_k = from_k + at_tile / %d, at_%s = from_%s + at_tile %% %d;\n", i, width, free, free, width);
+    buf_printf(b, "                %s %s = 0;\n", type, side->value->name);
+    buf_printf(b, "                if (at_k < %lld && at_%s < %lld) {\n", (long long)t->k.count, free, (long long)loops->count);
+    put_loop_values(b, part, loops, free[0] == 'm' ? "at_m" : "at_n", 5);
+    put_loop_values(b, part, &t->k, "at_k", 5);
+    dialect_block(b, part->dialect, side->body, 5);
+    buf_puts(b, "                }\n");
+    if (side->along)
+        buf_printf(b, "                %s_tile[at_tile %% %d][at_tile / %d] = %s;\n", name, DEPTH, DEPTH, side->value->name);
+    else
+        buf_printf(b, "                %s_tile[at_tile / %d][at_tile %% %d] = %s;\n", name, width, width, side->value->name);
+    buf_puts(b, "            }\n");
+}
+
+/* "[](float s, float x, float y) { return s + x * y; }" */
+static void put_add(Buf *b, const KExpr *step, const char *type)
+{
+    const KExpr *product = step->arg[1];
+    buf_printf(b, "[](%s s, %s x, %s y) { return ", type, type, type);
+    if (step->kind == KX_CALL)
+        buf_printf(b, "%s(s, ", step->fn);
+    else
+        buf_puts(b, "s + ");
+    if (product->kind == KX_CALL)
+        buf_printf(b, "%s(x, y)", product->fn);
+    else
+        buf_puts(b, "x * y");
+    buf_puts(b, step->kind == KX_CALL ? "); }" : "; }");
+}
+
+/* Adds what was summed last to the sums of all pieces. */
+static void put_piece_end(Buf *b, const CudaPart *part)
+{
+    int each = part->each;
+    buf_printf(b, "            if (from_k %% %d == %d || from_k + %d >= %lld)\n"
+                  "                for (int tile_r = 0; tile_r < %d; tile_r++)\n"
+                  "                    for (int tile_c = 0; tile_c < %d; tile_c++) {\n"
+                  "                        tile_sums[tile_r][tile_c] += piece_sums[tile_r][tile_c];\n"
+                  "                        piece_sums[tile_r][tile_c] = 0;\n"
+                  "                    }\n",
+               PIECE, PIECE - DEPTH, DEPTH, (long long)part->tile.k.count, each, each);
+}
+
+static void put_epilogue(Buf *b, const CudaPart *part, const char *type)
+{
+    const TilePart *t = &part->tile;
+    int             each = part->each;
+    buf_printf(b, "        #pragma unroll\n"
+                  "        for (int tile_r = 0; tile_r < %d; tile_r++)\n"
+                  "            #pragma unroll\n"
+                  "            for (int tile_c = 0; tile_c < %d; tile_c++) {\n"
+                  "                const %s at_m = from_m + threadIdx.x / 16 * %d + tile_r, at_n = from_n + threadIdx.x %% 16 * %d + tile_c;\n"
+                  "                if (at_m < %lld && at_n < %lld) {\n",
+               each, each, part->dialect->index, each, each, (long long)t->rows.count, (long long)t->cols.count);
+    put_loop_values(b, part, &t->rows, "at_m", 5);
+    put_loop_values(b, part, &t->cols, "at_n", 5);
+    buf_printf(b, "%*s%s %s = tile_sums[tile_r][tile_c];\n", 20, "", type, t->acc->name);
+    dialect_block(b, part->dialect, t->epilogue, 5);
+    buf_puts(b, "                }\n            }\n");
+}
+
+static void put_tile(Buf *b, const CudaPart *part)
+{
+    const TilePart *t = &part->tile;
+    int             width = SIDE * part->each;
+    int64_t         down = tiles_along(t->rows.count, width), across = tiles_along(t->cols.count, width);
+    if (t->batch.n > 0) {
+        buf_printf(b, "        const %s at_batch = tile / %lld;\n", part->dialect->index, (long long)(down * across));
+        put_loop_values(b, part, &t->batch, "at_batch", 2);
+    }
+    buf_printf(b, "        const %s from_m = tile / %lld", part->dialect->index, (long long)across);
+    if (t->batch.n > 0)
+        buf_printf(b, " %% %lld", (long long)down);
+    buf_printf(b, " * %d, from_n = tile %% %lld * %d;\n", width, (long long)across, width);
+}
+
+void cuda_tile_body(Buf *b, const CudaPart *part)
+{
+    const TilePart *t = &part->tile;
+    int             each = part->each, width = SIDE * each;
+    const char     *type = dialect_type(part->dialect, t->acc->type), *i = part->dialect->index;
+    bool            pieces = type_is_float(t->acc->type) && t->k.count >= LONG_SUM;
+    buf_printf(b, "    __shared__ __align__(16) %s lhs_tile[%d][%d];\n", type, DEPTH, width + PAD);
+    buf_printf(b, "    __shared__ __align__(16) %s rhs_tile[%d][%d];\n", type, DEPTH, width + PAD);
+    dialect_block(b, part->dialect, part->threads.before, 1);
+    buf_printf(b, "    for (%s tile = blockIdx.x; tile < %lld; tile += gridDim.x) {\n", i, (long long)tiles_of(t, each));
+    put_tile(b, part);
+    buf_printf(b, "        %s tile_sums[%d][%d] = {};\n", type, each, each);
+    if (pieces)
+        buf_printf(b, "        %s piece_sums[%d][%d] = {};\n", type, each, each);
+    buf_printf(b, "        for (%s from_k = 0; from_k < %lld; from_k += %d) {\n", i, (long long)t->k.count, DEPTH);
+    put_side(b, part, &t->lhs, &t->rows, "lhs", "m");
+    put_side(b, part, &t->rhs, &t->cols, "rhs", "n");
+    buf_printf(b, "            __syncthreads();\n            hlo_multiply_tiles(%s_sums, lhs_tile, rhs_tile, ", pieces ? "piece" : "tile");
+    put_add(b, t->step, type);
+    buf_puts(b, ");\n            __syncthreads();\n");
+    if (pieces)
+        put_piece_end(b, part);
+    buf_puts(b, "        }\n");
+    put_epilogue(b, part, type);
+    buf_puts(b, "    }\n");
+}
