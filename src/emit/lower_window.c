@@ -408,7 +408,7 @@ static int64_t lanes_of(const Lower *L, const Pool *p)
     const WindowDim *v = in->rank > 0 ? &inst_window(p->x)->v[in->rank - 1] : NULL;
     Op               op = apply_operation(inst_callee(p->x, 0));
     int64_t          lanes = LEAST_WIDE / 2;
-    if (L->plan->plain || p->n != 1 || p->column >= 0 || p->running >= 0 || shape_count(in) == 0 || (p->types[0] != TYPE_F32 && p->types[0] != TYPE_F64))
+    if (!v || L->plan->plain || p->n != 1 || p->column >= 0 || p->running >= 0 || shape_count(in) == 0 || (p->types[0] != TYPE_F32 && p->types[0] != TYPE_F64))
         return 0;
     if (op != OP_ADD && op != OP_MULTIPLY && op != OP_MAXIMUM && op != OP_MINIMUM)
         return 0;
