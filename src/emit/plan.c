@@ -1,5 +1,6 @@
 /* The planner's frame: a module comes in, the Program leaves. Arguments and results are the leaves of the ENTRY parameters and of its
  * root in the layouts of entry_computation_layout. */
+#include "emit/kernel_ir.h"
 #include "emit/plan.h"
 
 #include <string.h>
@@ -185,10 +186,43 @@ static Block finish_block(Finish *f, const StepList *list)
     return b;
 }
 
+static bool same_memory(const Program *p, const Buffer *x, const Buffer *y)
+{
+    if (!x || !y)
+        return false;
+    if (x->kind == BUFFER_SCRATCH && y->kind == BUFFER_SCRATCH)
+        return x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
+    if (x->kind == BUFFER_ARG && y->kind == BUFFER_RESULT)
+        return p->results[y->index].alias == x->index;
+    return x->kind == y->kind && x->index == y->index;
+}
+
+/* Kernels were lowered for all places that their results might take. Now that places are given, what none of the steps does need not be thought of when
+ * their loops are shared among threads. */
+static void settle_aliases(const Plan *p, int32_t n_steps, Step *const *steps)
+{
+    bool **before = ARENA_ARRAY(p->work, bool *, p->functions.n);
+    for (int32_t f = 0; f < p->functions.n; f++) {
+        Kernel *k = p->functions.v[f].kernel;
+        before[f] = k->may_alias;
+        k->may_alias = ARENA_ARRAY(p->arena, bool, k->n_operands * k->n_results);
+    }
+    for (int32_t s = 0; s < n_steps; s++) {
+        const Step *x = steps[s];
+        Kernel     *k = x->kind == STEP_KERNEL ? p->functions.v[x->function].kernel : NULL;
+        for (int32_t r = 0; k && r < k->n_results; r++)
+            for (int32_t o = 0; o < k->n_operands; o++) {
+                int32_t pair = r * k->n_operands + o;
+                k->may_alias[pair] |= before[x->function][pair] && same_memory(p->program, x->buffers[o], x->buffers[k->n_operands + r]);
+            }
+    }
+}
+
 static void finish(Plan *p, const StepList *body)
 {
     Finish f = { .p = p };
     p->program->body = finish_block(&f, body);
+    settle_aliases(p, f.steps.n, f.steps.v);
     p->program->n_functions = p->functions.n;
     p->program->functions = p->functions.v;
     p->program->n_calls = p->calls.n;

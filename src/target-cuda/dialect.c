@@ -69,7 +69,13 @@ void cuda_grid_loop(Buf *b, const CudaPart *part, const char *i, int each, const
 {
     const char *wide = part->dialect == &narrow ? "" : "(int64_t)";
     buf_printf(b, "    for (%s %s = ", part->dialect->index, i);
-    if (each == 1)
+    if (part->blocks > 0 && part->first_block > 0)
+        buf_printf(b, "%s(blockIdx.x - %lld)", wide, (long long)part->first_block);
+    else if (part->blocks > 0)
+        buf_printf(b, "%sblockIdx.x", wide);
+    if (part->blocks > 0)
+        buf_printf(b, " * %d + %s; %s < %lld; %s += %lld)", each, who, i, (long long)part->threads.count, i, (long long)(part->blocks * each));
+    else if (each == 1)
         buf_printf(b, "blockIdx.x; %s < %lld; %s += gridDim.x)", i, (long long)part->threads.count, i);
     else
         buf_printf(b, "%sblockIdx.x * %d + %s; %s < %lld; %s += %sgridDim.x * %d)", wide, each, who, i, (long long)part->threads.count, i, wide, each);

@@ -1,4 +1,5 @@
-/* One kernel as CUDA: a __global__ function for each of its parts (emit/threads.h) and a host function that launches them in order.
+/* One kernel as CUDA: a __global__ function for each of its parts (emit/threads.h), or several that are one launch (abreast.c), and a host function that launches
+ * them in order.
  *
  *     // %bias_tanh = f32[128,256]{1,0} fusion(%x, %bias), kind=kLoop, calls=%body
  *     static __global__ void __launch_bounds__(256) bias_tanh_kernel(float *__restrict__ t, const float *__restrict__ p0)
@@ -6,7 +7,7 @@
  *         for (int thread = ...; thread < 32768; thread += ...) {
  *             const int i0 = thread / 256, i1 = thread % 256;
  *
- * Names end in _kernel, _kernel_2, _launch, so that none is another's or one of CUDA's. */
+ * Names end in _kernel, _kernel_2, _part, _launch, so that none is another's or one of CUDA's. */
 #include "emit/c_text.h"
 #include "support/vec.h"
 #include "target-cuda/part.h"
@@ -32,19 +33,25 @@ void cuda_prelude(Buf *b, const Program *p)
 
 /* ---- kernels ---- */
 
-static const char *kernel_name_of(Arena *a, const Function *f, int32_t part)
+static bool is_memory(const Kernel *k, int32_t p)
 {
-    return part == 0 ? arena_printf(a, "%s_kernel", f->name) : arena_printf(a, "%s_kernel_%d", f->name, part + 1);
+    return p == k->n_operands + k->n_results;
 }
 
-static void put_signature(Buf *b, const Function *f, const char *name, const CudaPart *part)
+/* The number'th of a kernel's functions of one kind, from 0. */
+static const char *name_of(Arena *a, const Function *f, const char *kind, int32_t number)
+{
+    return number == 0 ? arena_printf(a, "%s_%s", f->name, kind) : arena_printf(a, "%s_%s_%d", f->name, kind, number + 1);
+}
+
+static void put_signature(Buf *b, const Function *f, const char *name, const bool *uses)
 {
     const Kernel *k = f->kernel;
     bool          first = true;
-    buf_printf(b, "static __global__ void __launch_bounds__(%d) %s(", cuda_part_threads(part), name);
+    buf_printf(b, "%s(", name);
     for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
-        if (!part->threads.whole.uses[p])
+        if (!uses[p])
             continue;
         buf_puts(b, first ? "" : ", ");
         dialect_param(b, &cuda_dialect, k, p);
@@ -90,10 +97,11 @@ static void put_threads(Buf *b, const CudaPart *part)
     buf_puts(b, braces ? "    }\n" : "");
 }
 
-static void put_part(Buf *b, const Function *f, const char *name, const CudaPart *part)
+static void put_body(Buf *b, const CudaPart *part)
 {
     const ThreadPart *t = &part->threads;
-    put_signature(b, f, name, part);
+    if (part->share == BY_ONE && part->blocks > 0)
+        buf_puts(b, "    if (threadIdx.x > 0)\n        return;\n");
     dialect_arrays(b, part->dialect, &t->whole);
     if (part->share == BY_TILE) {
         cuda_tile_body(b, part);
@@ -111,12 +119,53 @@ static void put_part(Buf *b, const Function *f, const char *name, const CudaPart
     buf_puts(b, "}\n");
 }
 
-/* ---- launches ---- */
-
-static bool is_memory(const Kernel *k, int32_t p)
+/* "name(out, in)", of the parameters that are used; what is handed on has its own name. */
+static void put_call(Buf *b, const Function *f, const char *name, const bool *uses)
 {
-    return p == k->n_operands + k->n_results;
+    const Kernel *k = f->kernel;
+    bool          first = true;
+    buf_printf(b, "%s(", name);
+    for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
+        int32_t p = dialect_param_number(k, r);
+        if (!uses[p])
+            continue;
+        buf_printf(b, "%s%s", first ? "" : ", ", is_memory(k, p) ? "memory" : k->params[p]->name);
+        first = false;
+    }
+    buf_puts(b, ");\n");
 }
+
+/* The blocks of a launch go to its parts. */
+static void put_choice(Buf *b, Arena *a, const Function *f, int32_t at, const CudaPart *parts)
+{
+    for (int32_t j = 0; j < parts[0].abreast; j++) {
+        buf_puts(b, j ? "    else" : "    ");
+        if (j + 1 < parts[0].abreast)
+            buf_printf(b, "%sif (blockIdx.x < %lld)", j ? " " : "", (long long)parts[j + 1].first_block);
+        buf_puts(b, "\n        ");
+        put_call(b, f, name_of(a, f, "part", at + j), parts[j].threads.whole.uses);
+    }
+    buf_puts(b, "}\n");
+}
+
+/* The functions of launch `number`, which begins with part `at`. */
+static void put_kernel(Buf *b, Arena *a, const Function *f, int32_t number, int32_t at, const CudaPart *parts)
+{
+    for (int32_t j = 0; j < parts[0].abreast && parts[0].abreast > 1; j++) {
+        buf_puts(b, "static __device__ inline void ");
+        put_signature(b, f, name_of(a, f, "part", at + j), parts[j].threads.whole.uses);
+        put_body(b, &parts[j]);
+        buf_putc(b, '\n');
+    }
+    buf_printf(b, "static __global__ void __launch_bounds__(%d) ", cuda_part_threads(&parts[0]));
+    put_signature(b, f, name_of(a, f, "kernel", number), parts[0].uses);
+    if (parts[0].abreast > 1)
+        put_choice(b, a, f, at, parts);
+    else
+        put_body(b, &parts[0]);
+}
+
+/* ---- launches ---- */
 
 /* A launcher's own name for parameter p: r0, p0, memory. */
 static const char *launch_name(Arena *a, const Kernel *k, int32_t p)
@@ -128,11 +177,13 @@ static const char *launch_name(Arena *a, const Kernel *k, int32_t p)
 
 static void put_launch(Buf *b, Arena *a, const Function *f, const char *name, const CudaPart *part)
 {
-    const Kernel *k = f->kernel;
-    buf_printf(b, "hlo_launch(stream, %lld, %d, %s", (long long)cuda_part_blocks(part), cuda_part_threads(part), name);
+    const Kernel   *k = f->kernel;
+    const CudaPart *last = part + part->abreast - 1;
+    int64_t         blocks = part->abreast > 1 ? last->first_block + last->blocks : cuda_part_blocks(part);
+    buf_printf(b, "hlo_launch(stream, %lld, %d, %s", (long long)blocks, cuda_part_threads(part), name);
     for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
-        if (!part->threads.whole.uses[p])
+        if (!part->uses[p])
             continue;
         buf_puts(b, ", (");
         dialect_param_type(b, &cuda_dialect, k, p);
@@ -158,9 +209,10 @@ static void put_launcher(Buf *b, Arena *a, const Function *f, int32_t n, const C
     buf_putc(b, '\n');
     put_launcher_head(b, a, f, linkage);
     buf_puts(b, "\n{\n");
-    for (int32_t j = 0; j < n; j++) {
-        buf_puts(b, n == 1 ? "    return " : j == 0 ? "    cudaError_t e = " : j + 1 < n ? "    e = e ? e : " : "    return e ? e : ");
-        put_launch(b, a, f, kernel_name_of(a, f, j), &parts[j]);
+    for (int32_t j = 0, number = 0; j < n; j += parts[j].abreast) {
+        bool last = j + parts[j].abreast == n;
+        buf_puts(b, last && j == 0 ? "    return " : j == 0 ? "    cudaError_t e = " : !last ? "    e = e ? e : " : "    return e ? e : ");
+        put_launch(b, a, f, name_of(a, f, "kernel", number++), &parts[j]);
         buf_puts(b, ";\n");
     }
     buf_puts(b, "}\n");
@@ -176,6 +228,7 @@ static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
         (*out)[j].dialect = cuda_dialect_for(&threads[j]);
         cuda_choose_share(a, k, &(*out)[j]);
     }
+    cuda_set_abreast(a, k, n, *out);
     return n;
 }
 
@@ -189,12 +242,13 @@ void cuda_kernels(Buf *b, const Program *p, const char *linkage)
         int32_t   n = parts_of(a, p->functions[f].kernel, &parts);
         buf_putc(&kernels, '\n');
         c_origin(&kernels, p->functions[f].inst);
-        for (int32_t j = 0; j < n; j++) {
+        for (int32_t j = 0, number = 0; j < n; j += parts[j].abreast) {
             buf_puts(&kernels, j ? "\n" : "");
-            put_part(&kernels, &p->functions[f], kernel_name_of(a, &p->functions[f], j), &parts[j]);
+            put_kernel(&kernels, a, &p->functions[f], number++, j, &parts[j]);
+        }
+        for (int32_t j = 0; j < n; j++)
             if (parts[j].row.sums || parts[j].share == BY_TILE)
                 shares[parts[j].share] = true;
-        }
         put_launcher(&kernels, a, &p->functions[f], n, parts, linkage);
     }
     cuda_row_services(b, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN]);

@@ -25,6 +25,9 @@ typedef struct CudaPart {
     int        each; /* BY_TILE: rows and columns of a thread */
     Share      share;
     const Dialect *dialect; /* with indices that are wide enough */
+    int32_t    abreast;     /* of the first part of a launch: so many parts from it on, */
+    const bool *uses;       /* the parameters of all of them, as in threads.whole */
+    int64_t    first_block, blocks; /* of a launch of several: the blocks that do it; blocks 0: all */
 } CudaPart;
 
 /* complex.c: the class, if kernels have complex numbers, and the functions of it that they call; its name of a function of C's. */
@@ -33,8 +36,11 @@ const char *cuda_complex_function(const char *fn);
 
 /* How part's work is shared; threads is set. */
 void    cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part);
-int     cuda_part_threads(const CudaPart *part); /* of a block */
+int     cuda_part_threads(const CudaPart *part); /* of a block of the launch that it is or begins */
 int64_t cuda_part_blocks(const CudaPart *part);
+
+/* abreast.c: which parts are one launch. */
+void cuda_set_abreast(Arena *a, const Kernel *k, int32_t n, CudaPart *parts);
 
 /* dialect.c: for all that is no part; for part. */
 extern const Dialect cuda_dialect;

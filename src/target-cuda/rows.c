@@ -39,7 +39,7 @@ void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
 int cuda_part_threads(const CudaPart *part)
 {
     if (part->share == BY_ONE)
-        return 1;
+        return part->abreast > 1 ? THREADS : 1;
     return part->share == BY_BLOCK && part->row.longest >= LONG_ROW ? LONG_ROW_THREADS : THREADS;
 }
 
