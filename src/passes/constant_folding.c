@@ -6,7 +6,8 @@
  *
  * The evaluator computes, so that a folded value has the bits that the evaluator gives. An operand may also be the broadcast of a
  * constant or an iota. Bounded so that no small text takes long or grows: max=N elements of operands and result a fold (default
- * 65536), a bound for all folds of a run, and limits of work inside each (loops of called computations) and all. Broadcasts and
+ * 65536, more where a constant goes that is as large as the result), a bound for all folds of a run, and limits of work inside each (loops of called
+ * computations) and all. Broadcasts and
  * iotas stay: they say the same in less. Never folded: elided constants, random numbers, effects, control edges, loops and
  * branches, what asks for the device or a backend, values that text cannot hold. */
 #include "config.h"
@@ -25,6 +26,7 @@ typedef struct Folder {
     Arena  *scratch;
     Diag   *diag;
     int64_t max, left; /* elements: a fold, all folds */
+    bool    bounded;   /* max was given, for all folds */
     int64_t work;      /* element operations of all folds */
 } Folder;
 
@@ -104,9 +106,30 @@ static Literal *known_value(Folder *f, const Inst *i, const EvalOptions *o)
     return v;
 }
 
-static Literal *compute(Folder *f, const Inst *i)
+/* The text does not grow: nobody else reads one of the constants, which is as large as the result. */
+static bool takes_place(const Inst *i)
 {
-    EvalOptions o = {.work_limit = MAX_WORK, .memory_limit = 0, .quiet = true, .work = &f->work};
+    if (!op_has(i->op, F_ELEMENTWISE | F_MOVES) && i->op != OP_RESHAPE)
+        return false;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Inst *o = inst_operand(i, k);
+        if (known_array(o) && o->n_uses == 1 && o->comp->root != o && shape_bytes(o->shape) >= shape_bytes(i->shape))
+            return true;
+    }
+    return false;
+}
+
+/* Elements that the fold may touch. */
+static int64_t most_elements(const Folder *f, const Inst *i)
+{
+    int64_t most = !f->bounded && takes_place(i) ? MAX_TOTAL : f->max;
+    return most < f->left ? most : f->left;
+}
+
+static Literal *compute(Folder *f, const Inst *i, int64_t size)
+{
+    int64_t     work = size > MAX_ELEMENTS ? 4 * size : MAX_WORK;
+    EvalOptions o = {.work_limit = work, .memory_limit = 0, .quiet = true, .work = &f->work};
     Literal   **values = ARENA_ARRAY(f->scratch, Literal *, i->n_operands);
     bool        good = true;
     for (int32_t k = 0; k < i->n_operands && good; k++) {
@@ -137,13 +160,13 @@ static bool fold(Folder *f, Inst *i)
     int64_t size = fold_size(i);
     if (size < 0)
         return false;
-    if (size > f->max || size > f->left || f->work > MAX_TOTAL_WORK) {
+    if (size > most_elements(f, i) || f->work > MAX_TOTAL_WORK) {
         pass_remark(f->cx, i, "%%%s is not computed here: it has or reads %lld elements, at most %lld are", i->name, (long long)size,
-                    (long long)(f->max < f->left ? f->max : f->left));
+                    (long long)most_elements(f, i));
         return false;
     }
     f->left -= size;
-    Literal *v = compute(f, i);
+    Literal *v = compute(f, i, size);
     if (!v || !text_holds(v)) {
         pass_remark(f->cx, i, "%%%s is not computed here: %s", i->name, v ? "its text would not hold every value" : "too much work");
         literal_unref(v);
@@ -158,7 +181,7 @@ static bool fold(Folder *f, Inst *i)
 
 bool pass_constant_folding(Module *m, PassCtx *cx)
 {
-    Folder f = {cx, cx->scratch, cx->diag, pass_arg_int(cx, "max", MAX_ELEMENTS), MAX_TOTAL, 0};
+    Folder f = {cx, cx->scratch, cx->diag, pass_arg_int(cx, "max", MAX_ELEMENTS), MAX_TOTAL, pass_arg(cx, "max") != NULL, 0};
     comps_mark_uses(m);
     for (Comp *c = m->first; c; c = c->next) {
         if (c->mark & (COMP_FUSED | COMP_OPAQUE))

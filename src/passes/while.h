@@ -30,6 +30,8 @@ bool state_read_instead(Comp *c, Inst *const *instead);
  * did not before. */
 bool while_sink_constants(Flow *f, Inst *w, bool scalars);
 
+/* Takes away the elements of the state that nobody needs but they themselves (while_needed.c). */
+bool while_drop_unneeded(Flow *f, Inst *w);
 /* Takes away the elements k of the state for which keep[k] is false: nobody reads them but for each other. */
 void while_keep(Flow *f, Inst *w, const bool *keep);
 /* Adds elements that no trip changes: they begin as init. Gives the number of the first one. */
