@@ -1,20 +1,27 @@
-/* fft over the last dimensions, line by line in working memory of f64, real and imaginary parts apart so that loops vectorise.
+/* fft over the last dimensions, line by line in working memory, real and imaginary parts apart so that loops vectorise. It is of f32 when all that
+ * comes in and goes out is, and of f64 under Bluestein, whose chirp needs more digits.
  *
  * A length whose prime factors are small is transformed in stages, one a factor p, from one line buffer to the other (m: product of the
  * factors done, s = n / (m p), w = e^(-+2 pi i / n)):
  *
  *   b[(k + m r) s + q] = sum over t < p of (w^(t k s) a[(k p + t) s + q]) e^(-+2 pi i t r / p)         k < m, r < p, q < s
  *
- * which ends in the right order. Any other length is a convolution with a chirp (Bluestein), of the next power of two above 2 n - 1:
+ * which ends in the right order. Along other axes than the last one several lines lie side by side and are transformed at once: s counts q of all of them.
+ * The loops over q get shorter from stage to stage: odd factors come first, and the last one, whose loop is over k, is
+ * a 4 where n has one, because vectors are taken apart by fours in few instructions. Any other length is a convolution with a chirp (Bluestein), of the next power of two above 2 n - 1:
  *
  *   c[j] = e^(-+pi i j^2 / n)        X[k] = c[k] * sum over j of (x[j] c[j]) conj(c[k - j])
+ *
+ * A real line of even length l is transformed as l/2 complex numbers z[j] = x[2 j] + i x[2 j + 1]: with h = l / 2, v = e^(-2 pi i / l)
+ *
+ *   X[k] = (Z[k] + conj Z[h - k]) / 2 + v^k (Z[k] - conj Z[h - k]) / 2i            X[0] = Re Z[0] + Im Z[0], X[h] = Re Z[0] - Im Z[0]
  *
  * IRFFT reads neither the imaginary part of X[0] nor that of X[l/2]: they cannot reach a real result. */
 #include "emit/lower.h"
 
 #include <math.h>
 
-enum { ROLE_BATCH = 80, ROLE_PASS = 81, MAX_AXES = 3, MAX_FACTOR = 13, MAX_TABLE = 32 };
+enum { ROLE_BATCH = 80, ROLE_PASS = 81, MAX_AXES = 3, MAX_FACTOR = 13, MAX_TABLE = 32, WIDTH = 16 /* lines at once, half of it of long ones */, LONG = 4096 };
 
 typedef struct Z { const KExpr *re, *im; } Z;
 typedef struct Line { KArray *re, *im; } Line;
@@ -23,12 +30,14 @@ typedef struct Length {
     int64_t n, padded; /* padded: n, or the length that Bluestein transforms */
     bool    inverse;   /* sign of what stages do: false under Bluestein, where the chirp has it */
     Line    roots;     /* of padded */
+    Line    last[MAX_FACTOR + 1]; /* of the last stage: w^(t k) for t > 1, by k */
     Line    chirp, filter; /* Bluestein: c; the transform of conj c over padded */
 } Length;
 
 typedef struct Fft {
     const Inst *x;
     KArray     *to;
+    Type        type;                /* of lines */
     Word        kind;
     bool        inverse;
     int32_t     axes;
@@ -37,15 +46,20 @@ typedef struct Fft {
     Line        line[2], grid;
     /* the pass */
     int32_t     axis;
+    int64_t     width;               /* lines at once, and the first of them */
+    const Ix   *column;
+    bool        pairs;               /* lines along the last axis are pairs of real numbers */
+    Line        twist;               /* v^k */
     bool        from_operand, to_result;
     const Ix *const *batch;
     const Ix   *at[MAX_AXES];
 } Fft;
 
-static const KExpr *f64(Arena *a, double v) { return kx_float(a, TYPE_F64, v); }
-static const KExpr *add(Arena *a, const KExpr *x, const KExpr *y) { return kx_binary(a, KOP_ADD, TYPE_F64, x, y); }
-static const KExpr *sub(Arena *a, const KExpr *x, const KExpr *y) { return kx_binary(a, KOP_SUB, TYPE_F64, x, y); }
-static const KExpr *mul(Arena *a, const KExpr *x, const KExpr *y) { return kx_binary(a, KOP_MUL, TYPE_F64, x, y); }
+static const KExpr *number(Arena *a, Type t, double v) { return kx_float(a, t, v); }
+static const KExpr *add(Arena *a, const KExpr *x, const KExpr *y) { return kx_binary(a, KOP_ADD, x->type, x, y); }
+static const KExpr *sub(Arena *a, const KExpr *x, const KExpr *y) { return kx_binary(a, KOP_SUB, x->type, x, y); }
+static const KExpr *mul(Arena *a, const KExpr *x, const KExpr *y) { return kx_binary(a, KOP_MUL, x->type, x, y); }
+static const KExpr *neg(Arena *a, const KExpr *x) { return kx_unary(a, KOP_NEG, x->type, x); }
 
 static Z z_add(Arena *a, Z x, Z y) { return (Z){ add(a, x.re, y.re), add(a, x.im, y.im) }; }
 static Z z_sub(Arena *a, Z x, Z y) { return (Z){ sub(a, x.re, y.re), sub(a, x.im, y.im) }; }
@@ -58,7 +72,7 @@ static Z z_mul(Arena *a, Z x, Z y)
 /* i * x, or -i * x */
 static Z z_turn(Arena *a, Z x, bool forward)
 {
-    return forward ? (Z){ x.im, kx_unary(a, KOP_NEG, TYPE_F64, x.re) } : (Z){ kx_unary(a, KOP_NEG, TYPE_F64, x.im), x.re };
+    return forward ? (Z){ x.im, neg(a, x.re) } : (Z){ neg(a, x.im), x.re };
 }
 
 static Z z_bind(Lower *L, Z x, const char *name)
@@ -77,9 +91,9 @@ static void line_store(Lower *L, Line x, const Ix *at, Z v)
 
 static Line line_swapped(Line x) { return (Line){ x.im, x.re }; }
 
-static Line new_line(Lower *L, int64_t n, const char *name)
+static Line new_line(Lower *L, Type t, int64_t n, const char *name)
 {
-    const Shape *s = shape_array(L->arena, TYPE_F64, 1, &n);
+    const Shape *s = shape_array(L->arena, t, 1, &n);
     Line         x = { temp_array(L, s, arena_printf(L->arena, "%s_re", name)), NULL };
     x.im = temp_array(L, s, arena_printf(L->arena, "%s_im", name));
     return x;
@@ -119,22 +133,52 @@ static Line root_table(Lower *L, int64_t count, int64_t step, int64_t n, bool in
     return (Line){ table(L, re, arena_printf(L->arena, "%s_re", name)), table(L, im, arena_printf(L->arena, "%s_im", name)) };
 }
 
-/* All roots, or more: short lengths in a table, long ones as products of two of about sqrt(n) each: w^(h B + l) = w^(h B) w^l. */
-static Line roots_of_unity(Lower *L, int64_t n, bool inverse)
+/* All roots, or more: short lengths in a table, long ones as products of two of about sqrt(n) each, in f64: w^(h B + l) = w^(h B) w^l. */
+static Line roots_of_unity(Lower *L, Type t, int64_t n, bool inverse)
 {
-    if (n <= MAX_TABLE)
+    if (n <= MAX_TABLE && t == TYPE_F64)
         return root_table(L, n, 1, n, inverse, "root");
     int64_t width = 1;
     while (width * width < n)
         width *= 2;
     int64_t   rows = (n + width - 1) / width;
-    Line      roots = new_line(L, rows * width, "root"), coarse = root_table(L, rows, width, n, inverse, "coarse");
+    Line      roots = new_line(L, t, rows * width, "root"), coarse = root_table(L, rows, width, n, inverse, "coarse");
     Line      fine = root_table(L, width, 1, n, inverse, "fine");
     const Ix *h = ix_of(&L->ix, loop_open(L, 0, rows, NULL, 1)), *l = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1));
-    line_store(L, roots, ix_add(&L->ix, ix_times(&L->ix, h, width), l), z_mul(L->arena, line_load(L, coarse, h), line_load(L, fine, l)));
+    Z product = z_mul(L->arena, line_load(L, coarse, h), line_load(L, fine, l));
+    line_store(L, roots, ix_add(&L->ix, ix_times(&L->ix, h, width), l), (Z){ kx_cast(L->arena, t, product.re), kx_cast(L->arena, t, product.im) });
     block_close(L);
     block_close(L);
     return roots;
+}
+
+/* The next factor of n: the smallest odd prime, a 2 that leaves fours, 4. */
+static int64_t next_factor(int64_t n)
+{
+    int64_t odd = n;
+    while (odd % 2 == 0)
+        odd /= 2;
+    for (int64_t p = 3; p * p <= odd; p += 2)
+        if (odd % p == 0)
+            return p;
+    if (odd > 1)
+        return odd;
+    return __builtin_ctzll((uint64_t)n) % 2 ? 2 : 4;
+}
+
+/* Those of the last stage again, side by side. */
+static void last_roots(Lower *L, Type type, Length *n)
+{
+    int64_t p = n->padded, m;
+    while (next_factor(p) < p)
+        p /= next_factor(p);
+    m = n->padded / p;
+    for (int64_t t = 2; t < p && p <= MAX_FACTOR && m > 1; t++) {
+        n->last[t] = new_line(L, type, m, "turn");
+        const Ix *k = ix_of(&L->ix, loop_open(L, 0, m, NULL, 1));
+        line_store(L, n->last[t], k, line_load(L, n->roots, ix_times(&L->ix, k, t)));
+        block_close(L);
+    }
 }
 
 /* out[r] = sum over t of z[t] e^(-+2 pi i t r / p), p odd: pairs t and p - t share their products. */
@@ -153,8 +197,8 @@ static void odd_butterfly(Lower *L, int64_t p, const Z *z, bool inverse, Z *out)
         for (int64_t t = 1; t <= p / 2; t++) {
             double c, s;
             root_of_unity(t * r % p, p, true, &c, &s);
-            Z by_sine = { mul(a, f64(a, s), odd[t].re), mul(a, f64(a, s), odd[t].im) };
-            x = z_add(a, x, (Z){ mul(a, f64(a, c), even[t].re), mul(a, f64(a, c), even[t].im) });
+            Z by_sine = { mul(a, number(a, odd[t].re->type, s), odd[t].re), mul(a, number(a, odd[t].im->type, s), odd[t].im) };
+            x = z_add(a, x, (Z){ mul(a, number(a, even[t].re->type, c), even[t].re), mul(a, number(a, even[t].im->type, c), even[t].im) });
             y = y.re ? z_add(a, y, by_sine) : by_sine;
         }
         x = z_bind(L, x, "x");
@@ -182,15 +226,15 @@ static void butterfly(Lower *L, int64_t p, const Z *z, bool inverse, Z *out)
         odd_butterfly(L, p, z, inverse, out);
 }
 
-/* One stage, from a to b. */
-static void stage_factor(Lower *L, const Length *n, int64_t m, int64_t p, Line a, Line b)
+/* One stage, from a to b, which hold width lines. */
+static void stage_factor(Lower *L, const Length *n, int64_t m, int64_t p, int64_t width, Line a, Line b)
 {
-    int64_t   s = n->padded / (m * p);
+    int64_t   turn = n->padded / (m * p), s = turn * width;
     IxCtx    *cx = &L->ix;
     const Ix *k = m > 1 ? ix_of(cx, loop_open(L, 0, m, NULL, 1)) : ix_const(cx, 0);
     Z         w[MAX_FACTOR + 1], z[MAX_FACTOR + 1], out[MAX_FACTOR + 1];
     for (int64_t t = 1; t < p && m > 1; t++)
-        w[t] = z_bind(L, line_load(L, n->roots, ix_times(cx, k, t * s)), "w");
+        w[t] = z_bind(L, n->last[t].re && s == 1 ? line_load(L, n->last[t], k) : line_load(L, n->roots, ix_times(cx, k, t * turn)), "w");
     const Ix *q = s > 1 ? ix_of(cx, loop_open(L, 0, s, NULL, 1)) : ix_const(cx, 0);
     for (int64_t t = 0; t < p; t++) {
         const Ix *from = ix_add(cx, ix_add(cx, ix_times(cx, k, p * s), q), ix_const(cx, t * s));
@@ -207,23 +251,12 @@ static void stage_factor(Lower *L, const Length *n, int64_t m, int64_t p, Line a
         block_close(L);
 }
 
-/* The next factor of n: 4 where it divides, else the smallest prime. */
-static int64_t next_factor(int64_t n)
-{
-    if (n % 4 == 0)
-        return 4;
-    for (int64_t p = 2; p * p <= n; p++)
-        if (n % p == 0)
-            return p;
-    return n;
-}
-
 /* Transforms *a; the result is in *a, the other line in *b. */
-static void stages(Lower *L, const Length *n, Line *a, Line *b)
+static void stages(Lower *L, const Length *n, int64_t width, Line *a, Line *b)
 {
     for (int64_t m = 1, p; m < n->padded; m *= p) {
         p = next_factor(n->padded / m);
-        stage_factor(L, n, m, p, *a, *b);
+        stage_factor(L, n, m, p, width, *a, *b);
         Line swap = *a;
         *a = *b;
         *b = swap;
@@ -250,7 +283,7 @@ static void multiply_line(Lower *L, Line x, Line y, int64_t n)
 static void clear_line(Lower *L, Line x, int64_t from, int64_t end)
 {
     const Ix *j = ix_of(&L->ix, loop_open(L, from, end, NULL, 1));
-    line_store(L, x, j, (Z){ f64(L->arena, 0), f64(L->arena, 0) });
+    line_store(L, x, j, (Z){ number(L->arena, x.re->type, 0), number(L->arena, x.re->type, 0) });
     block_close(L);
 }
 
@@ -261,9 +294,9 @@ static void make_chirp(Lower *L, const Length *n, bool inverse)
     const Ix    *j = ix_of(&L->ix, loop_open(L, 0, n->n, NULL, 1));
     const KExpr *square = kx_binary(a, KOP_MUL, TYPE_S64, kx_index(a, j), kx_index(a, j));
     const KExpr *turns = kx_cast(a, TYPE_F64, kx_binary(a, KOP_REM, TYPE_S64, square, kx_int(a, TYPE_S64, 2 * n->n)));
-    const KExpr *angle = bind(L, mul(a, turns, f64(a, 3.14159265358979323846 / (double)n->n)), "angle");
+    const KExpr *angle = bind(L, mul(a, turns, number(a, TYPE_F64, 3.14159265358979323846 / (double)n->n)), "angle");
     const KExpr *sine = kx_call(a, "sin", TYPE_F64, 1, &angle);
-    line_store(L, n->chirp, j, (Z){ kx_call(a, "cos", TYPE_F64, 1, &angle), inverse ? sine : kx_unary(a, KOP_NEG, TYPE_F64, sine) });
+    line_store(L, n->chirp, j, (Z){ kx_call(a, "cos", TYPE_F64, 1, &angle), inverse ? sine : neg(a, sine) });
     block_close(L);
 }
 
@@ -271,18 +304,18 @@ static void make_chirp(Lower *L, const Length *n, bool inverse)
 static void make_filter(Lower *L, Fft *f, const Length *n)
 {
     Arena       *a = L->arena;
-    const KExpr *scale = f64(a, 1.0 / (double)n->padded);
+    const KExpr *scale = number(a, TYPE_F64, 1.0 / (double)n->padded);
     Line         x = f->line[0], other = f->line[1];
     clear_line(L, x, 0, n->padded);
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, n->n, NULL, 1));
     Z         c = line_load(L, n->chirp, j);
-    Z         v = z_bind(L, (Z){ mul(a, c.re, scale), mul(a, c.im, kx_unary(a, KOP_NEG, TYPE_F64, scale)) }, "c");
+    Z         v = z_bind(L, (Z){ mul(a, c.re, scale), mul(a, c.im, neg(a, scale)) }, "c");
     line_store(L, x, j, v);
     block_close(L);
     const Ix *k = ix_of(&L->ix, loop_open(L, 1, n->n, NULL, 1));
     line_store(L, x, ix_plus(&L->ix, ix_times(&L->ix, k, -1), n->padded), line_load(L, x, k));
     block_close(L);
-    stages(L, n, &x, &other);
+    stages(L, n, 1, &x, &other);
     j = ix_of(&L->ix, loop_open(L, 0, n->padded, NULL, 1));
     line_store(L, n->filter, j, line_load(L, x, j));
     block_close(L);
@@ -292,11 +325,11 @@ static void bluestein(Lower *L, const Length *n, Line *a, Line *b)
 {
     multiply_line(L, *a, n->chirp, n->n);
     clear_line(L, *a, n->n, n->padded);
-    stages(L, n, a, b);
+    stages(L, n, 1, a, b);
     multiply_line(L, *a, n->filter, n->padded);
     *a = line_swapped(*a); /* the inverse transform is the transform with its parts swapped, before and after */
     *b = line_swapped(*b);
-    stages(L, n, a, b);
+    stages(L, n, 1, a, b);
     *a = line_swapped(*a);
     *b = line_swapped(*b);
     multiply_line(L, *a, n->chirp, n->n);
@@ -318,74 +351,156 @@ static Z read_element(Lower *L, Fft *f, const Ix *k)
     x = resolve(L, x, &leaf);
     const KExpr *v = value_at(L, x, leaf, at);
     if (!type_is_complex(t))
-        return (Z){ scalar_convert(a, t, TYPE_F64, v), f64(a, 0) };
+        return (Z){ scalar_convert(a, t, f->type, v), number(a, f->type, 0) };
     v = bind(L, v, "v");
     Type part = type_component(t);
-    return (Z){ kx_cast(a, TYPE_F64, kx_unary(a, KOP_REAL, part, v)), kx_cast(a, TYPE_F64, kx_unary(a, KOP_IMAG, part, v)) };
+    return (Z){ kx_cast(a, f->type, kx_unary(a, KOP_REAL, part, v)), kx_cast(a, f->type, kx_unary(a, KOP_IMAG, part, v)) };
 }
 
-/* A line of n values; from half a spectrum the other half is conj X[n - k]. */
+/* The place of element k of the lines, one of which a loop goes to. */
+static const Ix *line_open(Lower *L, Fft *f, const Ix *k)
+{
+    if (f->width == 1)
+        return k;
+    const Ix *j = ix_of(&L->ix, loop_open(L, 0, f->width, NULL, 1));
+    f->at[f->axes - 1] = ix_add(&L->ix, f->column, j);
+    return ix_add(&L->ix, ix_times(&L->ix, k, f->width), j);
+}
+
+static void line_close(Lower *L, const Fft *f)
+{
+    if (f->width > 1)
+        block_close(L);
+}
+
+/* Lines of n values; from half a spectrum the other half is conj X[n - k]. */
 static void read_line(Lower *L, Fft *f, int64_t n, bool half)
 {
     Arena    *a = L->arena;
     Line      x = f->line[0];
     const Ix *none = ix_const(&L->ix, 0), *k;
-    if (!half) {
+    if (f->pairs && f->axis == f->axes - 1) {
         k = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
-        line_store(L, x, k, read_element(L, f, k));
+        const Ix *even = ix_times(&L->ix, k, 2);
+        line_store(L, x, k, (Z){ read_element(L, f, even).re, read_element(L, f, ix_plus(&L->ix, even, 1)).re });
         block_close(L);
         return;
     }
-    line_store(L, x, none, (Z){ read_element(L, f, none).re, f64(a, 0) });
+    if (!half) {
+        k = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+        const Ix *place = line_open(L, f, k);
+        line_store(L, x, place, read_element(L, f, k));
+        line_close(L, f);
+        block_close(L);
+        return;
+    }
+    line_store(L, x, none, (Z){ read_element(L, f, none).re, number(a, f->type, 0) });
     if (n > 2) {
         k = ix_of(&L->ix, loop_open(L, 1, (n + 1) / 2, NULL, 1));
         Z v = z_bind(L, read_element(L, f, k), "v");
         line_store(L, x, k, v);
-        line_store(L, x, ix_plus(&L->ix, ix_times(&L->ix, k, -1), n), (Z){ v.re, kx_unary(a, KOP_NEG, TYPE_F64, v.im) });
+        line_store(L, x, ix_plus(&L->ix, ix_times(&L->ix, k, -1), n), (Z){ v.re, neg(a, v.im) });
         block_close(L);
     }
     if (n % 2 == 0) {
         k = ix_const(&L->ix, n / 2);
-        line_store(L, x, k, (Z){ read_element(L, f, k).re, f64(a, 0) });
+        line_store(L, x, k, (Z){ read_element(L, f, k).re, number(a, f->type, 0) });
     }
 }
 
-/* The first `keep` values of the transformed line, to the result or between axes. */
-static void write_line(Lower *L, Fft *f, Line x, int64_t n, int64_t keep)
+/* Element k of the transformed line, to the result or between axes. */
+static void write_element(Lower *L, Fft *f, const Ix *k, Z v)
 {
     Arena       *a = L->arena;
     const Shape *s = f->to->shape;
-    const Ix    *k = f->at[f->axis] = ix_of(&L->ix, loop_open(L, 0, keep, NULL, 1));
-    Z            v = line_load(L, x, k);
-    if (f->inverse)
-        v = (Z){ kx_binary(a, KOP_DIV, TYPE_F64, v.re, f64(a, (double)n)), kx_binary(a, KOP_DIV, TYPE_F64, v.im, f64(a, (double)n)) };
-    if (!f->to_result)
+    f->at[f->axis] = k;
+    if (!f->to_result) {
         line_store(L, f->grid, ix_linear(&L->ix, f->axes, f->at, f->grid_dims), v);
-    else {
-        const Ix **at = ARENA_ARRAY(a, const Ix *, s->rank);
-        for (int32_t d = 0; d < s->rank; d++)
-            at[d] = d < s->rank - f->axes ? f->batch[d] : f->at[d - (s->rank - f->axes)];
-        Type         part = type_component(s->type);
-        const KExpr *re = kx_cast(a, part, v.re), *im = kx_cast(a, part, v.im);
-        store_at(L, f->to, at, type_is_complex(s->type) ? scalar_binary(a, OP_COMPLEX, part, re, im) : re);
+        return;
     }
+    const Ix **at = ARENA_ARRAY(a, const Ix *, s->rank);
+    for (int32_t d = 0; d < s->rank; d++)
+        at[d] = d < s->rank - f->axes ? f->batch[d] : f->at[d - (s->rank - f->axes)];
+    Type         part = type_component(s->type);
+    const KExpr *re = kx_cast(a, part, v.re), *im = kx_cast(a, part, v.im);
+    store_at(L, f->to, at, type_is_complex(s->type) ? scalar_binary(a, OP_COMPLEX, part, re, im) : re);
+}
+
+/* The first `keep` values of the transformed lines. */
+static void write_line(Lower *L, Fft *f, Line x, int64_t n, int64_t keep)
+{
+    Arena    *a = L->arena;
+    const Ix *k = ix_of(&L->ix, loop_open(L, 0, keep, NULL, 1));
+    Z         v = line_load(L, x, line_open(L, f, k));
+    if (f->inverse)
+        v = (Z){ kx_binary(a, KOP_DIV, f->type, v.re, number(a, f->type, (double)n)), kx_binary(a, KOP_DIV, f->type, v.im, number(a, f->type, (double)n)) };
+    write_element(L, f, k, v);
+    line_close(L, f);
     block_close(L);
 }
 
-static void transform_line(Lower *L, void *cookie, const Ix *const *index)
+/* The spectrum of a real line from that of its h pairs. */
+static void write_pairs(Lower *L, Fft *f, Line x, int64_t h)
 {
-    Fft          *f = cookie;
+    Arena       *a = L->arena;
+    const KExpr *half = number(a, f->type, 0.5), *none = number(a, f->type, 0);
+    Z            first = z_bind(L, line_load(L, x, ix_const(&L->ix, 0)), "first");
+    write_element(L, f, ix_const(&L->ix, 0), (Z){ add(a, first.re, first.im), none });
+    if (h > 1) {
+        const Ix *k = ix_of(&L->ix, loop_open(L, 1, h, NULL, 1));
+        Z         z = z_bind(L, line_load(L, x, k), "z"), y = z_bind(L, line_load(L, x, ix_plus(&L->ix, ix_times(&L->ix, k, -1), h)), "y");
+        Z         even = { mul(a, half, add(a, z.re, y.re)), mul(a, half, sub(a, z.im, y.im)) };
+        Z         odd = z_bind(L, (Z){ mul(a, half, add(a, z.im, y.im)), mul(a, half, sub(a, y.re, z.re)) }, "odd");
+        write_element(L, f, k, z_add(a, even, z_mul(a, line_load(L, f->twist, k), odd)));
+        block_close(L);
+    }
+    write_element(L, f, ix_const(&L->ix, h), (Z){ sub(a, first.re, first.im), none });
+}
+
+static void transform_lines(Lower *L, Fft *f)
+{
     const Length *n = &f->lengths[f->axis];
     bool          last = f->axis == f->axes - 1;
     Line          a = f->line[0], b = f->line[1];
-    for (int32_t k = 0; k < f->axes; k++)
-        f->at[k] = index[k];
     read_line(L, f, n->n, last && f->kind == FFT_IRFFT);
     if (n->padded == n->n)
-        stages(L, n, &a, &b);
+        stages(L, n, f->width, &a, &b);
     else
         bluestein(L, n, &a, &b);
-    write_line(L, f, a, n->n, last && f->kind == FFT_RFFT ? n->n / 2 + 1 : n->n);
+    if (last && f->pairs)
+        write_pairs(L, f, a, n->n);
+    else
+        write_line(L, f, a, n->n, last && f->kind == FFT_RFFT ? n->n / 2 + 1 : n->n);
+}
+
+/* How many lines along that axis are transformed at once. */
+static int64_t width_of(const Fft *f, int32_t axis)
+{
+    const Length *n = &f->lengths[axis];
+    int64_t       most = n->n > LONG ? WIDTH / 2 : WIDTH, columns = f->grid_dims[f->axes - 1];
+    return axis == f->axes - 1 || n->padded != n->n ? 1 : columns < most ? columns : most;
+}
+
+/* The lines of one row of places: those that lie side by side. */
+static void transform_row(Lower *L, void *cookie, const Ix *const *index)
+{
+    Fft    *f = cookie;
+    int64_t width = width_of(f, f->axis), columns = f->grid_dims[f->axes - 1];
+    for (int32_t k = 0; k < f->axes; k++)
+        f->at[k] = index[k];
+    f->width = width;
+    if (f->axis == f->axes - 1) {
+        transform_lines(L, f);
+        return;
+    }
+    f->column = f->at[f->axes - 1] = ix_times(&L->ix, ix_of(&L->ix, loop_open(L, 0, columns / width, NULL, 1)), width);
+    transform_lines(L, f);
+    block_close(L);
+    if (columns % width) {
+        f->width = columns % width;
+        f->column = f->at[f->axes - 1] = ix_const(&L->ix, columns / width * width);
+        transform_lines(L, f);
+    }
 }
 
 /* One batch element: axis by axis, the last one first, but last for IRFFT. */
@@ -399,8 +514,8 @@ static void transform_batch(Lower *L, void *cookie, const Ix *const *batch)
         f->from_operand = pass == 0;
         f->to_result = pass == f->axes - 1;
         for (int32_t k = 0; k < f->axes; k++)
-            extents[k] = k == f->axis ? 1 : f->grid_dims[k];
-        nest(L, f->axes, plan_dims(L, f->x, ROLE_PASS + pass, f->axes, extents), NULL, transform_line, f);
+            extents[k] = k == f->axis || k == f->axes - 1 ? 1 : f->grid_dims[k];
+        nest(L, f->axes, plan_dims(L, f->x, ROLE_PASS + pass, f->axes, extents), NULL, transform_row, f);
     }
 }
 
@@ -412,11 +527,12 @@ static void prepare_length(Lower *L, Fft *f, int32_t axis)
             *n = f->lengths[k];
             return;
         }
-    n->roots = roots_of_unity(L, n->padded, n->inverse);
+    n->roots = roots_of_unity(L, f->type, n->padded, n->inverse);
+    last_roots(L, f->type, n);
     if (n->padded == n->n)
         return;
-    n->chirp = new_line(L, n->n, "chirp");
-    n->filter = new_line(L, n->padded, "filter");
+    n->chirp = new_line(L, TYPE_F64, n->n, "chirp");
+    n->filter = new_line(L, TYPE_F64, n->padded, "filter");
     make_chirp(L, n, f->inverse);
     make_filter(L, f, n);
 }
@@ -427,6 +543,7 @@ void stage_fft(Lower *L, const Inst *x, KArray *const *to)
     const Shape *s = x->shape;
     Fft          f = { .x = x, .to = to[0], .kind = inst_word(x, ATTR_FFT_TYPE), .axes = lengths.n };
     int64_t      longest = 1, points = 1;
+    bool         wide = type_component(s->type) == TYPE_F64 || type_component(inst_operand(x, 0)->shape->type) == TYPE_F64;
     if (!is_cheap(L, inst_operand(x, 0)))
         need_memory(L, inst_operand(x, 0));
     if (L->again)
@@ -434,23 +551,31 @@ void stage_fft(Lower *L, const Inst *x, KArray *const *to)
     f.inverse = f.kind == FFT_IFFT || f.kind == FFT_IRFFT;
     for (int32_t k = 0; k < f.axes; k++) {
         Length *n = &f.lengths[k];
-        n->n = n->padded = lengths.v[k];
+        bool    half = k == f.axes - 1 && (f.kind == FFT_RFFT || f.kind == FFT_IRFFT);
+        points *= f.grid_dims[k] = half ? lengths.v[k] / 2 + 1 : lengths.v[k];
+        f.pairs = k == f.axes - 1 && f.kind == FFT_RFFT && lengths.v[k] % 2 == 0 && lengths.v[k] > 0;
+        n->n = n->padded = f.pairs ? lengths.v[k] / 2 : lengths.v[k];
         n->inverse = f.inverse;
         if (has_large_factor(n->n)) {
             n->inverse = false;
             for (n->padded = 1; n->padded < 2 * n->n - 1;)
                 n->padded *= 2;
         }
-        bool half = k == f.axes - 1 && (f.kind == FFT_RFFT || f.kind == FFT_IRFFT);
-        points *= f.grid_dims[k] = half ? n->n / 2 + 1 : n->n;
         longest = n->padded > longest ? n->padded : longest;
+        wide |= n->padded != n->n;
     }
-    f.line[0] = new_line(L, longest, "a");
-    f.line[1] = new_line(L, longest, "b");
+    f.type = wide ? TYPE_F64 : TYPE_F32;
+    for (int32_t k = 0; k < f.axes; k++)
+        if (f.lengths[k].padded * width_of(&f, k) > longest)
+            longest = f.lengths[k].padded * width_of(&f, k);
+    f.line[0] = new_line(L, f.type, longest, "a");
+    f.line[1] = new_line(L, f.type, longest, "b");
     if (f.axes > 1)
-        f.grid = new_line(L, points, "grid");
+        f.grid = new_line(L, f.type, points, "grid");
     for (int32_t k = 0; k < f.axes; k++)
         prepare_length(L, &f, k);
+    if (f.pairs)
+        f.twist = roots_of_unity(L, f.type, lengths.v[f.axes - 1], false);
     f.to->rewritten = true;
     nest(L, s->rank - f.axes, plan_dims(L, x, ROLE_BATCH, s->rank - f.axes, s->dims), NULL, transform_batch, &f);
 }
