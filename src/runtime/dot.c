@@ -46,13 +46,17 @@ static void as_row(Gemm *g)
     *g = t;
 }
 
-enum { FEW_SWEPT = 4, FEW_ALONG = 8 }; /* rows up to which nothing is packed */
+enum { SMALL = 128 * 1024, LONG = 64 }; /* bytes of B that stay in a cache; k that is worth turning B */
 
-static GemmWay way_of(const Gemm *g)
+static GemmWay way_of(const Gemm *g, int64_t bytes)
 {
-    if (g->b_col == 1 && g->m <= FEW_SWEPT)
+    if (g->b_col == 1 && g->m == 1 && g->n * g->k * bytes <= SMALL)
+        return GEMM_HELD;
+    if (g->a_col == 1 && g->n <= GEMM_FEW && g->k >= LONG && g->n * g->k * bytes <= GEMM_MOST_TURNED)
+        return GEMM_COLUMNS;
+    if (g->b_col == 1 && g->m <= GEMM_MOST_SWEPT)
         return GEMM_SWEEP;
-    if (g->b_row == 1 && g->a_col == 1 && g->m <= FEW_ALONG)
+    if (g->b_row == 1 && g->a_col == 1 && g->m <= GEMM_FEW)
         return GEMM_ROWS;
     return GEMM_TILES;
 }
@@ -170,7 +174,7 @@ void hlort_cut(Cut *x, const Gemm *g, int threads)
         return;
     }
     x->members = 1;
-    x->by_rows = g->way == GEMM_TILES && g->m > g->n;
+    x->by_rows = (g->way == GEMM_TILES && g->m > g->n) || g->way == GEMM_COLUMNS;
     int64_t whole = x->by_rows ? g->m : g->n, unit = x->by_rows ? UNIT_ROWS : UNIT_COLUMNS;
     int64_t want = whole / PIECE > 2 * threads ? whole / PIECE : 2 * threads;
     want = least(least(want, (int64_t)(each / WORTH) + 1), POOL_MOST_PARTS / x->count);
@@ -195,7 +199,7 @@ void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlo
     x.as_row = x.g.n == 1 && x.g.c_row == 1 && !x.g.epilogue;
     if (x.as_row)
         as_row(&x.g);
-    x.g.way = way_of(&x.g);
+    x.g.way = way_of(&x.g, hlort_bytes[type][IN]);
     hlort_cut(&x.cut, &x.g, pool_threads(how->pool));
     pool_run(how->pool, part, &x, hlort_cut_parts(&x.cut), how->work);
 }

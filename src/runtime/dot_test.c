@@ -180,7 +180,8 @@ static void test_blocks(void)
     static const int64_t sizes[][3] = {
         { 1, 70, 50 },   { 2, 33, 100 },  { 3, 2100, 9 }, { 4, 130, 37 },   { 5, 48, 260 },   { 6, 16, 256 },   { 7, 17, 257 },  { 8, 66, 129 },
         { 9, 1, 400 },   { 60, 1, 70 },   { 13, 32, 384 }, { 15, 33, 385 }, { 71, 31, 130 },  { 73, 257, 12 },  { 113, 64, 20 }, { 145, 20, 31 },
-        { 30, 385, 40 }, { 28, 130, 800 }, { 120, 40, 520 },
+        { 30, 385, 40 }, { 28, 130, 800 }, { 120, 40, 520 }, { 16, 130, 101 }, { 12, 1030, 33 }, { 1, 333, 77 }, { 1, 5000, 40 }, { 70, 3, 100 }, { 130, 8, 300 },
+        { 65, 7, 64 },
     };
     for (size_t e = 0; e < sizeof sizes / sizeof *sizes; e++)
         for (int layout = 0; layout < LAYOUTS; layout++) {
@@ -252,7 +253,7 @@ static void test_not_finite(void)
     puts("ok not finite");
 }
 
-/* The same bits whatever is computed beside an element: rows and columns of a part are those of the whole. */
+/* The same bits whatever is computed beside an element, where both have many rows: rows and columns of a part are those of the whole. */
 static void test_parts(void)
 {
     enum { M = 40, N = 70, K = 300 };
@@ -269,10 +270,10 @@ static void test_parts(void)
         if (!has(sets[s]))
             continue;
         hlort_gemm(sets[s], GEMM_F32, &d, &how, a, b, whole);
-        d.m = 11;
+        d.m = 21;
         d.n = 37;
         hlort_gemm(sets[s], GEMM_F32, &d, &how, a + 13 * K, b + 21, part);
-        for (int i = 0; i < 11; i++)
+        for (int i = 0; i < 21; i++)
             CHECK(memcmp(part + i * N, whole + (13 + i) * N + 21, 37 * sizeof(float)) == 0);
     }
     puts("ok parts");
@@ -354,9 +355,9 @@ static void test_pool(void)
         }
         for (int layout = 0; layout < 4; layout++) {
             Case  c = make(200, 330, 90, layout);
-            Case  few = make(3, 3000, 50, layout);
-            Case *cases[] = { &c, &few };
-            for (int k = 0; k < 2; k++) {
+            Case  few = make(3, 3000, 50, layout), columns = make(3000, 5, 70, layout);
+            Case *cases[] = { &c, &few, &columns };
+            for (int k = 0; k < 3; k++) {
                 expect(cases[k]);
                 pool = p;
                 run_everywhere(cases[k], layout % MODES);

@@ -1,68 +1,126 @@
-/* gemv_body.h - products with few rows: the memory is the limit, B is read once and as it lies, nothing is packed.
+/* gemv_body.h - products with few rows or few columns: the memory is the limit, the large operand is read once and as it lies.
  *
  * Included after gemm_body.h, with its names and
  *   N(widen)(const TE *)     VC of VL elements, as accumulators
  *   N(widen1)(TE)            one
- *   SWEEP_VECTORS, ROWS_AT_ONCE
+ *   ROWS_AT_ONCE
  *
- *   sweep   B's rows lie in memory: a few of them at a time are swept over all columns, each of them one long stream
- *   rows    B's columns do: sums of products along k in lanes, a few columns at a time, which are added up at the end */
+ *   held     one row, small B: sums of some columns stay in registers for all of k
+ *   sweep    B's rows lie in memory: a few of them at a time are swept over all columns, each of them one long stream; all rows of C meet them in registers
+ *   rows     B's columns do: sums of products along k in lanes, a few columns at a time, which are added up at the end
+ *   columns  few columns: B is turned, and A's rows are such columns */
 
-enum { N(SPAN) = 2048, N(FEW) = 4 }; /* columns that are finished before the next ones; rows of a kernel */
+enum {
+    N(SPAN) = 2048,  /* columns that are finished before the next ones */
+    N(BESIDE) = 4096 /* elements of C likewise, of several rows: they stay in the first cache */,
+    N(FEW) = 4,      /* rows of a kernel */
+    N(SWEPT) = 4,    /* B's rows at a time */
+    N(WIDE) = 4      /* and vectors of columns, where C has one row */
+};
 
-/* C (+)= rows p .. p + kr of B, times the columns of A, for all columns of the span. */
-INLINE void N(sweep)(int mr, int kr, const Gemm *g, TC *c, int64_t c_row, int64_t p, int64_t j0, int64_t n)
+/* C's columns j .. j + nv * VL - 1, of one row. */
+INLINE void N(held)(int nv, const Gemm *g, TC *c, int64_t j)
 {
-    const int     nv = SWEEP_VECTORS;
-    const int64_t b_row = g->b_row;
+    const TE *a = g->a, *b = (const TE *)g->b + j;
+    VC        acc[8];
+    UNROLL for (int v = 0; v < nv; v++)
+        acc[v] = (VC){ 0 };
+    ROLLED for (int64_t p = 0; p < g->k; p++, a += g->a_col, b += g->b_row) {
+        TC x = N(widen1)(*a);
+        UNROLL for (int v = 0; v < nv; v++)
+            acc[v] += x * N(widen)(b + v * VL);
+    }
+    UNROLL for (int v = 0; v < nv; v++)
+        *(VCU *)(c + v * VL) = acc[v];
+}
+
+APART void N(hold)(const Gemm *g, TC *c, int64_t j0, int64_t n)
+{
+    int64_t j = 0;
+    for (; j + VL * 8 <= n; j += VL * 8)
+        N(held)(8, g, c + j, j0 + j);
+    for (; j + VL * 2 <= n; j += VL * 2)
+        N(held)(2, g, c + j, j0 + j);
+    for (; j + VL <= n; j += VL)
+        N(held)(1, g, c + j, j0 + j);
+    TC few[VL] = { 0 };
+    for (int64_t p = 0; p < g->k && j < n; p++)
+        for (int64_t q = 0; q < n - j; q++)
+            few[q] += N(widen1)(((const TE *)g->a)[p * g->a_col]) * N(widen1)(((const TE *)g->b)[p * g->b_row + j0 + j + q]);
+    for (int64_t q = 0; q < n - j; q++)
+        c[j + q] = few[q];
+}
+
+/* WIDE vectors of C's only row, from where c and b are, (+)= kr columns of A by those rows of B. */
+INLINE void N(sweep_line)(int kr, int first, const TC x[N(SWEPT)], const TE *b, int64_t b_row, TC *c)
+{
+    VC acc[N(WIDE)];
+    UNROLL for (int v = 0; v < N(WIDE); v++)
+        acc[v] = first ? (VC){ 0 } : (VC) * (const VCU *)(c + v * VL);
+    UNROLL for (int q = 0; q < kr; q++)
+        UNROLL for (int v = 0; v < N(WIDE); v++)
+            acc[v] += x[q] * N(widen)(b + q * b_row + v * VL);
+    UNROLL for (int v = 0; v < N(WIDE); v++)
+        *(VCU *)(c + v * VL) = acc[v];
+}
+
+/* nv vectors of all m rows: B's stay in registers. */
+INLINE void N(sweep_rows)(int kr, int nv, int first, TC x[GEMM_MOST_SWEPT][N(SWEPT)], int64_t m, const TE *b, int64_t b_row, TC *c, int64_t c_row)
+{
+    VC w[N(SWEPT)][2];
+    UNROLL for (int q = 0; q < kr; q++)
+        UNROLL for (int v = 0; v < nv; v++)
+            w[q][v] = N(widen)(b + q * b_row + v * VL);
+    ROLLED for (int64_t r = 0; r < m; r++, c += c_row) {
+        VC acc[2];
+        UNROLL for (int v = 0; v < nv; v++)
+            acc[v] = first ? (VC){ 0 } : (VC) * (const VCU *)(c + v * VL);
+        UNROLL for (int q = 0; q < kr; q++)
+            UNROLL for (int v = 0; v < nv; v++)
+                acc[v] += x[r][q] * w[q][v];
+        UNROLL for (int v = 0; v < nv; v++)
+            *(VCU *)(c + v * VL) = acc[v];
+    }
+}
+
+/* C (+)= the columns p .. p + kr - 1 of A by those rows of B, for all columns of the span. */
+INLINE void N(sweep)(int kr, int first, const Gemm *g, TC *c, int64_t c_row, int64_t p, int64_t j0, int64_t n)
+{
+    const int64_t b_row = g->b_row, m = g->m;
     const TE     *a = (const TE *)g->a + p * g->a_col, *b = (const TE *)g->b + p * b_row + j0;
-    TC            x[N(FEW)][8];
-    for (int r = 0; r < mr; r++)
+    TC            x[GEMM_MOST_SWEPT][N(SWEPT)];
+    for (int64_t r = 0; r < m; r++)
         for (int q = 0; q < kr; q++)
             x[r][q] = N(widen1)(a[r * g->a_row + q * g->a_col]);
     __asm__ volatile("" : : "r"(x) : "memory"); /* from memory to all lanes is cheaper than from a register */
     int64_t j = 0;
-    ROLLED for (; j + VL * nv <= n; j += VL * nv) {
-        VC acc[N(FEW)][SWEEP_VECTORS];
-        UNROLL for (int r = 0; r < mr; r++)
-            UNROLL for (int v = 0; v < nv; v++)
-                acc[r][v] = p == 0 ? (VC){ 0 } : (VC) * (const VCU *)(c + r * c_row + j + v * VL);
-        UNROLL for (int q = 0; q < kr; q++)
-            UNROLL for (int v = 0; v < nv; v++) {
-                VC w = N(widen)(b + q * b_row + j + v * VL);
-                UNROLL for (int r = 0; r < mr; r++)
-                    acc[r][v] += x[r][q] * w;
-            }
-        UNROLL for (int r = 0; r < mr; r++)
-            UNROLL for (int v = 0; v < nv; v++)
-                *(VCU *)(c + r * c_row + j + v * VL) = acc[r][v];
-    }
+    if (m == 1)
+        ROLLED for (; j + VL * N(WIDE) <= n; j += VL * N(WIDE))
+            N(sweep_line)(kr, first, x[0], b + j, b_row, c + j);
+    ROLLED for (; j + VL * 2 <= n; j += VL * 2)
+        N(sweep_rows)(kr, 2, first, x, m, b + j, b_row, c + j, c_row);
+    for (; j + VL <= n; j += VL)
+        N(sweep_rows)(kr, 1, first, x, m, b + j, b_row, c + j, c_row);
     for (; j < n; j++)
-        for (int r = 0; r < mr; r++) {
-            TC s = p == 0 ? 0 : c[r * c_row + j];
+        for (int64_t r = 0; r < m; r++) {
+            TC s = first ? 0 : c[r * c_row + j];
             for (int q = 0; q < kr; q++)
                 s += x[r][q] * N(widen1)(b[q * b_row + j]);
             c[r * c_row + j] = s;
         }
 }
 
-#define SWEEP(r, kr)                                                                             \
-    APART void N(sweep_##r)(const Gemm *g, TC *c, int64_t c_row, int64_t j0, int64_t n)          \
-    {                                                                                            \
-        int64_t p = 0;                                                                           \
-        for (; p + kr <= g->k; p += kr)                                                          \
-            N(sweep)(r, kr, g, c, c_row, p, j0, n);                                              \
-        for (; p < g->k; p++)                                                                    \
-            N(sweep)(r, 1, g, c, c_row, p, j0, n);                                               \
-    }
-SWEEP(1, 4)
-SWEEP(2, 8)
-SWEEP(3, 4)
-SWEEP(4, 4)
-#undef SWEEP
+APART void N(sweep_all)(const Gemm *g, TC *c, int64_t c_row, int64_t j0, int64_t n)
+{
+    int64_t p = 0;
+    for (; p + N(SWEPT) <= g->k; p += N(SWEPT))
+        N(sweep)(N(SWEPT), p == 0, g, c, c_row, p, j0, n);
+    for (; p < g->k; p++)
+        N(sweep)(1, p == 0, g, c, c_row, p, j0, n);
+}
 
 /* C[i .. i + mr, j .. j + nc] by sums along k. nu: vectors of k at a time, each with sums of its own. */
-INLINE void N(rows)(int mr, int nc, int nu, const Gemm *g, TC *c, int64_t c_row, int64_t i, int64_t j)
+INLINE void N(rows)(int mr, int nc, int nu, const Gemm *g, TC *c, int64_t c_row, int64_t c_col, int64_t i, int64_t j)
 {
     const TE *a = (const TE *)g->a + i * g->a_row, *b = (const TE *)g->b + j * g->b_col;
     VC        acc[N(FEW)][N(FEW)][2];
@@ -90,18 +148,18 @@ INLINE void N(rows)(int mr, int nc, int nu, const Gemm *g, TC *c, int64_t c_row,
                 s += v[e];
             for (int64_t t = p; t < g->k; t++)
                 s += N(widen1)(a[r * g->a_row + t]) * N(widen1)(b[q * g->b_col + t]);
-            c[r * c_row + q] = s;
+            c[r * c_row + q * c_col] = s;
         }
 }
 
-#define ROWS_OF(r, nc, nu)                                                                                          \
-    APART void N(rows_##r)(const Gemm *g, TC *c, int64_t c_row, int64_t i, int64_t j0, int64_t j, int64_t columns)  \
-    {                                                                                                               \
-        if (columns == nc)                                                                                          \
-            N(rows)(r, nc, nu, g, c + j - j0, c_row, i, j);                                                         \
-        else                                                                                                        \
-            for (int64_t q = 0; q < columns; q++)                                                                   \
-                N(rows)(r, 1, nu, g, c + j + q - j0, c_row, i, j + q);                                              \
+#define ROWS_OF(r, nc, nu)                                                                                                          \
+    APART void N(rows_##r)(const Gemm *g, TC *c, int64_t c_row, int64_t c_col, int64_t i, int64_t j, int64_t columns)               \
+    {                                                                                                                               \
+        if (columns == nc)                                                                                                          \
+            N(rows)(r, nc, nu, g, c, c_row, c_col, i, j);                                                                           \
+        else                                                                                                                        \
+            for (int64_t q = 0; q < columns; q++)                                                                                   \
+                N(rows)(r, 1, nu, g, c + q * c_col, c_row, c_col, i, j + q);                                                        \
     }
 ROWS_OF(1, 4, 2)
 ROWS_OF(2, 4, 1)
@@ -109,36 +167,71 @@ ROWS_OF(3, ROWS_AT_ONCE, 1)
 ROWS_OF(4, ROWS_AT_ONCE, 1)
 #undef ROWS_OF
 
-/* Columns j0 .. j1 of all rows. */
-static void N(span)(const Gemm *g, TC *c, int64_t c_row, int64_t j0, int64_t j1)
+/* Columns j0 .. j1 - 1 of all rows; c is where the first of them is. */
+static void N(rows_all)(const Gemm *g, TC *c, int64_t c_row, int64_t c_col, int64_t j0, int64_t j1)
 {
-    static void (*const sweeps[])(const Gemm *, TC *, int64_t, int64_t, int64_t) = { 0, N(sweep_1), N(sweep_2), N(sweep_3), N(sweep_4) };
     static void (*const rows[])(const Gemm *, TC *, int64_t, int64_t, int64_t, int64_t, int64_t) = { 0, N(rows_1), N(rows_2), N(rows_3), N(rows_4) };
-    if (g->way == GEMM_SWEEP) {
-        for (int64_t i = 0; i < g->m && g->k == 0; i++)
-            __builtin_memset(c + i * c_row, 0, (uint64_t)(j1 - j0) * sizeof *c);
-        sweeps[g->m](g, c, c_row, j0, j1 - j0);
-        return;
-    }
     const int64_t groups = hlort_ceildiv(g->m, N(FEW)), wide = g->m / groups + (g->m % groups > 0), step = wide > 2 ? ROWS_AT_ONCE : 4;
     for (int64_t j = j0; j < j1; j += step)
         for (int64_t q = 0, i = 0; q < groups; q++) {
             const int64_t mr = g->m / groups + (q < g->m % groups);
-            rows[mr](g, c + i * c_row, c_row, i, j0, j, hlort_min(step, j1 - j));
+            rows[mr](g, c + i * c_row + (j - j0) * c_col, c_row, c_col, i, j, hlort_min(step, j1 - j));
             i += mr;
         }
 }
 
+/* Columns j0 .. j1 - 1 of all rows. */
+static void N(span)(const Gemm *g, TC *c, int64_t c_row, int64_t j0, int64_t j1)
+{
+    if (g->way == GEMM_ROWS) {
+        N(rows_all)(g, c, c_row, 1, j0, j1);
+        return;
+    }
+    for (int64_t i = 0; i < g->m && g->k == 0; i++)
+        __builtin_memset(c + i * c_row, 0, (uint64_t)(j1 - j0) * sizeof *c);
+    if (g->way == GEMM_HELD)
+        N(hold)(g, c, j0, j1 - j0);
+    else
+        N(sweep_all)(g, c, c_row, j0, j1 - j0);
+}
+
+/* Rows of C that are a power of two apart would share their place in the cache: several of them are swept aside. */
 static void N(few_rows)(const Gemm *g)
 {
-    N(Work) *w = g->work;
-    for (int64_t j = 0; j < g->n; j += N(SPAN)) {
-        const int64_t columns = hlort_min(N(SPAN), g->n - j);
-        TC           *c = g->c ? (TC *)g->c + j : w->sums;
-        int64_t       c_row = g->c ? g->c_row : (int64_t)N(SPAN);
+    N(Work)      *w = g->work;
+    const int     swept = g->way == GEMM_SWEEP && g->m > 1, aside = swept || !g->c;
+    const int64_t span = swept ? N(BESIDE) / g->m / (VL * 4) * (VL * 4) : (int64_t)N(SPAN);
+    for (int64_t j = 0; j < g->n; j += span) {
+        const int64_t columns = hlort_min(span, g->n - j), c_row = aside ? span + 16 : g->c_row;
+        TC           *c = aside ? w->sums : (TC *)g->c + j;
         N(span)(g, c, c_row, j, j + columns);
         if (g->epilogue)
             N(finish)(g, c, c_row, 0, j, g->m, columns);
+        for (int64_t i = 0; i < g->m && aside && g->c; i++)
+            __builtin_memcpy((TC *)g->c + i * g->c_row + j, c + i * c_row, (uint64_t)columns * sizeof *c);
+    }
+}
+
+_Static_assert(N(BESIDE) + 16 * GEMM_MOST_SWEPT <= MC * NC && GEMM_FEW * (N(SPAN) + 16) <= MC * NC, "sums");
+_Static_assert(GEMM_MOST_TURNED + GEMM_FEW * 16 * sizeof(TE) <= sizeof(((N(Work) *)0)->b), "turned");
+
+/* The transposed product has few rows. */
+static void N(few_columns)(const Gemm *g)
+{
+    enum { BLOCK = 64 };
+    N(Work) *w = g->work;
+    TE      *turned = (TE *)(void *)w->b;
+    /* + 16: as in tiles */
+    Gemm     t = { .m = g->n, .n = g->m, .k = g->k, .a = turned, .a_row = g->k + 16, .a_col = 1, .b = g->a, .b_row = 1, .b_col = g->a_row };
+    for (int64_t j = 0; j < g->n; j++)
+        for (int64_t p = 0; p < g->k; p++)
+            turned[j * t.a_row + p] = ((const TE *)g->b)[p * g->b_row + j * g->b_col];
+    for (int64_t i = 0; i < g->m; i += BLOCK) {
+        const int64_t rows = hlort_min(BLOCK, g->m - i), c_row = g->c ? g->c_row : g->n;
+        TC           *c = g->c ? (TC *)g->c + i * c_row : w->sums;
+        N(rows_all)(&t, c, 1, c_row, i, i + rows);
+        if (g->epilogue)
+            N(finish)(g, c, c_row, i, 0, rows, g->n);
     }
 }
 
@@ -146,6 +239,8 @@ static void N(gemm)(const Gemm *g)
 {
     if (g->way == GEMM_TILES)
         N(tiles)(g);
+    else if (g->way == GEMM_COLUMNS)
+        N(few_columns)(g);
     else
         N(few_rows)(g);
 }

@@ -6,8 +6,8 @@
  *
  *     C[b, i, j] = sum over p of A[b, i, p] * B[b, p, j]         A [b, m, k]   B [b, k, n]   C [b, m, n]
  *
- * Sums of one element run along k in an order that k alone decides, in blocks: the same bits in every run, whatever else is computed
- * beside it, for any number of threads. No product is left out, so NaN and infinities arrive. Sums that are exact (integers, small whole numbers in floats) are so in any order. */
+ * Sums of one element run along k in an order that the sizes alone decide: the same bits in every run, for any number of threads.
+ * No product is left out, so NaN and infinities arrive. Sums that are exact (integers, small whole numbers in floats) are so in any order. */
 #ifndef HLORT_H
 #define HLORT_H
 
