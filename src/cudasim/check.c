@@ -113,11 +113,12 @@ static void report_race(const Stamp *s, bool writes, bool wrote, size_t n, const
         cudasim_fault(pc, 0, "a race: %zu bytes are %s that thread %u %s@, with no barrier between", n, now, s->who, then);
 }
 
+/* Readers of one interval become several; those that the warp's barrier has put before are as good as forgotten: who could race with them would with this one. */
 static void note_read(Stamp *r, Stamp now)
 {
     bool this_launch = r->when >= cudasim_now.launch_time;
     now.others = this_launch && (r->others || r->when < cudasim_now.block_time);
-    if (r->when == now.when && r->who != now.who) {
+    if (r->when == now.when && r->who != now.who && !is_before(r, false)) {
         unsigned warp = cudasim_now.thread / WARP;
         bool     same_warp = r->who == MANY_OF_WARP + warp || (r->who < MOST_THREADS && r->who / WARP == warp);
         now.who = (uint16_t)(same_warp ? MANY_OF_WARP + warp : MANY);

@@ -37,6 +37,7 @@ int32_t dialect_param_number(const Kernel *k, int32_t r);
 void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part);
 void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth);
 bool dialect_wants_braces(const KBlock *x); /* of a loop or a condition around it */
+void dialect_expr(Buf *b, const Dialect *d, const KExpr *x);
 void dialect_stmt(Buf *b, const Dialect *d, const KStmt *s, int depth); /* s alone */
 
 #endif

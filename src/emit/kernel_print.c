@@ -536,6 +536,12 @@ bool dialect_wants_braces(const KBlock *x)
     return wants_braces(x);
 }
 
+void dialect_expr(Buf *b, const Dialect *d, const KExpr *x)
+{
+    Printer p = { b, d };
+    print_expr(&p, x, P_SELECT);
+}
+
 void dialect_stmt(Buf *b, const Dialect *d, const KStmt *s, int depth)
 {
     Printer p = { b, d };

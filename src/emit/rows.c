@@ -13,6 +13,7 @@ typedef struct Touch { /* of an element of an array */
     const Ix     *index;
     const RowStep *step; /* NULL: outside of loops */
     bool          store;
+    int32_t       at;    /* number of the step */
 } Touch;
 
 typedef struct Rows {
@@ -36,7 +37,7 @@ static void note_load(void *cookie, const KExpr *x)
 {
     Rows *r = cookie;
     if (x->kind == KX_LOAD && !map_has(&r->own, x->array))
-        vec_push(r->arena, &r->touches, ((Touch){ x->array, x->index, r->step, false }));
+        vec_push(r->arena, &r->touches, ((Touch){ x->array, x->index, r->step, false, r->steps.n - 1 }));
     if (x->kind == KX_TEMP && map_get(&r->accumulators, x->temp))
         r->uses++;
 }
@@ -75,7 +76,7 @@ static void note_stmt(void *cookie, const KStmt *s)
     switch (s->kind) {
     case KS_STORE:
         if (!map_has(&r->own, s->array))
-            vec_push(r->arena, &r->touches, ((Touch){ s->array, s->index, r->step, true }));
+            vec_push(r->arena, &r->touches, ((Touch){ s->array, s->index, r->step, true, r->steps.n - 1 }));
         return;
     case KS_ASSIGN:
         if (map_has(&r->own, s->temp))
@@ -156,7 +157,7 @@ static void add_single(Rows *r, const KStmt *s)
     kernel_visit(&alone, &all);
     r->bad |= r->uses > 0;
     if (s->kind == KS_STORE)
-        vec_push(r->arena, &r->touches, ((Touch){ s->array, s->index, NULL, true }));
+        vec_push(r->arena, &r->touches, ((Touch){ s->array, s->index, NULL, true, r->steps.n - 1 }));
 }
 
 static void add_step(Rows *r, const KStmt *s)
@@ -213,13 +214,26 @@ static bool spreads(const Touch *t)
     return true;
 }
 
-static bool agree(const Kernel *k, const Touch *s, const Touch *t)
+/* What the tail stores others have read before, and later ones of the tail are the same thread's. */
+static bool agree(const Rows *r, const Touch *s, const Touch *t)
 {
-    if (s == t || !kernel_same_memory(k, s->array, t->array))
+    if (s == t || !kernel_same_memory(r->k, s->array, t->array) || (s->at >= r->out->tail && (!t->store || t->at >= r->out->tail)))
         return true;
     if (!s->step || !t->step || trips(s->step->dealt) != trips(t->step->dealt) || s->step->dealt->loop->lo != t->step->dealt->loop->lo)
         return false;
     return same_element(s->index, s->step->dealt->loop, t->index, t->step->dealt->loop) && spreads(t);
+}
+
+/* Behind the last loop, if that makes everybody wait. */
+static void find_tail(const Rows *r)
+{
+    int32_t last = r->steps.n - 1;
+    while (last >= 0 && r->steps.v[last]->kind != ROW_LOOP)
+        last--;
+    bool waits = last >= 0 && r->steps.v[last]->n_combined > 0;
+    for (int32_t j = last + 1; j < r->steps.n; j++)
+        waits &= r->steps.v[j]->stmt->kind != KS_ARRAY;
+    r->out->tail = waits ? last + 1 : r->steps.n;
 }
 
 static bool all_agree(const Rows *r)
@@ -231,7 +245,7 @@ static bool all_agree(const Rows *r)
         if (s->step && !spreads(s))
             return false;
         for (int32_t j = 0; j < r->touches.n; j++)
-            if (!agree(r->k, s, &r->touches.v[j]))
+            if (!agree(r, s, &r->touches.v[j]))
                 return false;
     }
     return true;
@@ -269,6 +283,7 @@ bool kernel_row_part(Arena *a, const Kernel *k, const ThreadPart *part, RowPart 
     *out = (RowPart){ 0 };
     for (const KStmt *s = part->body->first; s && !r.bad; s = s->next)
         add_step(&r, s);
+    find_tail(&r);
     if (r.bad || out->longest < SHORT || !all_agree(&r) || !find_column(&r))
         return false;
     out->n_steps = r.steps.n;

@@ -7,7 +7,8 @@
  *     for k: out[i * 1000 + k] = x[...] - m      ROW_LOOP
  *     mean[i] = m                                ROW_STORE     one thread
  *
- * A thread alone touches an element that the part writes: the same one in all loops, at the same value of the loop. So nobody has to wait for memory. */
+ * A thread alone touches an element that the part writes: the same one in all loops, at the same value of the loop. So nobody has to wait for memory. What comes
+ * behind the last loop is one thread's, if that loop combines something: whoever read before that has read when the combined value is there. */
 #ifndef EMIT_ROWS_H
 #define EMIT_ROWS_H
 
@@ -29,6 +30,7 @@ typedef struct RowPart {
     int64_t  longest;     /* trips of the longest loop that is dealt out */
     int64_t  array_bytes; /* of the arrays that belong to a row */
     bool     sums;        /* there is something to combine */
+    int32_t  tail;        /* steps from here on are for one thread */
     bool     column;      /* one sum down a column: neighbours in memory are neighbours in the part's last loop */
 } RowPart;
 

@@ -103,8 +103,8 @@ static void put_body(Buf *b, const CudaPart *part)
     if (part->share == BY_ONE && part->blocks > 0)
         buf_puts(b, "    if (threadIdx.x > 0)\n        return;\n");
     dialect_arrays(b, part->dialect, &t->whole);
-    if (part->share == BY_TILE) {
-        cuda_tile_body(b, part);
+    if (part->share == BY_TILE || part->share == BY_TURN) {
+        (part->share == BY_TILE ? cuda_tile_body : cuda_turn_body)(b, part);
         buf_puts(b, "}\n");
         return;
     }
@@ -236,7 +236,7 @@ void cuda_kernels(Buf *b, const Program *p, const char *linkage)
 {
     Arena *a = arena_new();
     Buf    kernels = { 0 };
-    bool   shares[BY_TILE + 1] = { false };
+    bool   shares[BY_TURN + 1] = { false };
     for (int32_t f = 0; f < p->n_functions; f++) {
         CudaPart *parts;
         int32_t   n = parts_of(a, p->functions[f].kernel, &parts);

@@ -5,6 +5,7 @@
 #include "emit/dialect.h"
 #include "emit/rows.h"
 #include "emit/tiles.h"
+#include "emit/turn.h"
 #include "target-cuda/target_cuda.h"
 
 typedef enum Share {
@@ -13,7 +14,8 @@ typedef enum Share {
     BY_WARP,   /* a warp for each */
     BY_BLOCK,  /* a block for each */
     BY_COLUMN, /* a block for 32 neighbours, eight threads for each */
-    BY_TILE    /* a block for a tile of products */
+    BY_TILE,   /* a block for a tile of products */
+    BY_TURN    /* a block for a tile that is transposed */
 } Share;
 
 enum { WARP = 32, THREADS = 256, LONG_ROW_THREADS = 1024, COLUMN_SHARES = THREADS / WARP };
@@ -22,6 +24,7 @@ typedef struct CudaPart {
     ThreadPart threads;
     RowPart    row;  /* BY_WARP, BY_BLOCK, BY_COLUMN */
     TilePart   tile; /* BY_TILE */
+    TurnPart   turn; /* BY_TURN */
     int        each; /* BY_TILE: rows and columns of a thread */
     Share      share;
     const Dialect *dialect; /* with indices that are wide enough */
@@ -57,6 +60,10 @@ void    cuda_tile_body(Buf *b, const CudaPart *part);
 int64_t cuda_tile_blocks(const CudaPart *part);
 bool    cuda_choose_tiles(Arena *a, CudaPart *part);
 void    cuda_tile_services(Buf *b);
+/* turn.c: likewise for BY_TURN. */
+void    cuda_turn_body(Buf *b, const CudaPart *part);
+int64_t cuda_turn_blocks(const CudaPart *part);
+bool    cuda_choose_turn(Arena *a, const Kernel *k, CudaPart *part);
 /* What bodies call. */
 void cuda_row_services(Buf *b, bool warp, bool block, bool column);
 

@@ -25,6 +25,10 @@ void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
         part->share = BY_TILE;
         return;
     }
+    if (t->count > 0 && cuda_choose_turn(a, k, part)) {
+        part->share = BY_TURN;
+        return;
+    }
     if (t->count == 0 || !kernel_row_part(a, k, t, &part->row))
         return;
     const RowPart *r = &part->row;
@@ -53,6 +57,7 @@ int64_t cuda_part_blocks(const CudaPart *part)
     case BY_BLOCK: break;
     case BY_COLUMN: each = WARP; break;
     case BY_TILE: return cuda_tile_blocks(part);
+    case BY_TURN: return cuda_turn_blocks(part);
     }
     int64_t blocks = (count + each - 1) / each;
     return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
@@ -169,10 +174,37 @@ static void put_store(Buf *b, const CudaPart *part, const char *limit, const KSt
     dialect_stmt(b, part->dialect, s, depth + 1);
 }
 
+/* What the tail stores may be what others of the warp have just read, and shuffles order no memory. */
+static bool tail_may_overwrite(const RowPart *r)
+{
+    for (int32_t j = r->tail; j < r->n_steps; j++)
+        if (r->steps[j].kind == ROW_STORE && !r->steps[j].stmt->array->restricted)
+            return true;
+    return false;
+}
+
+/* Several steps of one thread. */
+static void put_tail(Buf *b, const CudaPart *part, const char *limit, int depth)
+{
+    if (part->share == BY_COLUMN)
+        buf_printf(b, "%*sif (share == 0 && %s) {\n", 4 * depth, "", limit);
+    else
+        buf_printf(b, "%*sif (%s == 0) {\n", 4 * depth, "", dealt_to(part));
+    for (int32_t j = part->row.tail; j < part->row.n_steps; j++)
+        dialect_stmt(b, part->dialect, part->row.steps[j].stmt, depth + 1);
+    buf_printf(b, "%*s}\n", 4 * depth, "");
+}
+
 static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth)
 {
+    bool    tail = part->row.n_steps > part->row.tail + 1;
+    int32_t n = tail ? part->row.tail : part->row.n_steps;
     for (int32_t j = 0; j < part->row.n_steps; j++) {
         const RowStep *s = &part->row.steps[j];
+        if (j == part->row.tail && part->share == BY_WARP && tail_may_overwrite(&part->row))
+            buf_printf(b, "%*s__syncwarp();\n", 4 * depth, "");
+        if (j == n)
+            break;
         if (s->kind == ROW_LOOP)
             put_nest(b, part, s, depth);
         else if (s->kind == ROW_STORE)
@@ -183,6 +215,8 @@ static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth
             buf_printf(b, "%*s%s *const %s = %s_rows[threadIdx.x / 32];\n", 4 * depth, "", dialect_type(&cuda_dialect, storage_type(s->stmt->array->type)),
                        s->stmt->array->name, s->stmt->array->name);
     }
+    if (tail)
+        put_tail(b, part, limit, depth);
 }
 
 /* ---- rows ---- */

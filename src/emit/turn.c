@@ -1,0 +1,90 @@
+/* One load is looked for that is read in any case, so that it may be read before, by another thread. */
+#include "emit/turn.h"
+
+enum { SHORT = 16 };
+
+typedef struct Turn {
+    Arena            *arena;
+    const Kernel     *k;
+    const ThreadPart *part;
+    TurnPart         *out;
+    int32_t           found;
+} Turn;
+
+static int64_t trips(const IxAtom *loop)
+{
+    return loop->hi - loop->lo + 1;
+}
+
+static bool is_written(const Turn *t, const KArray *x)
+{
+    for (int32_t j = 0; j < t->k->n_arrays; j++)
+        if (t->k->arrays[j]->written && kernel_same_memory(t->k, t->k->arrays[j], x))
+            return true;
+    return false;
+}
+
+/* An index of the part's loops alone. */
+static bool is_of_loops(const Turn *t, const Ix *x)
+{
+    for (int32_t i = 0; i < x->n; i++) {
+        bool known = false;
+        for (int32_t j = 0; j < t->part->n_loops; j++)
+            known |= t->part->loops[j] == x->t[i].atom;
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
+/* Loads that are read in any case: not behind a choice. */
+static void find_load(Turn *t, const KExpr *x)
+{
+    const IxAtom *last = t->part->loops[t->part->n_loops - 1];
+    for (int32_t j = 0; j < (x->kind == KX_SELECT || (x->kind == KX_BINARY && (x->op == KOP_LAND || x->op == KOP_LOR)) ? 1 : x->n); j++)
+        find_load(t, x->arg[j]);
+    if (x->kind != KX_LOAD || x->array->kind != KARRAY_PARAM || !is_of_loops(t, x->index) || is_written(t, x->array))
+        return;
+    int64_t across = ix_coef(x->index, last);
+    for (int32_t j = 0; j + 1 < t->part->n_loops; j++)
+        if (ix_coef(x->index, t->part->loops[j]) == 1 && across > 1 && trips(t->part->loops[j]) >= SHORT && trips(last) >= SHORT) {
+            t->found += !t->out->load || !ix_equal(t->out->load->index, x->index) || t->out->load->array != x->array;
+            *t->out = (TurnPart){ .in = t->part->loops[j], .out = last, .load = x };
+        }
+}
+
+/* x with the value in place of the load. */
+static const KExpr *replaced(const Turn *t, const KExpr *x)
+{
+    if (x->kind == KX_LOAD)
+        return x->array == t->out->load->array && ix_equal(x->index, t->out->load->index) ? kx_temp(t->arena, (KTemp *)(uintptr_t)t->out->value) : x;
+    KExpr *copy = arena_copy(t->arena, x, sizeof *x);
+    for (int32_t j = 0; j < x->n; j++)
+        copy->arg[j] = replaced(t, x->arg[j]);
+    return copy;
+}
+
+bool kernel_turn_part(Arena *a, const Kernel *k, const ThreadPart *part, TurnPart *out)
+{
+    Turn    t = { .arena = a, .k = k, .part = part, .out = out };
+    KBlock *body = ARENA_NEW(a, KBlock);
+    KTemp  *value = ARENA_NEW(a, KTemp);
+    *out = (TurnPart){ 0 };
+    if (part->n_loops < 2)
+        return false;
+    for (const KStmt *s = part->body->first; s; s = s->next) {
+        if ((s->kind != KS_DECLARE && s->kind != KS_STORE) || !s->value || s->atomic)
+            return false;
+        find_load(&t, s->value);
+    }
+    if (t.found != 1)
+        return false;
+    *value = (KTemp){ .name = "turned", .type = out->load->type };
+    out->value = value;
+    for (const KStmt *s = part->body->first; s; s = s->next) {
+        kblock_append_copy(a, body, s);
+        body->last->value = replaced(&t, s->value);
+    }
+    out->body = body;
+    return true;
+}
