@@ -168,18 +168,18 @@ const Device *device_read(Arena *a, const char *name, const char *text, size_t n
 
 /* ---- times ---- */
 
-double device_bytes_ns(const Device *v, double bytes)
+double device_bytes_ns(const Device *v, double bytes, double within)
 {
-    if (bytes <= v->l1 && v->l1_rate > 0)
+    if (within <= v->l1 && v->l1_rate > 0)
         return bytes / v->l1_rate;
-    if (bytes <= v->l2 && v->l2_rate > 0)
+    if (within <= v->l2 && v->l2_rate > 0)
         return bytes / v->l2_rate;
-    return bytes / (bytes <= v->l3 && v->l3_rate > 0 ? v->l3_rate : v->memory_rate);
+    return bytes / (within <= v->l3 && v->l3_rate > 0 ? v->l3_rate : v->memory_rate);
 }
 
 double device_work_ns(const Device *v, double bytes, double flops)
 {
-    double moves = device_bytes_ns(v, bytes), computes = flops / v->flops;
+    double moves = device_bytes_ns(v, bytes, bytes), computes = flops / v->flops;
     return moves > computes ? moves : computes;
 }
 

@@ -19,8 +19,8 @@ const char   *device_names(Arena *a);                 /* "cpu, sm_90, ..." */
  * NULL after reporting to d, whose source the text is. */
 const Device *device_read(Arena *a, const char *name, const char *text, size_t n, Diag *d);
 
-/* ns that moving so many bytes takes, when nothing else does. */
-double device_bytes_ns(const Device *v, double bytes);
+/* ns that moving so many bytes takes, when nothing else does; of memory that is gone through again after so many as `within`. */
+double device_bytes_ns(const Device *v, double bytes, double within);
 /* ns that a kernel works: operations of all units beside its bytes. */
 double device_work_ns(const Device *v, double bytes, double flops);
 /* ns for operations that one unit does. */

@@ -9,7 +9,8 @@
  *
  * Statistics are per index of the feature dimension, N is the number of elements that one has. Each step is what the opcode is defined to
  * round to, so the results are the same but for the order of sums. {inner}: training and grad only where features are the last dimension, the sums of which
- * are computed side by side; other sums cost more passes over the array than the backend's own routine. */
+ * are computed side by side, or the first, so that each has a row (PyTorch's layer norm is such a one); other sums cost more passes over the array than the
+ * backend's own routine. */
 #include "config.h"
 
 #include "passes/expand.h"
@@ -101,14 +102,22 @@ static Inst *grad(const Norm *n)
     return expand_tuple(n->at, 3, (Inst *[]){apply(n, OP_MULTIPLY, factor, apply(n, OP_SUBTRACT, left, right)), gscale, goffset});
 }
 
+static bool has_quick_sums(const Inst *i)
+{
+    const Shape *s = i->operands[0].def->shape;
+    int64_t      feature = inst_int(i, ATTR_FEATURE_INDEX, 0), before = 1;
+    for (int64_t d = 0; d < feature; d++)
+        before *= s->dims[d];
+    return feature == s->rank - 1 || (before == 1 && !s->layout);
+}
+
 static Inst *expand(PassCtx *cx, Inst *i)
 {
     Norm n;
     bool is_training = i->op == OP_BATCH_NORM_TRAINING, is_inference = i->op == OP_BATCH_NORM_INFERENCE;
     if (!is_training && !is_inference && i->op != OP_BATCH_NORM_GRAD)
         return NULL;
-    bool is_last = inst_int(i, ATTR_FEATURE_INDEX, 0) == inst_operand(i, 0)->shape->rank - 1;
-    if ((pass_arg_is(cx, "inner") && !is_inference && !is_last) || !norm_begin(&n, cx, i))
+    if ((pass_arg_is(cx, "inner") && !is_inference && !has_quick_sums(i)) || !norm_begin(&n, cx, i))
         return NULL;
     return is_training ? training(&n) : is_inference ? inference(&n) : grad(&n);
 }

@@ -240,6 +240,18 @@ static Context *row_context(Fuser *f, Group *g, double count)
     return c;
 }
 
+/* Likewise the other way round: x is the one that everybody has from now on, unless they have one. */
+static Context *known_row_context(Context *x)
+{
+    Group *g = x->group;
+    for (Context *c = g->rows; c; c = c->next)
+        if (c->count == x->count)
+            return c;
+    x->next = g->rows;
+    g->rows = x;
+    return x;
+}
+
 /* Dimension sizes that multiply to n are the last of s. */
 static bool ends_with(const Shape *s, int64_t n)
 {
@@ -295,11 +307,15 @@ static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
     Context *x = ARENA_NEW(f->scratch, Context);
     *x = (Context){.group = c->group, .count = rows ? fusion_count(o) : count, .nested = rows || loose, .common = c->common};
     x->whole = c->whole && moves_whole(u);
+    x->windows = c->windows || u->op == OP_REDUCE_WINDOW;
     if (c->nested && u->op == OP_GATHER && k == 0)
         x->nested = x->loose = gathers_single(u);
     if (c->nested && u->op == OP_REDUCE) {
+        bool outer = has_outer_loops(u, c);
         x->nested = reduces_rows(u);
-        x->common = has_outer_loops(u, c) ? x->count : c->count < c->common ? c->count : c->common;
+        x->common = outer ? x->count : c->count < c->common ? c->count : c->common;
+        if (x->nested && outer && u == c->group->outer)
+            x = known_row_context(x);
     }
     if (u->op == OP_REDUCE)
         fusion_share_context(u, c, x);
@@ -428,19 +444,27 @@ static bool one_row_at_a_time(const Inst *i)
            reduces_rows(i);
 }
 
+/* Rows that the loops of one group go through one by one, each all of its elements of i. 0: i is asked for in another way. */
+static double rows_of(const Inst *i)
+{
+    const Node *n = node(i);
+    double      rows = fusion_count(i);
+    for (int32_t k = 0; k < n->n_contexts; k++) {
+        const Context *c = n->contexts[k];
+        if (c->group != n->contexts[0]->group || !c->nested || c->count != fusion_count(i))
+            return 0;
+        rows = c->common < rows ? c->common : rows;
+    }
+    return rows;
+}
+
 /* Several loops of one group, within the same row, need i, each every element once. */
 static bool wanted_in_one_row(const Fuser *f, const Inst *i)
 {
     const Node *n = node(i);
-    double      rows = fusion_count(i);
+    double      rows = rows_of(i);
     if (n->n_contexts < 2 || n->role != ROLE_ELEMENTWISE || n->contexts[0]->group->kept == MAX_KEPT)
         return false;
-    for (int32_t k = 0; k < n->n_contexts; k++) {
-        const Context *c = n->contexts[k];
-        if (c->group != n->contexts[0]->group || !c->nested || c->count != fusion_count(i))
-            return false;
-        rows = c->common < rows ? c->common : rows;
-    }
     double most = f->cx->device->row < KEPT_ROW_BYTES ? f->cx->device->row : KEPT_ROW_BYTES;
     return rows >= 1 && fusion_count(i) / rows * type_bytes(i->shape->type) <= most;
 }
@@ -506,17 +530,48 @@ static bool made_of_indices(const Inst *i)
     return true;
 }
 
-/* ns to compute i's elements `again` times more, where they are asked for: each may be one unit's work. */
+/* The value is the same wherever it is computed from the same operands: nothing is rounded, so nothing can be contracted. */
+static bool is_exact(const Inst *i)
+{
+    switch (i->op) {
+    case OP_ABS: case OP_BITCAST_CONVERT: case OP_CLAMP: case OP_COMPARE: case OP_CONVERT: case OP_COPY: case OP_MAXIMUM: case OP_MINIMUM:
+    case OP_NEGATE: case OP_REDUCE_PRECISION: case OP_SELECT: case OP_SIGN:
+        return !type_is_complex(i->shape->type);
+    default:
+        return node(i)->role == ROLE_MOVE || node(i)->role == ROLE_VIEW;
+    }
+}
+
+/* What is computed with i each time, from it on to what is asked for once. */
+static int32_t chain_of(const Inst *i)
+{
+    int32_t longest = 0;
+    for (const Use *u = i->uses; u; u = u->next)
+        longest = node(u->user)->chain > longest ? node(u->user)->chain : longest;
+    return longest + 1;
+}
+
+/* ns to compute i's elements `again` times more, where they are asked for: each may be one unit's work, which goes on while operands are read. */
 static double again_ns(const Device *v, const Inst *i, double again)
 {
-    double each = inst_is_dear(i) ? v->dear : 1;
-    return device_bytes_ns(v, again * bytes_read(i)) + device_unit_ns(v, again * fusion_count(i) * each);
+    double each = inst_is_dear(i) ? v->dear : chain_of(i), rows = rows_of(i) > 1 ? rows_of(i) : 1; /* a row is read again soon */
+    double reads = device_bytes_ns(v, again * bytes_read(i), bytes_read(i) / rows), computes = device_unit_ns(v, again * fusion_count(i) * each);
+    return reads > computes ? reads : computes;
 }
 
 /* ns to store them instead and to read them as often, beside what a kernel more costs. */
 static double stored_ns(const Device *v, const Inst *i, double again)
 {
-    return device_bytes_ns(v, (2 + again) * fusion_count(i) * type_bytes(i->shape->type));
+    double bytes = fusion_count(i) * type_bytes(i->shape->type);
+    return device_bytes_ns(v, (2 + again) * bytes, bytes);
+}
+
+bool fusion_pays_beside(const Fuser *f, const Inst *i, int32_t loops)
+{
+    const Device *v = f->cx->device;
+    if (inst_is_dear(i) || (node(i)->chosen && !is_exact(i)) || ends_contraction(i))
+        return false;
+    return again_ns(v, i, loops) <= v->launch + stored_ns(v, i, loops - 1);
 }
 
 static bool pays(const Fuser *f, const Inst *i)
@@ -532,16 +587,19 @@ static bool pays(const Fuser *f, const Inst *i)
         return false;
     if (!inst_is_dear(i) && (n->role == ROLE_MOVE || n->role == ROLE_VIEW || own == 1 || made_of_indices(i)))
         return true; /* scalars are computed before the loop */
-    if (n->chosen)
+    if (n->chosen && !is_exact(i))
         return false;
     double ns = again_ns(v, i, again);
-    return ns <= v->launch || (!inst_is_dear(i) && again <= 2 && ns <= stored_ns(v, i, again));
+    if (inst_is_dear(i) || (again > 2 && n->contexts[0]->windows))
+        return ns <= v->launch;
+    return ns <= v->launch + stored_ns(v, i, again);
 }
 
 static void enter_groups(Inst *i)
 {
     Node *n = node(i);
     n->fused = true;
+    n->chain = elements_asked(i) > fusion_count(i) && n->role == ROLE_ELEMENTWISE ? chain_of(i) : 0;
     for (int32_t k = 0; k < n->n_contexts; k++) {
         Group *g = n->contexts[k]->group;
         bool   again = false;

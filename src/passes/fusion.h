@@ -54,6 +54,7 @@ typedef struct Node {
     bool     fused;    /* computed inside the groups of its contexts, else stored */
     bool     named;    /* its name went to the first copy */
     bool     chosen;   /* a maximum or the like is taken of it, or of what its kernel makes of it element by element */
+    int32_t  chain;    /* fused, and computed more than once: it and the longest row of such users */
     int32_t  n_contexts;
     Context *contexts[MAX_CONTEXTS];
     int32_t  n_wanting; /* groups that need the value, as far as they are known */
@@ -85,6 +86,7 @@ bool    fusion_add_contexts(Fuser *f, Node *n, const Inst *u, int32_t k); /* the
 int32_t fusion_new_operands(const Inst *i, const Group *g); /* values that g would need from outside if it took in i; what many groups want may count twice */
 bool    fusion_is_wanted(const Node *n, const Group *g);
 void    fusion_take_in(Group *g, const Inst *i);
+bool    fusion_pays_beside(const Fuser *f, const Inst *i, int32_t loops); /* i is stored by a kernel that computes it again in so many loops, and need not read it */
 
 /* fusion_join.c: what is stored, as another result of a group. */
 bool     fusion_waits(Fuser *f, const Group *g, const Group *h); /* h's kernel needs a result of g's, be it through others */

@@ -8,6 +8,9 @@
  * same loops (emit/lower_together.c). */
 #include "config.h"
 
+#include <assert.h>
+#include <string.h>
+
 #include "passes/fusion.h"
 
 /* ---- what waits for what ---- */
@@ -227,14 +230,35 @@ static bool asked_as_root(const Inst *i, const Group *g)
     return true;
 }
 
+/* Asked for in loops of rows alone, every element once in each: they compute it again, and the last one of all stores it.
+ *
+ *   x = a + r;  y = x - mean(x)       =>     (y, x) = fusion(a, r) */
+static bool asked_by_rows(const Fuser *f, const Inst *i, const Group *g)
+{
+    const Node *n = node(i);
+    int32_t     loops = 0;
+    if (n->role != ROLE_ELEMENTWISE || n->n_contexts == MAX_CONTEXTS)
+        return false;
+    for (int32_t k = 0; k < n->n_contexts; k++) {
+        const Context *c = n->contexts[k];
+        if (c->group != g || c == g->all)
+            continue;
+        if (!c->nested || c->loose || c->count != fusion_count(i))
+            return false;
+        loops++;
+    }
+    return loops > 0 && fusion_pays_beside(f, i, loops);
+}
+
 static bool may_join(Fuser *f, Inst *i, const Group *g)
 {
     Role r = node(g->root)->role;
-    if ((r != ROLE_ELEMENTWISE && r != ROLE_MOVE) || g->hero || g->reduces || g->n_more == MAX_RESULTS || g->size + 1 > f->max_size ||
+    if ((r != ROLE_ELEMENTWISE && r != ROLE_MOVE) || g->hero || g->n_more == MAX_RESULTS || g->size + 1 > f->max_size ||
         g->operands + fusion_new_operands(i, g) > MAX_OPERANDS)
         return false;
     const Shape *a = i->shape, *b = g->root->shape;
-    return shape_same_dims(a, b) && layout_equal(a->layout, b->layout, a->rank) && asked_as_root(i, g) && !leads_to(f, i, g);
+    return shape_same_dims(a, b) && layout_equal(a->layout, b->layout, a->rank) && (g->reduces ? asked_by_rows(f, i, g) : asked_as_root(i, g)) &&
+           !leads_to(f, i, g);
 }
 
 /* The group that asks for i, or one that reads what i reads. */
@@ -268,6 +292,19 @@ static Group *group_for(Fuser *f, Inst *i)
     return group_to_join(f, i);
 }
 
+/* A result's operands are asked for where g computes it. */
+static void ask_here(Node *n, Group *g)
+{
+    Context *here[1 + MAX_CONTEXTS] = {g->all};
+    int32_t  k = 1;
+    for (int32_t j = 0; j < n->n_contexts; j++)
+        if (n->contexts[j]->group == g && n->contexts[j] != g->all)
+            here[k++] = n->contexts[j];
+    assert(k <= MAX_CONTEXTS);
+    memcpy(n->contexts, here, (size_t)k * sizeof *here);
+    n->n_contexts = k;
+}
+
 bool fusion_join(Fuser *f, Inst *i)
 {
     Node  *n = node(i);
@@ -279,8 +316,7 @@ bool fusion_join(Fuser *f, Inst *i)
     if (!g->more)
         g->more = ARENA_ARRAY(f->scratch, Inst *, MAX_RESULTS);
     g->more[g->n_more++] = i;
-    n->contexts[0] = g->all;
-    n->n_contexts = 1;
+    ask_here(n, g);
     pass_remark(f->cx, i, "%%%s is another result of the kernel of %%%s", i->name, g->root->name);
     return true;
 }
