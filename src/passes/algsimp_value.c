@@ -319,9 +319,7 @@ Inst *rule_constant_splat(Simp *s, Inst *i)
         return NULL;
     Literal *one = literal_new(l->type, 0, NULL);
     memcpy(one->data, l->data, (size_t)type_bytes(l->type));
-    Inst *c = inst_constant(i->comp, i, one, NULL);
-    c->meta = i->meta;
-    return simp_broadcast(s, i->shape, c, (Ints){NULL, 0});
+    return simp_splat_literal(s, i->shape, one);
 }
 
 Inst *rule_iota_unit(Simp *s, Inst *i)

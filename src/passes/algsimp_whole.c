@@ -107,7 +107,7 @@ Inst *rule_map_inline(Simp *s, Inst *i)
             if (j->shape->type != b->shape->type)
                 j = simp_new(s, OP_CONVERT, shape, 1, &j);
         } else if (b->op == OP_CONSTANT) {
-            j = inst_constant(i->comp, i, literal_ref(b->literal), NULL);
+            j = simp_constant(s, b->shape, literal_ref(b->literal));
             if (i->shape->rank)
                 j = simp_broadcast(s, shape, j, (Ints){NULL, 0});
         } else {
