@@ -41,6 +41,7 @@ struct Context {
     double   count;  /* elements asked for */
     bool     nested; /* the index is made of a nest of loops in row-major order, those of the group's root outermost */
     double   common; /* nested: iterations of the outer loops that are also the root's */
+    bool     windows; /* under windows, which may overlap: the code has quicker ways for what is stored */
     bool     loose;  /* nested: one element of each of the rows that the loops go over */
     bool     whole;  /* each element is asked for in one element of the root, and all are */
     Context *next;   /* in group->rows */
