@@ -1,6 +1,8 @@
 /* Finds what is written as other instructions; the module that is read stays as it is. */
 #include "emit/expand.h"
 
+#include "passes/util.h"
+
 typedef void Expansion(Inst *i);
 
 static Expansion *expansion_of(const Inst *i, bool runtime)
@@ -15,7 +17,10 @@ static Expansion *expansion_of(const Inst *i, bool runtime)
             return expand_attention;
         if (runtime && output_expands(i))
             return expand_output;
-        return runtime && transpose_expands(i) ? expand_transposes : NULL;
+        if (runtime && transpose_expands(i))
+            return expand_transposes;
+        return runtime && reduce_expands(i) ? expand_reduction : NULL;
+    case OP_REDUCE: return runtime && reduce_expands(i) ? expand_reduction : NULL;
     default: return NULL;
     }
 }
@@ -60,9 +65,11 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, bool runtim
     for (Comp *c = copy->first; c; c = c->next)
         if (any_sets_size(c))
             expand_sizes(c);
+    comps_mark_uses(copy);
     for (Comp *c = copy->first; c; c = c->next)
         for (Inst *i = c->first, *next; i; i = next) {
-            Expansion      *expand = expansion_of(i, runtime);
+            bool            inside = i->op == OP_REDUCE && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* it is its caller's to divide */
+            Expansion      *expand = inside ? NULL : expansion_of(i, runtime);
             DeviceExpander *meet = expand ? NULL : on_devices(i, on);
             next = i->next;
             if (expand)

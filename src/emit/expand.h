@@ -6,7 +6,7 @@
 
 /* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot, ragged-dot, ragged-all-to-all and sizes that are known
  * only when run; on several devices without
- * collectives of several participants either, but for those that cannot be done. runtime: dots and transposes inside fusions that are worth a call of it stand for
+ * collectives of several participants either, but for those that cannot be done. runtime: large reductions are made in parts, and dots and transposes inside fusions that are worth a call of it stand for
  * themselves. exchanges: gets the Exchange of each instruction that stands for one. */
 const Module *module_expanded(Arena *a, const Module *m, Devices on, bool runtime, Map *exchanges);
 
@@ -23,6 +23,9 @@ Inst *output_replace(Inst *i, const Inst *dot, Inst *outside);
 
 bool transpose_expands(const Inst *i);
 void expand_transposes(Inst *i);
+
+bool reduce_expands(const Inst *i);
+void expand_reduction(Inst *i);
 
 bool attention_expands(const Inst *i);
 void expand_attention(Inst *i);
