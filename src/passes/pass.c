@@ -310,9 +310,14 @@ static void state_before(Run *r)
 
 static void state_after(Run *r, const char *pass, bool changed)
 {
-    r->state_known = !changed;
-    if (!changed && watches_state(r) && module_state(r->m) != r->state)
+    if (!watches_state(r))
+        return;
+    uint64_t state = module_state(r->m);
+    if (!changed && state != r->state)
         die("pass %s changed module %s and says that it did not", pass, r->m->name);
+    if (changed && state == r->state)
+        die("pass %s says that it changed module %s and did not", pass, r->m->name);
+    r->state = state;
 }
 
 /* Runs the function of the pass and counts. */

@@ -182,3 +182,10 @@ bool pass_planted_lie(Module *m, PassCtx *cx)
     cx->rewrites = 0;
     return false;
 }
+
+bool pass_planted_boast(Module *m, PassCtx *cx)
+{
+    (void)m;
+    cx->rewrites = 1;
+    return true;
+}
