@@ -112,6 +112,7 @@ struct Kernel {
     int32_t     n_arrays;
     KArray    **arrays;
     int64_t     temp_bytes;
+    int64_t     split_offset;          /* of what split.h has reserved of it, up to its end */
     KBlock     *body;
     bool       *may_alias; /* [result * n_operands + operand] */
     Buf         signature; /* the body without names */

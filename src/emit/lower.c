@@ -1,6 +1,7 @@
 /* From an instruction to a kernel: which arrays there are, in which order they are computed, and trying again with what a try has
  * learned. See lower.h. */
 #include "emit/lower.h"
+#include "emit/split.h"
 
 enum { MAX_TRIES = 24, ROLE_ELEMENTS = 0, ROLE_PIECE = 100 };
 
@@ -462,5 +463,7 @@ Kernel *kernel_lower(Arena *a, const Inst *i, bool plain, Diag *d)
         inst_error(d, i, "%s %%%s is too tangled to compile as one kernel", op_name(i->op), i->name);
         return NULL;
     }
+    if (k && plain)
+        kernel_reserve_split(k);
     return k;
 }

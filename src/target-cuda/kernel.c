@@ -222,14 +222,19 @@ static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
 {
     ThreadPart *threads;
     int32_t     n = kernel_threads(a, k, &threads);
-    *out = ARENA_ARRAY(a, CudaPart, n);
-    for (int32_t j = 0; j < n; j++) {
-        (*out)[j].threads = threads[j];
-        (*out)[j].dialect = cuda_dialect_for(&threads[j]);
-        cuda_choose_share(a, k, &(*out)[j]);
+    int64_t     at = k->split_offset;
+    int32_t     m = 0;
+    CudaPart   *v = ARENA_ARRAY(a, CudaPart, 2 * n);
+    for (int32_t j = 0; j < n; j++, m++) {
+        v[m].threads = threads[j];
+        v[m].dialect = cuda_dialect_for(&threads[j]);
+        cuda_choose_share(a, k, &v[m]);
+        if (cuda_split(a, k, &v[m], &v[m + 1], &at))
+            m++;
     }
-    cuda_set_abreast(a, k, n, *out);
-    return n;
+    cuda_set_abreast(a, k, m, v);
+    *out = v;
+    return m;
 }
 
 void cuda_kernels(Buf *b, const Program *p, const char *linkage)

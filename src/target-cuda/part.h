@@ -4,6 +4,7 @@
 
 #include "emit/dialect.h"
 #include "emit/rows.h"
+#include "emit/split.h"
 #include "emit/tiles.h"
 #include "emit/turn.h"
 #include "target-cuda/target_cuda.h"
@@ -23,6 +24,9 @@ enum { WARP = 32, THREADS = 256, LONG_ROW_THREADS = 1024, COLUMN_SHARES = THREAD
 typedef struct CudaPart {
     ThreadPart threads;
     RowPart    row;  /* BY_WARP, BY_BLOCK, BY_COLUMN */
+    RowSplit   split; /* BY_BLOCK, BY_COLUMN: how the loop is cut, */
+    int        stage; /* 0: it is not; 1: this part sums the pieces up; 2: it sums their sums, and does what comes after */
+    int64_t    pieces_at; /* where these are in working memory */
     TilePart   tile; /* BY_TILE */
     TurnPart   turn; /* BY_TURN */
     int        each; /* BY_TILE: rows and columns of a thread */
@@ -55,6 +59,17 @@ void cuda_grid_loop(Buf *b, const CudaPart *part, const char *i, int each, const
 void cuda_loop_values(Buf *b, const CudaPart *part, const char *number);
 /* The body of a function for BY_WARP, BY_BLOCK or BY_COLUMN. */
 void cuda_row_body(Buf *b, const CudaPart *part);
+/* What the number of a row or column is called: the only loop's own name, when that is its value. */
+const char *cuda_row_number(const ThreadPart *t);
+
+/* split.c: a part that is cut becomes two, whose pieces' sums lie from *at on in working memory. */
+bool cuda_split(Arena *a, const Kernel *k, CudaPart *part, CudaPart *second, int64_t *at);
+/* The first stage's end, which stores the sums of a piece; the second's loop over pieces, in place of the part's. */
+void cuda_put_piece(Buf *b, const CudaPart *part, const RowStep *step, const char *limit, int depth);
+void cuda_put_pieces(Buf *b, const CudaPart *part, const RowStep *step, int depth);
+/* "x op y", of a combination's value. */
+void cuda_put_combination(Buf *b, const KExpr *v, const char *x, const char *y);
+
 /* tile.c: the same for BY_TILE; how many blocks; whether the part has that form and is large enough, which fills part->tile and part->each. */
 void    cuda_tile_body(Buf *b, const CudaPart *part);
 int64_t cuda_tile_blocks(const CudaPart *part);

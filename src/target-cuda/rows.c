@@ -44,7 +44,7 @@ int cuda_part_threads(const CudaPart *part)
 {
     if (part->share == BY_ONE)
         return part->abreast > 1 ? THREADS : 1;
-    return part->share == BY_BLOCK && part->row.longest >= LONG_ROW ? LONG_ROW_THREADS : THREADS;
+    return part->share == BY_BLOCK && part->stage == 0 && part->row.longest >= LONG_ROW ? LONG_ROW_THREADS : THREADS;
 }
 
 int64_t cuda_part_blocks(const CudaPart *part)
@@ -59,7 +59,7 @@ int64_t cuda_part_blocks(const CudaPart *part)
     case BY_TILE: return cuda_tile_blocks(part);
     case BY_TURN: return cuda_turn_blocks(part);
     }
-    int64_t blocks = (count + each - 1) / each;
+    int64_t blocks = (count + each - 1) / each * (part->stage == 1 ? part->split.pieces : 1);
     return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
 }
 
@@ -129,12 +129,43 @@ static const char *dealt_to(const CudaPart *part)
 
 static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int depth)
 {
-    int n = part->share == BY_WARP ? WARP : part->share == BY_BLOCK ? cuda_part_threads(part) : COLUMN_SHARES;
-    buf_printf(b, "%*sfor (%s %s = ", 4 * depth, "", part->dialect->index, s->loop->name);
+    int         n = part->share == BY_WARP ? WARP : part->share == BY_BLOCK ? cuda_part_threads(part) : COLUMN_SHARES;
+    const char *i = s->loop->name;
+    buf_printf(b, "%*sfor (%s %s = ", 4 * depth, "", part->dialect->index, i);
+    if (part->stage == 1)
+        buf_printf(b, "piece * %lld + ", (long long)part->split.length);
     if (s->loop->lo != 0)
         buf_printf(b, "%lld + ", (long long)s->loop->lo);
-    buf_printf(b, "%s; %s < %lld; %s += %d)%s\n", dealt_to(part), s->loop->name, (long long)s->loop->hi + 1, s->loop->name, n,
-               dialect_wants_braces(s->body) ? " {" : "");
+    buf_printf(b, "%s; ", dealt_to(part));
+    if (part->stage == 1 && s->loop->lo == 0)
+        buf_printf(b, "%s < (piece + 1) * %lld && ", i, (long long)part->split.length);
+    else if (part->stage == 1)
+        buf_printf(b, "%s < (piece + 1) * %lld + %lld && ", i, (long long)part->split.length, (long long)s->loop->lo);
+    buf_printf(b, "%s < %lld; %s += %d)%s\n", i, (long long)s->loop->hi + 1, i, n, dialect_wants_braces(s->body) ? " {" : "");
+}
+
+void cuda_put_combination(Buf *b, const KExpr *v, const char *x, const char *y)
+{
+    if (v->kind == KX_CALL)
+        buf_printf(b, "%s(%s, %s)", v->fn, x, y);
+    else
+        buf_printf(b, "%s %s %s", x, v->op == KOP_ADD ? "+" : v->op == KOP_MUL ? "*" : v->op == KOP_AND ? "&" : v->op == KOP_OR ? "|" : "^", y);
+}
+
+/* What the threads have of each accumulator as one. */
+static void put_reduce(Buf *b, const CudaPart *part, const RowStep *step, int depth)
+{
+    for (int32_t k = 0; k < step->n_combined; k++) {
+        const KTemp *acc = step->combined[k]->temp;
+        const char  *type = dialect_type(&cuda_dialect, acc->type);
+        if (part->share == BY_WARP)
+            buf_printf(b, "%*s%s = hlo_warp_reduce(%s, ", 4 * depth, "", acc->name, acc->name);
+        else
+            buf_printf(b, "%*s%s = hlo_%s_reduce(%s, %s_parts, ", 4 * depth, "", acc->name, part->share == BY_BLOCK ? "block" : "column", acc->name, acc->name);
+        buf_printf(b, "[](%s a, %s b) { return ", type, type);
+        cuda_put_combination(b, step->combined[k]->value, "a", "b");
+        buf_puts(b, "; });\n");
+    }
 }
 
 static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int depth)
@@ -148,21 +179,7 @@ static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int dept
     dialect_block(b, part->dialect, s->body, depth + 1);
     if (dialect_wants_braces(s->body))
         buf_printf(b, "%*s}\n", 4 * depth, "");
-    depth = from;
-    for (int32_t k = 0; k < step->n_combined; k++) {
-        const KTemp *acc = step->combined[k]->temp;
-        const KExpr *v = step->combined[k]->value;
-        const char  *type = dialect_type(&cuda_dialect, acc->type);
-        if (part->share == BY_WARP)
-            buf_printf(b, "%*s%s = hlo_warp_reduce(%s, ", 4 * depth, "", acc->name, acc->name);
-        else
-            buf_printf(b, "%*s%s = hlo_%s_reduce(%s, %s_parts, ", 4 * depth, "", acc->name, part->share == BY_BLOCK ? "block" : "column", acc->name, acc->name);
-        buf_printf(b, "[](%s a, %s b) { return ", type, type);
-        if (v->kind == KX_CALL)
-            buf_printf(b, "%s(a, b); });\n", v->fn);
-        else
-            buf_printf(b, "a %s b; });\n", v->op == KOP_ADD ? "+" : v->op == KOP_MUL ? "*" : v->op == KOP_AND ? "&" : v->op == KOP_OR ? "|" : "^");
-    }
+    put_reduce(b, part, step, from);
 }
 
 static void put_store(Buf *b, const CudaPart *part, const char *limit, const KStmt *s, int depth)
@@ -197,6 +214,13 @@ static void put_tail(Buf *b, const CudaPart *part, const char *limit, int depth)
 
 static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth)
 {
+    if (part->stage == 1) {
+        for (int32_t j = 0; j + 1 < part->row.tail; j++)
+            dialect_stmt(b, part->dialect, part->row.steps[j].stmt, depth);
+        put_nest(b, part, &part->row.steps[part->row.tail - 1], depth);
+        cuda_put_piece(b, part, &part->row.steps[part->row.tail - 1], limit, depth);
+        return;
+    }
     bool    tail = part->row.n_steps > part->row.tail + 1;
     int32_t n = tail ? part->row.tail : part->row.n_steps;
     for (int32_t j = 0; j < part->row.n_steps; j++) {
@@ -205,7 +229,10 @@ static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth
             buf_printf(b, "%*s__syncwarp();\n", 4 * depth, "");
         if (j == n)
             break;
-        if (s->kind == ROW_LOOP)
+        if (s->kind == ROW_LOOP && part->stage == 2) {
+            cuda_put_pieces(b, part, s, depth);
+            put_reduce(b, part, s, depth);
+        } else if (s->kind == ROW_LOOP)
             put_nest(b, part, s, depth);
         else if (s->kind == ROW_STORE)
             put_store(b, part, limit, s->stmt, depth);
@@ -221,8 +248,7 @@ static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth
 
 /* ---- rows ---- */
 
-/* The only loop's own name, when the number of the iteration is its value. */
-static const char *number_of(const ThreadPart *t)
+const char *cuda_row_number(const ThreadPart *t)
 {
     return t->n_loops == 1 && t->loops[0]->lo == 0 ? t->loops[0]->name : "row";
 }
@@ -230,12 +256,15 @@ static const char *number_of(const ThreadPart *t)
 static void put_rows(Buf *b, const CudaPart *part)
 {
     const ThreadPart *t = &part->threads;
-    const char       *i = number_of(t);
+    const char       *i = cuda_row_number(t);
     if (part->share == BY_WARP)
         cuda_grid_loop(b, part, i, THREADS / WARP, "threadIdx.x / 32");
+    else if (part->stage == 1)
+        buf_printf(b, "    for (int at = blockIdx.x; at < %lld; at += gridDim.x) {\n        const int %s = at / %lld, piece = at %% %lld;\n",
+                   (long long)(t->count * part->split.pieces), i, (long long)part->split.pieces, (long long)part->split.pieces);
     else
         cuda_grid_loop(b, part, i, 1, NULL);
-    buf_puts(b, " {\n");
+    buf_puts(b, part->stage == 1 ? "" : " {\n");
     if (strcmp(i, "row") == 0)
         cuda_loop_values(b, part, i);
     put_steps(b, part, NULL, 2);
@@ -246,11 +275,15 @@ static void put_rows(Buf *b, const CudaPart *part)
 static void put_columns(Buf *b, const CudaPart *part)
 {
     const ThreadPart *t = &part->threads;
-    const char       *i = number_of(t);
+    const char       *i = cuda_row_number(t);
     Arena            *a = arena_new();
     const char       *limit = arena_printf(a, "first + lane < %lld", (long long)t->count);
     bool              even = t->count % WARP == 0;
-    buf_printf(b, "    for (%s first = blockIdx.x * 32; first < %lld; first += gridDim.x * 32) {\n", part->dialect->index, (long long)t->count);
+    if (part->stage == 1)
+        buf_printf(b, "    for (int at = blockIdx.x; at < %lld; at += gridDim.x) {\n        const int first = at / %lld * 32, piece = at %% %lld;\n",
+                   (long long)((t->count + WARP - 1) / WARP * part->split.pieces), (long long)part->split.pieces, (long long)part->split.pieces);
+    else
+        buf_printf(b, "    for (%s first = blockIdx.x * 32; first < %lld; first += gridDim.x * 32) {\n", part->dialect->index, (long long)t->count);
     if (even)
         buf_printf(b, "        const %s %s = first + lane;\n", part->dialect->index, i);
     else
@@ -274,6 +307,9 @@ void cuda_row_body(Buf *b, const CudaPart *part)
         put_columns(b, part);
     else if (part->threads.n_loops > 0)
         put_rows(b, part);
-    else
+    else if (part->stage == 1) {
+        buf_puts(b, "    const int piece = blockIdx.x;\n");
+        put_steps(b, part, NULL, 1);
+    } else
         put_steps(b, part, NULL, 1);
 }

@@ -1,0 +1,92 @@
+/* Sums that are cut into pieces (emit/split.h), as two kernels:
+ *
+ *     double *const s_pieces = (double *)(memory + 0);
+ *     const int piece = blockIdx.x;
+ *     (sums as ever, i0 from piece * 4099 + threadIdx.x to the piece's end)
+ *     if (threadIdx.x == 0)
+ *         s_pieces[piece] = s;
+ *
+ *     for (int at_piece = threadIdx.x; at_piece < 244; at_piece += 256)
+ *         s = s + s_pieces[at_piece];
+ *     s = hlo_block_reduce(s, s_parts, [](double a, double b) { return a + b; });
+ */
+#include "support/buf.h"
+#include "target-cuda/part.h"
+
+bool cuda_split(Arena *a, const Kernel *k, CudaPart *part, CudaPart *second, int64_t *at)
+{
+    int32_t memory = k->n_operands + k->n_results;
+    if (part->share != BY_BLOCK && part->share != BY_COLUMN)
+        return false;
+    part->split = kernel_row_split(&part->threads, &part->row);
+    if (part->split.pieces == 1 || part->split.bytes > k->temp_bytes - *at)
+        return false;
+    part->pieces_at = *at;
+    *at += part->split.bytes;
+    *second = *part;
+    part->stage = 1;
+    second->stage = 2;
+    for (CudaPart *x = part;; x = second) {
+        KBlock *body = ARENA_NEW(a, KBlock);
+        for (const KStmt *s = x->threads.before->first; s; s = s->next)
+            kblock_append_copy(a, body, s);
+        for (int32_t j = 0; j < x->row.n_steps; j++)
+            if (x == part ? j < x->row.tail : x->row.steps[j].kind != ROW_LOOP)
+                kblock_append_copy(a, body, x->row.steps[j].stmt);
+        x->threads.whole = kernel_part(a, k, body);
+        x->threads.whole.uses[memory] = true;
+        if (x == second)
+            return true;
+    }
+}
+
+static void put_array(Buf *b, const CudaPart *part, const RowStep *step, int32_t k, int depth)
+{
+    const KTemp *acc = step->combined[k]->temp;
+    const char  *type = dialect_type(part->dialect, acc->type);
+    buf_printf(b, "%*s%s *const %s_pieces = (%s *)(memory + %lld);\n", 4 * depth, "", type, acc->name, type,
+               (long long)(part->pieces_at + kernel_split_offset(&part->threads, &part->row, &part->split, k)));
+}
+
+/* acc_pieces[...], the sum of a piece. */
+static const char *place(Arena *a, const CudaPart *part, const KTemp *acc, const char *piece)
+{
+    const char *number = cuda_row_number(&part->threads);
+    if (part->share == BY_COLUMN)
+        return arena_printf(a, "%s_pieces[%s * %lld + %s]", acc->name, piece, (long long)part->threads.count, number);
+    if (part->threads.n_loops > 0)
+        return arena_printf(a, "%s_pieces[%s * %lld + %s]", acc->name, number, (long long)part->split.pieces, piece);
+    return arena_printf(a, "%s_pieces[%s]", acc->name, piece);
+}
+
+void cuda_put_piece(Buf *b, const CudaPart *part, const RowStep *step, const char *limit, int depth)
+{
+    Arena *a = arena_new();
+    for (int32_t k = 0; k < step->n_combined; k++)
+        put_array(b, part, step, k, depth);
+    buf_printf(b, "%*sif (%s == 0%s%s)%s\n", 4 * depth, "", part->share == BY_COLUMN ? "share" : "threadIdx.x", limit ? " && " : "", limit ? limit : "",
+               step->n_combined > 1 ? " {" : "");
+    for (int32_t k = 0; k < step->n_combined; k++)
+        buf_printf(b, "%*s%s = %s;\n", 4 * depth + 4, "", place(a, part, step->combined[k]->temp, "piece"), step->combined[k]->temp->name);
+    if (step->n_combined > 1)
+        buf_printf(b, "%*s}\n", 4 * depth, "");
+    arena_free(a);
+}
+
+void cuda_put_pieces(Buf *b, const CudaPart *part, const RowStep *step, int depth)
+{
+    Arena *a = arena_new();
+    for (int32_t k = 0; k < step->n_combined; k++)
+        put_array(b, part, step, k, depth);
+    buf_printf(b, "%*sfor (int at_piece = %s; at_piece < %lld; at_piece += %d)%s\n", 4 * depth, "", part->share == BY_COLUMN ? "share" : "threadIdx.x",
+               (long long)part->split.pieces, part->share == BY_COLUMN ? COLUMN_SHARES : THREADS, step->n_combined > 1 ? " {" : "");
+    for (int32_t k = 0; k < step->n_combined; k++) {
+        const KTemp *acc = step->combined[k]->temp;
+        buf_printf(b, "%*s%s = ", 4 * depth + 4, "", acc->name);
+        cuda_put_combination(b, step->combined[k]->value, acc->name, place(a, part, acc, "at_piece"));
+        buf_puts(b, ";\n");
+    }
+    if (step->n_combined > 1)
+        buf_printf(b, "%*s}\n", 4 * depth, "");
+    arena_free(a);
+}
