@@ -18,7 +18,7 @@
 
 typedef struct Args {
     const char *target, *emit, *name, *weights, *output, *fill_elided, *constants, *runtime;
-    bool        verify, stats, extern_calls;
+    bool        verify, stats, extern_calls, json;
     Devices     on;
     bool        standalone; /* what is emitted is one file in any case */
     MessageArgs messages;
@@ -29,6 +29,7 @@ static const Option options[] = {
     OUTPUT_OPTION(ARG(output)),
     {"target", 0, OPT_CHOICE, ARG(target), "c|cuda", "the language (default: c)", "Output"},
     {"emit", 0, OPT_CHOICE, ARG(emit), "source|h|main|kernels|host|plan|none", "what of it (default: source)", "Output"},
+    {"json", 0, OPT_FLAG, ARG(json), NULL, "the plan as one JSON object", "Output"},
     {"name", 0, OPT_STRING, ARG(name), "NAME", "prefix of exported names (default: module's)", "Output"},
     {"weights", 0, OPT_STRING, ARG(weights), "FILE", "put constants above 64 KiB there, with .incbin", "Output"},
     {"runtime", 0, OPT_CHOICE, ARG(runtime), "inline|library", "loops (default), or calls of libhlort.a, threads", "Output"},
@@ -81,7 +82,7 @@ static void put_product(const Args *args, const Program *p, Product *out)
     TargetCOptions o = options_for_c(args);
     bool           text = strcmp(args->emit, "source") == 0, with_main = strcmp(args->emit, "main") == 0;
     if (strcmp(args->emit, "plan") == 0)
-        program_report(&out->text, p);
+        (args->json ? program_report_json : program_report)(&out->text, p);
     else if (is_cuda(args))
         put_cuda(args, p, &out->text);
     else if (text)
@@ -208,6 +209,10 @@ static bool check_options(void *given, Arena *a, const char *path)
     }
     if (devices_n(args->on) > 1 && strcmp(args->emit, "main") == 0) {
         tool_error(tool.name, "--emit=main makes a program for one device, not for --replicas or --partitions");
+        return false;
+    }
+    if (args->json && strcmp(args->emit, "plan") != 0) {
+        tool_error(tool.name, "--json is for --emit=plan");
         return false;
     }
     if (args->standalone && strcmp(args->runtime, "library") == 0) {

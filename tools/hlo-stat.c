@@ -129,21 +129,6 @@ static void put_text(Buf *b, Arena *a, const Module *m, const Stat *s, bool kern
 
 /* ---- JSON ---- */
 
-static void put_string(Buf *b, const char *s)
-{
-    buf_putc(b, '"');
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            buf_printf(b, "\\%c", c);
-        else if (c < 0x20)
-            buf_printf(b, "\\u%04x", c);
-        else
-            buf_putc(b, *s);
-    }
-    buf_putc(b, '"');
-}
-
 static void put_json(Buf *b, Arena *a, const Module *m, const Stat *s, bool kernels)
 {
     const struct {
@@ -157,13 +142,13 @@ static void put_json(Buf *b, Arena *a, const Module *m, const Stat *s, bool kern
     };
     OpCount ops[OP_COUNT];
     buf_puts(b, "{\"module\": ");
-    put_string(b, m->name);
+    buf_json(b, m->name);
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
         buf_printf(b, ",\n \"%s\": %" PRId64, numbers[k].name, numbers[k].n);
     buf_puts(b, ",\n \"unknown_calls\": [");
     for (int32_t k = 0; k < s->unknown_calls.n; k++) {
         buf_puts(b, k ? ", " : "");
-        put_string(b, s->unknown_calls.v[k]);
+        buf_json(b, s->unknown_calls.v[k]);
     }
     buf_puts(b, "],\n \"opcodes\": {");
     for (int32_t k = 0, n = sort_opcodes(s, ops); k < n; k++)
@@ -173,12 +158,12 @@ static void put_json(Buf *b, Arena *a, const Module *m, const Stat *s, bool kern
         const KernelStat *x = &s->list.v[k];
         const char       *from = inst_source_line(a, x->inst);
         buf_printf(b, "%s\n  {\"name\": ", k ? "," : "");
-        put_string(b, x->inst->name);
+        buf_json(b, x->inst->name);
         buf_printf(b, ", \"opcode\": \"%s\", \"library\": %s, \"runs\": %" PRId64 ", \"bytes\": %" PRId64 ", \"flops\": %" PRId64,
                    op_name(x->inst->op), x->library ? "true" : "false", x->runs, x->bytes, x->flops);
         if (from) {
             buf_puts(b, ", \"source\": ");
-            put_string(b, from);
+            buf_json(b, from);
         }
         buf_putc(b, '}');
     }

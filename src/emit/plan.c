@@ -120,6 +120,7 @@ typedef struct Finish {
     VEC(const Buffer *) buffers;
     VEC(Constant) constants;
     VEC(Step *) steps;
+    VEC(int32_t) ticks; /* of the steps */
 } Finish;
 
 static void number_constant(Finish *f, Slot *s)
@@ -177,6 +178,7 @@ static Block finish_block(Finish *f, const StepList *list)
             s->step.buffers[e] = finish_buffer(f, s->slots[e]);
         s->step.number = f->steps.n;
         vec_push(f->p->arena, &f->steps, &s->step);
+        vec_push(f->p->work, &f->ticks, s->tick);
         s->step.condition = finish_block(f, &s->condition);
         s->step.blocks = ARENA_ARRAY(f->p->arena, Block, s->step.n_blocks);
         for (int32_t e = 0; e < s->step.n_blocks; e++)
@@ -184,6 +186,62 @@ static Block finish_block(Finish *f, const StepList *list)
         b.v[b.n++] = &s->step;
     }
     return b;
+}
+
+/* ---- what the report tells ---- */
+
+/* How many steps begin before tick t. */
+static int32_t steps_before(const Finish *f, int32_t t)
+{
+    int32_t lo = 0, hi = f->ticks.n;
+    while (lo < hi) {
+        int32_t mid = lo + (hi - lo) / 2;
+        if (f->ticks.v[mid] < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* A range of points of time as steps: point 2t and 2t + 1 are of tick t. */
+static StepSpan span_of(const Finish *f, const Range *r)
+{
+    int32_t from = steps_before(f, r->from / 2), to = steps_before(f, (r->to - 1) / 2 + 1) - 1;
+    return (StepSpan){ from, to < from ? from : to };
+}
+
+static void note_lives(const Finish *f, Buffer *x, const Range *ranges)
+{
+    StepSpan *v;
+    for (const Range *r = ranges; r; r = r->next)
+        x->n_lives++;
+    x->lives = v = ARENA_ARRAY(f->p->arena, StepSpan, x->n_lives);
+    for (const Range *r = ranges; r; r = r->next)
+        *v++ = span_of(f, r);
+}
+
+/* Slots are in the order of the text. */
+static void note_values(const Finish *f)
+{
+    const Plan *p = f->p;
+    for (int32_t k = 0; k < p->slots.n; k++) {
+        Buffer *x = slot_root(p->slots.v[k])->final;
+        if (x)
+            x->n_values++;
+        if (x && x == p->slots.v[k]->final && x->kind == BUFFER_SCRATCH)
+            note_lives(f, x, p->slots.v[k]->ranges);
+    }
+    for (int32_t k = 0; k < p->slots.n; k++) {
+        Buffer *x = slot_root(p->slots.v[k])->final;
+        if (!x)
+            continue;
+        if (!x->values) {
+            x->values = ARENA_ARRAY(p->arena, const Inst *, x->n_values);
+            x->n_values = 0;
+        }
+        ((const Inst **)(uintptr_t)x->values)[x->n_values++] = p->slots.v[k]->inst;
+    }
 }
 
 static bool same_memory(const Program *p, const Buffer *x, const Buffer *y)
@@ -223,6 +281,7 @@ static void finish(Plan *p, const StepList *body)
     Finish f = { .p = p };
     p->program->body = finish_block(&f, body);
     settle_aliases(p, f.steps.n, f.steps.v);
+    note_values(&f);
     p->program->n_functions = p->functions.n;
     p->program->functions = p->functions.v;
     p->program->n_calls = p->calls.n;

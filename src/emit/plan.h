@@ -30,7 +30,7 @@ typedef struct Range {
 typedef struct Slot Slot;
 struct Slot {
     Buffer      buffer; /* offset and name come at the end, to the slot that stands for its set */
-    const Buffer *final; /* that buffer in the Program, once it is used by a finished step */
+    Buffer     *final;  /* that buffer in the Program, once it is used by a finished step */
     int32_t     id;
     const Inst *inst;   /* for the name */
     Slot       *same;   /* the slot that holds this one's value, NULL: itself; follow with slot_root */

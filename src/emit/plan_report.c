@@ -1,4 +1,10 @@
-/* The Program as text: sizes first, then where things lie, then what is done. One line each, for people and for FileCheck. */
+/* The Program as text: sizes first, then where things lie, then what is done. One line each, for people and for FileCheck.
+ *
+ *     scratch: 192 bytes for 3 buffers of 320 bytes; 192 at once at step 2
+ *     v_a f32[16] 64 bytes at 128, live in steps 0-2: %a %b              %b is made in the place of %a
+ *     steps
+ *       0 a_k: v_a <- args[0]  %a
+ */
 #include "emit/program.h"
 
 static void put_shape(Buf *b, const Shape *s)
@@ -82,7 +88,7 @@ static void put_block(Buf *b, const Program *p, const Block *x, int depth)
 {
     for (int32_t k = 0; k < x->n; k++) {
         const Step *s = x->v[k];
-        buf_printf(b, "%*s", 2 * depth, "");
+        buf_printf(b, "%*s%d ", 2 * depth, "", s->number);
         put_head(b, p, s);
         if (s->kind == STEP_WHILE) {
             buf_printf(b, "%*scondition\n", 2 * depth, "");
@@ -110,13 +116,74 @@ static void put_leaves(Buf *b, const char *what, const char *partner, int32_t n,
     }
 }
 
+int64_t program_peak(const Program *p, int32_t *at)
+{
+    Arena   *a = arena_new();
+    int64_t *change = ARENA_ARRAY(a, int64_t, (int64_t)p->n_steps + 1), live = 0, most = 0;
+    *at = -1;
+    for (int32_t k = 0; k < p->n_buffers; k++) {
+        const Buffer *x = p->buffers[k];
+        for (int32_t j = 0; j < x->n_lives; j++)
+            if (j == 0 || x->lives[j].from > x->lives[j - 1].to) { /* two in one step count once */
+                change[x->lives[j].from] += x->bytes;
+                change[x->lives[j].to + 1] -= x->bytes;
+            } else if (x->lives[j].to > x->lives[j - 1].to) {
+                change[x->lives[j - 1].to + 1] += x->bytes;
+                change[x->lives[j].to + 1] -= x->bytes;
+            }
+    }
+    for (int32_t s = 0; s < p->n_steps; s++) {
+        live += change[s];
+        if (live > most) {
+            most = live;
+            *at = s;
+        }
+    }
+    arena_free(a);
+    return most;
+}
+
+/* Each name once, however often its computation is called. */
+static void put_values(Buf *b, const Buffer *x)
+{
+    for (int32_t k = 0; k < x->n_values; k++)
+        if (k == 0 || x->values[k] != x->values[k - 1])
+            buf_printf(b, " %%%s", x->values[k]->name);
+}
+
+static void put_lives(Buf *b, const Buffer *x)
+{
+    for (int32_t k = 0; k < x->n_lives; k++) {
+        if (x->lives[k].from < x->lives[k].to)
+            buf_printf(b, "%s%d-%d", k ? ", " : "", x->lives[k].from, x->lives[k].to);
+        else
+            buf_printf(b, "%s%d", k ? ", " : "", x->lives[k].from);
+    }
+}
+
+static void put_scratch(Buf *b, const Buffer *x)
+{
+    buf_printf(b, "%s ", x->name);
+    put_shape(b, x->shape);
+    buf_printf(b, " %lld bytes at %lld, live in steps ", (long long)x->bytes, (long long)x->offset);
+    put_lives(b, x);
+    buf_putc(b, ':');
+    put_values(b, x);
+    buf_putc(b, '\n');
+}
+
 void program_report(Buf *b, const Program *p)
 {
     buf_printf(b, "program %s: %d kernels in %d functions, %d copies", p->name, p->n_kernels, p->n_functions, p->n_copies);
     if (p->n_library > 0)
         buf_printf(b, ", %d library calls in %d functions", p->n_library, p->n_calls);
     buf_putc(b, '\n');
-    buf_printf(b, "scratch: %lld bytes for %d buffers of %lld bytes\n", (long long)p->scratch_bytes, p->n_buffers, (long long)p->buffer_bytes);
+    buf_printf(b, "scratch: %lld bytes for %d buffers of %lld bytes", (long long)p->scratch_bytes, p->n_buffers, (long long)p->buffer_bytes);
+    int32_t at;
+    int64_t peak = program_peak(p, &at);
+    if (at >= 0)
+        buf_printf(b, "; %lld at once at step %d", (long long)peak, at);
+    buf_putc(b, '\n');
     put_leaves(b, "args", "results", p->n_args, p->args);
     put_leaves(b, "results", "args", p->n_results, p->results);
     for (int32_t k = 0; k < p->n_constants; k++) {
@@ -124,11 +191,8 @@ void program_report(Buf *b, const Program *p)
         put_shape(b, p->constants[k].shape);
         buf_printf(b, " %lld bytes\n", (long long)p->constants[k].bytes);
     }
-    for (int32_t k = 0; k < p->n_buffers; k++) {
-        buf_printf(b, "%s ", p->buffers[k]->name);
-        put_shape(b, p->buffers[k]->shape);
-        buf_printf(b, " %lld bytes at %lld\n", (long long)p->buffers[k]->bytes, (long long)p->buffers[k]->offset);
-    }
+    for (int32_t k = 0; k < p->n_buffers; k++)
+        put_scratch(b, p->buffers[k]);
     buf_puts(b, "steps\n");
     put_block(b, p, &p->body, 1);
 }

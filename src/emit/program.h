@@ -18,12 +18,20 @@ typedef enum BufferKind {
     BUFFER_CONST   /* the values of constant number `index` of the program */
 } BufferKind;
 
+/* Steps by number, from the first to the last one. */
+typedef struct StepSpan {
+    int32_t from, to;
+} StepSpan;
+
 typedef struct Buffer {
     BufferKind   kind;
     int32_t      index;
     int64_t      offset, bytes;
     const Shape *shape; /* of the first value that it holds, with the order in memory; later ones have the same type and size */
     const char  *name;  /* C identifier of a scratch buffer, unique in the program; NULL for the other kinds */
+    int32_t      n_lives, n_values; /* for the report: */
+    const StepSpan *lives;     /* when its bytes are needed */
+    const Inst *const *values; /* what is in it at one time or another, in the order of the text; a name may come again */
 } Buffer;
 
 /* CALL is a routine of a library or of the runtime, or a function from outside, which may fail. EXCHANGE is one with the other devices, which may fail, too; CHECK fails
@@ -133,7 +141,10 @@ typedef struct PlanOptions {
  * in a, and m must outlive it. NULL after reporting everything that cannot be emitted. */
 Program *program_plan(Arena *a, const Module *m, const PlanOptions *o, Diag *d);
 
-/* The plan for people: arguments, results, buffers with their offsets, steps as an indented list. */
+/* The plan for people: arguments, results, buffers with their offsets, when they are live and what they hold, steps as an indented list. */
 void program_report(Buf *b, const Program *p);
+void program_report_json(Buf *b, const Program *p); /* the same as one JSON object; plan_json.c */
+/* The most bytes of scratch that are live at once, and the number of the first such step (-1: there are none). */
+int64_t program_peak(const Program *p, int32_t *at);
 
 #endif

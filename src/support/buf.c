@@ -57,6 +57,21 @@ void buf_int(Buf *b, int64_t x)
     buf_put(b, at, (size_t)(end - at));
 }
 
+void buf_json(Buf *b, const char *s)
+{
+    buf_putc(b, '"');
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            buf_printf(b, "\\%c", c);
+        else if (c < 0x20)
+            buf_printf(b, "\\u%04x", c);
+        else
+            buf_putc(b, *s);
+    }
+    buf_putc(b, '"');
+}
+
 void buf_vprintf(Buf *b, const char *fmt, va_list ap)
 {
     va_list again;

@@ -21,6 +21,7 @@ void buf_clear(Buf *b);
 void buf_reserve(Buf *b, size_t more); /* room for so many bytes and a NUL */
 void buf_int(Buf *b, int64_t x);       /* in decimal */
 void buf_printf(Buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_json(Buf *b, const char *s);  /* as a string of JSON */
 void buf_vprintf(Buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
 static inline void buf_put(Buf *b, const void *p, size_t n)
