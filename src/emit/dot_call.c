@@ -6,7 +6,7 @@
  * What is left beside one dimension for rows, columns and sums joins the batch, where a distance of 0 says that an operand does not have it. */
 #include "emit/dot_call.h"
 
-enum { KINDS = 4, LEAST = 4096 }; /* multiplications below which loops in the text are as good */
+enum { KINDS = 4, LEAST = 4096, LEAST_OF_MANY = 256 }; /* multiplications below which loops in the text are as good: of a product, of one of many */
 typedef enum Kind { BATCH, ROWS, COLUMNS, SUMS } Kind;
 enum { OF_LHS, OF_RHS, OF_RESULT };
 
@@ -134,6 +134,14 @@ static bool add_batch(DotCall *out, const Dims *d, int32_t a, int32_t b)
     return true;
 }
 
+static double batch_count(const DotCall *d)
+{
+    double n = 1;
+    for (int32_t k = 0; k < d->n_batch; k++)
+        n *= (double)d->batch[k].count;
+    return n;
+}
+
 bool dot_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out)
 {
     Dims kinds[KINDS] = { 0 };
@@ -157,7 +165,8 @@ bool dot_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *re
     out->c_row = m.count > 1 ? m.by[OF_RESULT] : n.count;
     if (!add_batch(out, &kinds[BATCH], a, b) || !add_batch(out, rows, a, b) || !add_batch(out, columns, a, b))
         return false;
-    return (double)out->m * (double)out->n * (double)out->k >= LEAST;
+    const double one = (double)out->m * (double)out->n * (double)out->k;
+    return one >= LEAST || (one >= LEAST_OF_MANY && one * batch_count(out) >= 2 * LEAST);
 }
 
 bool dot_call_equal(const DotCall *x, const DotCall *y)

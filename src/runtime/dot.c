@@ -46,7 +46,7 @@ static void as_row(Gemm *g)
     *g = t;
 }
 
-enum { SMALL = 128 * 1024, LONG = 64 }; /* bytes of B that stay in a cache; k that is worth turning B */
+enum { SMALL = 128 * 1024, SHORT = 16, LONG = 64 }; /* bytes of B that stay in a cache; k that is not worth packing, that is worth turning B */
 
 static GemmWay way_of(const Gemm *g, int64_t bytes)
 {
@@ -54,6 +54,8 @@ static GemmWay way_of(const Gemm *g, int64_t bytes)
         return GEMM_HELD;
     if (g->a_col == 1 && g->n <= GEMM_FEW && g->k >= LONG && g->n * g->k * bytes <= GEMM_MOST_TURNED)
         return GEMM_COLUMNS;
+    if (g->b_col == 1 && (g->k <= SHORT || g->n * g->k * bytes <= GEMM_MOST_HELD))
+        return GEMM_HELD;
     if (g->b_col == 1 && g->m <= GEMM_MOST_SWEPT)
         return GEMM_SWEEP;
     if (g->b_row == 1 && g->a_col == 1 && g->m <= GEMM_FEW)

@@ -7,13 +7,18 @@
 /* One product C = A B, or a part of its rows and columns. How it is computed is decided by the whole product, so that a part has the same bits. */
 typedef enum GemmWay {
     GEMM_TILES,  /* in tiles, operands packed */
-    GEMM_HELD,   /* one row: some columns at a time */
+    GEMM_HELD,   /* small B: a few rows and columns at a time, operands as they lie */
     GEMM_SWEEP,  /* few rows, rows of B one after the other, as they lie */
     GEMM_ROWS,   /* few rows: rows of A times columns of B, both lying along k */
     GEMM_COLUMNS /* few columns: columns of B, which is turned, times rows of A */
 } GemmWay;
 
-enum { GEMM_MOST_SWEPT = 16, GEMM_FEW = 8, GEMM_MOST_TURNED = 192 * 1024 }; /* rows of C that are swept; rows or columns along k; bytes of B */
+enum {
+    GEMM_MOST_SWEPT = 16,           /* rows of C */
+    GEMM_FEW = 8,                   /* rows or columns of C that are sums along k */
+    GEMM_MOST_TURNED = 192 * 1024,  /* bytes of B */
+    GEMM_MOST_HELD = 16 * 1024      /* the same, of several rows */
+};
 
 /* Of working memory: the products' own, and what callers of them have behind it. */
 enum { HLORT_TILES_BYTES = 1280 * 1024, HLORT_SUMS_BYTES = HLORT_WORK_BYTES - HLORT_TILES_BYTES };

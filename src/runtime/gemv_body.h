@@ -5,7 +5,7 @@
  *   N(widen1)(TE)            one
  *   ROWS_AT_ONCE
  *
- *   held     one row, small B: sums of some columns stay in registers for all of k
+ *   held     B is small: sums of a few rows and columns stay in registers for all of k
  *   sweep    B's rows lie in memory: a few of them at a time are swept over all columns, each of them one long stream; all rows of C meet them in registers
  *   rows     B's columns do: sums of products along k in lanes, a few columns at a time, which are added up at the end
  *   columns  few columns: B is turned, and A's rows are such columns */
@@ -18,37 +18,64 @@ enum {
     N(WIDE) = 4      /* and vectors of columns, where C has one row */
 };
 
-/* C's columns j .. j + nv * VL - 1, of one row. */
-INLINE void N(held)(int nv, const Gemm *g, TC *c, int64_t j)
+/* mr rows and nv vectors of C, from where a, b and c are. */
+INLINE void N(held)(int mr, int nv, const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row)
 {
-    const TE *a = g->a, *b = (const TE *)g->b + j;
-    VC        acc[8];
-    UNROLL for (int v = 0; v < nv; v++)
-        acc[v] = (VC){ 0 };
-    ROLLED for (int64_t p = 0; p < g->k; p++, a += g->a_col, b += g->b_row) {
-        TC x = N(widen1)(*a);
+    VC acc[4][8];
+    UNROLL for (int r = 0; r < mr; r++)
         UNROLL for (int v = 0; v < nv; v++)
-            acc[v] += x * N(widen)(b + v * VL);
+            acc[r][v] = (VC){ 0 };
+    ROLLED for (int64_t p = 0; p < g->k; p++, a += g->a_col, b += g->b_row) {
+        VC w[8];
+        UNROLL for (int v = 0; v < nv; v++)
+            w[v] = N(widen)(b + v * VL);
+        UNROLL for (int r = 0; r < mr; r++) {
+            TC x = N(widen1)(a[r * g->a_row]);
+            UNROLL for (int v = 0; v < nv; v++)
+                acc[r][v] += x * w[v];
+        }
     }
-    UNROLL for (int v = 0; v < nv; v++)
-        *(VCU *)(c + v * VL) = acc[v];
+    UNROLL for (int r = 0; r < mr; r++)
+        UNROLL for (int v = 0; v < nv; v++)
+            *(VCU *)(c + r * c_row + v * VL) = acc[r][v];
 }
 
-APART void N(hold)(const Gemm *g, TC *c, int64_t j0, int64_t n)
+/* One row of fewer columns than a vector has. */
+static void N(hold_few)(const Gemm *g, const TE *a, const TE *b, TC *c, int64_t n)
+{
+    TC few[VL] = { 0 };
+    for (int64_t p = 0; p < g->k; p++)
+        for (int64_t q = 0; q < n; q++)
+            few[q] += N(widen1)(a[p * g->a_col]) * N(widen1)(b[p * g->b_row + q]);
+    __builtin_memcpy(c, few, (uint64_t)n * sizeof *c);
+}
+
+/* mr rows of C. The last columns are summed twice where they do not fill a vector. */
+INLINE void N(hold)(int mr, const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row, int64_t n)
 {
     int64_t j = 0;
-    for (; j + VL * 8 <= n; j += VL * 8)
-        N(held)(8, g, c + j, j0 + j);
+    if (mr == 1)
+        for (; j + VL * 8 <= n; j += VL * 8)
+            N(held)(1, 8, g, a, b + j, c + j, c_row);
     for (; j + VL * 2 <= n; j += VL * 2)
-        N(held)(2, g, c + j, j0 + j);
-    for (; j + VL <= n; j += VL)
-        N(held)(1, g, c + j, j0 + j);
-    TC few[VL] = { 0 };
-    for (int64_t p = 0; p < g->k && j < n; p++)
-        for (int64_t q = 0; q < n - j; q++)
-            few[q] += N(widen1)(((const TE *)g->a)[p * g->a_col]) * N(widen1)(((const TE *)g->b)[p * g->b_row + j0 + j + q]);
-    for (int64_t q = 0; q < n - j; q++)
-        c[j + q] = few[q];
+        N(held)(mr, 2, g, a, b + j, c + j, c_row);
+    for (; j < n && n >= VL; j += VL) {
+        const int64_t at = hlort_min(j, n - VL);
+        N(held)(mr, 1, g, a, b + at, c + at, c_row);
+    }
+    for (int r = 0; r < mr && n < VL; r++)
+        N(hold_few)(g, a + r * g->a_row, b, c + r * c_row, n);
+}
+
+/* `rows` rows of C, n columns. */
+APART void N(hold_rows)(const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row, int64_t rows, int64_t n)
+{
+    for (; rows >= 4; rows -= 4, a += 4 * g->a_row, c += 4 * c_row)
+        N(hold)(4, g, a, b, c, c_row, n);
+    for (; rows >= 2; rows -= 2, a += 2 * g->a_row, c += 2 * c_row)
+        N(hold)(2, g, a, b, c, c_row, n);
+    if (rows)
+        N(hold)(1, g, a, b, c, c_row, n);
 }
 
 /* WIDE vectors of C's only row, from where c and b are, (+)= kr columns of A by those rows of B. */
@@ -189,10 +216,7 @@ static void N(span)(const Gemm *g, TC *c, int64_t c_row, int64_t j0, int64_t j1)
     }
     for (int64_t i = 0; i < g->m && g->k == 0; i++)
         __builtin_memset(c + i * c_row, 0, (uint64_t)(j1 - j0) * sizeof *c);
-    if (g->way == GEMM_HELD)
-        N(hold)(g, c, j0, j1 - j0);
-    else
-        N(sweep_all)(g, c, c_row, j0, j1 - j0);
+    N(sweep_all)(g, c, c_row, j0, j1 - j0);
 }
 
 /* Rows of C that are a power of two apart would share their place in the cache: several of them are swept aside. */
@@ -212,8 +236,48 @@ static void N(few_rows)(const Gemm *g)
     }
 }
 
+/* Fewer columns than a vector has, of several rows: B gets zeros beside it. */
+static void N(small_narrow)(const Gemm *g)
+{
+    N(Work) *w = g->work;
+    Gemm     t = *g;
+    TE      *b = (TE *)(void *)w->b;
+    TC      *c = w->sums;
+    t.b_row = VL;
+    for (int64_t p = 0; p < g->k; p++)
+        for (int64_t q = 0; q < VL; q++)
+            b[p * VL + q] = q < g->n ? ((const TE *)g->b)[p * g->b_row + q] : 0;
+    for (int64_t i = 0; i < g->m; i += GEMM_FEW) {
+        const int64_t rows = hlort_min(GEMM_FEW, g->m - i);
+        N(hold_rows)(&t, (const TE *)g->a + i * g->a_row, b, c, VL, rows, VL);
+        if (g->epilogue)
+            N(finish)(g, c, VL, i, 0, rows, g->n);
+        for (int64_t r = 0; r < rows && g->c; r++)
+            __builtin_memcpy((TC *)g->c + (i + r) * g->c_row, c + r * VL, (uint64_t)g->n * sizeof *c);
+    }
+}
+
+/* B is read again for a few rows at a time. */
+static void N(small)(const Gemm *g)
+{
+    N(Work) *w = g->work;
+    if (g->n < VL && g->m > 1) {
+        N(small_narrow)(g);
+        return;
+    }
+    for (int64_t j = 0; j < g->n; j += N(SPAN))
+        for (int64_t i = 0; i < g->m; i += GEMM_FEW) {
+            const int64_t columns = hlort_min(N(SPAN), g->n - j), rows = hlort_min(GEMM_FEW, g->m - i), c_row = g->c ? g->c_row : (int64_t)N(SPAN);
+            TC           *c = g->c ? (TC *)g->c + i * c_row + j : w->sums;
+            N(hold_rows)(g, (const TE *)g->a + i * g->a_row, (const TE *)g->b + j, c, c_row, rows, columns);
+            if (g->epilogue)
+                N(finish)(g, c, c_row, i, j, rows, columns);
+        }
+}
+
 _Static_assert(N(BESIDE) + 16 * GEMM_MOST_SWEPT <= MC * NC && GEMM_FEW * (N(SPAN) + 16) <= MC * NC, "sums");
 _Static_assert(GEMM_MOST_TURNED + GEMM_FEW * 16 * sizeof(TE) <= sizeof(((N(Work) *)0)->b), "turned");
+_Static_assert(GEMM_MOST_HELD * VL <= sizeof(((N(Work) *)0)->b), "held");
 
 /* The transposed product has few rows. */
 static void N(few_columns)(const Gemm *g)
@@ -239,6 +303,8 @@ static void N(gemm)(const Gemm *g)
 {
     if (g->way == GEMM_TILES)
         N(tiles)(g);
+    else if (g->way == GEMM_HELD)
+        N(small)(g);
     else if (g->way == GEMM_COLUMNS)
         N(few_columns)(g);
     else
