@@ -363,6 +363,7 @@ bool cudasim_run(const cudasim_launch *l)
     if (!ok)
         cudasim_fault(NULL, 0, "a launch of what is no kernel");
     cudasim_check_launch(l, &image);
+    cudasim_log_begin();
     for (uint64_t k = 0; ok && k < blocks; k++) {
         uint64_t at = block_in_order(k, blocks);
         cudasim_block = (uint3){ (unsigned)(at % l->grid.x), (unsigned)(at / l->grid.x % l->grid.y), (unsigned)(at / l->grid.x / l->grid.y) };
@@ -372,6 +373,7 @@ bool cudasim_run(const cudasim_launch *l)
         cudasim_fault_locate();
         restart_fibers();
     }
+    cudasim_log_end();
     cudasim_now.launch = NULL;
     return ok;
 }

@@ -183,6 +183,8 @@ static void touch(const void *p, size_t n, bool reads, bool writes, bool atomic,
                       (size_t)(block.hi - block.lo));
     if (aligned && (n & (n - 1)) == 0 && a % n != 0)
         cudasim_fault(pc, 0, "%zu bytes are %s at an address that is no multiple of %zu", n, what, n);
+    if (!shared && !in(&check.dynamic, a))
+        cudasim_log_access(p, n, writes, pc);
     for (size_t k = 0; k < n; k++)
         look_at(cell_of(a + k), reads, writes, atomic, shared, n, pc);
 }

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACE = 512 }; /* bytes of a name or of a line's */
-
 typedef struct Fault {
     bool        is;
     const void *pc, *other;
@@ -73,9 +71,9 @@ void cudasim_fault_clear(void)
 }
 
 /* "name" and "file:line" of an address; of inlined code, the first place outside of our header. */
-static void find_line(const void *pc, char *name, char *line)
+void cudasim_find_line(const void *pc, char *name, char *line)
 {
-    char  command[600], read[2][PLACE];
+    char  command[600], read[2][CUDASIM_PLACE];
     Image image;
     *name = *line = 0;
     if (!cudasim_image_of(pc, &image) || strchr(image.file, '\''))
@@ -85,8 +83,8 @@ static void find_line(const void *pc, char *name, char *line)
     while (f && fgets(read[0], sizeof read[0], f) && fgets(read[1], sizeof read[1], f)) {
         read[0][strcspn(read[0], "(\n")] = 0;
         read[1][strcspn(read[1], " \n")] = 0;
-        memcpy(name, read[0], PLACE);
-        memcpy(line, read[1], PLACE);
+        memcpy(name, read[0], CUDASIM_PLACE);
+        memcpy(line, read[1], CUDASIM_PLACE);
         if (strncmp(line, "cuda_runtime.h:", 15) != 0)
             break;
     }
@@ -96,18 +94,18 @@ static void find_line(const void *pc, char *name, char *line)
 
 void cudasim_fault_locate(void)
 {
-    char kernel[PLACE], place[PLACE], name[PLACE], line[PLACE], other[PLACE] = "";
+    char kernel[CUDASIM_PLACE], place[CUDASIM_PLACE], name[CUDASIM_PLACE], line[CUDASIM_PLACE], other[CUDASIM_PLACE] = "";
     if (!fault.is || fault.text[0])
         return;
-    find_line(fault.kernel, kernel, place);
+    cudasim_find_line(fault.kernel, kernel, place);
     if (fault.pc) {
-        find_line((const char *)fault.pc - 1, name, line);
+        cudasim_find_line((const char *)fault.pc - 1, name, line);
     } else {
         place[strcspn(place, ":")] = 0;
         snprintf(line, sizeof line, "%.400s:%d", place, fault.line);
     }
     if (fault.other) {
-        find_line((const char *)fault.other - 1, name, place);
+        cudasim_find_line((const char *)fault.other - 1, name, place);
         snprintf(other, sizeof other, " on line %.400s", strchr(place, ':') ? strchr(place, ':') + 1 : "?");
     }
     const char *at = strchr(fault.what, '@');

@@ -8,7 +8,7 @@
 #include "cudasim/cudasim.h"
 #include "cudasim/fiber.h"
 
-enum { WARP = 32, MOST_THREADS = 1024 };
+enum { WARP = 32, MOST_THREADS = 1024, CUDASIM_PLACE = 512 /* bytes of a name or of a line's */ };
 
 /* Time as accesses see it: it goes on by one at each launch, each block and each barrier of a block. */
 typedef struct Now {
@@ -29,6 +29,7 @@ void cudasim_fault_other(const void *pc); /* before it: the code of the other si
 bool cudasim_has_fault(void);
 void cudasim_fault_locate(void); /* turns addresses into names and lines, outside of fibers */
 const char *cudasim_fault_text(void);
+void cudasim_find_line(const void *pc, char *name, char *line); /* "name" and "file:line" of an address, CUDASIM_PLACE bytes each */
 void cudasim_fault_clear(void);
 
 /* memory.c. Blocks of device memory: the block around p. */
@@ -45,6 +46,11 @@ bool cudasim_image_of(const void *p, Image *out);
 /* [p, p + n) is in device memory or in a variable of a loaded file. */
 bool cudasim_memory_is_device(const void *p, size_t n);
 void cudasim_memory_reset(void);
+
+/* log.c. Each launch is between the two; accesses of threads to device memory. */
+void cudasim_log_begin(void);
+void cudasim_log_end(void);
+void cudasim_log_access(const void *p, size_t bytes, bool writes, const void *pc);
 
 /* check.c */
 void cudasim_check_launch(const cudasim_launch *l, const Image *image); /* begins */
