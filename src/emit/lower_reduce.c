@@ -3,6 +3,9 @@
  *
  *   float lane[16] = 0;  for r: for l: lane[l] += x[r*16 + l];  for l < 8: lane[l] += lane[l + 8];  ...  sum = init; for l < 4: sum += lane[l]
  *
+ * The pairs of argmax and its like (lower_choice.c) have lanes of values and lanes of numbers. Where the body minds NaN, a row with one is gone through again
+ * in order.
+ *
  * Down the columns a block of accumulators is carried along the rows: for r: for j: acc[j] += x[r][j].
  *
  * Sums of more than CHAIN numbers one after another are cut into blocks of at most that many, whose sums are added up in f64:
@@ -14,7 +17,7 @@
  * Reductions of a fusion that go over the same elements are made in the same loops, each with accumulators of its own (lower_together.c). */
 #include "emit/lower.h"
 
-enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8 };
+enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8, ROLE_AGAIN = 9 };
 enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, COLUMN_BLOCK = 1024 };
 
 typedef struct Reduction Reduction;
@@ -34,6 +37,9 @@ struct Reduction {
     Type             *carry;   /* element type that the accumulators have */
     const Ix        **base;    /* of the first one's reduced dimensions: where the loops of a block begin */
     KArray           *lanes;   /* NULL: none */
+    Choice            choice;  /* of pairs of an f32 and a number of 32 bits */
+    KArray           *numbers; /* its other lanes */
+    KArray           *odd;     /* lanes that say whether there was a NaN; NULL: that does not matter */
     KArray          **block;   /* of column accumulators */
     KArray           *total;   /* what the sums of blocks are added to; NULL: none */
     KArray *const    *to;      /* in a stage: the arrays */
@@ -61,12 +67,25 @@ static bool is_sum(const Reduction *r)
     return r->n == 1 && r->op == OP_ADD && (type_is_float(leaf_shape(r->x, 0)->type) || type_is_complex(leaf_shape(r->x, 0)->type));
 }
 
-/* One value, taken of parts in any order. */
+/* The choice of pairs that r makes, if lanes are of one size. */
+static Choice choice_made(const Reduction *r)
+{
+    const Comp *c = inst_callee(r->x, 0);
+    if (r->plain || r->n != 2 || leaf_shape(r->x, 0)->type != TYPE_F32 || (leaf_shape(r->x, 1)->type != TYPE_S32 && leaf_shape(r->x, 1)->type != TYPE_U32))
+        return CHOICE_NONE;
+    for (int32_t k = 0; k < 2; k++)
+        if (c->params[k]->shape->type != leaf_shape(r->x, k)->type || c->params[2 + k]->shape->type != leaf_shape(r->x, k)->type)
+            return CHOICE_NONE;
+    return choice_of(c);
+}
+
+/* One value, or pair, taken of parts in any order. */
 static bool can_have_lanes(const Reduction *r)
 {
     Type t = leaf_shape(r->x, 0)->type;
     bool op = r->op == OP_ADD || r->op == OP_MULTIPLY || r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
-    return !r->plain && r->n == 1 && op && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64 && !type_is_complex(t);
+    bool one = r->n == 1 && op && !type_is_complex(t);
+    return !r->plain && (one || r->choice) && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64;
 }
 
 /* Compilers make lanes of integers by themselves. */
@@ -87,7 +106,7 @@ static bool any_wants_lanes(const Reduction *r)
 static int64_t lane_count(const Reduction *first)
 {
     int64_t lanes = first->extents[first->n_reduced - 1] >= 1024 && !(first->next && first->next->next) ? 64 : 16;
-    bool    wide = leaf_shape(first->x, 0)->type == TYPE_F64 || (first->next && lanes == 64);
+    bool    wide = leaf_shape(first->x, 0)->type == TYPE_F64 || (first->next && lanes == 64) || first->choice;
     return wide ? lanes / 2 : lanes;
 }
 
@@ -127,6 +146,7 @@ static Reduction reduction(Lower *L, const Inst *x)
             r.reduced[r.n_reduced++] = order[k];
         }
     r.op = apply_operation(inst_callee(x, 0));
+    r.choice = choice_made(&r);
     r.at = ARENA_ARRAY(L->arena, const Ix *, r.in->rank);
     r.acc = ARENA_ARRAY(L->arena, KTemp *, r.n);
     r.carry = ARENA_ARRAY(L->arena, Type, r.n);
@@ -317,11 +337,40 @@ static const Ix **place_in_block(Lower *L, const Blocks *b, const Ix *const *ind
 
 /* ---- lanes: the last reduced dimension is round * lanes + lane ---- */
 
+static void load_lane(Lower *L, const Reduction *r, const Ix *lane, const KExpr **x)
+{
+    x[0] = load_current(L, r->lanes, lane);
+    if (r->numbers)
+        x[1] = load_current(L, r->numbers, lane);
+}
+
+/* lane = body(acc, x) */
+static void set_lane(Lower *L, const Reduction *r, const Ix *lane, const KExpr *const *acc, const KExpr *const *x)
+{
+    const KExpr *out[2];
+    combine(L, r, acc, x, out);
+    for (int32_t k = 0; k < r->n && r->n > 1; k++)
+        out[k] = bind(L, out[k], "next");
+    store(L, r->lanes, lane, out[0]);
+    if (r->numbers)
+        store(L, r->numbers, lane, out[1]);
+}
+
+/* 1 when x is NaN */
+static const KExpr *is_nan(Lower *L, const KExpr *x)
+{
+    return kx_cast(L->arena, TYPE_S32, kx_binary(L->arena, KOP_NE, TYPE_PRED, x, x));
+}
+
 static void lane_step(Lower *L, const Reduction *r, const Ix *lane, const Ix *const *at)
 {
-    const KExpr *acc = load_current(L, r->lanes, lane), *out;
-    combine(L, r, &acc, elements(L, r, r->lanes->type, at), &out);
-    store(L, r->lanes, lane, out);
+    const KExpr *acc[2], **x = elements(L, r, r->lanes->type, at);
+    for (int32_t k = 0; k < r->n && r->n > 1; k++)
+        x[k] = bind(L, x[k], "x");
+    load_lane(L, r, lane, acc);
+    if (r->odd)
+        store(L, r->odd, lane, kx_binary(L->arena, KOP_OR, TYPE_S32, load_current(L, r->odd, lane), is_nan(L, x[0])));
+    set_lane(L, r, lane, acc, x);
 }
 
 static void lanes_body(Lower *L, const Blocks *b, const Ix *const *index, const Ix *lane)
@@ -419,20 +468,48 @@ static void join_lanes(Lower *L, const Reduction *r)
 {
     enum { FEW = 4 };
     int64_t      n = r->lanes->count;
-    const KExpr *acc, *x, *out;
+    const KExpr *acc[2], *x[2], *out[2];
     for (; n > FEW; n /= 2) {
         const Ix *l = ix_of(&L->ix, loop_open(L, 0, n / 2, NULL, 1));
-        acc = load_current(L, r->lanes, l);
-        x = load_current(L, r->lanes, ix_plus(&L->ix, l, n / 2));
-        combine(L, r, &acc, &x, &out);
-        store(L, r->lanes, l, out);
+        load_lane(L, r, l, acc);
+        load_lane(L, r, ix_plus(&L->ix, l, n / 2), x);
+        set_lane(L, r, l, acc, x);
         block_close(L);
     }
     const Ix *l = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
-    acc = current(L, r->acc[0]);
-    x = load_current(L, r->lanes, l);
-    combine(L, r, &acc, &x, &out);
-    assign(L, r->acc[0], out);
+    for (int32_t k = 0; k < r->n; k++)
+        acc[k] = current(L, r->acc[k]);
+    load_lane(L, r, l, x);
+    combine(L, r, acc, x, out);
+    for (int32_t k = 0; k < r->n && r->n > 1; k++)
+        out[k] = bind(L, out[k], "next");
+    for (int32_t k = 0; k < r->n; k++)
+        assign(L, r->acc[k], out[k]);
+    block_close(L);
+}
+
+typedef struct Again {
+    const Reduction *first, *r;
+} Again;
+
+static void again_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    const Again *x = cookie;
+    row_step(L, x->r, element_index(L, x->first, index));
+}
+
+/* A row with NaN, in order. */
+static void reduce_again(Lower *L, const Reduction *first, const Reduction *r)
+{
+    KTemp    *odd = accumulator(L, kx_int(L->arena, TYPE_S32, 0), TYPE_S32, "odd");
+    const Ix *l = ix_of(&L->ix, loop_open(L, 0, r->odd->count, NULL, 1));
+    assign(L, odd, kx_binary(L->arena, KOP_OR, TYPE_S32, current(L, odd), load_current(L, r->odd, l)));
+    block_close(L);
+    if_open(L, kx_binary(L->arena, KOP_NE, TYPE_PRED, current(L, odd), kx_int(L->arena, TYPE_S32, 0)));
+    for (int32_t k = 0; k < r->n; k++)
+        assign(L, r->acc[k], start_value(L, r, k));
+    Again x = { first, r };
+    nest(L, first->n_reduced, plan_dims(L, first->x, ROLE_AGAIN, first->n_reduced, first->extents), NULL, again_body, &x);
     block_close(L);
 }
 
@@ -452,6 +529,10 @@ static void reduce_in_lanes(Lower *L, Reduction *first)
         Type t = machine_type(r->carry[0]);
         r->lanes = new_lanes(L, t, lanes, neutral(L, r, t), blocks ? "total" : "lane");
         r->total = blocks ? r->lanes : NULL;
+        if (r->choice)
+            r->numbers = new_lanes(L, machine_type(r->carry[1]), lanes, kx_temp(L->arena, r->acc[1]), "number");
+        if (r->choice == CHOICE_OF_NUMBERS)
+            r->odd = new_lanes(L, TYPE_S32, lanes, is_nan(L, kx_temp(L->arena, r->acc[0])), "odd");
     }
     over_blocks(L, &b);
     for (Reduction *r = first; r; r = r->next)
@@ -461,6 +542,9 @@ static void reduce_in_lanes(Lower *L, Reduction *first)
     for (const Reduction *r = first; r; r = r->next)
         if (r->lanes)
             join_lanes(L, r);
+    for (const Reduction *r = first; r; r = r->next)
+        if (r->odd)
+            reduce_again(L, first, r);
 }
 
 int32_t index_depth(const Ix *const *index, int32_t rank)
