@@ -551,19 +551,24 @@ static int32_t chain_of(const Inst *i)
     return longest + 1;
 }
 
+static double larger_bytes(const Inst *i)
+{
+    double own = fusion_count(i) * type_bytes(i->shape->type), read = bytes_read(i);
+    return read > own ? read : own;
+}
+
 /* ns to compute i's elements `again` times more, where they are asked for: each may be one unit's work, which goes on while operands are read. */
 static double again_ns(const Device *v, const Inst *i, double again)
 {
     double each = inst_is_dear(i) ? v->dear : chain_of(i), rows = rows_of(i) > 1 ? rows_of(i) : 1; /* a row is read again soon */
-    double reads = device_bytes_ns(v, again * bytes_read(i), bytes_read(i) / rows), computes = device_unit_ns(v, again * fusion_count(i) * each);
+    double reads = device_bytes_ns(v, again * bytes_read(i), larger_bytes(i) / rows), computes = device_unit_ns(v, again * fusion_count(i) * each);
     return reads > computes ? reads : computes;
 }
 
 /* ns to store them instead and to read them as often, beside what a kernel more costs. */
 static double stored_ns(const Device *v, const Inst *i, double again)
 {
-    double bytes = fusion_count(i) * type_bytes(i->shape->type);
-    return device_bytes_ns(v, (2 + again) * bytes, bytes);
+    return device_bytes_ns(v, (2 + again) * fusion_count(i) * type_bytes(i->shape->type), larger_bytes(i));
 }
 
 bool fusion_pays_beside(const Fuser *f, const Inst *i, int32_t loops)
