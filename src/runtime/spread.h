@@ -1,8 +1,8 @@
-/* spread.h - a convolution whose base is dilated and whose groups make few features: each pixel of the image is spread over pixels of the result.
+/* spread.h - a convolution with stride 1 whose groups make few features: each pixel of the image is spread over pixels of the result.
  *
  *     S[pixel, tap] = sum over features i of X[pixel, i] * W[tap, i]          Y[base * pixel + pad - dilation * tap] += S[pixel, tap]
  *
- * The product has a column for each tap, where phases have one for each feature; and X is read as it lies. Holes and border are in no sum. */
+ * The product has a column or row for each tap, where others have one for each feature; and X is read as it lies. Holes and border are in no sum. */
 #ifndef HLORT_SPREAD_H
 #define HLORT_SPREAD_H
 
