@@ -12,10 +12,10 @@
 #include "passes/expand.h"
 #include "passes/util.h"
 
-static bool is_reduced(const Inst *x, Op op)
+static bool is_reduced(const Inst *x, Op collective, Op op)
 {
-    return x->op == OP_ALL_REDUCE && x->n_operands == 1 && x->n_uses == 1 && inst_is_free(x) && shape_equal(x->shape, inst_operand(x, 0)->shape) &&
-           comp_binary_op(inst_callee(x, 0)) == op;
+    return x->op == collective && x->n_operands == 1 && x->n_uses == 1 && inst_is_free(x) && shape_is_array(x->shape) &&
+           x->shape->type == inst_operand(x, 0)->shape->type && !x->comp->async_wrapped && comp_binary_op(inst_callee(x, 0)) == op;
 }
 
 static bool is_exact(Op op, Type t)
@@ -23,19 +23,26 @@ static bool is_exact(Op op, Type t)
     return op == OP_MAXIMUM || op == OP_MINIMUM || op == OP_AND || op == OP_OR || type_is_int(t) || t == TYPE_PRED;
 }
 
-static Inst *reassociate(PassCtx *cx, Inst *i)
+Inst *reduced_together(PassCtx *cx, Inst *i, Op collective)
 {
     if (i->n_operands != 2 || !op_has(i->op, F_COMMUTES) || (pass_arg_is(cx, "exact") && !is_exact(i->op, i->shape->type)))
         return NULL;
     Inst *a = inst_operand(i, 0), *b = inst_operand(i, 1);
-    if (a == b || !is_reduced(a, i->op) || !is_reduced(b, i->op) || !collectives_alike(a, b) || !shape_equal(a->shape, i->shape))
+    Inst *x = a->n_operands ? inst_operand(a, 0) : NULL, *y = b->n_operands ? inst_operand(b, 0) : NULL;
+    if (a == b || !is_reduced(a, collective, i->op) || !is_reduced(b, collective, i->op) || !shape_equal(x->shape, y->shape) || !collectives_alike(a, b) ||
+        !shape_equal(a->shape, i->shape))
         return NULL;
-    Inst *both = expand_op(i, i->op, i->shape, 2, (Inst *[]){inst_operand(a, 0), inst_operand(b, 0)});
-    Inst *r = expand_op(i, OP_ALL_REDUCE, i->shape, 1, &both);
+    Inst *both = expand_op(i, i->op, x->shape, 2, (Inst *[]){x, y});
+    Inst *r = expand_op(i, collective, i->shape, 1, &both);
     for (int32_t k = 0; k < a->n_attrs; k++)
         inst_set_attr(r, a->attrs[k]);
     inst_set_callees(r, 1, a->callees);
     return r;
+}
+
+static Inst *reassociate(PassCtx *cx, Inst *i)
+{
+    return reduced_together(cx, i, OP_ALL_REDUCE);
 }
 
 bool pass_all_reduce_reassociate(Module *m, PassCtx *cx)

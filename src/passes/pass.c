@@ -34,7 +34,7 @@ const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 #define NARROW(algsimp) "fix(convert-mover," algsimp ",dce)"
 #define CPU(algsimp) "dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "") "," AFTER
 #define CUDA(algsimp, exact) "dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,") "," NARROW(algsimp) \
-    ",all-reduce-folder" exact ",all-reduce-reassociate" exact "," AFTER
+    ",all-reduce-folder" exact ",all-reduce-reassociate" exact ",reduce-scatter-reassociate" exact ",all-gather-optimizer," AFTER
 #define O1 "conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce"
 
 /* A kernel on a GPU costs its launch and its memory traffic, so there narrow elements are moved, one kernel computes on all parts of an array, sums over
