@@ -45,6 +45,8 @@
  *
  * Two dots with the rows of a softmax between them become one kernel in the end (fusion_attention.c).
  *
+ * Of the operands of a contraction one kind is fused, see is_vector_product.
+ *
  * Not fused: what has effects or control edges, sorting, scatter, other operands of contractions; a reshape that is stored is a view of its
  * operand and costs nothing, so it does not take producers either. */
 #include "config.h"
@@ -164,6 +166,29 @@ static bool gathers_single(const Inst *u)
     return true;
 }
 
+/* A vector times a matrix whose rows lie together along the sum, which is a routine's work no more than a sum of rows is: each element of the matrix is needed
+ * once, so it may as well be converted there as be stored before.
+ *
+ *   c = f32[8,4] convert(w);  d = f32[1,8] dot(x, c), rhs_contracting_dims={1}      =>      d = fusion(x, w), kind=kOutput */
+static bool is_vector_product(const Inst *u, int32_t k)
+{
+    const Shape *matrix = inst_operand(u, k)->shape;
+    Ints         over = inst_ints(u, k ? ATTR_RHS_CONTRACTING_DIMS : ATTR_LHS_CONTRACTING_DIMS);
+    return u->op == OP_DOT && over.n == 1 && !inst_ints(u, ATTR_LHS_BATCH_DIMS).n && matrix->rank == 2 && over.v[0] == 1 && !matrix->layout &&
+           shape_count(u->shape) == matrix->dims[0] && u->shape->type == matrix->type && matrix->type == TYPE_F32;
+}
+
+/* The side of dot u that is a matrix in a narrower type, converted for it alone; -1: neither. */
+static int32_t converted_side(const Inst *u)
+{
+    for (int32_t k = 0; k < 2 && u->op == OP_DOT; k++) {
+        const Inst *c = inst_operand(u, k);
+        if (c->op == OP_CONVERT && c->n_uses == 1 && type_bytes(inst_operand(c, 0)->shape->type) < type_bytes(c->shape->type) && is_vector_product(u, k))
+            return k;
+    }
+    return -1;
+}
+
 /* The elements of operand k that u needs when `count` of its own are asked for. */
 static double asked_of_operand(const Inst *u, int32_t k, double count)
 {
@@ -173,7 +198,7 @@ static double asked_of_operand(const Inst *u, int32_t k, double count)
         return fusion_count(inst_operand(u, k));
     if (u->op == OP_GATHER && k == 1)
         return count * inst_ints(u, ATTR_START_INDEX_MAP).n / slice_elements(u);
-    if (u->op == OP_REDUCE || u->op == OP_CONCATENATE || (u->op == OP_PAD && k == 0))
+    if (u->op == OP_REDUCE || u->op == OP_CONCATENATE || u->op == OP_DOT || (u->op == OP_PAD && k == 0))
         return count * fusion_count(inst_operand(u, k)) / fusion_count(u);
     return count;
 }
@@ -325,7 +350,9 @@ static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
 bool fusion_takes_operand(const Inst *u, int32_t k)
 {
     const Node *n = node(u);
-    if (n->role == ROLE_NONE || n->role == ROLE_CONTRACT || (n->role == ROLE_VIEW && !n->fused))
+    if (n->role == ROLE_CONTRACT)
+        return n->n_contexts == 1 && n->contexts[0]->group->vector && k == converted_side(u);
+    if (n->role == ROLE_NONE || (n->role == ROLE_VIEW && !n->fused))
         return false;
     if (u->op == OP_REDUCE || u->op == OP_REDUCE_WINDOW)
         return k < u->n_operands / 2;
@@ -716,7 +743,11 @@ static void decide(Fuser *f, Inst *i)
         }
     }
     tell_stored(f, i, asked, room);
-    if (n->role == ROLE_VIEW || n->role == ROLE_CONTRACT)
+    if (n->role == ROLE_CONTRACT && converted_side(i) >= 0) {
+        start_group(f, i);
+        n->contexts[0]->group->vector = true;
+        n->contexts[0]->group->hero = i;
+    } else if (n->role == ROLE_VIEW || n->role == ROLE_CONTRACT)
         n->n_contexts = 0;
     else if (!fusion_join(f, i))
         start_group(f, i);

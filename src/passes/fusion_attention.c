@@ -54,6 +54,8 @@ static bool is_inside(void *cookie, const Inst *i)
     Group  *g = group_of_root(i);
     if (is_member(i, m->weights) || is_member(i, m->scores))
         return true;
+    if (g && g->vector)
+        return false;
     if (g && g->hero && g->hero->op == OP_DOT && !m->scores && only_in(i, m->weights)) {
         m->scores = g;
         return true;
@@ -143,7 +145,7 @@ static void try_dot(Fuser *f, Inst *out)
     Attention a;
     Makers    m;
     Group    *g = node(out)->fused ? node(out)->contexts[0]->group : NULL;
-    if (!find_makers(out, &a, &m))
+    if ((group_of_root(out) && group_of_root(out)->vector) || !find_makers(out, &a, &m))
         return;
     const char *why = obstacle(f, &a, g, &m);
     const Inst *weights = inst_operand(out, a.side);
