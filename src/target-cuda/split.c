@@ -13,6 +13,79 @@
 #include "support/buf.h"
 #include "target-cuda/part.h"
 
+/* ---- what a stage needs ---- */
+
+typedef struct Uses {
+    const KTemp *temp;
+    bool         found;
+} Uses;
+
+static void use_index(Uses *u, const Ix *x)
+{
+    for (int32_t i = 0; x && i < x->n; i++) {
+        u->found |= x->t[i].atom->kind == IX_VALUE && x->t[i].atom->owner == u->temp;
+        use_index(u, x->t[i].atom->arg);
+    }
+}
+
+static void use_expr(void *cookie, const KExpr *x)
+{
+    Uses *u = cookie;
+    u->found |= x->temp == u->temp;
+    use_index(u, x->index);
+}
+
+static void use_stmt(void *cookie, const KStmt *s)
+{
+    Uses *u = cookie;
+    u->found |= s->kind == KS_ASSIGN && s->temp == u->temp;
+    use_index(u, s->index);
+    use_index(u, s->from);
+    use_index(u, s->end);
+}
+
+static bool uses_temp(const KStmt *s, const KTemp *t)
+{
+    Uses     u = { .temp = t };
+    KVisitor v = { use_expr, use_stmt, &u };
+    KStmt    copy = *s;
+    KBlock   alone = { .first = &copy };
+    copy.next = NULL;
+    kernel_visit(&alone, &v);
+    return u.found;
+}
+
+static bool is_combined(const RowStep *loop, const KTemp *t)
+{
+    for (int32_t k = 0; k < loop->n_combined; k++)
+        if (loop->combined[k]->temp == t)
+            return true;
+    return false;
+}
+
+/* Leaves out the values that only the other stage needs. The loop stays, as what is combined. */
+static void keep_needed(Arena *a, CudaPart *x, bool first)
+{
+    RowPart       *r = &x->row;
+    RowStep       *steps = ARENA_ARRAY(a, RowStep, r->n_steps);
+    const RowStep *loop = &r->steps[r->tail - 1];
+    int32_t        n = 0, tail = r->tail;
+    bool          *kept = ARENA_ARRAY(a, bool, r->n_steps);
+    for (int32_t j = r->n_steps; j-- > 0;) {
+        const KStmt *s = r->steps[j].stmt;
+        kept[j] = s->kind != KS_DECLARE || is_combined(loop, s->temp);
+        for (int32_t i = j + 1; i < r->n_steps && !kept[j]; i++)
+            kept[j] = kept[i] && (first ? i < r->tail : &r->steps[i] != loop) && uses_temp(r->steps[i].stmt, s->temp);
+        tail -= j < r->tail && !kept[j];
+    }
+    for (int32_t j = 0; j < r->n_steps; j++)
+        if (kept[j])
+            steps[n++] = r->steps[j];
+    r->steps = steps;
+    r->n_steps = n;
+    r->tail = tail;
+}
+
 bool cuda_split(Arena *a, const Kernel *k, CudaPart *part, CudaPart *second, int64_t *at)
 {
     int32_t memory = k->n_operands + k->n_results;
@@ -27,6 +100,7 @@ bool cuda_split(Arena *a, const Kernel *k, CudaPart *part, CudaPart *second, int
     part->stage = 1;
     second->stage = 2;
     for (CudaPart *x = part;; x = second) {
+        keep_needed(a, x, x == part);
         KBlock *body = ARENA_NEW(a, KBlock);
         for (const KStmt *s = x->threads.before->first; s; s = s->next)
             kblock_append_copy(a, body, s);

@@ -45,7 +45,7 @@ bool cuda_choose_tiles(Arena *a, CudaPart *part)
     if (!kernel_tile_part(a, &part->threads, t) || type_is_complex(t->acc->type))
         return false;
     part->each = sums_each(t);
-    return t->rows.count >= LEAST_SIDE && t->cols.count >= LEAST_SIDE && t->k.count >= LEAST_DEPTH && tiles_of(t, 1) <= INT32_MAX / 2;
+    return t->rows.count >= LEAST_SIDE && t->cols.count >= LEAST_SIDE && t->k.count >= LEAST_DEPTH && t->k.count < INT32_MAX / 2 && tiles_of(t, 1) <= INT32_MAX / 2;
 }
 
 int64_t cuda_tile_blocks(const CudaPart *part)
