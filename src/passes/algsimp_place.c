@@ -80,25 +80,6 @@ static bool begin_alike(const Inst *x, const Inst *y)
 
 /* ---- dynamic slices ---- */
 
-/* Which dimension of x each one of its reshape is, where only sizes of 1 come and go; -1: it is one of those. */
-static bool unit_dims(const Shape *x, const Shape *reshaped, int32_t *from)
-{
-    int32_t k = 0;
-    for (int32_t d = 0; d < reshaped->rank; d++) {
-        from[d] = -1;
-        if (reshaped->dims[d] == 1)
-            continue;
-        while (k < x->rank && x->dims[k] == 1)
-            k++;
-        if (k == x->rank || x->dims[k] != reshaped->dims[d])
-            return false;
-        from[d] = k++;
-    }
-    while (k < x->rank && x->dims[k] == 1)
-        k++;
-    return k == x->rank;
-}
-
 /* The places in x of places in its reshape. */
 static Inst **through_reshape(Simp *s, Inst *const *starts, const int32_t *from, int32_t rank, int32_t x_rank)
 {
@@ -125,7 +106,7 @@ Inst *rule_dynamic_slice_reshape(Simp *s, Inst *i)
         return NULL;
     Inst    *x = inst_operand(r, 0);
     int32_t *from = ARENA_ARRAY(s->scratch, int32_t, r->shape->rank + 1), rank = x->shape->rank;
-    if (!unit_dims(x->shape, r->shape, from))
+    if (!simp_unit_dims(r->shape, x->shape, from))
         return NULL;
     Ints sizes = scratch_ints(s, rank);
     for (int32_t k = 0; k < rank; k++)
@@ -211,7 +192,7 @@ Inst *rule_reshape_update(Simp *s, Inst *i)
     Inst      **starts = update->op == OP_DYNAMIC_UPDATE_SLICE && update->n_uses == 1 ? starts_of(s, update) : NULL;
     int32_t    *from = ARENA_ARRAY(s->scratch, int32_t, i->shape->rank + 1);
     if (!starts || i->shape->layout || update->shape->layout || update->shape->rank == 0 || i->shape->rank == 0 || shape_count(i->shape) <= 0 ||
-        !unit_dims(update->shape, i->shape, from))
+        !simp_unit_dims(i->shape, update->shape, from))
         return NULL;
     Inst  *u = inst_operand(update, 1), **v = ARENA_ARRAY(s->scratch, Inst *, i->shape->rank);
     Ints   sizes = scratch_ints(s, i->shape->rank);
