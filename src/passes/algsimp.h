@@ -54,6 +54,8 @@ static inline const PadDim *simp_padding(const Inst *pad)
     return inst_attr(pad, ATTR_PADDING)->value.padding->v;
 }
 Inst *simp_slice(Simp *s, const Shape *shape, Inst *x, const SliceRange *v);
+/* Of the shape's sizes, at a start for each dimension of x. */
+Inst *simp_dynamic_slice(Simp *s, const Shape *shape, Inst *x, Inst *const *starts);
 Inst *simp_pad(Simp *s, const Shape *shape, Inst *x, Inst *value, const PadDim *v);
 
 /* Only sizes of 1 come or go: which dimension of `to` each one of `from` is, -1 for those of size 1. */

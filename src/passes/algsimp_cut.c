@@ -618,7 +618,7 @@ Inst *rule_update_idle(Simp *s, Inst *i)
     return without_idle_starts(s, i, inst_operand(i, 1)->shape);
 }
 
-static Inst *new_dynamic_slice(Simp *s, const Shape *shape, Inst *x, Inst *const *starts)
+Inst *simp_dynamic_slice(Simp *s, const Shape *shape, Inst *x, Inst *const *starts)
 {
     int32_t rank = x->shape->rank;
     Inst  **operands = ARENA_ARRAY(s->scratch, Inst *, rank + 1);
@@ -643,7 +643,7 @@ Inst *rule_dynamic_slice_broadcast(Simp *s, Inst *i)
         *ints_at(sizes, k) = i->shape->dims[dims.v[k]];
     }
     if (!ints_equal(sizes, dims_of(x->shape)))
-        x = new_dynamic_slice(s, simp_shape(s, x->shape->type, sizes.n, sizes.v), x, starts);
+        x = simp_dynamic_slice(s, simp_shape(s, x->shape->type, sizes.n, sizes.v), x, starts);
     return simp_broadcast(s, i->shape, x, dims);
 }
 
@@ -666,7 +666,7 @@ Inst *rule_dynamic_slice_twice(Simp *s, Inst *i)
             return NULL;
         t = starts[k]->shape->type;
     }
-    return new_dynamic_slice(s, i->shape, x, starts);
+    return simp_dynamic_slice(s, i->shape, x, starts);
 }
 
 /* Each start is the same instruction, or the same number. */

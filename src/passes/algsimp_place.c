@@ -20,18 +20,6 @@ static Inst *number(Simp *s, Type t, int64_t v)
     return simp_splat(s, shape_scalar(s->arena, t), v);
 }
 
-static Inst *slice_at(Simp *s, const Shape *shape, Inst *x, Inst *const *starts)
-{
-    int32_t rank = x->shape->rank;
-    Inst  **operands = ARENA_ARRAY(s->scratch, Inst *, rank + 1);
-    operands[0] = x;
-    for (int32_t k = 0; k < rank; k++)
-        operands[k + 1] = starts[k];
-    Inst *d = simp_new(s, OP_DYNAMIC_SLICE, shape, rank + 1, operands);
-    inst_set_ints(d, ATTR_DYNAMIC_SLICE_SIZES, (Ints){shape->dims, shape->rank});
-    return d;
-}
-
 static Inst *update_at(Simp *s, Inst *x, Inst *u, Inst *const *starts)
 {
     int32_t rank = x->shape->rank;
@@ -115,7 +103,7 @@ Inst *rule_dynamic_slice_reshape(Simp *s, Inst *i)
         if (from[d] >= 0)
             *ints_at(sizes, from[d]) = i->shape->dims[d];
     Inst **v = through_reshape(s, starts, from, r->shape->rank, rank);
-    return simp_reshape(s, i->shape, slice_at(s, simp_shape(s, i->shape->type, rank, sizes.v), x, v));
+    return simp_reshape(s, i->shape, simp_dynamic_slice(s, simp_shape(s, i->shape->type, rank, sizes.v), x, v));
 }
 
 Inst *rule_dynamic_slice_transpose(Simp *s, Inst *i)
@@ -130,7 +118,7 @@ Inst *rule_dynamic_slice_transpose(Simp *s, Inst *i)
         v[perm.v[k]] = starts[k];
         *ints_at(sizes, (int32_t)perm.v[k]) = i->shape->dims[k];
     }
-    Inst *x = slice_at(s, simp_shape(s, i->shape->type, sizes.n, sizes.v), inst_operand(t, 0), v);
+    Inst *x = simp_dynamic_slice(s, simp_shape(s, i->shape->type, sizes.n, sizes.v), inst_operand(t, 0), v);
     return simp_like(s, t, i->shape, &x);
 }
 
@@ -159,7 +147,7 @@ Inst *rule_dynamic_slice_part(Simp *s, Inst *i)
     for (int32_t k = 0; k < i->shape->rank; k++)
         outer[k] = plus(s, clamped(s, first[k], x->shape->dims[k], inner->shape->dims[k]),
                         clamped(s, outer[k], inner->shape->dims[k], i->shape->dims[k]));
-    return slice_at(s, i->shape, x, outer);
+    return simp_dynamic_slice(s, i->shape, x, outer);
 }
 
 /* ---- updates ---- */
@@ -217,9 +205,9 @@ Inst *rule_select_update(Simp *s, Inst *i)
         Inst  *operands[3];
         if (!starts || shape_count(u->shape) >= shape_count(x->shape) || u->shape->type != x->shape->type)
             continue;
-        operands[0] = p->shape->rank ? slice_at(s, simp_shape(s, TYPE_PRED, u->shape->rank, u->shape->dims), p, starts) : p;
+        operands[0] = p->shape->rank ? simp_dynamic_slice(s, simp_shape(s, TYPE_PRED, u->shape->rank, u->shape->dims), p, starts) : p;
         operands[k] = u;
-        operands[3 - k] = slice_at(s, u->shape, x, starts);
+        operands[3 - k] = simp_dynamic_slice(s, u->shape, x, starts);
         return update_at(s, x, simp_new(s, OP_SELECT, u->shape, 3, operands), starts);
     }
     return NULL;
@@ -236,7 +224,7 @@ static Inst *add_into_part(Simp *s, const Inst *i)
         Inst  *u = inst_operand(update, 1), **starts = starts_of(s, update);
         if (!starts || shape_count(u->shape) >= shape_count(x->shape) || u->shape->type != x->shape->type)
             continue;
-        Inst *part = slice_at(s, u->shape, x, starts);
+        Inst *part = simp_dynamic_slice(s, u->shape, x, starts);
         return update_at(s, x, simp_new(s, OP_ADD, u->shape, 2, k == 0 ? (Inst *[]){u, part} : (Inst *[]){part, u}), starts);
     }
     return NULL;

@@ -9,6 +9,8 @@
 #include "runtime/pool.h"
 #include "runtime/vec.h"
 
+#include <stdbool.h>
+
 enum {
     FEW_FEATURES = 4,      /* of a group, where phases or windows are slower (measured) */
     FEW_LINES = 16,        /* the same where pixels are neighbours in Y, and phases are not */
@@ -169,18 +171,27 @@ static int64_t find_taps(const hlort_conv *v, int64_t number, int64_t *t)
     return number;
 }
 
+/* Whether what tap t of the pixel gives is the part's as far as the first n dimensions say; and where these begin, in sums. */
+static bool is_in_part(const Part *p, const Pixel *pixel, const int64_t *t, int64_t n, int64_t *at)
+{
+    *at = 0;
+    for (int64_t d = 0; d < n; d++) {
+        const int64_t o = pixel->c[d] - t[d] * p->job->v->spatial[d].window_dilation;
+        if (o < p->low[d] || o >= p->high[d])
+            return false;
+        *at += (o - p->low[d]) * p->by[d];
+    }
+    return true;
+}
+
 /* n taps from t on, which differ along the last dimension alone, of one pixel. */
 static void spread_taps(const Part *p, const Pixel *pixel, const int64_t *t, int64_t n, const char *terms)
 {
     const hlort_conv *v = p->job->v;
     const int64_t     last = v->n_spatial - 1, dilation = v->spatial[last].window_dilation, bytes = sum_bytes(p->job->type);
-    int64_t           at = 0, o;
-    for (int64_t d = 0; d < last; d++) {
-        o = pixel->c[d] - t[d] * v->spatial[d].window_dilation;
-        if (o < p->low[d] || o >= p->high[d])
-            return;
-        at += (o - p->low[d]) * p->by[d];
-    }
+    int64_t           at;
+    if (!is_in_part(p, pixel, t, last, &at))
+        return;
     const int64_t most = floor_div(pixel->c[last] - p->low[last], dilation), least = floor_div(pixel->c[last] - p->high[last], dilation) + 1;
     const int64_t from = least > t[last] ? least : t[last], end = hlort_min(most + 1, t[last] + n);
     if (from >= end)
@@ -210,14 +221,10 @@ static void spread_pixels(const Part *p, const Pixel *pixel, const int64_t *t, i
 {
     const hlort_conv *v = p->job->v;
     const int64_t     last = v->n_spatial - 1, bytes = sum_bytes(p->job->type);
-    int64_t           at = 0, o;
-    for (int64_t d = 0; d < last; d++) {
-        o = pixel->c[d] - t[d] * v->spatial[d].window_dilation;
-        if (o < p->low[d] || o >= p->high[d])
-            return;
-        at += (o - p->low[d]) * p->by[d];
-    }
-    o = pixel->c[last] - t[last] * v->spatial[last].window_dilation;
+    int64_t           at;
+    if (!is_in_part(p, pixel, t, last, &at))
+        return;
+    const int64_t o = pixel->c[last] - t[last] * v->spatial[last].window_dilation;
     const int64_t from = o < p->low[last] ? p->low[last] - o : 0, end = hlort_min(n, p->high[last] - o);
     if (from < end)
         add(p, (char *)sums + (at + (o + from - p->low[last]) * p->by[last]) * bytes, terms + from * bytes, end - from, p->by[last]);
