@@ -14,7 +14,7 @@
 
 typedef struct CheckOptions {
     bool     plain, special; /* set 0, sets 1..8 */
-    bool     exact;          /* else what data/compare.h allows for the type and the longest sum; the sign of zero counts in any case */
+    bool     exact;          /* else what data/compare.h allows, or check_shadow.c explains; the sign of zero counts in any case */
     uint64_t seed;
     int64_t  work, memory;   /* element operations and bytes that an evaluation may take, 0: any number */
     int64_t  trips;          /* iterations that a loop may have, likewise */

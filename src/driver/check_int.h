@@ -1,4 +1,4 @@
-/* Between check.c, which evaluates, and check_locate.c, which says where two evaluations part. */
+/* Between check.c, which evaluates, check_shadow.c, which knows rounding, and check_locate.c, which says where two evaluations part. */
 #ifndef DRIVER_CHECK_INT_H
 #define DRIVER_CHECK_INT_H
 
@@ -20,6 +20,10 @@ typedef struct Difference {
 
 /* Leaf by leaf: the first leaf that differs, at its worst element. Texts are in a. */
 bool values_differ(Arena *a, const Literal *before, const Literal *after, const ErrorModel *error, bool exact, Difference *out);
+
+/* Values that differ (values_differ, not exactly): is `after`, leaf by leaf, about as near to what double precision gives as `before` is?
+ * exact: of the module before, each float as f64. */
+bool values_as_near(Arena *a, const Literal *exact, const Literal *before, const Literal *after, const ErrorModel *error);
 
 /* Evaluates both modules once more and reports the first instruction whose values differ, in the order in which they are computed. root is how the
  * results differ: what is said when no instruction of `after` has the name of one before. `which` says on what arguments. */

@@ -84,6 +84,17 @@ static Inst *wrong_type(Inst *i)
     return hit ? binary(i, OP_MINIMUM, inst_operand(i, 0), inst_operand(i, 1)) : NULL;
 }
 
+static Inst *wrong_coarse(Inst *i)
+{
+    if (i->op != OP_DIVIDE || i->shape->type != TYPE_F32)
+        return NULL;
+    Inst *x = binary(i, OP_DIVIDE, inst_operand(i, 0), inst_operand(i, 1));
+    Inst *coarse = inst_new(i->comp, i, OP_REDUCE_PRECISION, i->shape, 1, &x, NULL);
+    inst_set_int(coarse, ATTR_EXPONENT_BITS, 8);
+    inst_set_int(coarse, ATTR_MANTISSA_BITS, 18);
+    return coarse;
+}
+
 /* In a loop's body that counts in element 0 of its state from 0 up: select(counter == 2, x, multiply(x, y)). */
 static Inst *wrong_trip(Inst *i)
 {
@@ -166,6 +177,7 @@ bool pass_planted_value(Module *m, PassCtx *cx) { return sweep(m, wrong_value, c
 bool pass_planted_nan(Module *m, PassCtx *cx) { return sweep(m, wrong_nan, cx); }
 bool pass_planted_zero(Module *m, PassCtx *cx) { return sweep(m, wrong_zero, cx); }
 bool pass_planted_type(Module *m, PassCtx *cx) { return sweep(m, wrong_type, cx); }
+bool pass_planted_coarse(Module *m, PassCtx *cx) { return sweep(m, wrong_coarse, cx); }
 bool pass_planted_trip(Module *m, PassCtx *cx) { return sweep(m, wrong_trip, cx); }
 bool pass_planted_shape(Module *m, PassCtx *cx) { return sweep(m, wrong_shape, cx); }
 bool pass_planted_die(Module *m, PassCtx *cx) { return sweep(m, wrong_die, cx); }
