@@ -146,10 +146,6 @@ Map  apply_needed(Lower *L, const Comp *c);
 /* The one operation of a computation that is root = op(p0, p1), or OP_COUNT. */
 Op   apply_operation(const Comp *c);
 
-/* lower_choice.c: whether a reducer of pairs (value, number) chooses one of them so that order and repetition do not matter. */
-typedef enum Choice { CHOICE_NONE, CHOICE_OF_NUMBERS /* unless a value is NaN */, CHOICE_FREE } Choice;
-Choice choice_of(const Comp *c);
-
 /* lower_body.c: what apply does with loops, branches and arrays. */
 void apply_body(Lower *L, const Comp *c, const KExpr *const *args, const KExpr **out);
 

@@ -3,7 +3,7 @@
  *
  *   float lane[16] = 0;  for r: for l: lane[l] += x[r*16 + l];  for l < 8: lane[l] += lane[l + 8];  ...  sum = init; for l < 4: sum += lane[l]
  *
- * The pairs of argmax and its like (lower_choice.c) have lanes of values and lanes of numbers. Where the body minds NaN, a row with one is gone through again
+ * The pairs of argmax and its like (analysis/choice.h) have lanes of values and lanes of numbers. Where the body minds NaN, a row with one is gone through again
  * in order.
  *
  * Down the columns a block of accumulators is carried along the rows: for r: for j: acc[j] += x[r][j].
@@ -15,6 +15,7 @@
  * The order is fixed by the shape.
  *
  * Reductions of a fusion that go over the same elements are made in the same loops, each with accumulators of its own (lower_together.c). */
+#include "analysis/choice.h"
 #include "emit/lower.h"
 
 enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8, ROLE_AGAIN = 9 };

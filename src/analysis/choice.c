@@ -4,7 +4,7 @@
  *
  * May the pairs be taken in any order, and any of them more than once? Where a body is made of comparisons of values, comparisons of numbers, logic and selects,
  * what it gives depends on how its arguments are ordered and on nothing else: it is tried with all orders of three pairs. */
-#include "emit/lower.h"
+#include "analysis/choice.h"
 
 enum { MOST_STEPS = 24, LEVELS = 3, NAN_LEVEL = 3, PAIRS = LEVELS * (LEVELS + 1) };
 
@@ -59,7 +59,7 @@ static int kind_of(const Inst *i, const int *kind, const int32_t *arg)
     const int a = i->op == OP_PARAMETER ? (int)(i->param % 2) : kind[arg[0]], b = i->n_operands > 1 ? kind[arg[1]] : a;
     switch (i->op) {
     case OP_PARAMETER: return a;
-    case OP_COMPARE: return a == b && a != 2 && (a == 1 || !compare_is_total(i)) ? 2 : -1;
+    case OP_COMPARE: return a == b && a != 2 && (a == 1 || !type_is_float(inst_operand(i, 0)->shape->type) || !compare_is_total(i)) ? 2 : -1;
     case OP_AND: case OP_OR: case OP_NOT: return a == 2 && b == 2 ? 2 : -1;
     case OP_SELECT: return a == 2 && b == kind[arg[2]] ? b : -1;
     default: return -1;
@@ -125,6 +125,26 @@ static bool is_free(const Chooser *x, int n)
                 if (!same(chosen(x, ab, p[c]), chosen(x, p[a], chosen(x, p[b], p[c]))))
                     return false;
         }
+    }
+    return true;
+}
+
+/* Of every two pairs the one with the larger value is chosen, or the smaller; NaN is beyond all others. lowest: of equal values, the one with the lower number. */
+bool choice_is_extreme(const Comp *c, Op op, bool lowest)
+{
+    Chooser x;
+    if ((op != OP_MAXIMUM && op != OP_MINIMUM) || !chooser(c, &x))
+        return false;
+    int n = type_is_float(c->params[0]->shape->type) ? PAIRS : LEVELS * LEVELS;
+    for (int k = 0; k < n * n; k++) {
+        Pair a = { k / n / LEVELS, k / n % LEVELS }, b = { k % n / LEVELS, k % n % LEVELS }, got = chosen(&x, a, b);
+        bool nan = a.value == NAN_LEVEL || b.value == NAN_LEVEL, first = op == OP_MAXIMUM ? a.value > b.value : a.value < b.value;
+        if (got.value != (nan ? NAN_LEVEL : first ? a.value : b.value))
+            return false;
+        if (lowest && !nan && a.value == b.value && got.number != (a.number < b.number ? a.number : b.number))
+            return false;
+        if (lowest && !nan && a.value != b.value && got.number != (first ? a.number : b.number))
+            return false;
     }
     return true;
 }
