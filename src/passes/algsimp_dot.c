@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "passes/algsimp.h"
+#include "passes/expand.h"
 
 /* ---- dot ---- */
 
@@ -204,6 +205,97 @@ Inst *rule_dot_unit(Simp *s, Inst *i)
     return dot;
 }
 
+enum { MOST_FOLDED = 1 << 16, MOST_WORK = 1 << 20 }; /* elements and products: what is folded for sure */
+
+static bool known_matrix(const Inst *i)
+{
+    return i->op == OP_CONSTANT && i->shape->rank == 2 && !i->shape->layout && !i->literal->elided;
+}
+
+/* dot(row i of c, d) of constants -> row i of dot(c, d), which is a constant too, and not larger than both. */
+Inst *rule_dot_row(Simp *s, Inst *i)
+{
+    static const AttrId contracting_ids[] = {ATTR_LHS_CONTRACTING_DIMS, ATTR_RHS_CONTRACTING_DIMS};
+    for (int32_t side = 0; plain_dot(i) && side < 2; side++) {
+        const Inst *row = inst_operand(i, side), *other = inst_operand(i, 1 - side);
+        Ints        over = inst_ints(i, contracting_ids[side]);
+        if (row->op != OP_DYNAMIC_SLICE || row->n_operands != 3 || !known_matrix(inst_operand(row, 0)) || !known_matrix(other) || over.n != 1 ||
+            inst_ints(i, ATTR_LHS_BATCH_DIMS).n || i->shape->layout)
+            continue;
+        const Shape *c = inst_operand(row, 0)->shape;
+        int32_t      k = (int32_t)over.v[0], free = 1 - k;
+        int64_t      sizes[2] = {i->shape->dims[0], i->shape->dims[1]};
+        if (row->shape->dims[k] != c->dims[k] || row->shape->dims[free] != 1)
+            continue;
+        sizes[side] = c->dims[free];
+        const Shape *all = simp_shape(s, i->shape->type, 2, sizes);
+        int64_t      n = shape_count(all), both = shape_count(c) + shape_count(other->shape);
+        if (n <= 0 || n > both || both > MOST_FOLDED - n || n > MOST_WORK / c->dims[k])
+            continue;
+        Inst *operands[2], *at[2];
+        operands[side] = inst_operand(row, 0);
+        operands[1 - side] = inst_operand(i, 1 - side);
+        at[side] = inst_operand(row, 1 + free);
+        at[1 - side] = simp_splat(s, at[side]->shape, 0);
+        return simp_dynamic_slice(s, i->shape, simp_like(s, i, all, operands), at);
+    }
+    return NULL;
+}
+
+/* Dimension `dim` of a constant split into those of t from `begin` on, with the order that t gave to them taken back, and joined again. */
+static Inst *reordered(Simp *s, Inst *c, int32_t dim, const Inst *t, int32_t begin, int32_t end)
+{
+    int32_t n = end - begin, rank = c->shape->rank + n - 1;
+    Ints    perm = dimensions(t), split = scratch_ints(s, rank), order = scratch_ints(s, rank), sizes = scratch_ints(s, rank);
+    for (int32_t d = 0; d < rank; d++) {
+        *ints_at(split, d) = d < dim ? c->shape->dims[d] : d < dim + n ? t->shape->dims[begin + d - dim] : c->shape->dims[d - n + 1];
+        *ints_at(order, d) = d;
+    }
+    for (int32_t k = 0; k < n; k++)
+        *ints_at(order, dim + (int32_t)perm.v[begin + k] - begin) = dim + k;
+    for (int32_t d = 0; d < rank; d++)
+        *ints_at(sizes, d) = split.v[order.v[d]];
+    Inst *parts = simp_reshape(s, simp_shape(s, c->shape->type, rank, split.v), c);
+    Inst *moved = simp_new(s, OP_TRANSPOSE, simp_shape(s, c->shape->type, rank, sizes.v), 1, &parts);
+    inst_set_ints(moved, ATTR_DIMENSIONS, order);
+    return simp_reshape(s, c->shape, moved);
+}
+
+/* Whether t only exchanges dimensions from begin to end. */
+static bool moves_within(const Inst *t, int32_t begin, int32_t end)
+{
+    Ints perm = dimensions(t);
+    for (int32_t k = 0; k < perm.n; k++)
+        if (k < begin || k >= end ? perm.v[k] != k : perm.v[k] < begin || perm.v[k] >= end)
+            return false;
+    return true;
+}
+
+/* dot(reshape(transpose(x)), c) where the reshape joins what the transpose exchanges, and the dot sums over it -> dot(reshape(x), c in that order):
+ * the constant is transposed once. */
+Inst *rule_dot_reorder(Simp *s, Inst *i)
+{
+    static const AttrId contracting_ids[] = {ATTR_LHS_CONTRACTING_DIMS, ATTR_RHS_CONTRACTING_DIMS};
+    for (int32_t side = 0; plain_dot(i) && side < 2; side++) {
+        const Inst *r = inst_operand(i, side), *t = r->op == OP_RESHAPE ? inst_operand(r, 0) : r;
+        Inst       *c = inst_operand(i, 1 - side);
+        Ints        over = inst_ints(i, contracting_ids[side]);
+        if (r == t || t->op != OP_TRANSPOSE || c->op != OP_CONSTANT || c->literal->elided || over.n != 1 || shape_count(t->shape) <= 0 || r->shape->layout ||
+            t->shape->layout || inst_operand(t, 0)->shape->layout || c->shape->layout)
+            continue;
+        ShapeRun run = {0};
+        while (shape_next_run(t->shape, r->shape, &run) && run.to_end <= over.v[0])
+            ;
+        if (run.to != over.v[0] || run.to_end != run.to + 1 || run.from_end < run.from + 2 || !moves_within(t, run.from, run.from_end))
+            continue;
+        Inst *operands[2];
+        operands[side] = simp_reshape(s, r->shape, inst_operand(t, 0));
+        operands[1 - side] = reordered(s, c, (int32_t)inst_ints(i, contracting_ids[1 - side]).v[0], t, run.from, run.from_end);
+        return simp_like(s, i, i->shape, operands);
+    }
+    return NULL;
+}
+
 /* ---- convolution ---- */
 
 static bool plain_convolution(const Inst *i)
@@ -350,6 +442,82 @@ Inst *rule_convolution_dot(Simp *s, Inst *i)
     copy_attr(dot, i, ATTR_OPERAND_PRECISION);
     copy_attr(dot, i, ATTR_ALGORITHM);
     return simp_reshape(s, i->shape, dot);
+}
+
+/* A convolution of each feature with a window of its own, of one element or over all of x:
+ *   x [N,H,W,C], w [1,1,1,C] or [H,W,1,C]    =>    x * broadcast(w) + 0, or its sum over H and W */
+typedef struct Depthwise {
+    Ints w_sizes, w_dims; /* w without its dimensions of one element, and where these are in x */
+    Ints covered, free;   /* dimensions of x that a window covers; of the result, what the others become */
+} Depthwise;
+
+static bool is_depthwise(Simp *s, const Inst *i, Depthwise *d)
+{
+    const DimLabels *l = inst_attr(i, ATTR_DIM_LABELS)->value.dim_labels;
+    const Shape     *x = inst_operand(i, 0)->shape, *w = inst_operand(i, 1)->shape;
+    int64_t          groups = inst_int(i, ATTR_FEATURE_GROUP_COUNT, 1);
+    int32_t          n = 0, covered = 0, free = 0;
+    if (groups < 2 || x->dims[l->lhs_feature] != groups || w->dims[l->rhs_out] != groups || w->dims[l->rhs_in] != 1)
+        return false;
+    *d = (Depthwise){scratch_ints(s, w->rank), scratch_ints(s, w->rank), scratch_ints(s, x->rank), scratch_ints(s, x->rank)};
+    for (int32_t k = 0; k < w->rank; k++) {
+        int32_t at = spatial_of(l->rhs_spatial, l->spatial, k);
+        if (k == l->rhs_in || (at >= 0 && w->dims[k] == 1))
+            continue;
+        *ints_at(d->w_sizes, n) = w->dims[k];
+        *ints_at(d->w_dims, n++) = at < 0 ? l->lhs_feature : l->lhs_spatial[at];
+    }
+    for (int32_t k = 0; k < x->rank; k++) {
+        int32_t    at = spatial_of(l->lhs_spatial, l->spatial, k);
+        WindowKind kind = at < 0 ? WINDOW_OF_ONE : window_kind(&inst_window(i)->v[at], x->dims[k]);
+        if (kind == OTHER_WINDOW)
+            return false;
+        if (kind == WINDOW_COVERS)
+            *ints_at(d->covered, covered++) = k;
+        else
+            *ints_at(d->free, free++) = at >= 0 ? l->out_spatial[at] : k == l->lhs_batch ? l->out_batch : l->out_feature;
+    }
+    d->w_sizes.n = d->w_dims.n = n;
+    d->covered.n = covered;
+    d->free.n = free;
+    return true;
+}
+
+static Inst *depthwise(Simp *s, const Inst *i, bool sums)
+{
+    Inst     *x = inst_operand(i, 0), *w = inst_operand(i, 1);
+    Type      t = i->shape->type;
+    Depthwise d;
+    if (i->n_operands != 2 || inst_attr(i, ATTR_SPARSITY_CONFIG) || inst_attr(i, ATTR_BLOCK_SCALING_CONFIG) || (t != TYPE_F32 && t != TYPE_F64) ||
+        inst_int(i, ATTR_BATCH_GROUP_COUNT, 1) != 1 || x->shape->type != t || w->shape->type != t || x->shape->layout || w->shape->layout ||
+        i->shape->layout || shape_count(i->shape) <= 0 || shape_count(x->shape) <= 0 || !is_depthwise(s, i, &d) || (d.covered.n > 0) != sums)
+        return NULL;
+    if (!in_result_order(&(ConvDot){.out = i->shape}, d.free, (Ints){NULL, 0}))
+        return NULL;
+    Inst *spread = simp_broadcast(s, x->shape, simp_reshape(s, simp_shape(s, t, d.w_sizes.n, d.w_sizes.v), w), d.w_dims);
+    Inst *product = simp_new(s, OP_MULTIPLY, x->shape, 2, (Inst *[]){x, spread});
+    if (!sums)
+        return simp_reshape(s, i->shape, simp_new(s, OP_ADD, x->shape, 2, (Inst *[]){product, simp_splat(s, x->shape, 0)}));
+    Comp *add = expand_reducer(i, OP_ADD, t);
+    Ints  sizes = scratch_ints(s, d.free.n);
+    for (int32_t k = 0; k < d.free.n; k++)
+        *ints_at(sizes, k) = i->shape->dims[d.free.v[k]];
+    Inst *sum = simp_new(s, OP_REDUCE, simp_shape(s, t, sizes.n, sizes.v), 2, (Inst *[]){product, simp_splat(s, shape_scalar(s->arena, t), 0)});
+    inst_set_ints(sum, ATTR_DIMENSIONS, d.covered);
+    inst_set_callees(sum, 1, &add);
+    return simp_reshape(s, i->shape, sum);
+}
+
+/* One product each, added to 0. */
+Inst *rule_convolution_product(Simp *s, Inst *i)
+{
+    return depthwise(s, i, false);
+}
+
+/* Sums of products, in another order. */
+Inst *rule_convolution_product_sum(Simp *s, Inst *i)
+{
+    return depthwise(s, i, true);
 }
 
 static Inst *with_window(Simp *s, const Inst *i, Inst *const *operands, const WindowDim *v)

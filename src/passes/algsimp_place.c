@@ -280,6 +280,62 @@ Inst *rule_gather_few(Simp *s, Inst *i)
     return result;
 }
 
+/* Which dimension of `to` each one of `from` is where it stays alone, -1 where it is joined or split. */
+static int32_t *whole_dims(Simp *s, const Shape *from, const Shape *to)
+{
+    int32_t *where = ARENA_ARRAY(s->scratch, int32_t, from->rank + 1);
+    for (ShapeRun r = {0}; shape_next_run(from, to, &r);)
+        for (int32_t d = r.from; d < r.from_end; d++)
+            where[d] = r.from_end - r.from == 1 && r.to_end - r.to == 1 ? r.to : -1;
+    return where;
+}
+
+/* The dimension of a gather's result that dimension d of the operand is as a whole, -1: there is none. */
+static int64_t passed_through(const Inst *gather, int32_t d)
+{
+    Ints    offset = inst_ints(gather, ATTR_OFFSET_DIMS), collapsed = inst_ints(gather, ATTR_COLLAPSED_SLICE_DIMS);
+    Ints    batch = inst_ints(gather, ATTR_OPERAND_BATCHING_DIMS);
+    int32_t before = 0;
+    if (ints_has(collapsed, d) || ints_has(batch, d) || inst_ints(gather, ATTR_SLICE_SIZES).v[d] != inst_operand(gather, 0)->shape->dims[d])
+        return -1;
+    for (int32_t k = 0; k < d; k++)
+        before += !ints_has(collapsed, k) && !ints_has(batch, k);
+    return offset.v[before];
+}
+
+/* gather(pad(x)) that takes the padded dimensions whole -> pad(gather(x)), also where a reshape between the two leaves these dimensions alone. */
+Inst *rule_gather_pad(Simp *s, Inst *i)
+{
+    const Inst *r = inst_operand(i, 0), *pad = r->op == OP_RESHAPE ? inst_operand(r, 0) : r;
+    if (pad->op != OP_PAD || shape_count(pad->shape) <= 0 || shape_count(i->shape) <= 0 || r->shape->layout || i->shape->layout)
+        return NULL;
+    Inst        *x = inst_operand(pad, 0);
+    const Shape *whole = r->shape;
+    int32_t     *where = whole_dims(s, pad->shape, whole);
+    Ints         source = scratch_ints(s, whole->rank), sizes = scratch_ints(s, whole->rank), out = scratch_ints(s, i->shape->rank);
+    PadDim      *v = ARENA_ARRAY(s->scratch, PadDim, i->shape->rank);
+    for (int32_t d = 0; d < whole->rank; d++) {
+        *ints_at(source, d) = whole->dims[d];
+        *ints_at(sizes, d) = inst_ints(i, ATTR_SLICE_SIZES).v[d];
+    }
+    for (int32_t d = 0; d < i->shape->rank; d++)
+        *ints_at(out, d) = i->shape->dims[d];
+    for (int32_t d = 0; d < pad->shape->rank; d++) {
+        PadDim p = simp_padding(pad)[d];
+        if (!p.lo && !p.hi && !p.interior)
+            continue;
+        int64_t to = where[d] < 0 ? -1 : passed_through(i, where[d]);
+        if (to < 0)
+            return NULL;
+        *ints_at(source, where[d]) = *ints_at(sizes, where[d]) = *ints_at(out, (int32_t)to) = x->shape->dims[d];
+        v[to] = p;
+    }
+    Inst *part = simp_reshape(s, simp_shape(s, x->shape->type, source.n, source.v), x);
+    Inst *g = simp_like(s, i, simp_shape(s, i->shape->type, out.n, out.v), (Inst *[]){part, inst_operand(i, 1)});
+    inst_set_ints(g, ATTR_SLICE_SIZES, sizes);
+    return simp_pad(s, i->shape, g, inst_operand(pad, 1), v);
+}
+
 /* ---- scatter ---- */
 
 /* x + scatter(y, i, u) by addition -> scatter(x + y, i, u) */

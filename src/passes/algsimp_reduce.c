@@ -3,6 +3,10 @@
 
 #include "passes/algsimp.h"
 
+#include <math.h>
+
+#include "analysis/choice.h"
+
 static bool keeps_everything(const Inst *i)
 {
     Ints dims = inst_ints(i, ATTR_DIMENSIONS);
@@ -307,6 +311,105 @@ Inst *rule_reduce_float_concatenate(Simp *s, Inst *i)
     return type_is_float(i->shape->type) ? reduced_parts(s, i) : NULL;
 }
 
+/* ---- pairs of a value and a number ---- */
+
+/* What is put into a tuple of one. */
+Inst *rule_reduce_single(Simp *s, Inst *i)
+{
+    const Comp *c = inst_callee(i, 0);
+    if (i->n_operands != 2 || !shape_is_tuple(i->shape) || c->root->op != OP_TUPLE)
+        return NULL;
+    Comp *plain = comp_clone(c, c->name);
+    Inst *tuple = plain->root;
+    plain->root = inst_operand(tuple, 0);
+    inst_delete(tuple);
+    Inst *r = simp_like(s, i, i->shape->elems[0], (Inst *[]){inst_operand(i, 0), inst_operand(i, 1)});
+    inst_set_callees(r, 1, &plain);
+    return simp_new(s, OP_TUPLE, i->shape, 1, &r);
+}
+
+/* The dimension along which i counts from 0 and never wraps around, -1: it does something else. */
+static int64_t counts_along(const Inst *i)
+{
+    if (!type_is_int(i->shape->type) || type_bits(i->shape->type) < 32 || shape_count(i->shape) > INT32_MAX)
+        return -1;
+    if (i->op == OP_IOTA)
+        return inst_int(i, ATTR_IOTA_DIMENSION, 0);
+    return is_broadcast(i) && inst_operand(i, 0)->op == OP_IOTA && inst_operand(i, 0)->shape->rank == 1 ? dimensions(i).v[0] : -1;
+}
+
+/* Whether c is worse than v by op, or the same bits: then it is never seen beside v. */
+static bool never_wins(Op op, const Literal *c, const Literal *v)
+{
+    if (!c || !v || c->type != v->type || (!type_is_int(v->type) && !type_is_float(v->type)))
+        return false;
+    if (type_is_int(v->type)) {
+        int64_t a = literal_get_s64(c, 0), b = literal_get_s64(v, 0);
+        return v->type != TYPE_U64 && (op == OP_MAXIMUM ? a <= b : a >= b);
+    }
+    double a = literal_get_f64(c, 0), b = literal_get_f64(v, 0);
+    return (op == OP_MAXIMUM ? a < b : a > b) || (a == b && signbit(a) == signbit(b));
+}
+
+/* The largest of equal values is the first one: argmax(broadcast(v)) -> (v, 0), and so is the smallest. */
+Inst *rule_reduce_choice_splat(Simp *s, Inst *i)
+{
+    if (i->n_operands != 4 || shape_count(inst_operand(i, 0)->shape) <= 0 || !ints_has(dimensions(i), counts_along(inst_operand(i, 1))) ||
+        !splat_is(inst_operand(i, 3), 0))
+        return NULL;
+    const Literal *v = splat_value(inst_operand(i, 0)), *c = splat_value(inst_operand(i, 2));
+    const Comp    *choose = inst_callee(i, 0);
+    bool           largest = never_wins(OP_MAXIMUM, c, v) && choice_is_extreme(choose, OP_MAXIMUM, true);
+    if (!largest && !(never_wins(OP_MINIMUM, c, v) && choice_is_extreme(choose, OP_MINIMUM, true)))
+        return NULL;
+    const Shape *const *shapes = i->shape->elems;
+    if (v->type != shapes[0]->type)
+        return NULL;
+    return simp_new(s, OP_TUPLE, i->shape, 2, (Inst *[]){simp_splat_literal(s, shapes[0], simp_scalar(v)), simp_splat(s, shapes[1], 0)});
+}
+
+enum { NEAR = 256 }; /* instructions between one and the other */
+
+static bool comes_soon(const Inst *first, const Inst *second)
+{
+    for (int k = 0; first && k < NEAR; k++, first = first->next)
+        if (first == second)
+            return true;
+    return false;
+}
+
+/* max(x) beside argmax(x) is a part of that. */
+static Inst *chosen_beside(Simp *s, const Inst *i)
+{
+    Op    op = i->n_operands == 2 ? comp_binary_op(inst_callee(i, 0)) : OP_COUNT;
+    Inst *x = inst_operand(i, 0), *c = inst_operand(i, 1);
+    int   left = NEAR;
+    if (op != OP_MAXIMUM && op != OP_MINIMUM)
+        return NULL;
+    for (Use *u = x->uses; u && left-- > 0; u = u->next) {
+        Inst *r = u->user;
+        if (r->op != OP_REDUCE || r->n_operands != 4 || u->index != 0 || !shape_equal(r->shape->elems[0], i->shape) ||
+            !ints_equal(dimensions(r), dimensions(i)) || (inst_operand(r, 2) != c && !simp_same_splat(inst_operand(r, 2), c)) ||
+            !comes_soon(r, i) || !choice_is_extreme(inst_callee(r, 0), op, false))
+            continue;
+        Inst *e = simp_new(s, OP_GET_TUPLE_ELEMENT, i->shape, 1, &r);
+        inst_set_int(e, ATTR_INDEX, 0);
+        return e;
+    }
+    return NULL;
+}
+
+Inst *rule_reduce_beside_choice(Simp *s, Inst *i)
+{
+    return type_is_int(i->shape->type) ? chosen_beside(s, i) : NULL;
+}
+
+/* -0 and 0 are equal to a choice. */
+Inst *rule_reduce_float_beside_choice(Simp *s, Inst *i)
+{
+    return type_is_float(i->shape->type) ? chosen_beside(s, i) : NULL;
+}
+
 /* ---- reduce-window ---- */
 
 static bool is_plain_window(const WindowDim *w)
@@ -400,4 +503,53 @@ Inst *rule_reduce_window_running(Simp *s, Inst *i)
     inst_set_int(iota, ATTR_IOTA_DIMENSION, along);
     Inst *count = simp_new(s, OP_ADD, i->shape, 2, (Inst *[]){iota, simp_splat(s, i->shape, 1)});
     return simp_new(s, OP_MULTIPLY, i->shape, 2, (Inst *[]){count, simp_splat(s, i->shape, literal_get_s64(c, 0))});
+}
+
+/* Whether the slice takes the last window of each dimension along which windows of all sizes follow each other, and all of the others. Sets *covered to the former. */
+static bool takes_last(Simp *s, const Inst *slice, const Inst *w, Ints *covered)
+{
+    const SliceRange *v = simp_ranges(slice);
+    int32_t           n = 0;
+    *covered = scratch_ints(s, w->shape->rank);
+    for (int32_t k = 0; k < w->shape->rank; k++) {
+        WindowDim d = inst_window(w)->v[k];
+        int64_t   size = inst_operand(w, 0)->shape->dims[k];
+        bool      all = v[k].start == 0 && v[k].limit == w->shape->dims[k];
+        if (d.stride != 1 || d.base_dilation != 1 || d.window_dilation != 1 || d.pad_hi || v[k].stride != 1)
+            return false;
+        if (d.size == 1 && d.pad_lo == 0 && all)
+            continue;
+        if (d.size != size || d.pad_lo != size - 1 || v[k].start != size - 1)
+            return false;
+        *ints_at(*covered, n++) = k;
+    }
+    covered->n = n;
+    return n > 0;
+}
+
+/* slice(reduce-window(x)) of the last one of running sums -> reduce(x) */
+static Inst *last_of_running(Simp *s, const Inst *i)
+{
+    const Inst *w = inst_operand(i, 0);
+    Ints        covered;
+    if (w->op != OP_REDUCE_WINDOW || w->n_operands != 2 || w->n_uses != 1 || i->shape->layout || inst_operand(w, 0)->shape->layout ||
+        shape_count(i->shape) <= 0 || !takes_last(s, i, w, &covered))
+        return NULL;
+    Inst        *x = inst_operand(w, 0);
+    const Shape *small = shape_with_type(s->arena, shape_of_kept(s, x->shape, covered), i->shape->type);
+    Inst        *r = simp_new(s, OP_REDUCE, small, 2, (Inst *[]){x, inst_operand(w, 1)});
+    inst_set_ints(r, ATTR_DIMENSIONS, covered);
+    inst_set_callees(r, 1, w->callees);
+    return simp_reshape(s, i->shape, r);
+}
+
+Inst *rule_slice_running(Simp *s, Inst *i)
+{
+    return type_is_int(i->shape->type) ? last_of_running(s, i) : NULL;
+}
+
+/* Which adds them up in another order. */
+Inst *rule_slice_float_running(Simp *s, Inst *i)
+{
+    return type_is_float(i->shape->type) ? last_of_running(s, i) : NULL;
 }

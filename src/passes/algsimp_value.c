@@ -310,6 +310,23 @@ Inst *rule_select_pred(Simp *s, Inst *i)
     return is_zero(inst_operand(i, 1)) && is_one(inst_operand(i, 2)) ? simp_new(s, OP_NOT, i->shape, 1, &p) : NULL;
 }
 
+/* select(p > q, p, q) of preds, of which false is the smaller one: p or q, p and q, or one of them. */
+Inst *rule_select_compare(Simp *s, Inst *i)
+{
+    const Inst *c = inst_operand(i, 0);
+    Inst       *x = inst_operand(i, 1), *y = inst_operand(i, 2);
+    if (c->op != OP_COMPARE || i->shape->type != TYPE_PRED || !shape_equal(x->shape, i->shape) || !shape_equal(y->shape, i->shape))
+        return NULL;
+    bool straight = inst_operand(c, 0) == x && inst_operand(c, 1) == y;
+    if (!straight && (inst_operand(c, 0) != y || inst_operand(c, 1) != x))
+        return NULL;
+    Word w = inst_word(c, ATTR_DIRECTION);
+    if (w == CMP_EQ || w == CMP_NE)
+        return w == CMP_EQ ? y : x;
+    bool larger = (w == CMP_GT || w == CMP_GE) == straight;
+    return simp_new(s, larger ? OP_OR : OP_AND, i->shape, 2, (Inst *[]){x, y});
+}
+
 /* ---- constants ---- */
 
 Inst *rule_constant_splat(Simp *s, Inst *i)

@@ -82,6 +82,44 @@ Inst *rule_tuple_gte(Simp *s, Inst *i)
     return i->n_operands ? simp_same(s, inst_operand(inst_operand(i, 0), 0)) : NULL;
 }
 
+/* barrier(tuple(x, y)) of which only x is read, and y by nobody else -> barrier(tuple(x)) */
+Inst *rule_barrier_unused(Simp *s, Inst *i)
+{
+    const Inst *t = inst_operand(i, 0);
+    if (t->op != OP_TUPLE || t->n_uses != 1 || i->comp->root == i)
+        return NULL;
+    bool *kept = ARENA_ARRAY(s->scratch, bool, t->n_operands);
+    for (const Use *u = i->uses; u; u = u->next) {
+        if (u->user->op != OP_GET_TUPLE_ELEMENT)
+            return NULL;
+        kept[inst_int(u->user, ATTR_INDEX, 0)] = true;
+    }
+    Inst        **x = ARENA_ARRAY(s->scratch, Inst *, t->n_operands);
+    const Shape **shapes = ARENA_ARRAY(s->arena, const Shape *, t->n_operands);
+    int32_t       n = 0;
+    for (int32_t k = 0; k < t->n_operands; k++) {
+        const Inst *o = inst_operand(t, k);
+        kept[k] |= o->n_uses != 1 || inst_has_effect(o);
+        if (kept[k]) {
+            shapes[n] = o->shape;
+            x[n++] = inst_operand(t, k);
+        }
+    }
+    if (n == t->n_operands)
+        return NULL;
+    const Shape *shape = shape_tuple(s->arena, n, shapes);
+    Inst        *fewer = simp_new(s, OP_TUPLE, shape, n, x), *barrier = simp_like(s, i, shape, &fewer);
+    Inst       **all = ARENA_ARRAY(s->scratch, Inst *, t->n_operands);
+    for (int32_t k = 0, at = 0; k < t->n_operands; k++) {
+        all[k] = inst_operand(t, k);
+        if (!kept[k])
+            continue;
+        all[k] = simp_new(s, OP_GET_TUPLE_ELEMENT, shape->elems[at], 1, &barrier);
+        inst_set_int(all[k], ATTR_INDEX, at++);
+    }
+    return simp_new(s, OP_TUPLE, i->shape, t->n_operands, all);
+}
+
 /* ---- map ---- */
 
 static bool is_elementwise_body(const Comp *c)
