@@ -16,6 +16,9 @@ typedef struct DotCall {
     } batch[HLORT_MOST_BATCHES];
 } DotCall;
 
+/* Of a product, up to which sums are written as they are in the text: neighbours in the result, terms. */
+enum { DOT_FEW_COLUMNS = 16, DOT_FEW_TERMS = 8, DOT_FEW_ROWS = 16 };
+
 /* The call for dot i with operands and result in these layouts. False: the runtime has nothing for it, or it is too small to be worth a call. */
 bool dot_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out);
 bool dot_call_equal(const DotCall *x, const DotCall *y);

@@ -5,12 +5,19 @@
  *
  *   float acc[4 * 64] = 0;  for k: a0..a3 = rows[..][k];  for j < 64: b = cols[k][j]; acc[j] += a0*b; acc[64 + j] += a1*b; ...
  *
+ * Sums of few terms of a tile that is small as a whole, which many such products of a batch are, are written as such, so that they stay in registers:
+ *
+ *   for j < 4: out[0][j] = rows[0][0] * cols[0][j] + rows[0][1] * cols[1][j] + ...
+ *
+ * Columns that do not fill vectors have company there: those behind them in memory, whose sums nobody reads.
+ *
  * Otherwise, and for targets that deal loops out to threads, each result is the sum along k of a row times a row, in lanes as reduce has them. bf16,
  * f16 and smaller are summed in f32. */
+#include "emit/dot_call.h"
 #include "emit/lower.h"
 
 enum { ROLE_OUTER = 10, ROLE_K = 11, ROLE_TAIL = 12, ROLE_STORE = 1000 /* + columns */ };
-enum { TILE_ROWS = 4, TILE_COLUMNS = 64, LANES = 16 };
+enum { TILE_ROWS = 4, TILE_COLUMNS = 64, LANES = 16, VECTOR = 4, FEW_ROWS = 12 };
 
 typedef struct Side {
     const Inst  *x;
@@ -32,6 +39,7 @@ typedef struct Dot {
     int64_t    *k_extents;
     int64_t     k_count;
     KArray     *to, *acc;
+    int64_t     acc_row; /* from a row of acc to the next */
     /* where the tile being computed is */
     const Ix *const *outer; /* batch, rows' free, cols' free in result order; tiled ones at the first element */
     const Ix  **k;
@@ -39,6 +47,7 @@ typedef struct Dot {
     const Ix   *lane;
     const Ix   *row;   /* of the tile, while it is stored */
     int64_t     step;  /* tiles have multiples of so many columns */
+    bool        few;   /* terms, rows and columns: a tile is all of a product */
 } Dot;
 
 static Side side(Lower *L, const Inst *x, int32_t operand, int32_t first)
@@ -94,6 +103,45 @@ static const KExpr *multiply_add(Lower *L, const Dot *d, const KExpr *sum, const
     return scalar_binary(L->arena, OP_ADD, d->type, sum, scalar_binary(L->arena, OP_MULTIPLY, d->type, x, y));
 }
 
+/* Sets d->k to the k-th term. */
+static void term(Lower *L, const Dot *d, int64_t k)
+{
+    for (int32_t i = d->n_k - 1; i >= 0; i--) {
+        d->k[i] = ix_const(&L->ix, k % d->k_extents[i]);
+        k /= d->k_extents[i];
+    }
+}
+
+/* All terms of a sum, row r of the tile by column j. */
+static const KExpr *whole_sum(Lower *L, const Dot *d, const Ix *r, const Ix *j)
+{
+    const KExpr *sum = scalar_zero(L->arena, d->type);
+    for (int64_t k = 0; k < d->k_count; k++) {
+        term(L, d, k);
+        const KExpr *x = factor(L, d, &d->rows, r), *y = factor(L, d, &d->cols, j);
+        sum = multiply_add(L, d, sum, x, y);
+    }
+    return sum;
+}
+
+/* How many columns are computed: more than there are, to fill vectors, where all that is read lies in the operand. */
+static int64_t few_width(Lower *L, const Dot *d)
+{
+    const Side  *s = &d->cols;
+    const Shape *shape = s->shape;
+    int32_t      leaf = 0;
+    const Inst  *from = resolve(L, s->x, &leaf);
+    int64_t      n = s->tile, wide = n < 2 * VECTOR ? 2 * VECTOR : (n + VECTOR - 1) / VECTOR * VECTOR;
+    const Ix   **at = ARENA_ARRAY(L->arena, const Ix *, shape->rank);
+    if (n <= VECTOR || n % VECTOR == 0 || !memory_of(L, from, leaf) || s->strides[s->free[s->tiled]] != 1)
+        return n;
+    for (int32_t k = 0; k < shape->rank; k++)
+        at[k] = ix_const(&L->ix, shape->dims[k] - 1);
+    for (int32_t b = 0; b < s->batch.n; b++)
+        at[s->batch.v[b]] = d->outer[b];
+    return in_range(L, ix_plus(&L->ix, shape_index(L, shape, at), wide - n), 0, shape_count(shape)) == 1 ? wide : n;
+}
+
 /* One step down k of the whole tile. */
 static void tile_step(Lower *L, void *cookie, const Ix *const *k)
 {
@@ -131,13 +179,14 @@ static void store_value(Lower *L, const Dot *d, const Ix *row, const Ix *col, co
 static void store_column(Lower *L, void *cookie, const Ix *const *col)
 {
     const Dot *d = cookie;
-    store_value(L, d, d->row, col[0], load(L, d->acc, ix_add(&L->ix, ix_times(&L->ix, d->row, d->cols.tile), col[0])));
+    store_value(L, d, d->row, col[0], load(L, d->acc, ix_add(&L->ix, ix_times(&L->ix, d->row, d->acc_row), col[0])));
 }
 
 /* All of one tile: clear, run down k, store. */
 static void tile(Lower *L, Dot *d)
 {
     int64_t   n = d->rows.tile * d->cols.tile;
+    d->acc_row = d->cols.tile;
     d->acc = local_array(L, d->type, n, "acc");
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
     store(L, d->acc, j, scalar_zero(L->arena, d->type));
@@ -148,6 +197,31 @@ static void tile(Lower *L, Dot *d)
     nest(L, 1, plan_dims(L, d->x, ROLE_STORE + (int)d->cols.tile, 1, &d->cols.tile), NULL, store_column, d);
     if (d->rows.tile > 1)
         block_close(L);
+}
+
+static void store_sum(Lower *L, void *cookie, const Ix *const *col)
+{
+    const Dot *d = cookie;
+    store_value(L, d, d->row, col[0], whole_sum(L, d, d->row, col[0]));
+}
+
+/* A tile of few sums of few terms: by rows, each of which is stored as it is made unless it is wider than the tile. */
+static void few_tile(Lower *L, Dot *d)
+{
+    const int64_t width = few_width(L, d);
+    const bool    aside = width > d->cols.tile;
+    if (aside)
+        d->acc = local_array(L, d->type, d->rows.tile * width, "acc");
+    for (int64_t r = 0; r < d->rows.tile && aside; r++) {
+        const Ix *j = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1));
+        store(L, d->acc, ix_plus(&L->ix, j, r * width), whole_sum(L, d, ix_const(&L->ix, r), j));
+        block_close(L);
+    }
+    d->acc_row = width;
+    for (int64_t r = 0; r < d->rows.tile; r++) {
+        d->row = ix_const(&L->ix, r);
+        nest(L, 1, plan_dims(L, d->x, ROLE_STORE + (int)d->cols.tile, 1, &d->cols.tile), NULL, aside ? store_column : store_sum, d);
+    }
 }
 
 static void tile_columns(Lower *L, Dot *d, const Ix **outer);
@@ -175,7 +249,10 @@ static void along(Lower *L, Dot *d, Side *s, int64_t width, const Ix **outer, vo
 static void tile_here(Lower *L, Dot *d, const Ix **outer)
 {
     d->outer = outer;
-    tile(L, d);
+    if (d->few)
+        few_tile(L, d);
+    else
+        tile(L, d);
 }
 
 /* A width that divides n if one is near the wanted, else the wanted. */
@@ -209,7 +286,7 @@ static void tiled_body(Lower *L, void *cookie, const Ix *const *index)
         return;
     }
     int64_t n = d->rows.shape->dims[d->rows.free[d->rows.tiled]];
-    along(L, d, &d->rows, tile_width(n, TILE_ROWS, 3), outer, tile_columns);
+    along(L, d, &d->rows, d->few ? tile_width(n, FEW_ROWS, 3) : tile_width(n, TILE_ROWS, 3), outer, tile_columns);
 }
 
 static void row_step(Lower *L, void *cookie, const Ix *const *k)
@@ -304,13 +381,23 @@ static Type sum_type(Type t)
     return type_is_float(t) ? (t == TYPE_F64 ? TYPE_F64 : TYPE_F32) : t;
 }
 
-/* The rows' last free dimension of some size is cut as well. */
+/* The last free dimension of some size. */
 static int32_t last_free(const Side *s)
 {
     for (int32_t f = s->n_free - 1; f >= 0; f--)
         if (s->shape->dims[s->free[f]] > 1)
             return f;
     return -1;
+}
+
+/* Sums of few terms, of few columns in the place of the last free dimension. */
+static bool is_few(const Dot *d)
+{
+    const Side *s = &d->cols;
+    bool        same = s->shape->type == d->type && d->rows.shape->type == d->type && d->x->shape->type == d->type;
+    int32_t     free = last_free(s);
+    return same && !type_is_complex(d->type) && type_bits(d->type) >= 32 && d->k_count > 0 && d->k_count <= DOT_FEW_TERMS && free >= 0 &&
+           s->shape->dims[s->free[free]] <= DOT_FEW_COLUMNS;
 }
 
 void stage_dot(Lower *L, const Inst *x, KArray *const *to)
@@ -334,7 +421,8 @@ void stage_dot(Lower *L, const Inst *x, KArray *const *to)
     bool swapped = fast_free(&rhs) < 0 && fast_free(&lhs) >= 0;
     d.rows = swapped ? rhs : lhs;
     d.cols = swapped ? lhs : rhs;
-    d.cols.tiled = L->plan->plain ? -1 : fast_free(&d.cols);
+    d.few = !L->plan->plain && is_few(&d);
+    d.cols.tiled = L->plan->plain ? -1 : d.few ? last_free(&d.cols) : fast_free(&d.cols);
     if (d.cols.tiled >= 0) {
         d.rows.tiled = last_free(&d.rows);
         d.step = epilogue_step(L, x, d.cols.first + d.cols.tiled);

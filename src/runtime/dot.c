@@ -7,6 +7,8 @@
 
 int hlort_has(const KernelSet *s)
 {
+    if (!s->gemm[GEMM_F32])
+        return 0;
 #if defined(__x86_64__)
     if (s == &hlort_v4)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&

@@ -46,7 +46,7 @@ typedef void GemmFunction(const Gemm *g);
 /* Of the operands, and of C where it is another one. */
 typedef enum GemmType { GEMM_F32, GEMM_F64, GEMM_BF16, GEMM_BF16_F32, GEMM_F16, GEMM_F16_F32, GEMM_S32, GEMM_S8_S32, GEMM_C64, GEMM_C128, GEMM_TYPES } GemmType;
 
-/* The kernels of one set of instructions. */
+/* The kernels of one set of instructions: none where the set was left out. */
 typedef struct KernelSet {
     const char   *name;
     GemmFunction *gemm[GEMM_TYPES];
@@ -58,7 +58,7 @@ extern const KernelSet hlort_v2, hlort_v3, hlort_v4;
 #endif
 extern const KernelSet hlort_base; /* whatever the compiler makes of 128-bit vectors */
 
-/* Whether this processor runs them, and the best that it has. */
+/* Whether they are here and this processor runs them, and the best that it has. */
 int              hlort_has(const KernelSet *s);
 const KernelSet *hlort_kernels(void);
 

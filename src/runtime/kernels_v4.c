@@ -1,5 +1,8 @@
 /* kernels_v4.c - x86-64 with AVX-512: 512-bit vectors, 32 registers, of which 28 are sums. */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(HLORT_ONLY_V3)
+#include "runtime/gemm.h"
+const KernelSet hlort_v4 = { .name = "v4" };
+#elif defined(__x86_64__)
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
 #else
