@@ -1,6 +1,7 @@
 /* Kernel IR as text of C and its relatives. What is printed needs no include: fixed-width integers, what prelude.c puts in front, and GNU C's
  * _Complex parts. */
 #include "emit/dialect.h"
+#include "emit/halves.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +11,16 @@
 typedef struct Printer {
     Buf           *b;
     const Dialect *dialect;
+    const Halves  *halves;  /* of the loop that is printed in blocks; NULL: none */
+    const IxAtom  *blocked; /* that loop's variable */
+    const char    *place;   /* what stands for it */
 } Printer;
+
+/* Names in loops in blocks. No identifier made of an HLO name is of this form: those that begin with "hlo_" end in "_k" and a number. */
+#define HALVES_FROM "hlo_from"
+#define HALVES_PLACE "hlo_k"
+#define HALVES_IN "hlo_in"
+#define HALVES_OUT "hlo_out"
 
 /* Binding strength of what an expression prints as. */
 enum { P_SELECT = 3, P_LOR, P_LAND, P_OR, P_XOR, P_AND, P_EQ, P_REL, P_SHIFT, P_ADD, P_MUL, P_UNARY, P_PRIMARY };
@@ -87,8 +97,18 @@ static void print_int(Buf *b, Type t, int64_t v)
 
 static int print_index(Printer *p, const Ix *x);
 
+/* Printed as an identifier, without operators. */
+static bool is_one_name(const Printer *p, const Ix *x)
+{
+    return x->n == 1 && x->c == 0 && x->t[0].k == 1 && !x->t[0].atom->arg && x->t[0].atom != p->blocked;
+}
+
 static void print_atom(Printer *p, const IxAtom *x)
 {
+    if (x == p->blocked) {
+        buf_puts(p->b, p->place);
+        return;
+    }
     if (!x->arg) {
         buf_puts(p->b, x->kind == IX_VALUE ? ((const KTemp *)x->owner)->name : x->name);
         return;
@@ -101,7 +121,7 @@ static void print_atom(Printer *p, const IxAtom *x)
         buf_printf(p->b, ", %lld)", (long long)x->by);
         return;
     }
-    bool one = x->arg->n == 1 && x->arg->c == 0 && x->arg->t[0].k == 1 && !x->arg->t[0].atom->arg;
+    bool one = is_one_name(p, x->arg);
     buf_puts(p->b, one ? "" : "(");
     print_index(p, x->arg);
     buf_printf(p->b, "%s %c %lld", one ? "" : ")", x->kind == IX_DIV ? '/' : '%', (long long)x->by);
@@ -109,10 +129,10 @@ static void print_atom(Printer *p, const IxAtom *x)
 
 static void print_term(Printer *p, const IxTerm *t, int64_t k)
 {
-    bool mod = t->atom->arg && k != 1;
-    buf_puts(p->b, mod ? "(" : "");
+    bool parens = (t->atom->arg && k != 1) || (t->atom == p->blocked && t->k != 1);
+    buf_puts(p->b, parens ? "(" : "");
     print_atom(p, t->atom);
-    buf_puts(p->b, mod ? ")" : "");
+    buf_puts(p->b, parens ? ")" : "");
     if (k != 1)
         buf_printf(p->b, " * %lld", (long long)k);
 }
@@ -149,7 +169,7 @@ static int print_index(Printer *p, const Ix *x)
         print_int(p->b, TYPE_S64, x->c);
     else if (!constant_done)
         buf_printf(p->b, " %c %lld", x->c < 0 ? '-' : '+', (long long)(x->c < 0 ? -x->c : x->c));
-    return x->n == 1 && x->c == 0 && x->t[0].k == 1 && !x->t[0].atom->arg ? P_PRIMARY : P_ADD;
+    return is_one_name(p, x) ? P_PRIMARY : P_ADD;
 }
 
 static const struct { const char *text; int strength; } operators[] = {
@@ -185,13 +205,13 @@ static int operand_strength(KOp op, bool right)
 
 static bool is_narrow(Type t) { return t == TYPE_S8 || t == TYPE_S16 || t == TYPE_U8 || t == TYPE_U16; }
 
-static int strength_of(const KExpr *x)
+static int strength_of(const Printer *p, const KExpr *x)
 {
     switch (x->kind) {
     case KX_INT: return x->i < 0 && x->type != TYPE_U64 && x->type != TYPE_U32 ? P_UNARY : P_PRIMARY;
     case KX_FLOAT: return signbit(x->f) ? P_UNARY : P_PRIMARY;
     case KX_TEMP: case KX_LOAD: case KX_CALL: return P_PRIMARY;
-    case KX_INDEX: return x->index->n == 1 && x->index->c == 0 && x->index->t[0].k == 1 && !x->index->t[0].atom->arg ? P_PRIMARY : P_ADD;
+    case KX_INDEX: return is_one_name(p, x->index) ? P_PRIMARY : P_ADD;
     case KX_UNARY: return P_UNARY;
     case KX_DISTINCT: return P_EQ;
     case KX_CAST: return x->type == TYPE_PRED ? P_EQ : P_UNARY;
@@ -223,7 +243,7 @@ static void print_unary(Printer *p, const KExpr *x)
     case KOP_IMAG: buf_puts(p->b, "__imag__ "); break;
     default: die("no unary operator");
     }
-    bool twice = x->op == KOP_NEG && strength_of(x->arg[0]) == P_UNARY; /* not "--x" */
+    bool twice = x->op == KOP_NEG && strength_of(p, x->arg[0]) == P_UNARY; /* not "--x" */
     print_expr(p, x->arg[0], twice ? P_PRIMARY : P_UNARY);
 }
 
@@ -249,6 +269,11 @@ static void print_binary(Printer *p, const KExpr *x)
 
 static void print_call(Printer *p, const KExpr *x)
 {
+    int32_t in = p->halves ? halves_in(p->halves, x) : -1;
+    if (in >= 0) {
+        buf_printf(p->b, HALVES_IN "%d[" HALVES_PLACE "]", in);
+        return;
+    }
     buf_printf(p->b, "%s(", dialect_function(p->dialect, x));
     for (int32_t i = 0; i < x->n; i++) {
         if (i)
@@ -291,7 +316,7 @@ static void print_bare(Printer *p, const KExpr *x)
 
 static void print_expr(Printer *p, const KExpr *x, int least)
 {
-    bool parens = strength_of(x) < least;
+    bool parens = strength_of(p, x) < least;
     if (parens)
         buf_putc(p->b, '(');
     print_bare(p, x);
@@ -318,7 +343,23 @@ static bool wants_braces_before_else(const KBlock *b)
 
 static void print_block(Printer *p, const KBlock *b, int depth);
 
-static void print_for(Printer *p, const KStmt *s, int depth)
+static void print_start(Printer *p, const KStmt *s)
+{
+    if (s->from)
+        print_index(p, s->from);
+    else
+        buf_printf(p->b, "%lld", (long long)s->loop->lo);
+}
+
+static void print_end(Printer *p, const KStmt *s)
+{
+    if (s->end)
+        print_index(p, s->end);
+    else
+        buf_printf(p->b, "%lld", (long long)s->loop->hi + 1);
+}
+
+static void print_hints(Printer *p, const KStmt *s, int depth)
 {
     if (p->dialect->hints && kernel_loop_is_independent(s)) {
         indent(p, depth);
@@ -328,18 +369,114 @@ static void print_for(Printer *p, const KStmt *s, int depth)
         indent(p, depth);
         buf_puts(p->b, "HLO_ROLLED\n");
     }
+}
+
+/* ---- f16 in blocks: halves.h ---- */
+
+/* float hlo_in0[16], hlo_out0[16]; */
+static void print_half_arrays(Printer *p, const Halves *h, int depth)
+{
     indent(p, depth);
+    buf_puts(p->b, "float ");
+    for (int32_t k = 0; k < h->n_in; k++)
+        buf_printf(p->b, "%s" HALVES_IN "%d[%d]", k ? ", " : "", k, (int)h->size);
+    for (int32_t k = 0; k < h->n_out; k++)
+        buf_printf(p->b, "%s" HALVES_OUT "%d[%d]", k + h->n_in ? ", " : "", k, (int)h->size);
+    buf_puts(p->b, ";\n");
+}
+
+/* &x[i0 * 256 + hlo_from] */
+static void print_half_place(Printer *p, const Half *x)
+{
+    buf_printf(p->b, "&%s[", x->array->name);
+    print_index(p, x->index);
+    buf_putc(p->b, ']');
+}
+
+static void print_half_block(Printer *p, const KStmt *s, const Halves *h, int depth)
+{
+    Printer inner = *p;
+    inner.blocked = s->loop;
+    inner.place = HALVES_FROM;
+    print_half_arrays(p, h, depth);
+    for (int32_t k = 0; k < h->n_in; k++) {
+        indent(p, depth);
+        buf_printf(p->b, "f16_block_to_f32(" HALVES_IN "%d, ", k);
+        print_half_place(&inner, &h->in[k]);
+        buf_printf(p->b, ", %d);\n", (int)h->size);
+    }
+    print_hints(p, s, depth);
+    indent(p, depth);
+    buf_printf(p->b, "for (%s " HALVES_PLACE " = 0; " HALVES_PLACE " < %d; " HALVES_PLACE "++) {\n", p->dialect->index, (int)h->size);
+    inner.halves = h;
+    inner.place = HALVES_FROM " + " HALVES_PLACE;
+    print_block(&inner, s->body, depth + 1);
+    indent(p, depth);
+    buf_puts(p->b, "}\n");
+    inner.place = HALVES_FROM;
+    for (int32_t k = 0; k < h->n_out; k++) {
+        indent(p, depth);
+        buf_puts(p->b, "f32_block_to_f16(");
+        print_half_place(&inner, &h->out[k]);
+        buf_printf(p->b, ", " HALVES_OUT "%d, %d);\n", k, (int)h->size);
+    }
+}
+
+static void print_plain_for(Printer *p, const KStmt *s, const char *start, int depth);
+
+/* The blocks, and where they end the loop itself. */
+static void print_in_blocks(Printer *p, const KStmt *s, const Halves *h, int depth)
+{
+    int inside = depth + h->rest;
+    if (h->rest) {
+        indent(p, depth);
+        buf_puts(p->b, "{\n");
+        indent(p, inside);
+        buf_printf(p->b, "%s " HALVES_FROM " = ", p->dialect->index);
+        print_start(p, s);
+        buf_puts(p->b, ";\n");
+        indent(p, inside);
+        buf_printf(p->b, "for (; " HALVES_FROM " + %d <= ", (int)h->size);
+    } else {
+        indent(p, inside);
+        buf_printf(p->b, "for (%s " HALVES_FROM " = ", p->dialect->index);
+        print_start(p, s);
+        buf_puts(p->b, "; " HALVES_FROM " < ");
+    }
+    print_end(p, s);
+    buf_printf(p->b, "; " HALVES_FROM " += %d) {\n", (int)h->size);
+    print_half_block(p, s, h, inside + 1);
+    indent(p, inside);
+    buf_puts(p->b, "}\n");
+    if (!h->rest)
+        return;
+    print_plain_for(p, s, HALVES_FROM, inside);
+    indent(p, depth);
+    buf_puts(p->b, "}\n");
+}
+
+static void print_for(Printer *p, const KStmt *s, int depth)
+{
+    Halves h;
+    if (p->dialect->half_blocks && halves_of(s, &h))
+        print_in_blocks(p, s, &h, depth);
+    else
+        print_plain_for(p, s, NULL, depth);
+}
+
+/* start: NULL, or the name of where it begins instead. */
+static void print_plain_for(Printer *p, const KStmt *s, const char *start, int depth)
+{
     const char *i = s->loop->name;
+    print_hints(p, s, depth);
+    indent(p, depth);
     buf_printf(p->b, "for (%s %s = ", p->dialect->index, i);
-    if (s->from)
-        print_index(p, s->from);
+    if (start)
+        buf_puts(p->b, start);
     else
-        buf_printf(p->b, "%lld", (long long)s->loop->lo);
+        print_start(p, s);
     buf_printf(p->b, "; %s < ", i);
-    if (s->end)
-        print_index(p, s->end);
-    else
-        buf_printf(p->b, "%lld", (long long)s->loop->hi + 1);
+    print_end(p, s);
     buf_printf(p->b, "; %s++)", i);
     bool braces = wants_braces(s->body);
     buf_puts(p->b, braces ? " {\n" : "\n");
@@ -448,6 +585,11 @@ static void print_stmt(Printer *p, const KStmt *s, int depth)
             print_atomic(p, s);
             break;
         }
+        if (p->halves && halves_out(p->halves, s) >= 0) {
+            buf_printf(p->b, HALVES_OUT "%d[" HALVES_PLACE "] = ", halves_out(p->halves, s));
+            print_expr(p, s->value->arg[0], P_SELECT);
+            break;
+        }
         buf_printf(p->b, "%s[", s->array->name);
         print_index(p, s->index);
         buf_putc(p->b, ']');
@@ -520,7 +662,7 @@ int32_t dialect_param_number(const Kernel *k, int32_t r)
 
 void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part)
 {
-    Printer p = { b, d };
+    Printer p = { .b = b, .dialect = d };
     for (int32_t j = 0; j < part->n_arrays; j++) {
         const KArray *x = part->arrays[j];
         if (x->kind == KARRAY_CONST)
@@ -538,18 +680,18 @@ bool dialect_wants_braces(const KBlock *x)
 
 void dialect_expr(Buf *b, const Dialect *d, const KExpr *x)
 {
-    Printer p = { b, d };
+    Printer p = { .b = b, .dialect = d };
     print_expr(&p, x, P_SELECT);
 }
 
 void dialect_stmt(Buf *b, const Dialect *d, const KStmt *s, int depth)
 {
-    Printer p = { b, d };
+    Printer p = { .b = b, .dialect = d };
     print_stmt(&p, s, depth);
 }
 
 void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth)
 {
-    Printer p = { b, d };
+    Printer p = { .b = b, .dialect = d };
     print_block(&p, x, depth);
 }

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static const Dialect dialect = { .helper = "static inline", .boolean = "_Bool", .restricted = "restrict", .index = "int64_t", .hints = true, .prototypes = true,
+static const Dialect dialect = { .helper = "static inline", .boolean = "_Bool", .restricted = "restrict", .index = "int64_t", .hints = true, .half_blocks = true, .prototypes = true,
                                  .own_math = true, .complex_types = { "float _Complex", "double _Complex" } };
 
 void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
