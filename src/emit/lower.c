@@ -211,7 +211,7 @@ static KArray **arrays_for(Lower *L, const Inst *x, const Result *r)
             if (r[k].x == x && r[k].leaf == j)
                 to[j] = r[k].to;
         if (!to[j])
-            to[j] = temp_array(L, leaves[j], n > 1 ? arena_printf(L->arena, "%s_%d", x->name, j) : x->name);
+            to[j] = stage_array(L, leaves[j], n > 1 ? arena_printf(L->arena, "%s_%d", x->name, j) : x->name);
     }
     return to;
 }

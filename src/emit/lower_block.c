@@ -201,10 +201,10 @@ static bool reserve(Lower *L, int64_t bytes)
     return false;
 }
 
-KArray *temp_array(Lower *L, const Shape *s, const char *name)
+static KArray *memory_array(Lower *L, const Shape *s, const char *name, bool may_be_local)
 {
     int64_t bytes = shape_bytes(s), offset = L->k->temp_bytes;
-    bool    small = bytes >= 0 && bytes <= LOCAL_BYTES && L->local_bytes + bytes <= MOST_LOCAL_BYTES;
+    bool    small = may_be_local && bytes >= 0 && bytes <= LOCAL_BYTES && L->local_bytes + bytes <= MOST_LOCAL_BYTES;
     KArray *x = new_array(L, small ? KARRAY_LOCAL : KARRAY_TEMP, s->type, shape_count(s), name);
     x->shape = s;
     if (small) {
@@ -213,6 +213,17 @@ KArray *temp_array(Lower *L, const Shape *s, const char *name)
     } else if (reserve(L, bytes))
         x->offset = offset;
     return x;
+}
+
+KArray *temp_array(Lower *L, const Shape *s, const char *name)
+{
+    return memory_array(L, s, name, true);
+}
+
+/* Where threads do one stage after the other, each may be done by others. */
+KArray *stage_array(Lower *L, const Shape *s, const char *name)
+{
+    return memory_array(L, s, name, !L->plan->plain);
 }
 
 void store_at(Lower *L, KArray *array, const Ix *const *index, const KExpr *value)
@@ -305,10 +316,10 @@ static void add_cut(Lower *L, LoopDim *d, int64_t stride, int64_t at)
     L->again = true;
 }
 
-/* x = k * loop + c crosses the bound where loop = ceil((bound - c) / k). */
+/* x = k * loop + c crosses the bound where loop = ceil((bound - c) / k). Many threads do the pieces of a loop one after the other, so they rather test. */
 static void ask_for_cut(Lower *L, const Ix *x, int64_t bound)
 {
-    if (x->n != 1 || x->t[0].atom->kind != IX_LOOP)
+    if (x->n != 1 || x->t[0].atom->kind != IX_LOOP || L->plan->plain)
         return;
     const IxAtom  *loop = x->t[0].atom;
     const LoopRef *ref = loop->owner;

@@ -443,7 +443,7 @@ static void find_running(Pool *p)
 
 void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to)
 {
-    Pool         p = { .x = x, .n = x->n_operands / 2, .to = to, .column = free_column(x) };
+    Pool         p = { .x = x, .n = x->n_operands / 2, .to = to, .column = L->plan->plain ? -1 : free_column(x) };
     const Shape *s = to[0]->shape;
     int64_t     *extents = ARENA_ARRAY(L->arena, int64_t, s->rank);
     p.acc = ARENA_ARRAY(L->arena, KTemp *, p.n);

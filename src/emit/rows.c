@@ -251,14 +251,22 @@ static bool all_agree(const Rows *r)
     return true;
 }
 
-/* Something that the loop reads lies side by side along it; across it, along the part's last loop. */
+static bool is_one_for_all(const Rows *r, const Ix *x)
+{
+    for (int32_t j = 0; j < r->part->n_loops; j++)
+        if (ix_has(x, r->part->loops[j]))
+            return false;
+    return r->part->n_loops > 0;
+}
+
+/* Something that the loop reads lies side by side along it; across it, along the part's last loop. What is the same for all rows does not count. */
 static void find_directions(const Rows *r, const RowStep *step, bool *along, bool *across)
 {
     const IxAtom *last = r->part->n_loops > 0 ? r->part->loops[r->part->n_loops - 1] : NULL;
     for (int32_t i = 0; i < r->touches.n; i++) {
         const Touch *t = &r->touches.v[i];
         int64_t      k = t->step == step ? ix_coef(t->index, step->dealt->loop) : 0;
-        *along |= k == 1 || k == -1;
+        *along |= (k == 1 || k == -1) && !is_one_for_all(r, t->index);
         *across |= last && k != 0 && k != 1 && k != -1 && ix_coef(t->index, last) == 1;
     }
 }

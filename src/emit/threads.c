@@ -14,6 +14,7 @@
  * A nest is a row of loops inside each other with nothing but values declared between them; a condition may stand there too. */
 #include "emit/threads.h"
 
+#include "emit/groups.h"
 #include "support/map.h"
 #include "support/vec.h"
 
@@ -406,17 +407,20 @@ static void use_stmt(void *cookie, const KStmt *s)
     use_index(cookie, s->end);
 }
 
-/* The declarations of k's body that the part needs, and all of it as one body. */
-static void finish_part(Arena *a, const Kernel *k, ThreadPart *part)
+/* The declarations of k's body that the part needs, but for those between from and end, and all of it as one body. */
+static void finish_part(Arena *a, const Kernel *k, ThreadPart *part, const KStmt *from, const KStmt *end)
 {
     Map      used = map_new(a);
     KVisitor v = { use_expr, use_stmt, &used };
     KBlock  *before = ARENA_NEW(a, KBlock), *all = ARENA_NEW(a, KBlock);
     VEC(const KStmt *) declared = { 0 };
+    bool within = false;
     kernel_visit(part->body, &v);
-    for (const KStmt *s = k->body->first; s; s = s->next)
-        if (s->kind == KS_DECLARE)
+    for (const KStmt *s = k->body->first; s; s = s->next) {
+        within = (within || s == from) && s != end;
+        if (s->kind == KS_DECLARE && !within)
             vec_push(a, &declared, s);
+    }
     bool *needed = ARENA_ARRAY(a, bool, declared.n);
     for (int32_t j = declared.n; j-- > 0;) {
         KStmt  copy = *declared.v[j];
@@ -469,32 +473,44 @@ bool kernel_is_divisible(const Kernel *k)
 KernelPart kernel_part_with_values(Arena *a, const Kernel *k, const KBlock *body)
 {
     ThreadPart part = { .body = body };
-    finish_part(a, k, &part);
+    finish_part(a, k, &part, NULL, NULL);
     return part.whole;
+}
+
+/* All of the group for one thread, or for those who share its rows (rows.h). */
+static KBlock *group_body(Arena *a, const StmtGroups *g, const StmtGroup *x)
+{
+    KBlock *body = ARENA_NEW(a, KBlock);
+    for (int32_t j = x->from; j < x->to; j++)
+        kblock_append_copy(a, body, g->stmts[j]);
+    return body;
 }
 
 int32_t kernel_threads(Arena *a, const Kernel *k, ThreadPart **parts)
 {
     VEC(ThreadPart) v = { 0 };
-    KBlock *serial = NULL; /* the body of the last part, when that has no loops */
-    bool    divided = kernel_is_divisible(k);
-    for (const KStmt *s = k->body->first; divided && s; s = s->next) {
-        ThreadPart part;
-        if (s->kind == KS_DECLARE)
-            continue;
-        if (spread_part(a, k, s, &part)) {
-            vec_push(a, &v, part);
-            serial = NULL;
+    StmtGroups      g;
+    KBlock         *serial = NULL; /* the body of the last part, when that is single statements for one thread */
+    kernel_groups(a, k, &g);
+    const StmtGroup **of = ARENA_ARRAY(a, const StmtGroup *, g.n); /* a part's own values are those of the group */
+    for (int32_t j = 0; j < g.n; j++) {
+        const StmtGroup *x = &g.v[j];
+        const KStmt     *first = g.stmts[x->from];
+        const bool       alone = x->to == x->from + 1;
+        ThreadPart       part = { .count = 1 };
+        const bool       spread = alone && spread_part(a, k, first, &part);
+        if (alone && !spread && serial) {
+            kblock_append_copy(a, serial, first);
             continue;
         }
-        if (!serial) {
-            serial = ARENA_NEW(a, KBlock);
-            vec_push(a, &v, ((ThreadPart){ .body = serial, .count = 1 }));
-        }
-        kblock_append_copy(a, serial, s);
+        if (!spread)
+            part = (ThreadPart){ .body = group_body(a, &g, x), .count = 1 };
+        serial = alone && !spread ? (KBlock *)(uintptr_t)part.body : NULL;
+        of[v.n] = alone ? NULL : x;
+        vec_push(a, &v, part);
     }
     for (int32_t j = 0; j < v.n; j++)
-        finish_part(a, k, &v.v[j]);
+        finish_part(a, k, &v.v[j], of[j] ? g.stmts[of[j]->from] : NULL, of[j] && of[j]->to < g.n_stmts ? g.stmts[of[j]->to] : NULL);
     if (v.n == 0) {
         KernelPart whole = kernel_part(a, k, k->body);
         vec_push(a, &v, ((ThreadPart){ .whole = whole, .before = ARENA_NEW(a, KBlock), .body = k->body, .count = 1 }));
