@@ -206,6 +206,15 @@ static bool block_is_open(const Lower *L, const KBlock *b)
     return p != NULL;
 }
 
+/* An element of p, which is there from p's block on, whatever the index. */
+static const KExpr *load_kept(Lower *L, const RowPlace *p, const Ix *offset)
+{
+    KExpr *raw = arena_copy(L->arena, kx_load(L->arena, p->array, offset), sizeof *raw);
+    if (raw->depth < p->block->depth)
+        raw->depth = p->block->depth;
+    return scalar_decode(L->arena, p->array->type, raw);
+}
+
 const KExpr *row_value(Lower *L, const Inst *x, const Ix *const *index)
 {
     const Shape *s = x->shape;
@@ -213,12 +222,12 @@ const KExpr *row_value(Lower *L, const Inst *x, const Ix *const *index)
     RowPlace    *places = map_get(&L->kept_rows, x);
     for (RowPlace *p = places; p; p = p->next)
         if (block_is_open(L, p->block) && same_index(p->index, index, first))
-            return load(L, p->array, row_offset(L, s, first, index + first));
+            return load_kept(L, p, row_offset(L, s, first, index + first));
     KBlock *block = block_for(L, depth);
     if (block->depth > depth || block == L->cur)
         return NULL; /* under a condition, or wanted once a row */
     RowPlace *p = ARENA_NEW(L->arena, RowPlace);
     *p = (RowPlace){NULL, arena_copy(L->arena, index, (size_t)s->rank * sizeof *index), block, fill_row(L, x, first, index, block), places};
     map_put(&L->kept_rows, x, p);
-    return load(L, p->array, row_offset(L, s, first, index + first));
+    return load_kept(L, p, row_offset(L, s, first, index + first));
 }
