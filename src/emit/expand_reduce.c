@@ -10,7 +10,7 @@
 
 #include "passes/util.h"
 
-enum { LEAST = 1 << 19 /* elements */, MOST_RESULTS = 1024, LEAST_PARTS = 8, MOST_PARTS = 64 };
+enum { LEAST = 1 << 19 /* elements */, MOST_RESULTS = 8192, LEAST_ROWS = 16 /* of a part that has many results */, LEAST_PARTS = 8, MOST_PARTS = 64 };
 
 /* Of one element type that sums keep their digits in, by one operation whose parts may be taken apart. */
 static bool has_parts(const Inst *r)
@@ -55,7 +55,9 @@ static bool is_divided(const Inst *r)
     const Shape *in = r->op == OP_REDUCE && r->n_operands == 2 ? inst_operand(r, 0)->shape : NULL;
     if (!in || in->rank == 0 || !ints_has(inst_ints(r, ATTR_DIMENSIONS), 0) || shape_count(in) < LEAST || shape_count(r->shape) > MOST_RESULTS)
         return false;
-    return layout_is_row_major(in) && layout_is_row_major(r->shape) && parts_of(in) > 0 && has_parts(r);
+    int64_t parts = parts_of(in);
+    bool    long_parts = parts > 0 && shape_count(in) / parts >= LEAST_ROWS * shape_count(r->shape);
+    return layout_is_row_major(in) && layout_is_row_major(r->shape) && long_parts && has_parts(r);
 }
 
 bool reduce_expands(const Inst *i)

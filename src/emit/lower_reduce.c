@@ -6,7 +6,9 @@
  * The pairs of argmax and its like (analysis/choice.h) have lanes of values and lanes of numbers. Where the body minds NaN, a row with one is gone through again
  * in order.
  *
- * Down the columns a block of accumulators is carried along the rows: for r: for j: acc[j] += x[r][j].
+ * Down the columns a block of accumulators is carried along the rows, a few of them at a time, which memory brings beside each other:
+ *
+ *   for r: for j: acc[j] = acc[j] + x[4*r][j] + x[4*r + 1][j] + x[4*r + 2][j] + x[4*r + 3][j]
  *
  * Sums of more than CHAIN numbers one after another are cut into blocks of at most that many, whose sums are added up in f64:
  *
@@ -18,8 +20,10 @@
 #include "analysis/choice.h"
 #include "emit/lower.h"
 
-enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8, ROLE_AGAIN = 9 };
-enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, COLUMN_BLOCK = 1024 };
+enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8, ROLE_AGAIN = 9,
+       ROLE_ABREAST = 16, ROLE_LAST_ROWS = 32 /* on top of the block's */ };
+enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, COLUMN_BYTES = 16384 /* of accumulators */,
+       ROWS_ABREAST = 4 };
 
 typedef struct Reduction Reduction;
 struct Reduction {
@@ -54,6 +58,9 @@ struct Blocks {
     int32_t    d;       /* -1: all of it is one block */
     int64_t    size;
     int64_t   *extents; /* rounds of each loop */
+    int        role;    /* of the loops that block gets */
+    int64_t    abreast; /* of column_body: so many rows at a time, */
+    int64_t    row;     /* beginning here besides */
     void     (*block)(Lower *L, Blocks *b, int32_t n, LoopDim *dims); /* the last n loops, which have these sizes; base is set */
     void      *cookie;
 };
@@ -285,6 +292,7 @@ static void block_loops(Lower *L, Blocks *b, int role, int32_t from, int64_t siz
     int32_t  n = b->first->n_reduced - from;
     int64_t *extents = arena_copy(L->arena, b->extents + from, (size_t)n * sizeof *extents);
     extents[0] = size;
+    b->role = role;
     b->block(L, b, n, plan_dims(L, b->first->x, role, n, extents));
 }
 
@@ -648,28 +656,91 @@ static void row_stage(Lower *L, void *cookie, const Ix *const *index)
             store_result(L, r->x, r->to[k], index, row_result(L, r, k));
 }
 
-static void column_step(Lower *L, const Reduction *r, const Ix *j, const Ix *const *at)
+/* acc[j] = acc[j] and one element of each of the rows at[0], at[1], ... */
+static void column_step(Lower *L, const Reduction *r, const Ix *j, int64_t rows, const Ix **const *at)
 {
     const KExpr **acc = ARENA_ARRAY(L->arena, const KExpr *, r->n), **out = ARENA_ARRAY(L->arena, const KExpr *, r->n);
     for (int32_t k = 0; k < r->n; k++)
         acc[k] = load_current(L, r->block[k], j);
-    combine(L, r, acc, elements(L, r, r->block[0]->type, at), out);
-    for (int32_t k = 0; k < r->n && r->n > 1; k++)
-        out[k] = bind(L, out[k], "next");
+    for (int64_t row = 0; row < rows; row++) {
+        combine(L, r, acc, elements(L, r, r->block[0]->type, at[row]), out);
+        for (int32_t k = 0; k < r->n; k++)
+            acc[k] = r->n > 1 || row + 1 < rows ? bind(L, out[k], "next") : out[k];
+    }
     for (int32_t k = 0; k < r->n; k++)
-        store(L, r->block[k], j, out[k]);
+        store(L, r->block[k], j, acc[k]);
+}
+
+/* The loops' indices in row number `row` of those that are taken together. */
+static const Ix *const *row_index(Lower *L, const Blocks *b, const Ix *const *index, int32_t n, int64_t row)
+{
+    const Ix **all = arena_copy(L->arena, index, (size_t)n * sizeof *all);
+    all[n - 1] = ix_plus(&L->ix, ix_times(&L->ix, index[n - 1], b->abreast), b->row + row);
+    return all;
 }
 
 static void column_body(Lower *L, void *cookie, const Ix *const *index)
 {
     const Blocks *b = cookie;
     ReduceStage  *s = b->cookie;
-    const Ix     *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
-    const Ix    **at = place_in_block(L, b, index);
-    at[s->column] = ix_add(&L->ix, s->start, j);
+    int32_t       n = b->first->n_reduced - (b->d < 0 ? 0 : b->d);
+    const Ix     *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1)), ***at = ARENA_ARRAY(L->arena, const Ix **, b->abreast);
+    for (int64_t row = 0; row < b->abreast; row++) {
+        at[row] = place_in_block(L, b, row_index(L, b, index, n, row));
+        at[row][s->column] = ix_add(&L->ix, s->start, j);
+    }
     for (const Reduction *r = s->first; r; r = r->next)
-        column_step(L, r, j, at);
+        column_step(L, r, j, b->abreast, at);
     block_close(L);
+}
+
+/* How many instructions give an element of x from what is in memory; more than `most`: too many. */
+static int32_t steps_to(Lower *L, const Inst *x, int32_t most)
+{
+    int32_t leaf = 0, n = 1;
+    x = resolve(L, x, &leaf);
+    if (memory_of(L, x, leaf) || x->op == OP_CONSTANT || x->op == OP_IOTA)
+        return 0;
+    if (x->op == OP_REDUCE || x->op == OP_DOT || x->op == OP_CONVOLUTION || x->op == OP_REDUCE_WINDOW)
+        return most + 1;
+    for (int32_t k = 0; k < x->n_operands && n <= most; k++)
+        n += steps_to(L, inst_operand(x, k), most - n);
+    return n;
+}
+
+/* Rows that are computed at length are not computed in several places. */
+static int64_t rows_abreast(Lower *L, const Reduction *first)
+{
+    enum { FEW_STEPS = 12 };
+    int32_t steps = 0;
+    for (const Reduction *r = first; r; r = r->next)
+        for (int32_t k = 0; k < r->n && steps <= FEW_STEPS; k++)
+            steps += steps_to(L, inst_operand(r->x, k), FEW_STEPS - steps);
+    return steps <= FEW_STEPS ? ROWS_ABREAST : 1;
+}
+
+/* The rows in the last of the n loops, a few at a time, and what is left of them. */
+static void column_loops(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
+{
+    const Inst *x = b->first->x;
+    int64_t    *extents = ARENA_ARRAY(L->arena, int64_t, n), rows = dims[n - 1].extent, abreast = rows_abreast(L, b->first);
+    b->abreast = 1;
+    b->row = 0;
+    if (abreast == 1) {
+        nest(L, n, dims, NULL, column_body, b);
+        return;
+    }
+    for (int32_t k = 0; k < n; k++)
+        extents[k] = dims[k].extent;
+    extents[n - 1] = rows / abreast;
+    b->abreast = abreast;
+    if (rows >= abreast)
+        nest(L, n, plan_dims(L, x, ROLE_ABREAST + b->role, n, extents), NULL, column_body, b);
+    extents[n - 1] = 1;
+    b->row = rows / abreast * abreast;
+    b->abreast = rows % abreast;
+    if (b->abreast)
+        nest(L, n, plan_dims(L, x, ROLE_LAST_ROWS + b->role, n, extents), NULL, column_body, b);
 }
 
 static void column_rows(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
@@ -677,7 +748,7 @@ static void column_rows(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
     for (Reduction *r = b->first; r; r = r->next)
         if (r->total)
             r->block[0] = new_lanes(L, TYPE_F32, r->total->count, scalar_zero(L->arena, TYPE_F32), "acc");
-    nest(L, n, dims, NULL, column_body, b);
+    column_loops(L, b, n, dims);
     for (Reduction *r = b->first; r; r = r->next)
         if (r->total)
             add_to_total(L, r->total, r->block[0]);
@@ -720,20 +791,21 @@ static void column_block(Lower *L, ReduceStage *s)
 }
 
 /* The widest divisor of n that fits a block, or the block with a rest. */
-static int64_t block_width(int64_t n)
+static int64_t block_width(const Reduction *r, int64_t n)
 {
-    if (n <= COLUMN_BLOCK)
+    int64_t most = COLUMN_BYTES / type_bytes(machine_type(leaf_shape(r->x, 0)->type));
+    if (n <= most)
         return n;
-    for (int64_t w = COLUMN_BLOCK; w >= COLUMN_BLOCK / 4; w -= 16)
+    for (int64_t w = most; w >= most / 4; w -= 16)
         if (n % w == 0)
             return w;
-    return COLUMN_BLOCK;
+    return most;
 }
 
 static void column_stage(Lower *L, void *cookie, const Ix *const *index)
 {
     ReduceStage *s = cookie;
-    int64_t      n = s->first->in->dims[s->column], w = block_width(n);
+    int64_t      n = s->first->in->dims[s->column], w = block_width(s->first, n);
     set_kept(s->first, index);
     s->width = w;
     if (n > w)
