@@ -93,7 +93,8 @@ static void list_remove(Comp *c, Inst *i)
         c->last = i->prev;
 }
 
-Inst *inst_new(Comp *c, Inst *before, Op op, const Shape *shape, int32_t n, Inst *const *operands, const char *name)
+/* name: interned. */
+static Inst *new_named(Comp *c, Inst *before, Op op, const Shape *shape, int32_t n, Inst *const *operands, const char *name)
 {
     Module *m = c->module;
     Inst   *i = ARENA_NEW(m->arena, Inst);
@@ -101,13 +102,20 @@ Inst *inst_new(Comp *c, Inst *before, Op op, const Shape *shape, int32_t n, Inst
     i->comp = c;
     i->shape = shape;
     i->loc = LOC_NONE;
-    i->auto_named = name == NULL;
     i->maker = m->maker;
-    i->name = name ? intern_str(m->strings, name) : inst_unique_name(m, op_name(op));
+    i->name = name;
     name_table_note_inst(m, i->name);
     list_insert(c, i, before);
     c->n_insts++;
     inst_set_operands(i, n, operands);
+    return i;
+}
+
+Inst *inst_new(Comp *c, Inst *before, Op op, const Shape *shape, int32_t n, Inst *const *operands, const char *name)
+{
+    Module *m = c->module;
+    Inst   *i = new_named(c, before, op, shape, n, operands, name ? intern_str(m->strings, name) : inst_unique_name(m, op_name(op)));
+    i->auto_named = name == NULL;
     return i;
 }
 
@@ -138,8 +146,7 @@ Inst *inst_clone_into(Comp *c, Inst *before, const Inst *i, int32_t n, Inst *con
 {
     Arena *a = c->module->arena;
     bool   same_module = c->module == i->comp->module;
-    Inst  *j = inst_new(c, before, i->op, same_module ? i->shape : shape_copy(a, i->shape), n, operands,
-                        inst_unique_name(c->module, i->name));
+    Inst  *j = new_named(c, before, i->op, same_module ? i->shape : shape_copy(a, i->shape), n, operands, inst_unique_name(c->module, i->name));
     j->param = i->param;
     j->literal = i->literal ? literal_keep(a, literal_ref(i->literal)) : NULL;
     j->loc = i->loc;
@@ -280,6 +287,7 @@ void inst_delete(Inst *i)
     i->n_operands = 0;
     list_remove(i->comp, i);
     i->comp->n_insts--;
+    i->comp->n_calling -= i->n_callees > 0;
 }
 
 void inst_move_before(Inst *i, Inst *at)
@@ -343,6 +351,7 @@ Inst *inst_user(const Inst *i)
 
 void inst_set_callees(Inst *i, int32_t n, Comp *const *callees)
 {
+    i->comp->n_calling += (n > 0) - (i->n_callees > 0);
     i->callees = arena_copy(i->comp->module->arena, callees, (size_t)n * sizeof *callees);
     i->n_callees = n;
 }

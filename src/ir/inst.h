@@ -95,6 +95,7 @@ struct Comp {
     Inst       *root;
     int32_t     n_insts;
     int32_t     n_params;
+    int32_t     n_calling; /* instructions that call computations */
     Inst      **params;      /* by number */
     const char *execution_thread; /* NULL: main */
     const char *backend_config;   /* NULL: none */
@@ -152,6 +153,7 @@ struct Module {
 
     bool        changed; /* a pass has changed it: -0 prints as -0.0 from then on */
     struct NameTable *name_table; /* for inst_unique_name */
+    uint32_t name_tables;         /* how many there were */
 };
 
 /* Modules. */
@@ -198,6 +200,8 @@ bool  inst_has_effect(const Inst *i); /* by opcode, by custom_call_has_side_effe
 Inst *inst_user(const Inst *i); /* the only user, or NULL when there are none or several different ones */
 
 void  inst_set_callees(Inst *i, int32_t n, Comp *const *callees);
+/* Where to begin to look for instructions that call computations: the first instruction, NULL when none does. */
+static inline Inst *comp_calling(const Comp *c) { return c->n_calling ? c->first : NULL; }
 static inline Comp *inst_callee(const Inst *i, int32_t k) { return i->callees[k]; }
 static inline Comp *while_body(const Inst *i) { return i->callees[0]; }
 static inline Comp *while_condition(const Inst *i) { return i->callees[1]; }

@@ -75,26 +75,40 @@ void comp_move_before(Comp *c, Comp *at)
     m->n_comps++;
 }
 
-/* Names in use. used_* hold the full names; next holds, by root, the smallest number that may be free. */
+/* Names in use: a name's mark (intern.h) is the table's number, and who has it. next holds, by root, the smallest number that may be free. */
 typedef struct NameTable {
-    Map insts, comps, next_inst, next_comp;
+    uint32_t number;
+    Map      next_inst, next_comp;
 } NameTable;
 
+enum { NAMES_INST = 1, NAMES_COMP = 2, NAMES_KINDS = 4 };
+
 static char taken;
+
+static bool name_is_used(const NameTable *t, const char *name, uint32_t by)
+{
+    uint32_t mark = intern_mark(name);
+    return mark / NAMES_KINDS == t->number && (mark & by);
+}
+
+static void name_use(const NameTable *t, const char *name, uint32_t by)
+{
+    uint32_t mark = intern_mark(name);
+    intern_set_mark(name, (mark / NAMES_KINDS == t->number ? mark : t->number * NAMES_KINDS) | by);
+}
 
 static NameTable *name_table(Module *m)
 {
     if (m->name_table)
         return m->name_table;
     NameTable *t = ARENA_NEW(m->arena, NameTable);
-    t->insts = map_new(m->arena);
-    t->comps = map_new(m->arena);
+    t->number = ++m->name_tables;
     t->next_inst = map_new(m->arena);
     t->next_comp = map_new(m->arena);
     for (Comp *c = m->first; c; c = c->next) {
-        map_put(&t->comps, c->name, &taken);
+        name_use(t, c->name, NAMES_COMP);
         for (Inst *i = c->first; i; i = i->next)
-            map_put(&t->insts, i->name, &taken);
+            name_use(t, i->name, NAMES_INST);
     }
     m->name_table = t;
     return t;
@@ -103,15 +117,16 @@ static NameTable *name_table(Module *m)
 void name_table_note_inst(Module *m, const char *name)
 {
     if (m->name_table)
-        map_put(&m->name_table->insts, name, &taken);
+        name_use(m->name_table, name, NAMES_INST);
 }
 
 /* root.N with the smallest free N; root itself when N is 0. A base that ends in ".N" has that taken off first. */
-static const char *unique(Module *m, Map *used, Map *next, const char *base)
+static const char *unique(Module *m, uint32_t by, Map *next, const char *base)
 {
-    const char *whole = intern_str(m->strings, base);
-    if (!map_has(used, whole)) {
-        map_put(used, whole, &taken);
+    const NameTable *t = m->name_table;
+    const char      *whole = intern_str(m->strings, base);
+    if (!name_is_used(t, whole, by)) {
+        name_use(t, whole, by);
         return whole;
     }
     size_t n = strlen(base), end = n;
@@ -124,22 +139,22 @@ static const char *unique(Module *m, Map *used, Map *next, const char *base)
     do {
         id++;
         name = intern_printf(m->strings, "%s.%lld", root, (long long)id);
-    } while (map_has(used, name));
+    } while (name_is_used(t, name, by));
     map_put(next, root, (void *)id);
-    map_put(used, name, &taken);
+    name_use(t, name, by);
     return name;
 }
 
 const char *inst_unique_name(Module *m, const char *base)
 {
     NameTable *t = name_table(m);
-    return unique(m, &t->insts, &t->next_inst, base);
+    return unique(m, NAMES_INST, &t->next_inst, base);
 }
 
 const char *comp_unique_name(Module *m, const char *base)
 {
     NameTable *t = name_table(m);
-    return unique(m, &t->comps, &t->next_comp, base);
+    return unique(m, NAMES_COMP, &t->next_comp, base);
 }
 
 Inst *comp_param(const Comp *c, int64_t k)
@@ -316,7 +331,7 @@ void module_remove_dead_comps(Module *m)
     m->entry->mark = 1;
     for (Comp *c = m->last; c; c = c->prev) /* callers stand after what they call */
         if (c->mark)
-            for (Inst *i = c->first; i; i = i->next)
+            for (Inst *i = comp_calling(c); i; i = i->next)
                 for (int32_t k = 0; k < i->n_callees; k++)
                     i->callees[k]->mark = 1;
     for (Comp *c = m->first, *next; c; c = next) {
@@ -426,7 +441,7 @@ static void push_callees(CompWalker *w, const Inst *i)
             continue;
         if (i->n_callees > 1)
             map_put(&w->pushed, c, (void *)w->lists);
-        vec_push(w->scratch, &w->stack, ((CompWalk){c, c->first, false}));
+        vec_push(w->scratch, &w->stack, ((CompWalk){c, comp_calling(c), false}));
     }
 }
 
@@ -449,7 +464,7 @@ Comp **module_comp_order(Arena *a, const Module *m, int32_t *n)
     *n = 0;
     for (Comp *c = m->first; c; c = c->next) {
         c->mark = 0;
-        for (Inst *i = c->first; i; i = i->next)
+        for (Inst *i = comp_calling(c); i; i = i->next)
             for (int32_t k = 0; k < i->n_callees; k++)
                 map_put(&called, i->callees[k], &taken);
     }
@@ -457,7 +472,7 @@ Comp **module_comp_order(Arena *a, const Module *m, int32_t *n)
         if (map_has(&called, root))
             continue;
         w.walk++;
-        for (Inst *r = root->first; r; r = r->next) {
+        for (Inst *r = comp_calling(root); r; r = r->next) {
             push_callees(&w, r);
             while (w.stack.n) {
                 CompWalk *top = &w.stack.v[w.stack.n - 1];

@@ -206,13 +206,13 @@ void verify_async_callees(const Verify *v)
 {
     Map wrapped_by = map_new(v->a);
     for (const Comp *c = v->m->first; c; c = c->next)
-        for (Inst *i = c->first; i; i = i->next)
+        for (Inst *i = comp_calling(c); i; i = i->next)
             for (int32_t k = 0; is_async(i->op) && k < i->n_callees; k++)
                 map_put(&wrapped_by, inst_callee(i, k), i);
     if (wrapped_by.n == 0)
         return;
     for (const Comp *c = v->m->first; c; c = c->next)
-        for (const Inst *i = c->first; i; i = i->next)
+        for (const Inst *i = comp_calling(c); i; i = i->next)
             for (int32_t k = 0; !is_async(i->op) && k < i->n_callees; k++) {
                 const Inst *other = map_get(&wrapped_by, inst_callee(i, k));
                 if (other)

@@ -81,7 +81,9 @@ static void check_comp(const Verify *v, const Comp *c)
         return;
     }
     check_parameters(v, c);
+    int32_t calling = 0;
     for (const Inst *i = c->first; i && !diag_full(v->d); i = i->next) {
+        calling += i->n_callees > 0;
         if (!i->shape)
             verify_fail(v, i, "has no type");
         for (int32_t k = 0; k < i->n_operands; k++)
@@ -90,6 +92,8 @@ static void check_comp(const Verify *v, const Comp *c)
             check_before(v, i, i->control_preds[k], "control predecessor");
         check_callees(v, i);
     }
+    if (calling != c->n_calling && !diag_full(v->d))
+        die("%s has %d instructions that call computations and counts %d", c->name, calling, c->n_calling);
 }
 
 void verify_structure(const Verify *v)

@@ -10,14 +10,20 @@
 
 typedef struct Entry {
     size_t   len;
-    uint32_t hash, tag;
+    uint32_t tag, mark;
     char     text[];
 } Entry;
 
+/* The hash lies beside the pointer, so that entries of other strings are not looked at. */
+typedef struct Slot {
+    Entry   *entry;
+    uint32_t hash;
+} Slot;
+
 struct Interner {
-    Arena  *arena;
-    Entry **slots;
-    size_t  cap, n;
+    Arena *arena;
+    Slot  *slots;
+    size_t cap, n;
 };
 
 Interner *interner_new(Arena *a)
@@ -34,11 +40,11 @@ static void grow(Interner *t)
 #else
     size_t cap = t->cap ? t->cap * 2 : 64;
 #endif
-    Entry **slots = ARENA_ARRAY(t->arena, Entry *, (int64_t)cap);
+    Slot *slots = ARENA_ARRAY(t->arena, Slot, (int64_t)cap);
     for (size_t k = 0; k < t->cap; k++)
-        if (t->slots[k]) {
-            size_t j = t->slots[k]->hash & (cap - 1);
-            while (slots[j])
+        if (t->slots[k].entry) {
+            size_t j = t->slots[k].hash & (cap - 1);
+            while (slots[j].entry)
                 j = (j + 1) & (cap - 1);
             slots[j] = t->slots[k];
         }
@@ -53,15 +59,16 @@ const char *intern(Interner *t, const char *s, size_t n)
         grow(t);
     uint32_t h = (uint32_t)hash_bytes(0, s, n);
     size_t   k = h & (t->cap - 1);
-    for (; t->slots[k]; k = (k + 1) & (t->cap - 1))
-        if (t->slots[k]->hash == h && t->slots[k]->len == n && memcmp(t->slots[k]->text, s, n) == 0)
-            return t->slots[k]->text;
+    for (; t->slots[k].entry; k = (k + 1) & (t->cap - 1)) {
+        Entry *e = t->slots[k].entry;
+        if (t->slots[k].hash == h && e->len == n && memcmp(e->text, s, n) == 0)
+            return e->text;
+    }
     Entry *e = arena_alloc(t->arena, sizeof *e + n + 1);
     e->len = n;
-    e->hash = h;
     if (n)
         memcpy(e->text, s, n);
-    t->slots[k] = e;
+    t->slots[k] = (Slot){e, h};
     t->n++;
     return e->text;
 }
@@ -104,4 +111,14 @@ uint32_t intern_tag(const char *s)
 void intern_set_tag(const char *s, uint32_t tag)
 {
     entry_of(s)->tag = tag;
+}
+
+uint32_t intern_mark(const char *s)
+{
+    return entry_of(s)->mark;
+}
+
+void intern_set_mark(const char *s, uint32_t mark)
+{
+    entry_of(s)->mark = mark;
 }

@@ -17,5 +17,7 @@ const char *intern_printf(Interner *t, const char *fmt, ...) __attribute__((form
 size_t      intern_len(const char *s);
 uint32_t    intern_tag(const char *s); /* 0 until it is set: who sets it says what it means */
 void        intern_set_tag(const char *s, uint32_t tag);
+uint32_t    intern_mark(const char *s); /* likewise, somebody else's */
+void        intern_set_mark(const char *s, uint32_t mark);
 
 #endif
