@@ -46,7 +46,7 @@ bool pass_call_parameter_cleanup(Module *m, PassCtx *cx)
 {
     Flow f = flow_of(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next) {
+        for (Inst *i = comp_calling(c); i && cx->rewrites < cx->limit; i = i->next) {
             if (i->op != OP_CALL || inst_attr(i, ATTR_SHARDING) || !count_unread(inst_callee(i, 0)) || callees_shared(i) > f.room)
                 continue;
             f.room -= callees_shared(i);

@@ -29,7 +29,7 @@ bool pass_computation_deduplicator(Module *m, PassCtx *cx)
     comps_find_equal(m, cx->scratch);
     comps_mark_uses(m);
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next)
+        for (Inst *i = comp_calling(c); i && cx->rewrites < cx->limit; i = i->next)
             if (i->n_callees > 0 && share_callees(i, cx->scratch)) {
                 cx->did_at = i->name;
                 cx->rewrites++;

@@ -17,7 +17,7 @@ Flow flow_of(Module *m, Arena *scratch)
         total += c->n_insts;
     }
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = c->first; i; i = i->next)
+        for (Inst *i = comp_calling(c); i; i = i->next)
             for (int32_t k = 0; k < i->n_callees; k++)
                 i->callees[k]->mark++;
     return (Flow){scratch, total < MIN_ROOM ? MIN_ROOM : total};

@@ -154,7 +154,7 @@ static int64_t hand_on_dead(Module *m, PassCtx *cx)
     Live    l = find_live(m, cx->scratch);
     int64_t before = cx->rewrites;
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *w = c->first; w; w = w->next) {
+        for (Inst *w = comp_calling(c); w; w = w->next) {
             Inst *root = w->op == OP_WHILE ? while_body(w)->root : NULL, *p = root ? comp_param(while_body(w), 0) : NULL;
             if (!root || root->op != OP_TUPLE || !shape_equal(root->shape, p->shape) || root->mark < 0)
                 continue;

@@ -96,7 +96,7 @@ static int64_t count(Module *m)
         total += c->n_insts;
     }
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = c->first; i; i = i->next)
+        for (Inst *i = comp_calling(c); i; i = i->next)
             for (int32_t k = 0; k < i->n_callees; k++)
                 i->callees[k]->mark++;
     return total;
@@ -110,7 +110,7 @@ bool pass_inline(Module *m, PassCtx *cx)
     for (Comp *c = m->first; c; c = c->next) {
         if (c->aux)
             continue;
-        for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
+        for (Inst *i = comp_calling(c), *next; i && cx->rewrites < cx->limit; i = next) {
             next = i->next;
             if (i->op != OP_CALL || !may_inline(i))
                 continue;

@@ -161,7 +161,7 @@ bool pass_simplify_conditional(Module *m, PassCtx *cx)
 {
     Flow f = flow_of(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = c->first, *next; i; i = next) {
+        for (Inst *i = comp_calling(c), *next; i; i = next) {
             next = i->next;
             if (i->op != OP_CONDITIONAL || i->n_control || i->n_control_succs)
                 continue;

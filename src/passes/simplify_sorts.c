@@ -118,7 +118,7 @@ bool pass_simplify_sorts(Module *m, PassCtx *cx)
 {
     int64_t before = cx->rewrites;
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
+        for (Inst *i = comp_calling(c), *next; i && cx->rewrites < cx->limit; i = next) {
             next = i->next;
             cx->rewrites += simplify_sort(cx, i);
         }

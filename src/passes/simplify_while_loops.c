@@ -232,7 +232,7 @@ bool pass_simplify_while_loops(Module *m, PassCtx *cx)
 {
     Flow f = flow_of(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
+        for (Inst *i = comp_calling(c), *next; i && cx->rewrites < cx->limit; i = next) {
             next = i->next;
             if (i->op != OP_WHILE || (!i->n_uses && c->root != i)) /* dce takes all of it */
                 continue;

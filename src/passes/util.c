@@ -29,7 +29,7 @@ void comps_mark_uses(Module *m)
     for (Comp *c = m->first; c; c = c->next)
         c->mark = c == m->entry ? COMP_FLOW : 0;
     for (Comp *c = m->first; c; c = c->next)
-        for (const Inst *i = c->first; i; i = i->next)
+        for (const Inst *i = comp_calling(c); i; i = i->next)
             for (int32_t k = 0; k < i->n_callees; k++)
                 i->callees[k]->mark |= use_of_callee(i->op);
     for (Comp *c = m->first; c; c = c->next)

@@ -15,7 +15,7 @@ bool pass_while_constant_sinking(Module *m, PassCtx *cx)
 {
     Flow f = flow_of(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next)
+        for (Inst *i = comp_calling(c); i && cx->rewrites < cx->limit; i = i->next)
             if (i->op == OP_WHILE && while_sink_constants(&f, i, false)) {
                 cx->did_at = i->name;
                 cx->rewrites++;

@@ -179,7 +179,7 @@ bool pass_while_loop_invariant_code_motion(Module *m, PassCtx *cx)
 {
     Flow f = flow_of(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next) {
+        for (Inst *i = comp_calling(c); i && cx->rewrites < cx->limit; i = i->next) {
             int64_t moved = i->op == OP_WHILE ? move_out(&f, i) : 0;
             if (!moved)
                 continue;

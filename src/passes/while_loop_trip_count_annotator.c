@@ -29,7 +29,7 @@ static bool annotate(Inst *w)
 bool pass_while_loop_trip_count_annotator(Module *m, PassCtx *cx)
 {
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next)
+        for (Inst *i = comp_calling(c); i && cx->rewrites < cx->limit; i = i->next)
             if (i->op == OP_WHILE && annotate(i)) {
                 cx->did_at = i->name;
                 cx->rewrites++;

@@ -108,7 +108,7 @@ bool pass_while_loop_unroller(Module *m, PassCtx *cx)
                      pass_arg_int(cx, "total", MAX_TOTAL), false};
     u.elementwise = pass_arg_is(cx, "elementwise");
     for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
+        for (Inst *i = comp_calling(c), *next; i && cx->rewrites < cx->limit; i = next) {
             next = i->next;
             int64_t trips = i->op == OP_WHILE ? unrolled_trips(&u, i) : -1;
             if (trips < 0 || trips * while_body(i)->n_insts > u.f.room)
