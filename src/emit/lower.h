@@ -16,7 +16,7 @@ typedef struct Cut { int64_t stride, at; } Cut; /* the loop of that stride break
 typedef struct LoopDim {
     int64_t extent;
     int32_t n_splits;
-    int64_t splits[MAX_SPLITS]; /* ascending, each divides the next and the extent: strides of the cut loops */
+    int64_t splits[MAX_SPLITS]; /* ascending, each divides the next and the extent (one that does not is alone): strides of the cut loops */
     int32_t n_cuts;
     Cut     cuts[MAX_CUTS];
     bool    fixed; /* belongs to a tiled nest: neither splits nor cuts */

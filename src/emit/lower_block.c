@@ -271,10 +271,19 @@ LoopDim *plan_dims(Lower *L, const Inst *x, int role, int32_t n, const int64_t *
     return r->dims;
 }
 
+/* Short steps, of paddings and strides, go through any long extent: what is left of it is a loop of its own. */
+static bool may_have_rest(const Lower *L, const LoopDim *d, int64_t inner)
+{
+    enum { LONGEST = 16, LEAST = 2 };
+    return !L->plan->plain && inner <= LONGEST && d->extent >= LEAST * inner && d->n_splits == 0;
+}
+
 /* inner is the stride at which the dimension should be cut too. Only chains of divisors can be cut. */
 static void add_split(Lower *L, LoopDim *d, int64_t inner)
 {
-    if (d->fixed || inner <= 1 || inner >= d->extent || d->extent % inner != 0 || d->n_splits == MAX_SPLITS)
+    if (d->fixed || inner <= 1 || inner >= d->extent || d->n_splits == MAX_SPLITS)
+        return;
+    if (d->extent % inner != 0 && !may_have_rest(L, d, inner))
         return;
     int32_t at = 0;
     while (at < d->n_splits && d->splits[at] < inner)
@@ -316,16 +325,26 @@ static void add_cut(Lower *L, LoopDim *d, int64_t stride, int64_t at)
     L->again = true;
 }
 
-/* x = k * loop + c crosses the bound where loop = ceil((bound - c) / k). Many threads do the pieces of a loop one after the other, so they rather test. */
-static void ask_for_cut(Lower *L, const Ix *x, int64_t bound)
+/* The term of x that grows most, when all are loops of one dimension. */
+static const IxTerm *leading_term(const Ix *x)
 {
-    if (x->n != 1 || x->t[0].atom->kind != IX_LOOP || L->plan->plain)
-        return;
-    const IxAtom  *loop = x->t[0].atom;
+    const IxTerm *best = NULL;
+    for (int32_t k = 0; k < x->n; k++) {
+        const LoopRef *ref = x->t[k].atom->kind == IX_LOOP ? x->t[k].atom->owner : NULL, *first = x->t[0].atom->owner;
+        if (!ref || !ref->dim || ref->dim != first->dim)
+            return NULL;
+        if (!best || ref->stride > ((const LoopRef *)best->atom->owner)->stride)
+            best = &x->t[k];
+    }
+    return best;
+}
+
+/* k * loop + c crosses the bound where loop = ceil((bound - c) / k). */
+static void ask_for_cut_of(Lower *L, const IxTerm *t, int64_t c, int64_t bound)
+{
+    const IxAtom  *loop = t->atom;
     const LoopRef *ref = loop->owner;
-    int64_t        k = x->t[0].k, v = bound - x->c;
-    if (!ref || !ref->dim)
-        return;
+    int64_t        k = t->k, v = bound - c;
     if (k < 0) {
         k = -k;
         v = -v + 1;
@@ -333,6 +352,20 @@ static void ask_for_cut(Lower *L, const Ix *x, int64_t bound)
     int64_t at = v >= 0 ? (v + k - 1) / k : -(-v / k);
     if (at > loop->lo && at <= loop->hi)
         add_cut(L, ref->dim, ref->stride, at);
+}
+
+/* x crosses the bound. Where it is a sum of a cut dimension's loops, the outermost one has to break where the first of what is inside crosses it, and where all of it
+ * has done so. */
+static void ask_for_cut(Lower *L, const Ix *x, int64_t bound)
+{
+    const IxTerm *t = L->plan->plain && x->n > 1 ? NULL : leading_term(x);
+    if (!t)
+        return;
+    int64_t least, most, loop_least = t->k * (t->k < 0 ? t->atom->hi : t->atom->lo), loop_most = t->k * (t->k < 0 ? t->atom->lo : t->atom->hi);
+    ix_range(x, &least, &most);
+    ask_for_cut_of(L, t, most - loop_most, bound);
+    if (x->n > 1)
+        ask_for_cut_of(L, t, least - loop_least, bound);
 }
 
 int in_range(Lower *L, const Ix *x, int64_t lo, int64_t end)
@@ -354,6 +387,8 @@ typedef struct Level {
     LoopDim *dim;
     int32_t  which;  /* dimension */
     int64_t  n, stride;
+    int64_t  rest;   /* of the dimension, behind n * stride: that much is not in these loops */
+    int32_t  n_dim;  /* levels of the dimension, this one included */
 } Level;
 
 typedef struct Nest {
@@ -418,6 +453,20 @@ static int32_t cuts_here(Lower *L, Nest *t, int32_t level, int64_t *cuts)
     return n;
 }
 
+/* What is left of a dimension behind the loops that it is cut into. */
+static void nest_rest(Lower *L, Nest *t, int32_t level)
+{
+    const Level *v = &t->levels[level];
+    const Ix    *before = t->index[v->which], *i = ix_const(&L->ix, 0);
+    if (v->rest > 1)
+        i = ix_of(&L->ix, loop_open(L, 0, v->rest, NULL, 1));
+    t->index[v->which] = ix_plus(&L->ix, ix_add(&L->ix, before, i), v->n * v->stride);
+    nest_level(L, t, level + v->n_dim);
+    t->index[v->which] = before;
+    if (v->rest > 1)
+        block_close(L);
+}
+
 static void nest_level(Lower *L, Nest *t, int32_t level)
 {
     if (level == t->n_levels) {
@@ -432,6 +481,8 @@ static void nest_level(Lower *L, Nest *t, int32_t level)
         lo = cuts[k];
     }
     nest_piece(L, t, level, lo, t->levels[level].n);
+    if (t->levels[level].rest)
+        nest_rest(L, t, level);
 }
 
 void nest(Lower *L, int32_t n, LoopDim *dims, const int32_t *order, NestBody *body, void *cookie)
@@ -451,7 +502,7 @@ void nest(Lower *L, int32_t n, LoopDim *dims, const int32_t *order, NestBody *bo
             continue;
         for (int32_t s = x->n_splits; s >= 0; s--) {
             int64_t stride = s ? x->splits[s - 1] : 1;
-            t.levels[t.n_levels++] = (Level){ x, d, outer / stride, stride };
+            t.levels[t.n_levels++] = (Level){ x, d, outer / stride, stride, outer % stride, s + 1 };
             outer = stride;
         }
     }

@@ -555,6 +555,22 @@ static const KExpr *step_concatenate(Lower *L, Tasks *w, Task *t)
     return kx_temp(L->arena, v);
 }
 
+/* Whether x, a remainder, is 0: 1 always, 0 never, -1 open, and the loop that it depends on is asked to break where that changes. */
+static int is_on_step(Lower *L, const Ix *x)
+{
+    const IxAtom *t = x->n == 1 && x->c == 0 ? x->t[0].atom : NULL;
+    int64_t       lo, hi;
+    if (L->plan->plain && x->n > 0)
+        return -1;
+    if (!t || t->kind != IX_MOD)
+        return in_range(L, x, 0, 1);
+    ix_range(t->arg, &lo, &hi);
+    int64_t whole = lo - (lo % t->by + t->by) % t->by;
+    in_range(L, t->arg, whole, whole + t->by);
+    in_range(L, t->arg, whole, whole + t->by + 1);
+    return -1;
+}
+
 /* Result index o is operand element (o - lo) / (interior + 1) where that divides and is in range, else the padding value. */
 static const KExpr *step_pad(Lower *L, Tasks *w, Task *t)
 {
@@ -573,11 +589,10 @@ static const KExpr *step_pad(Lower *L, Tasks *w, Task *t)
             cond = both(L->arena, cond, range_test(L, q, 0, (from->dims[d] - 1) * step + 1));
         if (step > 1 && !outside) {
             const Ix *rest = ix_mod(&L->ix, q, step);
-            int64_t   c;
-            if (!ix_is_const(rest, &c))
+            int       on = is_on_step(L, rest);
+            if (on < 0)
                 cond = both(L->arena, cond, kx_binary(L->arena, KOP_EQ, TYPE_PRED, kx_index(L->arena, rest), kx_int(L->arena, TYPE_S64, 0)));
-            else
-                outside |= c != 0;
+            outside |= on == 0;
             q = ix_div(&L->ix, q, step);
         }
         at[d] = q;
