@@ -236,6 +236,39 @@ INLINE void N(at)(const N(Block) *x, K(Tile) *t, K(Kernel) *kernel, int64_t widt
         __builtin_memcpy(N(place)(x, i + r, j), t->c + r * K(NR), (uint64_t)columns * sizeof(TC));
 }
 
+/* ---- what comes next is fetched into the second cache while tiles are computed: rows that lie far apart, which no processor foresees ---- */
+
+/* n elements of each of some rows. */
+INLINE void N(fetch_lines)(const TE *from, int64_t row, int64_t rows, int64_t n)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        const char *first = (const char *)(from + i * row), *last = (const char *)(from + i * row + n) - 1;
+        for (const char *p = first; p < last; p += 64)
+            __builtin_prefetch(p, 0, 2);
+        __builtin_prefetch(last, 0, 2);
+    }
+}
+
+/* Part q of `parts` of a panel of B. */
+INLINE void N(fetch_panel)(const Gemm *g, const TE *b, int64_t k, int64_t columns, int64_t q, int64_t parts)
+{
+    const int64_t size = hlort_ceildiv(k, parts), from = q * size, n = hlort_min(size, k - from);
+    if (n > 0 && g->b_col == 1)
+        N(fetch_lines)(b + from * g->b_row, g->b_row, n, columns);
+    else if (n > 0 && g->b_row == 1)
+        N(fetch_lines)(b + from, g->b_col, columns, n);
+}
+
+/* Of A's rows from `from` on, the elements that fall to a panel of the block: all of its panels together fetch all. */
+INLINE void N(fetch_rows)(const N(Block) *x, int64_t from, int64_t rows, int64_t panel, int64_t k)
+{
+    const Gemm   *g = x->g;
+    const int64_t panels = hlort_ceildiv(x->j1 - x->j0, K(NR)), line = 64 / (int64_t)sizeof(TE);
+    const int64_t size = hlort_ceildiv(hlort_ceildiv(k, panels), line) * line, at = panel * size, n = hlort_min(size, k - at);
+    if (n > 0 && g->a_col == 1 && from < g->m)
+        N(fetch_lines)((const TE *)g->a + from * g->a_row + x->p0 * G + at, g->a_row, hlort_min(rows, g->m - from), n);
+}
+
 /* One panel of columns by all rows of the block. */
 INLINE void N(panel)(const N(Block) *x, int64_t j)
 {
@@ -257,7 +290,11 @@ INLINE void N(panel)(const N(Block) *x, int64_t j)
     const int one = NV > 1 && columns <= VL;
     int64_t   i = x->i0;
     for (int64_t q = 0; q < groups; q++) {
-        const int64_t rows = m / groups + (q < m % groups);
+        const int64_t rows = m / groups + (q < m % groups), next = x->j1 - j - K(NR);
+        if (x->fresh && !g->image && q > 0 && next > 0)
+            N(fetch_panel)(g, b + K(NR) * g->b_col, k, hlort_min(K(NR), next), q - 1, groups - 1);
+        if (x->again && !g->image)
+            N(fetch_rows)(x, i + m, rows, (j - x->j0) / K(NR), k);
         N(at)(x, &t, K(kernels)[rows][one ? (int)K(NARROW) : mode], one ? VL : (int64_t)K(NR), i, j, rows, columns);
         i += rows;
         t.a += rows * K(LDA);

@@ -14,6 +14,7 @@ enum {
     N(SPAN) = 2048,  /* columns that are finished before the next ones */
     N(BESIDE) = 4096 /* elements of C likewise, of several rows: they stay in the first cache */,
     N(FEW) = 4,      /* rows of a kernel */
+    N(ALONE) = 8,    /* columns of one with a single row: so many streams, each of them slow, together are as fast as memory */
     N(SWEPT) = 4,    /* B's rows at a time */
     N(WIDE) = 4      /* and vectors of columns, where C has one row */
 };
@@ -146,59 +147,56 @@ APART void N(sweep_all)(const Gemm *g, TC *c, int64_t c_row, int64_t j0, int64_t
         N(sweep)(1, p == 0, g, c, c_row, p, j0, n);
 }
 
-/* C[i .. i + mr, j .. j + nc] by sums along k. nu: vectors of k at a time, each with sums of its own. */
-INLINE void N(rows)(int mr, int nc, int nu, const Gemm *g, TC *c, int64_t c_row, int64_t c_col, int64_t i, int64_t j)
+/* C[i .. i + mr, j .. j + nc] by sums along k. */
+INLINE void N(rows)(int mr, int nc, const Gemm *g, TC *c, int64_t c_row, int64_t c_col, int64_t i, int64_t j)
 {
     const TE *a = (const TE *)g->a + i * g->a_row, *b = (const TE *)g->b + j * g->b_col;
-    VC        acc[N(FEW)][N(FEW)][2];
+    VC        acc[N(FEW)][N(ALONE)];
     int64_t   p = 0;
     UNROLL for (int r = 0; r < mr; r++)
         UNROLL for (int q = 0; q < nc; q++)
-            UNROLL for (int u = 0; u < nu; u++)
-                acc[r][q][u] = (VC){ 0 };
-    ROLLED for (; p + VL * nu <= g->k; p += VL * nu)
-        UNROLL for (int u = 0; u < nu; u++) {
-            VC x[N(FEW)];
+            acc[r][q] = (VC){ 0 };
+    ROLLED for (; p + VL <= g->k; p += VL) {
+        VC x[N(FEW)];
+        UNROLL for (int r = 0; r < mr; r++)
+            x[r] = N(widen)(a + r * g->a_row + p);
+        UNROLL for (int q = 0; q < nc; q++) {
+            VC w = N(widen)(b + q * g->b_col + p);
             UNROLL for (int r = 0; r < mr; r++)
-                x[r] = N(widen)(a + r * g->a_row + p + u * VL);
-            UNROLL for (int q = 0; q < nc; q++) {
-                VC w = N(widen)(b + q * g->b_col + p + u * VL);
-                UNROLL for (int r = 0; r < mr; r++)
-                    acc[r][q][u] += x[r] * w;
-            }
+                acc[r][q] += x[r] * w;
         }
+    }
     UNROLL for (int r = 0; r < mr; r++)
         UNROLL for (int q = 0; q < nc; q++) {
-            VC v = nu == 2 ? acc[r][q][0] + acc[r][q][1] : acc[r][q][0];
             TC s = 0;
             UNROLL for (int e = 0; e < VL; e++)
-                s += v[e];
+                s += acc[r][q][e];
             for (int64_t t = p; t < g->k; t++)
                 s += N(widen1)(a[r * g->a_row + t]) * N(widen1)(b[q * g->b_col + t]);
             c[r * c_row + q * c_col] = s;
         }
 }
 
-#define ROWS_OF(r, nc, nu)                                                                                                          \
+#define ROWS_OF(r, nc)                                                                                                              \
     APART void N(rows_##r)(const Gemm *g, TC *c, int64_t c_row, int64_t c_col, int64_t i, int64_t j, int64_t columns)               \
     {                                                                                                                               \
         if (columns == nc)                                                                                                          \
-            N(rows)(r, nc, nu, g, c, c_row, c_col, i, j);                                                                           \
+            N(rows)(r, nc, g, c, c_row, c_col, i, j);                                                                               \
         else                                                                                                                        \
             for (int64_t q = 0; q < columns; q++)                                                                                   \
-                N(rows)(r, 1, nu, g, c + q * c_col, c_row, c_col, i, j + q);                                                        \
+                N(rows)(r, 1, g, c + q * c_col, c_row, c_col, i, j + q);                                                            \
     }
-ROWS_OF(1, 4, 2)
-ROWS_OF(2, 4, 1)
-ROWS_OF(3, ROWS_AT_ONCE, 1)
-ROWS_OF(4, ROWS_AT_ONCE, 1)
+ROWS_OF(1, N(ALONE))
+ROWS_OF(2, 4)
+ROWS_OF(3, ROWS_AT_ONCE)
+ROWS_OF(4, ROWS_AT_ONCE)
 #undef ROWS_OF
 
 /* Columns j0 .. j1 - 1 of all rows; c is where the first of them is. */
 static void N(rows_all)(const Gemm *g, TC *c, int64_t c_row, int64_t c_col, int64_t j0, int64_t j1)
 {
     static void (*const rows[])(const Gemm *, TC *, int64_t, int64_t, int64_t, int64_t, int64_t) = { 0, N(rows_1), N(rows_2), N(rows_3), N(rows_4) };
-    const int64_t groups = hlort_ceildiv(g->m, N(FEW)), wide = g->m / groups + (g->m % groups > 0), step = wide > 2 ? ROWS_AT_ONCE : 4;
+    const int64_t groups = hlort_ceildiv(g->m, N(FEW)), wide = g->m / groups + (g->m % groups > 0), step = wide > 2 ? ROWS_AT_ONCE : wide > 1 ? 4 : N(ALONE);
     for (int64_t j = j0; j < j1; j += step)
         for (int64_t q = 0, i = 0; q < groups; q++) {
             const int64_t mr = g->m / groups + (q < g->m % groups);
