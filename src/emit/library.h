@@ -5,6 +5,7 @@
 #include "emit/conv_call.h"
 #include "emit/dot_call.h"
 #include "emit/order_call.h"
+#include "emit/solve_call.h"
 #include "ir/extern_call.h"
 #include "ir/lapack.h"
 
@@ -14,6 +15,7 @@ typedef struct LibraryCall {
     const ExternCall *outside; /* or */
     const DotCall *dot;        /* or */
     const ConvCall *conv;      /* or */
+    const SolveCall *solve;    /* or */
     const OrderCall *order;    /* or, all NULL, LAPACK's */
     LapackCall  lapack;
     int64_t     place[LAPACK_MOST_ARGS]; /* of an argument's working memory, in bytes; -1: it needs none */

@@ -1,4 +1,4 @@
-/* cholesky and triangular-solve, matrix by matrix in working memory of f64 or c128, rows innermost so that they vectorise.
+/* cholesky and triangular-solve (what the runtime does not solve), matrix by matrix in working memory of f64 or c128, rows innermost so that they vectorise.
  *
  * Cholesky, a = u^H u (a lower triangle is read and written transposed, l = u^H), row by row:
  *

@@ -6,7 +6,7 @@
  *     plan_device.c    collectives with nobody else, exchanges with other devices
  *     plan_message.c   send and recv
  *     plan_library.c   custom calls of LAPACK routines and of functions from outside
- *     plan_dot.c       dots and convolutions that the runtime computes
+ *     plan_dot.c       dots, convolutions and triangular solves that the runtime computes
  *     plan_order.c     transposes, sort and topk likewise
  *     plan_sizes.c     sizes of bounded dimensions
  *     plan_live.c      where each slot is live
@@ -162,6 +162,7 @@ int32_t plan_call_number(Plan *p, LibraryCall *c); /* of the function: an equal 
 /* plan_dot.c: NULL when it is a kernel like others. */
 Value *plan_dot(Plan *p, StepList *out, const Inst *i);
 Value *plan_conv(Plan *p, StepList *out, const Inst *i);
+Value *plan_solve(Plan *p, StepList *out, const Inst *i);
 
 /* plan_order.c: a transpose or a copy to another layout. NULL when it is a kernel like others. */
 Value *plan_transpose(Plan *p, StepList *out, const Inst *i, Leaf from);

@@ -1,4 +1,4 @@
-/* A dot or a convolution by itself that is worth it to a call of the runtime. Its operands are read as they lie. */
+/* A dot, a convolution or a triangular solve by itself that is worth it to a call of the runtime. Its operands are read as they lie. */
 #include "emit/dot_call.h"
 #include "emit/plan.h"
 #include "runtime/hlort.h"
@@ -40,4 +40,16 @@ Value *plan_conv(Plan *p, StepList *out, const Inst *i)
     LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
     *c = (LibraryCall){ .inst = i, .conv = v, .temp_bytes = HLORT_WORK_BYTES };
     return call_of(p, out, c, lhs->slot, rhs->slot);
+}
+
+Value *plan_solve(Plan *p, StepList *out, const Inst *i)
+{
+    SolveCall *d = ARENA_NEW(p->arena, SolveCall);
+    if (!p->options->runtime || !solve_call(i, d))
+        return NULL;
+    Leaf a = leaf_as(p, out, value_of(p, i->operands[0].def)->v[0], i->operands[0].def->shape, i);
+    Leaf b = leaf_as(p, out, value_of(p, i->operands[1].def)->v[0], i->operands[1].def->shape, i);
+    LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
+    *c = (LibraryCall){ .inst = i, .solve = d, .temp_bytes = HLORT_WORK_BYTES };
+    return call_of(p, out, c, a.slot, b.slot);
 }

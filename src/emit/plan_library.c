@@ -6,7 +6,7 @@
 
 bool library_is_runtime(const LibraryCall *c)
 {
-    return c->dot || c->conv || c->order;
+    return c->dot || c->conv || c->solve || c->order;
 }
 
 bool library_is_lapack(const LibraryCall *c)
@@ -28,7 +28,9 @@ bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o)
 
 const char *library_symbol(const LibraryCall *c)
 {
-    return c->outside ? c->outside->symbol : c->dot ? c->dot->symbol : c->conv ? c->conv->symbol : c->order ? c->order->symbol : c->lapack.symbol;
+    if (c->outside)
+        return c->outside->symbol;
+    return c->dot ? c->dot->symbol : c->conv ? c->conv->symbol : c->solve ? c->solve->symbol : c->order ? c->order->symbol : c->lapack.symbol;
 }
 
 bool library_equal(const LibraryCall *a, const LibraryCall *b)
@@ -40,6 +42,8 @@ bool library_equal(const LibraryCall *a, const LibraryCall *b)
         return a->order && b->order && order_call_equal(a->order, b->order);
     if (a->dot || b->dot)
         return a->dot && b->dot && dot_call_equal(a->dot, b->dot);
+    if (a->solve || b->solve)
+        return a->solve && b->solve && solve_call_equal(a->solve, b->solve);
     if (a->conv || b->conv)
         return a->conv && b->conv && conv_call_equal(a->conv, b->conv);
     bool same = strcmp(x->symbol, y->symbol) == 0 && x->batch == y->batch && x->n_args == y->n_args && x->n_buffers == y->n_buffers;

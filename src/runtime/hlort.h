@@ -116,6 +116,16 @@ void hlort_conv_f16_f32(const hlort_conv *v, const hlort_how *how, const uint16_
 void hlort_conv_s32(const hlort_conv *v, const hlort_how *how, const uint32_t *x, const uint32_t *w, uint32_t *y); /* modulo 2^32: u32, too */
 void hlort_conv_s8_s32(const hlort_conv *v, const hlort_how *how, const int8_t *x, const int8_t *w, uint32_t *y);
 
+/* Triangular systems, T X = B or X T = B, one behind the other. X and B are [rows, others], on the right [others, rows], their elements neighbours; they may be the
+ * same memory. Of T the half that the order of the unknowns needs is read: the first one depends on none, and that is the last row or column when backward. */
+typedef struct hlort_solve {
+    int64_t count, rows, others; /* systems; unknowns of each column of X, of each row on the right */
+    int     right, backward, unit; /* unit: T's diagonal is 1 and is not read */
+    int64_t t_row, t_col, t_batch; /* distances in elements, to the next system's */
+} hlort_solve;
+void hlort_solve_f32(const hlort_solve *d, const hlort_how *how, const float *t, const float *b, float *x);
+void hlort_solve_f64(const hlort_solve *d, const hlort_how *how, const double *t, const double *b, double *x);
+
 /* Lines of arrays in the order of a key, stable. A line is [outer, :, inner] of arrays [outer, count, inner]; all arrays of one sort move together. */
 typedef enum hlort_key {
     HLORT_KEY_UNSIGNED,

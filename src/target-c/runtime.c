@@ -83,6 +83,18 @@ static void put_conv(Buf *b, const LibraryCall *x)
     buf_printf(b, "        },\n    };\n    %s(&conv, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, a, b, c);\n}\n", x->conv->symbol);
 }
 
+static void put_solve(Buf *b, const LibraryCall *x)
+{
+    const hlort_solve *d = &x->solve->d;
+    put_head(b, x, x->solve->type, x->solve->type);
+    buf_printf(b,
+               "    static const hlort_solve solve = {\n"
+               "        .count = %lld, .rows = %lld, .others = %lld, .right = %d, .backward = %d, .unit = %d, .t_row = %lld, .t_col = %lld, .t_batch = %lld,\n"
+               "    };\n    %s(&solve, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, a, b, c);\n}\n",
+               (long long)d->count, (long long)d->rows, (long long)d->others, d->right, d->backward, d->unit, (long long)d->t_row, (long long)d->t_col,
+               (long long)d->t_batch, x->solve->symbol);
+}
+
 static void put_transpose(Buf *b, const LibraryCall *x)
 {
     const hlort_axes *d = &x->order->axes;
@@ -116,7 +128,7 @@ static bool is_sort(const LibraryCall *x)
 
 void target_c_runtime(Buf *b, const LibraryCall *x)
 {
-    (x->dot ? put_dot : x->conv ? put_conv : is_sort(x) ? put_sort : put_transpose)(b, x);
+    (x->dot ? put_dot : x->conv ? put_conv : x->solve ? put_solve : is_sort(x) ? put_sort : put_transpose)(b, x);
 }
 
 /* The arrays as lists; a topk has no operand for the positions. */
