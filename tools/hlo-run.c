@@ -36,7 +36,7 @@
 #include "support/tool.h"
 
 typedef struct Args {
-    const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc;
+    const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *compile, *subnormals;
     const char *trace, *trace_file, *profile, *shadow;
     OptionList  inputs, raws, texts, calls, dists;
     int         level;
@@ -56,6 +56,8 @@ static const Option options[] = {
     {"O", 'O', OPT_LEVEL, ARG(level), "0-3", "optimize first (default: 2, for eval 0)", "Running"},
     {"threads", 0, OPT_INT, ARG(threads), "N", "threads (default: the usable processors)", "Running"},
     {"cc", 0, OPT_STRING, ARG(cc), "PROGRAM", "the compiler", "Running"},
+    {"compile", 0, OPT_CHOICE, ARG(compile), "best|fast", "code that is fast (default), or compiled fast", "Running"},
+    {"subnormals", 0, OPT_CHOICE, ARG(subnormals), "keep|flush", "tiny floats as IEEE (default), or zeros", "Running"},
     {"cuda-check", 0, OPT_SWITCH, ARG(cuda_check), NULL, "cudasim: check accesses (default)", "Running"},
     {"custom-call", 0, OPT_LIST, ARG(calls), "LIBRARY", "functions for custom calls: a shared library", "Running"},
     {"cache", 0, OPT_SWITCH, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
@@ -234,10 +236,16 @@ static bool has_key(const Args *args)
     return !args->fill_elided && !args->constants && !is_watched(args);
 }
 
+static bool is_fast(const Args *args)
+{
+    return args->compile && !strcmp(args->compile, "fast");
+}
+
 static CacheKey key_of(const Run *r)
 {
     const char *cc = r->args->cc ? r->args->cc : "";
-    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d cc=%s %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), cc, r->args->on.replicas, r->args->on.partitions));
+    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d fast=%d cc=%s %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), is_fast(r->args), cc,
+                                                                               r->args->on.replicas, r->args->on.partitions));
 }
 
 /* Opens the cache and looks there. */
@@ -261,7 +269,7 @@ static bool is_traced(void *trace, const Inst *i)
 static bool build(Run *r)
 {
     CacheKey key = key_of(r);
-    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .calls = r->calls, .on = r->args->on};
+    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .fast = is_fast(r->args), .calls = r->calls, .on = r->args->on};
     if (is_watched(r->args)) {
         o.watched = true;
         o.is_shown = r->trace ? is_traced : NULL;
@@ -424,6 +432,11 @@ static bool prepare(Run *r)
 }
 
 
+static bool flushes(const Args *a)
+{
+    return a->subnormals && !strcmp(a->subnormals, "flush");
+}
+
 static int threads_of(const Args *a)
 {
     return a->threads ? (int)a->threads : host_processors();
@@ -456,6 +469,7 @@ static bool execute(Run *r)
                    .assignment = r->assignment,
                    .axis = axis_of(r->args)};
     e.threads = threads_of(r->args);
+    e.flush = flushes(r->args);
     r->times.threads = e.threads;
     r->results = ARENA_ARRAY(r->arena, Literal *, r->signature->n_results);
     return execution_run(&e, r->inputs, r->results, &r->times, &r->diag) && r->world.errors == 0;
@@ -672,7 +686,7 @@ static int finish(Run *r)
 static int isolate(Run *r)
 {
     const Args    *a = r->args;
-    IsolateOptions o = {.all = a->all, .json = a->json, .cache = cache_open(r->arena, a->cache), .compile = {.cc = a->cc, .calls = r->calls}};
+    IsolateOptions o = {.all = a->all, .json = a->json, .cache = cache_open(r->arena, a->cache), .compile = {.cc = a->cc, .fast = is_fast(a), .calls = r->calls}};
     Execution      like = {.signature = r->signature, .module = r->module, .seed = (uint64_t)a->seed, .calls = r->calls, .threads = threads_of(a)};
     Buf            b = {0};
     Verdict        v = isolate_run(&b, &like, r->inputs, &o, &r->diag);
@@ -788,6 +802,10 @@ static bool check_options(void *given, Arena *arena, const char *path)
     }
     if (!check_finding(a) || !check_cuda(a))
         return false;
+    if (a->subnormals && strcmp(a->backend, "c") != 0) {
+        tool_error(tool.name, "--subnormals is of --backend=c");
+        return false;
+    }
     if ((a->infeed || a->outfeed) && is_cuda(a)) {
         tool_error(tool.name, "--infeed and --outfeed need --backend=c or eval");
         return false;

@@ -40,6 +40,7 @@ typedef struct Language {
     const char *compiler, *backend, *usual_names; /* of messages */
     const char *usual[MOST_NAMES]; /* compilers, the first that is there */
     const char *flags[MOST_FLAGS];
+    const char *fast[MOST_FLAGS];  /* in their place for --compile=fast; none: flags */
     const char *rest[MOST_REST];   /* behind them, always */
     bool        device;            /* it is CUDA: memory of its own, device_services */
     bool        simulated;         /* the simulator's header lies beside it */
@@ -50,6 +51,7 @@ static const Language languages[] = {
     [CODE_C] = { .source = "module.c", .name = "c", .compiler = "C compiler", .backend = "c", .usual_names = "cc, gcc and clang", .usual = { HLO_CC, "cc", "gcc", "clang" },
         .flags = { "-std=gnu11", "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-fno-loop-interchange", "-fopenmp-simd",
                    "-w" },
+        .fast = { "-std=gnu11", "-O1", "-ftree-vectorize", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-w" },
         .rest = { "-fPIC", "-shared" } },
     [CODE_CUDASIM] = { .source = "module.cu", .name = "c++", .compiler = "C++ compiler", .backend = "cudasim", .usual_names = "g++ and clang++", .usual = { "g++", "clang++" },
         .flags = { CUDASIM_FLAGS }, .rest = { "-fsanitize=thread", "-fPIC", "-shared", "-nodefaultlibs", "-I.", "-x", "c++" }, .device = true, .simulated = true },
@@ -177,6 +179,7 @@ typedef struct Compiler {
     Cache      *cache;
     Diag       *d;
     const Language *language;
+    bool        fast;
     const char *path;
     const char *version; /* what it says of itself */
     const char *flags[MOST_FLAGS];
@@ -205,7 +208,7 @@ static void choose_flags(Compiler *c)
     CacheKey           key = { { 0, 0 } };
     const char        *known;
     Buf                found = { 0 };
-    const char *const *wanted = c->language->flags;
+    const char *const *wanted = c->fast && c->language->fast[0] ? c->language->fast : c->language->flags;
     int                n = 0;
     while (n < MOST_FLAGS && wanted[n])
         n++;
@@ -474,7 +477,7 @@ Compiled *compiled_build(Arena *a, Cache *cache, const Module *m, Signature *s, 
                          Diag *d)
 {
     Source   x = { .arena = o->watched ? a : arena_new(), .language = &languages[o->code] }; /* the program of a watched module stays */
-    Compiler c = { .arena = a, .cache = cache, .d = d, .language = &languages[o->code] };
+    Compiler c = { .arena = a, .cache = cache, .d = d, .language = &languages[o->code], .fast = o->fast };
     double   start = seconds_now();
     Compiled *loaded = NULL;
     if (emit(a, m, s, o, &x, d)) {

@@ -40,6 +40,7 @@ typedef enum Code {
 typedef struct CompileOptions {
     Code               code;
     const char        *cc;    /* the compiler, NULL: the one found */
+    bool               fast;  /* fast to compile: what takes the compiler long and gains least is left out */
     const ExternCalls *calls; /* functions of custom calls, loaded; NULL: none */
     Devices            on;    /* zeros: one device */
     bool               watched; /* the code tells what it does, and the module must outlive it */
@@ -75,6 +76,7 @@ typedef struct Execution {
     struct Feeds    *feeds;    /* of its infeeds and outfeeds; NULL: none */
     int64_t          repeat;   /* timed runs after the first one, which is not timed; 0: only that */
     int              threads;
+    bool             flush;      /* compiled C: subnormal floats are zeros */
     Devices          on;         /* zeros: one device */
     Ints             assignment; /* the device of each process; none: its number */
     DeviceAxis       axis;

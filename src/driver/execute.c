@@ -362,9 +362,13 @@ static bool run_compiled(Arena *a, const Execution *e, Literal *const *args, Lit
     bool      ok = true;
     for (int64_t p = 0; p < n && ok; p++)
         ok = sizes_are_bounds(e->signature, r.args[p], d);
+    if (e->flush)
+        host_flush_subnormals(true); /* before threads are made */
     r.pool = n == 1 && e->threads > 1 ? hlort_pool_new(e->threads) : NULL;
     ok = ok && run_calls(a, e, &r, args, results, us, d);
     hlort_pool_free(r.pool);
+    if (e->flush)
+        host_flush_subnormals(false);
     for (int64_t p = 0; p < n; p++)
         literals_unref(e->signature->n_args, r.args[p]);
     return ok;

@@ -68,16 +68,37 @@ static void put(const Border *b, int64_t at, double v)
         ((float *)(void *)b->y)[at] = f;
 }
 
-static void mend_pixels(const Border *b, int64_t pixel, int64_t n)
+/* Of up to FEATURES features, what is known of their kernels. Images full of NaN make sums that are NaN and right: these cost one look at the kernel. */
+enum { FEATURES = 64 };
+typedef enum Kernel { UNKNOWN, FINITE, NOT_FINITE } Kernel;
+
+static Kernel look_at_kernel(const Border *b, int64_t w, int64_t k)
+{
+    ImageRun run;
+    for (int64_t at = 0; at < k; at += run.length) {
+        image_run(b->im, at, &run);
+        for (int64_t e = 0; e < run.length; e++) {
+            const double v = operand(b->type, b->w, w + run.w + e * b->im->w_step);
+            if (v - v != 0)
+                return NOT_FINITE;
+        }
+    }
+    return FINITE;
+}
+
+static void mend_pixels(const Border *b, Kernel *known, int64_t pixel, int64_t n)
 {
     const int64_t k = image_taps(b->im) * b->im->in;
     for (int64_t q = 0; q < n; q++) {
         ImageRow row;
         image_rows(b->im, pixel + q, 1, &row);
-        for (int64_t f = b->feature; f < b->feature + b->features; f++) {
-            const int64_t at = row.y + f * b->y_out;
-            if (is_nan(b->type, b->y, at))
-                put(b, at, sum_of(b, &row, f * b->w_out, k));
+        for (int64_t i = 0; i < b->features; i++) {
+            const int64_t f = b->feature + i, at = row.y + f * b->y_out;
+            if (!is_nan(b->type, b->y, at) || known[i] == FINITE)
+                continue;
+            if (known[i] == UNKNOWN && (known[i] = look_at_kernel(b, f * b->w_out, k)) == FINITE)
+                continue;
+            put(b, at, sum_of(b, &row, f * b->w_out, k));
         }
     }
 }
@@ -106,14 +127,10 @@ static void find_inside(const Image *im, const ImageRow *row, int64_t n, int64_t
     }
 }
 
-void border_mend(const Border *b)
+static void mend_features(const Border *b)
 {
-    const Image *im = b->im;
-    int          checked = 0;
-    for (int64_t d = 0; d < im->n; d++)
-        checked |= im->d[d].checked;
-    if (!checked || b->type == GEMM_S32 || b->type == GEMM_S8_S32)
-        return;
+    const Image  *im = b->im;
+    Kernel        known[FEATURES] = { UNKNOWN };
     const int64_t line = im->d[im->n - 1].out, end = b->pixel + b->pixels;
     for (int64_t p = b->pixel, n; p < end; p += n) {
         int64_t  low, high;
@@ -123,7 +140,22 @@ void border_mend(const Border *b)
         find_inside(im, &row, n, &low, &high);
         if (low >= high)
             low = high = 0;
-        mend_pixels(b, p, low);
-        mend_pixels(b, p + high, n - high);
+        mend_pixels(b, known, p, low);
+        mend_pixels(b, known, p + high, n - high);
+    }
+}
+
+void border_mend(const Border *b)
+{
+    const Image *im = b->im;
+    int          checked = 0;
+    for (int64_t d = 0; d < im->n; d++)
+        checked |= im->d[d].checked;
+    if (!checked || b->type == GEMM_S32 || b->type == GEMM_S8_S32)
+        return;
+    Border part = *b;
+    for (const int64_t end = b->feature + b->features; part.feature < end; part.feature += part.features) {
+        part.features = limit(end - part.feature, FEATURES);
+        mend_features(&part);
     }
 }

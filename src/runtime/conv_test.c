@@ -352,6 +352,44 @@ static void test_threads(void)
     puts("ok threads");
 }
 
+/* NaN of the image arrive wherever a window meets them, and the same features' infinities of the kernel beside them; more features than are looked at at once. */
+static void test_nan_image(void)
+{
+    enum { SIZE = 4, OUT = 70 };
+    static float x[SIZE * SIZE], w[9 * OUT], y[SIZE * SIZE * OUT];
+    static char  work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    hlort_conv   v = { .batch = 1, .groups = 1, .in = 1, .out = OUT, .n_spatial = 2, .x_batch = SIZE * SIZE, .x_in = 1, .w_in = OUT, .w_out = 1,
+                       .y_batch = SIZE * SIZE * OUT, .y_out = 1 };
+    for (int d = 0; d < 2; d++) {
+        v.spatial[d].in = v.spatial[d].out = SIZE;
+        v.spatial[d].window = 3;
+        v.spatial[d].stride = v.spatial[d].window_dilation = v.spatial[d].base_dilation = v.spatial[d].pad = 1;
+        v.spatial[d].x = d ? 1 : SIZE;
+        v.spatial[d].w = d ? OUT : 3 * OUT;
+        v.spatial[d].y = d ? OUT : SIZE * OUT;
+    }
+    for (int k = 0; k < SIZE * SIZE; k++)
+        x[k] = k == 0 ? __builtin_nanf("") : 1;
+    for (int k = 0; k < 9 * OUT; k++)
+        w[k] = k == 68 ? __builtin_inff() : 1; /* of feature 68 the corner that looks up and to the left */
+    for (int s = 0; s < N_SETS; s++) {
+        if (!has(sets[s]))
+            continue;
+        hlort_convolve(sets[s], GEMM_F32, &v, &(hlort_how){ .work = work }, x, w, y);
+        for (int r = 0; r < SIZE; r++)
+            for (int c = 0; c < SIZE; c++)
+                for (int f = 0; f < OUT; f++) {
+                    const float got = y[(r * SIZE + c) * OUT + f];
+                    const int   taps = (2 + (r > 0 && r < SIZE - 1)) * (2 + (c > 0 && c < SIZE - 1));
+                    if (r < 2 && c < 2)
+                        CHECK(got != got);
+                    else
+                        CHECK(got == (f == 68 && r > 0 && c > 0 ? __builtin_inff() : (float)taps));
+                }
+    }
+    puts("ok NaN of the image");
+}
+
 /* Infinities and NaN of the kernel arrive where an element of the image meets them: in padding and in the holes of dilation there is none. */
 static void test_not_finite(void)
 {
@@ -409,6 +447,7 @@ static void test_not_finite(void)
 int main(void)
 {
     test_not_finite();
+    test_nan_image();
     test_random(4000);
     test_blocks();
     test_threads();

@@ -80,3 +80,22 @@ uint64_t host_hash(uint64_t seed, const void *p, size_t n)
         h = mix(h, s[i]);
     return mix(h, n);
 }
+
+bool host_flush_subnormals(bool on)
+{
+#if defined(__x86_64__)
+    enum { FLUSH = 1 << 15, ZEROS = 1 << 6 }; /* results, operands: bits of MXCSR, Intel's manual 1, 10.2.3 */
+    unsigned word = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(on ? word | FLUSH | ZEROS : word & ~(unsigned)(FLUSH | ZEROS));
+    return true;
+#elif defined(__aarch64__)
+    const uint64_t flush = (uint64_t)1 << 24; /* FPCR.FZ, both */
+    uint64_t       word;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(word));
+    __asm__ volatile("msr fpcr, %0" : : "r"(on ? word | flush : word & ~flush));
+    return true;
+#else
+    (void)on;
+    return false;
+#endif
+}

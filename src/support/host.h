@@ -2,6 +2,7 @@
 #ifndef SUPPORT_HOST_H
 #define SUPPORT_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,10 @@ int64_t host_unpacked_limit(int64_t packed);
 
 /* Processors that this process may run on (its affinity mask). */
 int host_processors(void);
+
+/* Whether the processor takes subnormal floats as zeros and gives zeros for them: of this thread and of those it starts from then on. They may take it a
+ * hundred times as long as other numbers. False: this processor is not known, nothing changes. */
+bool host_flush_subnormals(bool on);
 
 /* A 64-bit hash of bytes for content that may be large: a few GB/s. The same on every machine. */
 uint64_t host_hash(uint64_t seed, const void *p, size_t n);
