@@ -11,7 +11,7 @@ typedef struct Dialect {
     const char *restricted; /* "restrict" */
     const char *index;      /* the type of loops' values and of sums of their multiples: "int64_t", or "int" where that holds all of them */
     bool        hints;      /* loops carry HLO_INDEPENDENT and HLO_ROLLED */
-    bool        half_blocks; /* loops over f16 are in blocks: halves.h */
+    bool        blocks;     /* loops over f16 and to large results are in blocks: loop_blocks.h */
     bool        prototypes; /* functions of libm are declared */
     bool        own_math;   /* some of them have forms in the prelude that loops take in */
     const char *complex_types[2];                       /* of two floats, of two doubles */

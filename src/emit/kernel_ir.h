@@ -36,6 +36,7 @@ struct KArray {
     const Literal *literal;
     bool           read, written;
     bool           rewritten;  /* elements are stored more than once: in place only where a copy under DISTINCT says so */
+    bool           streamed;   /* a result that is stored past the caches where its elements lie in a row: loop_blocks.h */
     bool           restricted; /* PARAM: nothing else is at the same place */
     int32_t        serial;
 };

@@ -1,7 +1,7 @@
 /* Kernel IR as text of C and its relatives. What is printed needs no include: fixed-width integers, what prelude.c puts in front, and GNU C's
  * _Complex parts. */
 #include "emit/dialect.h"
-#include "emit/halves.h"
+#include "emit/loop_blocks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,16 +11,17 @@
 typedef struct Printer {
     Buf           *b;
     const Dialect *dialect;
-    const Halves  *halves;  /* of the loop that is printed in blocks; NULL: none */
+    const LoopBlocks *blocks; /* of the loop that is printed in blocks; NULL: none */
     const IxAtom  *blocked; /* that loop's variable */
     const char    *place;   /* what stands for it */
 } Printer;
 
 /* Names in loops in blocks. No identifier made of an HLO name is of this form: those that begin with "hlo_" end in "_k" and a number. */
-#define HALVES_FROM "hlo_from"
-#define HALVES_PLACE "hlo_k"
-#define HALVES_IN "hlo_in"
-#define HALVES_OUT "hlo_out"
+#define BLOCK_FROM "hlo_from"
+#define BLOCK_PLACE "hlo_k"
+#define BLOCK_IN "hlo_in"
+#define BLOCK_OUT "hlo_out"
+#define BLOCK_NARROW "hlo_narrow"
 
 /* Binding strength of what an expression prints as. */
 enum { P_SELECT = 3, P_LOR, P_LAND, P_OR, P_XOR, P_AND, P_EQ, P_REL, P_SHIFT, P_ADD, P_MUL, P_UNARY, P_PRIMARY };
@@ -269,9 +270,9 @@ static void print_binary(Printer *p, const KExpr *x)
 
 static void print_call(Printer *p, const KExpr *x)
 {
-    int32_t in = p->halves ? halves_in(p->halves, x) : -1;
+    int32_t in = p->blocks ? blocked_in(p->blocks, x) : -1;
     if (in >= 0) {
-        buf_printf(p->b, HALVES_IN "%d[" HALVES_PLACE "]", in);
+        buf_printf(p->b, BLOCK_IN "%d[" BLOCK_PLACE "]", in);
         return;
     }
     buf_printf(p->b, "%s(", dialect_function(p->dialect, x));
@@ -371,95 +372,125 @@ static void print_hints(Printer *p, const KStmt *s, int depth)
     }
 }
 
-/* ---- f16 in blocks: halves.h ---- */
+/* ---- in blocks: loop_blocks.h ---- */
 
-/* float hlo_in0[16], hlo_out0[16]; */
-static void print_half_arrays(Printer *p, const Halves *h, int depth)
+/* float hlo_in0[16]; */
+static void print_block_array(Printer *p, const char *type, const char *name, int32_t number, int64_t size, int depth)
 {
     indent(p, depth);
-    buf_puts(p->b, "float ");
-    for (int32_t k = 0; k < h->n_in; k++)
-        buf_printf(p->b, "%s" HALVES_IN "%d[%d]", k ? ", " : "", k, (int)h->size);
-    for (int32_t k = 0; k < h->n_out; k++)
-        buf_printf(p->b, "%s" HALVES_OUT "%d[%d]", k + h->n_in ? ", " : "", k, (int)h->size);
-    buf_puts(p->b, ";\n");
+    buf_printf(p->b, "%s %s%d[%d];\n", type, name, number, (int)size);
+}
+
+static void print_block_arrays(Printer *p, const LoopBlocks *b, int depth)
+{
+    for (int32_t k = 0; k < b->n_in; k++)
+        print_block_array(p, "float", BLOCK_IN, k, b->size, depth);
+    for (int32_t k = 0; k < b->n_out; k++) {
+        const Blocked *x = &b->out[k];
+        print_block_array(p, x->half ? "float" : element_type(p->dialect, x->array), BLOCK_OUT, k, b->size, depth);
+        if (x->half && x->array->streamed)
+            print_block_array(p, element_type(p->dialect, x->array), BLOCK_NARROW, k, b->size, depth);
+    }
 }
 
 /* &x[i0 * 256 + hlo_from] */
-static void print_half_place(Printer *p, const Half *x)
+static void print_block_place(Printer *p, const Blocked *x)
 {
     buf_printf(p->b, "&%s[", x->array->name);
     print_index(p, x->index);
     buf_putc(p->b, ']');
 }
 
-static void print_half_block(Printer *p, const KStmt *s, const Halves *h, int depth)
+static void print_block_in(Printer *p, const LoopBlocks *b, int depth)
+{
+    for (int32_t k = 0; k < b->n_in; k++) {
+        indent(p, depth);
+        buf_printf(p->b, "f16_block_to_f32(" BLOCK_IN "%d, ", k);
+        print_block_place(p, &b->in[k]);
+        buf_printf(p->b, ", %d);\n", (int)b->size);
+    }
+}
+
+static void print_block_out(Printer *p, const LoopBlocks *b, int depth)
+{
+    for (int32_t k = 0; k < b->n_out; k++) {
+        const Blocked *x = &b->out[k];
+        bool           streamed = x->array->streamed;
+        if (x->half) {
+            indent(p, depth);
+            buf_puts(p->b, "f32_block_to_f16(");
+            if (streamed)
+                buf_printf(p->b, BLOCK_NARROW "%d", k);
+            else
+                print_block_place(p, x);
+            buf_printf(p->b, ", " BLOCK_OUT "%d, %d);\n", k, (int)b->size);
+        }
+        if (streamed) {
+            indent(p, depth);
+            buf_puts(p->b, "store_past_caches(");
+            print_block_place(p, x);
+            buf_printf(p->b, ", %s%d, %d);\n", x->half ? BLOCK_NARROW : BLOCK_OUT, k, (int)(b->size * type_bytes(x->array->type)));
+        }
+    }
+}
+
+static void print_one_block(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
 {
     Printer inner = *p;
     inner.blocked = s->loop;
-    inner.place = HALVES_FROM;
-    print_half_arrays(p, h, depth);
-    for (int32_t k = 0; k < h->n_in; k++) {
-        indent(p, depth);
-        buf_printf(p->b, "f16_block_to_f32(" HALVES_IN "%d, ", k);
-        print_half_place(&inner, &h->in[k]);
-        buf_printf(p->b, ", %d);\n", (int)h->size);
-    }
+    inner.place = BLOCK_FROM;
+    print_block_arrays(p, b, depth);
+    print_block_in(&inner, b, depth);
     print_hints(p, s, depth);
     indent(p, depth);
-    buf_printf(p->b, "for (%s " HALVES_PLACE " = 0; " HALVES_PLACE " < %d; " HALVES_PLACE "++) {\n", p->dialect->index, (int)h->size);
-    inner.halves = h;
-    inner.place = HALVES_FROM " + " HALVES_PLACE;
+    buf_printf(p->b, "for (%s " BLOCK_PLACE " = 0; " BLOCK_PLACE " < %d; " BLOCK_PLACE "++) {\n", p->dialect->index, (int)b->size);
+    inner.blocks = b;
+    inner.place = BLOCK_FROM " + " BLOCK_PLACE;
     print_block(&inner, s->body, depth + 1);
     indent(p, depth);
     buf_puts(p->b, "}\n");
-    inner.place = HALVES_FROM;
-    for (int32_t k = 0; k < h->n_out; k++) {
-        indent(p, depth);
-        buf_puts(p->b, "f32_block_to_f16(");
-        print_half_place(&inner, &h->out[k]);
-        buf_printf(p->b, ", " HALVES_OUT "%d, %d);\n", k, (int)h->size);
-    }
+    inner.place = BLOCK_FROM;
+    print_block_out(&inner, b, depth);
 }
 
 static void print_plain_for(Printer *p, const KStmt *s, const char *start, int depth);
 
 /* The blocks, and where they end the loop itself. */
-static void print_in_blocks(Printer *p, const KStmt *s, const Halves *h, int depth)
+static void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
 {
-    int inside = depth + h->rest;
-    if (h->rest) {
+    int inside = depth + b->rest;
+    if (b->rest) {
         indent(p, depth);
         buf_puts(p->b, "{\n");
         indent(p, inside);
-        buf_printf(p->b, "%s " HALVES_FROM " = ", p->dialect->index);
+        buf_printf(p->b, "%s " BLOCK_FROM " = ", p->dialect->index);
         print_start(p, s);
         buf_puts(p->b, ";\n");
         indent(p, inside);
-        buf_printf(p->b, "for (; " HALVES_FROM " + %d <= ", (int)h->size);
+        buf_printf(p->b, "for (; " BLOCK_FROM " + %d <= ", (int)b->size);
     } else {
         indent(p, inside);
-        buf_printf(p->b, "for (%s " HALVES_FROM " = ", p->dialect->index);
+        buf_printf(p->b, "for (%s " BLOCK_FROM " = ", p->dialect->index);
         print_start(p, s);
-        buf_puts(p->b, "; " HALVES_FROM " < ");
+        buf_puts(p->b, "; " BLOCK_FROM " < ");
     }
     print_end(p, s);
-    buf_printf(p->b, "; " HALVES_FROM " += %d) {\n", (int)h->size);
-    print_half_block(p, s, h, inside + 1);
+    buf_printf(p->b, "; " BLOCK_FROM " += %d) {\n", (int)b->size);
+    print_one_block(p, s, b, inside + 1);
     indent(p, inside);
     buf_puts(p->b, "}\n");
-    if (!h->rest)
+    if (!b->rest)
         return;
-    print_plain_for(p, s, HALVES_FROM, inside);
+    print_plain_for(p, s, BLOCK_FROM, inside);
     indent(p, depth);
     buf_puts(p->b, "}\n");
 }
 
 static void print_for(Printer *p, const KStmt *s, int depth)
 {
-    Halves h;
-    if (p->dialect->half_blocks && halves_of(s, &h))
-        print_in_blocks(p, s, &h, depth);
+    LoopBlocks b;
+    if (p->dialect->blocks && loop_blocks(s, &b))
+        print_in_blocks(p, s, &b, depth);
     else
         print_plain_for(p, s, NULL, depth);
 }
@@ -585,9 +616,10 @@ static void print_stmt(Printer *p, const KStmt *s, int depth)
             print_atomic(p, s);
             break;
         }
-        if (p->halves && halves_out(p->halves, s) >= 0) {
-            buf_printf(p->b, HALVES_OUT "%d[" HALVES_PLACE "] = ", halves_out(p->halves, s));
-            print_expr(p, s->value->arg[0], P_SELECT);
+        if (p->blocks && blocked_out(p->blocks, s) >= 0) {
+            int32_t out = blocked_out(p->blocks, s);
+            buf_printf(p->b, BLOCK_OUT "%d[" BLOCK_PLACE "] = ", out);
+            print_expr(p, p->blocks->out[out].half ? s->value->arg[0] : s->value, P_SELECT);
             break;
         }
         buf_printf(p->b, "%s[", s->array->name);

@@ -3,7 +3,7 @@
  * A helper is a row: its name (or a family, for add_s32 and its like) and its text, in which $T, $U, $M, $N, ... stand for the type
  * that the name ends in. What is no helper is a function of libm and gets its prototype. */
 #include "emit/dialect.h"
-#include "emit/halves.h"
+#include "emit/loop_blocks.h"
 
 #include <math.h>
 #include <string.h>
@@ -153,10 +153,11 @@ static const Helper helpers[] = {
       "    y = x == -1.0f ? -__builtin_inff() : y;\n    return x < -1.0f ? __builtin_nanf(\"\") : y;\n}\n" },
 
     { H_EXACT, "bf16_to_f32", "u32_as_f32", "float bf16_to_f32(uint16_t x)\n{\n    return u32_as_f32((uint32_t)x << 16);\n}\n" },
-    { H_EXACT, "f32_to_bf16", "f32_as_u32",
-      "uint16_t f32_to_bf16(float x)\n{\n    uint32_t u = f32_as_u32(x), even = u + 0x7fff + (u >> 16 & 1);\n"
-      "    return (uint16_t)(x != x ? (u >> 16 & 0x8000) | 0x7fc0 : even >> 16);\n}\n" },
-    { H_EXACT, "bf16_round", "bf16_to_f32 f32_to_bf16", "float bf16_round(float x)\n{\n    return bf16_to_f32(f32_to_bf16(x));\n}\n" },
+    { H_EXACT, "bf16_bits", "f32_as_u32",
+      "uint32_t bf16_bits(float x) /* those of f32 that round to it, in the upper half */\n{\n    uint32_t u = f32_as_u32(x);\n"
+      "    return x != x ? (u & 0x80000000u) | 0x7fc00000u : u + 0x7fff + (u >> 16 & 1);\n}\n" },
+    { H_EXACT, "f32_to_bf16", "bf16_bits", "uint16_t f32_to_bf16(float x)\n{\n    return (uint16_t)(bf16_bits(x) >> 16);\n}\n" },
+    { H_EXACT, "bf16_round", "bf16_bits u32_as_f32", "float bf16_round(float x)\n{\n    return u32_as_f32(bf16_bits(x) & 0xffff0000u);\n}\n" },
     /* f16 as F16C's instructions have it: NaN keeps the bits that fit and becomes quiet. */
     { H_EXACT, "f16_to_f32", "f32_as_u32 u32_as_f32",
       "float f16_to_f32(uint16_t x)\n{\n    float    v = u32_as_f32((uint32_t)(x & 0x7fff) << 13) * 5192296858534827628530496329220096.0f;\n"
@@ -167,6 +168,15 @@ static const Helper helpers[] = {
       "    uint32_t normal = (u + 0xc8000fffu + (u >> 13 & 1)) >> 13, tiny = f32_as_u32(u32_as_f32(u) + 0.5f) - 0x3f000000u, nan = 0x7e00 | (u >> 13 & 0x1ff);\n"
       "    uint32_t h = u > 0x7f800000u ? nan : u >= 0x47800000u ? 0x7c00 : u < 0x38800000u ? tiny : normal;\n    return (uint16_t)(sign | h);\n}\n" },
     { H_EXACT, "f16_round", "f16_to_f32 f32_to_f16", "float f16_round(float x)\n{\n    return f16_to_f32(f32_to_f16(x));\n}\n" },
+    { H_EXACT, "store_past_caches", "",
+      "void store_past_caches(void *to, const void *from, int64_t bytes) /* a multiple of 32 */\n{\n#if defined __AVX__ && defined __GNUC__\n"
+      "    typedef float v8f __attribute__((vector_size(32), aligned(1), may_alias));\n"
+      "    typedef float v8s __attribute__((vector_size(32)));\n"
+      "    if ((__UINTPTR_TYPE__)to % 32 == 0) {\n        for (int64_t k = 0; k < bytes; k += 32)\n"
+      "            __builtin_ia32_movntps256((float *)((char *)to + k), (v8s) * (const v8f *)((const char *)from + k));\n        return;\n    }\n"
+      "#endif\n    __builtin_memcpy(to, from, (uint64_t)bytes);\n}\n\n"
+      "static inline void end_stores_past_caches(void) /* before others read what was stored */\n{\n#if defined __AVX__ && defined __GNUC__\n"
+      "    __builtin_ia32_sfence();\n#endif\n}\n" },
     { H_EXACT, "f16_block_to_f32", "f16_to_f32",
       "void f16_block_to_f32(float *to, const uint16_t *from, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
@@ -174,7 +184,7 @@ static const Helper helpers[] = {
       "    for (int64_t k = 0; k < n; k += 8)\n        *(v8f *)(to + k) = __builtin_ia32_vcvtph2ps256(*(const v8s *)(from + k));\n"
       "#else\n    for (int64_t k = 0; k < n; k++)\n        to[k] = f16_to_f32(from[k]);\n#endif\n}\n" },
     { H_EXACT, "f32_block_to_f16", "f32_to_f16",
-      "void f32_block_to_f16(uint16_t *to, const float *from, int64_t n) /* likewise */\n{\n#if defined __F16C__ && defined __GNUC__\n"
+      "void f32_block_to_f16(uint16_t *to, const float *from, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
       "    typedef short v8s __attribute__((vector_size(16), aligned(2), may_alias));\n"
       "    for (int64_t k = 0; k < n; k += 8)\n        *(v8s *)(to + k) = __builtin_ia32_vcvtps2ph256(*(const v8f *)(from + k), 0);\n"
@@ -474,15 +484,19 @@ static void need_expr(void *cookie, const KExpr *x)
     need_index(cookie, x->index);
 }
 
-static void need_halves(Prelude *p, const KStmt *s)
+static void need_blocks(Prelude *p, const KStmt *s)
 {
-    Halves h;
-    if (s->kind != KS_FOR || !p->dialect->half_blocks || !halves_of(s, &h))
+    LoopBlocks b;
+    if (s->kind != KS_FOR || !p->dialect->blocks || !loop_blocks(s, &b))
         return;
-    if (h.n_in)
+    if (b.n_in)
         need(p, "f16_block_to_f32");
-    if (h.n_out)
-        need(p, "f32_block_to_f16");
+    for (int32_t k = 0; k < b.n_out; k++) {
+        if (b.out[k].half)
+            need(p, "f32_block_to_f16");
+        if (b.out[k].array->streamed)
+            need(p, "store_past_caches");
+    }
 }
 
 static void need_stmt(void *cookie, const KStmt *s)
@@ -493,7 +507,7 @@ static void need_stmt(void *cookie, const KStmt *s)
     need_index(p, s->end);
     if (s->kind == KS_FOR && kernel_loop_is_independent(s))
         p->independent = true;
-    need_halves(p, s);
+    need_blocks(p, s);
     p->rolled |= s->rolled;
 }
 

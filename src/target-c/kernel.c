@@ -6,12 +6,13 @@
  *
  * noinline: every kernel is called once or from several places, and clang takes ten times as long over one giant entry function. */
 #include "emit/dialect.h"
+#include "emit/loop_blocks.h"
 #include "target-c/target_c.h"
 #include "target-c/text.h"
 
 #include <string.h>
 
-static const Dialect dialect = { .helper = "static inline", .boolean = "_Bool", .restricted = "restrict", .index = "int64_t", .hints = true, .half_blocks = true, .prototypes = true,
+static const Dialect dialect = { .helper = "static inline", .boolean = "_Bool", .restricted = "restrict", .index = "int64_t", .hints = true, .blocks = true, .prototypes = true,
                                  .own_math = true, .complex_types = { "float _Complex", "double _Complex" } };
 
 void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
@@ -42,7 +43,7 @@ static void print_function(Buf *b, const Kernel *k, const char *name, const Kern
     print_signature(b, k, name, part, range);
     dialect_arrays(b, &dialect, part);
     dialect_block(b, &dialect, part->body, 1);
-    buf_puts(b, "}\n");
+    buf_puts(b, block_streams(part->body) ? "    end_stores_past_caches();\n}\n" : "}\n");
 }
 
 /* No identifier made of an HLO name is of this form: those that begin with "hlo_" end in "_k" and a number (emit/names.c). */

@@ -1,0 +1,172 @@
+/* Which loops can be in blocks. All of a block is read before its first element is written, so no array of the loop is both; what is under a condition (an arm of
+ * a choice may be out of bounds) is not read before it is known to be wanted. */
+#include "emit/loop_blocks.h"
+
+#include <string.h>
+
+enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, FIXED_BLOCK = 16,
+       LEAST_STREAMED = 256 /* elements of a loop */ };
+
+typedef struct Look {
+    const KStmt *loop;
+    LoopBlocks  *b;
+} Look;
+
+static bool is_call(const KExpr *x, const char *fn)
+{
+    return x->kind == KX_CALL && strcmp(x->fn, fn) == 0;
+}
+
+static int64_t trips(const KStmt *loop)
+{
+    return loop->loop->hi - loop->loop->lo + 1;
+}
+
+/* Neighbours in turn lie beside each other. */
+static bool is_along(const Ix *x, const IxAtom *loop)
+{
+    int32_t uses = 0;
+    for (int32_t k = 0; k < x->n; k++) {
+        const IxAtom *t = x->t[k].atom;
+        uses += t == loop || (t->arg && ix_has(t->arg, loop));
+    }
+    return uses == 1 && ix_coef(x, loop) == 1;
+}
+
+static int32_t find(int32_t n, const Blocked *v, const KArray *array, const Ix *index)
+{
+    for (int32_t k = 0; k < n; k++)
+        if (v[k].array == array && ix_equal(v[k].index, index))
+            return k;
+    return -1;
+}
+
+int32_t blocked_in(const LoopBlocks *b, const KExpr *x)
+{
+    bool loads = is_call(x, "f16_to_f32") && x->arg[0]->kind == KX_LOAD;
+    return loads ? find(b->n_in, b->in, x->arg[0]->array, x->arg[0]->index) : -1;
+}
+
+int32_t blocked_out(const LoopBlocks *b, const KStmt *s)
+{
+    return s->kind == KS_STORE ? find(b->n_out, b->out, s->array, s->index) : -1;
+}
+
+static void add_in(Look *l, const KExpr *load)
+{
+    LoopBlocks *b = l->b;
+    if (b->n_in < MOST_BLOCKED && load->kind == KX_LOAD && is_along(load->index, l->loop->loop) && find(b->n_in, b->in, load->array, load->index) < 0)
+        b->in[b->n_in++] = (Blocked){ load->array, load->index, true };
+}
+
+/* What x always loads. */
+static void look_at(Look *l, const KExpr *x)
+{
+    bool choice = x->kind == KX_SELECT || (x->kind == KX_BINARY && (x->op == KOP_LAND || x->op == KOP_LOR));
+    if (is_call(x, "f16_to_f32"))
+        add_in(l, x->arg[0]);
+    for (int32_t k = 0; k < (choice ? 1 : x->n); k++)
+        look_at(l, x->arg[k]);
+}
+
+static void add_out(Look *l, const KStmt *s)
+{
+    LoopBlocks *b = l->b;
+    bool        stored = s->kind == KS_STORE && !s->atomic && b->n_out < MOST_BLOCKED && is_along(s->index, l->loop->loop);
+    bool        half = stored && is_call(s->value, "f32_to_f16");
+    if (half || (stored && s->array->streamed && trips(l->loop) >= LEAST_STREAMED))
+        b->out[b->n_out++] = (Blocked){ s->array, s->index, half };
+}
+
+static bool loads_from(const KExpr *x, const KArray *array)
+{
+    bool found = x->kind == KX_LOAD && x->array == array;
+    for (int32_t k = 0; k < x->n && !found; k++)
+        found = loads_from(x->arg[k], array);
+    return found;
+}
+
+/* How often the loop stores to the array, and whether it loads from it. */
+static int32_t stores_to(const KStmt *loop, const KArray *array, bool *loaded)
+{
+    int32_t n = 0;
+    *loaded = false;
+    for (const KStmt *s = loop->body->first; s; s = s->next) {
+        n += s->kind == KS_STORE && s->array == array;
+        *loaded |= s->value && loads_from(s->value, array);
+    }
+    return n;
+}
+
+static bool are_apart(const KStmt *loop, const LoopBlocks *b)
+{
+    bool loaded;
+    for (int32_t k = 0; k < b->n_in; k++)
+        if (stores_to(loop, b->in[k].array, &loaded) > 0)
+            return false;
+    for (int32_t k = 0; k < b->n_out; k++)
+        if (stores_to(loop, b->out[k].array, &loaded) > 1 || loaded)
+            return false;
+    return true;
+}
+
+static void set_size(LoopBlocks *b, const KStmt *s)
+{
+    enum { MOST = 64 }; /* a loop that has a fixed size, such as one of lanes, keeps it */
+    int64_t n = trips(s);
+    bool    fixed = !s->from && !s->end;
+    b->size = fixed && n <= MOST && n % FIXED_BLOCK == 0 ? n : BLOCK;
+    for (int32_t k = 0; k < b->n_out; k++)
+        if (type_bytes(b->out[k].array->type) == 1)
+            b->size = BYTES_BLOCK;
+    b->rest = !fixed || n % b->size != 0;
+}
+
+bool loop_blocks(const KStmt *loop, LoopBlocks *b)
+{
+    Look l = { loop, b };
+    b->n_in = b->n_out = 0;
+    if (trips(loop) < FIXED_BLOCK || loop->rolled)
+        return false;
+    for (const KStmt *s = loop->body->first; s; s = s->next) {
+        if (s->kind != KS_DECLARE && s->kind != KS_ASSIGN && s->kind != KS_STORE)
+            return false;
+        if (s->value)
+            look_at(&l, s->value);
+        add_out(&l, s);
+    }
+    set_size(b, loop);
+    return b->n_in + b->n_out > 0 && b->size <= trips(loop) && are_apart(loop, b);
+}
+
+/* ---- past the caches ---- */
+
+static int64_t array_bytes(const KArray *x)
+{
+    return x->count * type_bytes(x->type);
+}
+
+/* A kernel that goes through more than a last cache holds leaves little of it to who comes next. */
+void kernel_stream(Kernel *k)
+{
+    enum { LARGE = 16 << 20, LEAST = 4 << 20 };
+    int64_t bytes = 0;
+    for (int32_t p = 0; p < k->n_operands + k->n_results; p++)
+        if (k->params[p]->read || k->params[p]->written)
+            bytes += array_bytes(k->params[p]);
+    for (int32_t p = k->n_operands; p < k->n_operands + k->n_results; p++)
+        k->params[p]->streamed = bytes >= LARGE && array_bytes(k->params[p]) >= LEAST && !k->params[p]->read && !k->params[p]->rewritten;
+}
+
+bool block_streams(const KBlock *x)
+{
+    LoopBlocks b;
+    bool       found = false;
+    for (const KStmt *s = x->first; s && !found; s = s->next) {
+        if (s->kind == KS_FOR && loop_blocks(s, &b))
+            for (int32_t k = 0; k < b.n_out; k++)
+                found |= b.out[k].array->streamed;
+        found = found || (s->body && block_streams(s->body)) || (s->other && block_streams(s->other));
+    }
+    return found;
+}

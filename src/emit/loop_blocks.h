@@ -1,0 +1,40 @@
+/* Innermost loops in blocks of vectors, for what compilers make no vectors of by themselves: conversions between f16 and f32, and stores past the caches, which save
+ * reading what is overwritten where results are larger than the caches anyway.
+ *
+ *     for i < n: r[i] = f32_to_f16(f16_to_f32(x[i + 3]) * y[i])
+ *     =>  for from < n, by 32: { in[32] = x[from + 3 ...];  for k < 32: out[k] = in[k] * y[from + k];  r[from ...] = out }, and what is left as before */
+#ifndef EMIT_LOOP_BLOCKS_H
+#define EMIT_LOOP_BLOCKS_H
+
+#include "emit/kernel_ir.h"
+
+enum { MOST_BLOCKED = 8 };
+
+/* What the loop reads or writes one element after the other. */
+typedef struct Blocked {
+    const KArray *array;
+    const Ix     *index;
+    bool          half; /* f16, whose block is of f32 */
+} Blocked;
+
+typedef struct LoopBlocks {
+    int32_t n_in, n_out;
+    Blocked in[MOST_BLOCKED], out[MOST_BLOCKED];
+    int64_t size; /* of a block */
+    bool    rest; /* the loop may have elements that fill no block */
+} LoopBlocks;
+
+/* False: the loop wants no blocks, or cannot have them. */
+bool loop_blocks(const KStmt *loop, LoopBlocks *b);
+
+/* The number of what x loads, of what s stores; -1: none of them. */
+int32_t blocked_in(const LoopBlocks *b, const KExpr *x);
+int32_t blocked_out(const LoopBlocks *b, const KStmt *s);
+
+/* Which results are stored past the caches (KArray.streamed). */
+void kernel_stream(Kernel *k);
+
+/* Whether some loop of x has such results. */
+bool block_streams(const KBlock *x);
+
+#endif
