@@ -17,7 +17,7 @@
 #include "target-cuda/target_cuda.h"
 
 typedef struct Args {
-    const char *target, *emit, *name, *weights, *output, *fill_elided, *constants, *runtime;
+    const char *target, *emit, *name, *weights, *output, *fill_elided, *constants, *runtime, *libraries;
     bool        verify, stats, extern_calls, json;
     Devices     on;
     bool        standalone; /* what is emitted is one file in any case */
@@ -33,6 +33,7 @@ static const Option options[] = {
     {"name", 0, OPT_STRING, ARG(name), "NAME", "prefix of exported names (default: module's)", "Output"},
     {"weights", 0, OPT_STRING, ARG(weights), "FILE", "put constants above 64 KiB there, with .incbin", "Output"},
     {"runtime", 0, OPT_CHOICE, ARG(runtime), "inline|library", "loops (default), or calls of libhlort.a, threads", "Output"},
+    {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda: cuBLASLt for dots (default: auto)", "Output"},
     {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
     {"extern-calls", 0, OPT_FLAG, ARG(extern_calls), NULL, "call functions for unknown custom calls", "Output"},
     {"replicas", 0, OPT_INT, ARG(on.replicas), "N", "for so many replicas (default: 1)", "Devices"},
@@ -122,6 +123,7 @@ static bool process_module(const Args *args, Module *m, Arena *a, Product *out, 
     PlanOptions    o = {.name = args->name, .has_function = args->extern_calls ? any_function : NULL, .on = args->on};
     o.runtime = strcmp(args->runtime, "library") == 0;
     o.plain = is_cuda(args);
+    o.products = is_cuda(args) && strcmp(args->libraries, "auto") == 0;
     const Program *p = program_plan(a, m, &o, d);
     if (!p || d->errors > 0 || (is_cuda(args) && !target_cuda_supported(p, d)) ||
         (strcmp(args->emit, "main") == 0 && !main_supported(p, d)))
@@ -234,6 +236,6 @@ static bool check_options(void *given, Arena *a, const char *path)
 
 int main(int argc, char **argv)
 {
-    Args args = {.target = "c", .emit = "source", .runtime = "inline", .messages = MESSAGE_DEFAULTS, .verify = true, .on = {1, 1}};
+    Args args = {.target = "c", .emit = "source", .runtime = "inline", .libraries = "auto", .messages = MESSAGE_DEFAULTS, .verify = true, .on = {1, 1}};
     return tool_main(&tool, &(ToolJob){.check = check_options, .run = process_file}, &args, argc, argv);
 }

@@ -36,7 +36,7 @@
 #include "support/tool.h"
 
 typedef struct Args {
-    const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *compile, *subnormals;
+    const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *compile, *subnormals, *libraries;
     const char *trace, *trace_file, *profile, *shadow;
     OptionList  inputs, raws, texts, calls, dists;
     int         level;
@@ -58,6 +58,7 @@ static const Option options[] = {
     {"cc", 0, OPT_STRING, ARG(cc), "PROGRAM", "the compiler", "Running"},
     {"compile", 0, OPT_CHOICE, ARG(compile), "best|fast", "code that is fast (default), or compiled fast", "Running"},
     {"subnormals", 0, OPT_CHOICE, ARG(subnormals), "keep|flush", "tiny floats as IEEE (default), or zeros", "Running"},
+    {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda, cudasim: cuBLASLt for dots (default: auto)", "Running"},
     {"cuda-check", 0, OPT_SWITCH, ARG(cuda_check), NULL, "cudasim: check accesses (default)", "Running"},
     {"custom-call", 0, OPT_LIST, ARG(calls), "LIBRARY", "functions for custom calls: a shared library", "Running"},
     {"cache", 0, OPT_SWITCH, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
@@ -244,7 +245,7 @@ static bool is_fast(const Args *args)
 static CacheKey key_of(const Run *r)
 {
     const char *cc = r->args->cc ? r->args->cc : "";
-    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d fast=%d cc=%s %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), is_fast(r->args), cc,
+    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d fast=%d cc=%s libraries=%s %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), is_fast(r->args), cc, r->args->libraries,
                                                                                r->args->on.replicas, r->args->on.partitions));
 }
 
@@ -269,7 +270,8 @@ static bool is_traced(void *trace, const Inst *i)
 static bool build(Run *r)
 {
     CacheKey key = key_of(r);
-    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .fast = is_fast(r->args), .calls = r->calls, .on = r->args->on};
+    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .fast = is_fast(r->args), .no_libraries = strcmp(r->args->libraries, "none") == 0,
+                        .calls = r->calls, .on = r->args->on};
     if (is_watched(r->args)) {
         o.watched = true;
         o.is_shown = r->trace ? is_traced : NULL;
@@ -850,7 +852,7 @@ static bool check_options(void *given, Arena *arena, const char *path)
 
 int main(int argc, char **argv)
 {
-    Args args = {.messages = MESSAGE_DEFAULTS, .level = -1, .atol = -INFINITY, .rtol = -INFINITY, .ulp = NOT_GIVEN, .cache = true, .cuda_check = true,
+    Args args = {.messages = MESSAGE_DEFAULTS, .level = -1, .atol = -INFINITY, .rtol = -INFINITY, .ulp = NOT_GIVEN, .cache = true, .cuda_check = true, .libraries = "auto",
                  .worst = COMPARE_SHOWN, .trace_file = "trace.npz", .trace_limit = 1 << 30,
                  .on = {1, 1}};
     return tool_main(&tool, &(ToolJob){.check = check_options, .run = process_file}, &args, argc, argv);

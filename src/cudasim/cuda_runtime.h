@@ -144,6 +144,11 @@ static inline cudaError_t cudaGetDeviceCount(int *n)
     *n = 1;
     return cudaSuccess;
 }
+static inline cudaError_t cudaGetDevice(int *device)
+{
+    *device = 0;
+    return cudaSuccess;
+}
 static inline cudaError_t cudaDeviceReset(void)
 {
     cudasim_reset();
@@ -153,6 +158,12 @@ static inline cudaError_t cudaDeviceReset(void)
 typedef cudaGraph_t cudaGraphExec_t;
 enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
 static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) { return cudasim_capture_begin(s); }
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
+static inline cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *is)
+{
+    *is = cudasim_stream_is_capturing(s) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
 static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) { return cudasim_capture_end(s, g); }
 static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long = 0)
 {

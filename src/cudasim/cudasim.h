@@ -10,6 +10,7 @@
 #ifndef CUDASIM_H
 #define CUDASIM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,9 @@ typedef enum cudaError_t {
     cudaErrorInvalidConfiguration = 9,
     cudaErrorInvalidMemcpyDirection = 21,
     cudaErrorLaunchFailure = 719,
-    cudaErrorStreamCaptureUnsupported = 900
+    cudaErrorNotSupported = 801,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorUnknown = 999
 } cudaError_t;
 
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
@@ -59,6 +62,23 @@ cudaError_t cudasim_enqueue_copy(void *to, const void *from, size_t bytes, enum 
 cudaError_t cudasim_enqueue_set(void *to, int byte, size_t bytes, cudaStream_t s);
 cudaError_t cudasim_enqueue_call(void (*f)(void *), void *cookie, cudaStream_t s);
 
+cudaError_t cudasim_enqueue_work(void (*f)(void *), const void *args, size_t bytes, cudaStream_t s); /* args are copied */
+
+/* out[i, j] = sum over l of lhs[i, l] rhs[l, j], for each member of a batch: what libraries do, as plain loops that add in double. Distances are in elements. */
+typedef enum cudasim_type {
+    CUDASIM_F32, CUDASIM_F64, CUDASIM_F16, CUDASIM_BF16, CUDASIM_S8, CUDASIM_S32, CUDASIM_C64, CUDASIM_C128
+} cudasim_type;
+typedef struct cudasim_matrix {
+    cudasim_type type;
+    int64_t      row, col, batch;
+} cudasim_matrix;
+typedef struct cudasim_product {
+    int64_t        m, n, k, batch;
+    cudasim_matrix lhs, rhs, out;
+} cudasim_product;
+cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const void *lhs, const void *rhs, cudaStream_t s);
+bool cudasim_has_library(const char *name); /* unless CUDASIM_WITHOUT names it */
+
 cudaError_t cudasim_malloc(void **p, size_t bytes); /* filled with bytes 255: NaNs */
 cudaError_t cudasim_free(void *p);                  /* when the work on all streams is done */
 
@@ -74,6 +94,7 @@ cudaError_t cudasim_stream_wait(cudaStream_t s, cudaEvent_t e);
 
 /* Work that is enqueued between these becomes a graph instead. */
 cudaError_t cudasim_capture_begin(cudaStream_t s);
+bool        cudasim_stream_is_capturing(cudaStream_t s);
 cudaError_t cudasim_capture_end(cudaStream_t s, cudaGraph_t *g);
 cudaError_t cudasim_graph_launch(cudaGraph_t g, cudaStream_t s);
 cudaError_t cudasim_graph_destroy(cudaGraph_t g);

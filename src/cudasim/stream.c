@@ -19,6 +19,7 @@ struct Work {
     void         (*f)(void *);
     cudaEvent_t    event;
     uint64_t       turn; /* of the event: which record is meant */
+    size_t         held_bytes;
     _Alignas(16) unsigned char held[]; /* arguments, or bytes from the host */
 };
 
@@ -121,6 +122,7 @@ static Work *work_new(WorkKind kind, const void *held, size_t bytes)
     Work *w = calloc(1, sizeof *w + bytes);
     if (w) {
         w->kind = kind;
+        w->held_bytes = bytes;
         if (bytes > 0)
             memcpy(w->held, held, bytes);
     }
@@ -213,6 +215,23 @@ cudaError_t cudasim_enqueue_call(void (*f)(void *), void *cookie, cudaStream_t s
         w->to = cookie;
     }
     return put(stream_of(s), w);
+}
+
+cudaError_t cudasim_enqueue_work(void (*f)(void *), const void *args, size_t bytes, cudaStream_t s)
+{
+    if (cudasim_has_fault())
+        return failed(cudaErrorLaunchFailure);
+    Work *w = work_new(CALL, args, bytes);
+    if (w) {
+        w->f = f;
+        w->to = w->held;
+    }
+    return put(stream_of(s), w);
+}
+
+bool cudasim_stream_is_capturing(cudaStream_t s)
+{
+    return stream_of(s)->capture != NULL;
 }
 
 /* ---- streams and events ---- */
@@ -316,14 +335,12 @@ cudaError_t cudasim_graph_launch(cudaGraph_t g, cudaStream_t s)
 {
     cudaError_t e = cudaSuccess;
     for (const Work *w = g->first; w && !e; w = w->next) {
-        bool   launch = w->kind == LAUNCH;
-        size_t held = launch ? w->launch.args_bytes : 0;
-        Work  *copy = work_new(w->kind, w->held, held);
+        Work *copy = work_new(w->kind, w->held, w->held_bytes);
         if (copy) {
-            Work *next = copy->next;
             memcpy(copy, w, sizeof *w);
-            copy->next = next;
+            copy->next = NULL;
             copy->launch.args = copy->held;
+            copy->to = w->to == w->held ? copy->held : w->to;
         }
         e = put(stream_of(s), copy);
     }
@@ -356,7 +373,9 @@ const char *cudasim_error_string(cudaError_t e)
     case cudaErrorInvalidConfiguration: return "invalid configuration argument";
     case cudaErrorInvalidMemcpyDirection: return "invalid copy direction: the host's memory or the device's, the other is named";
     case cudaErrorLaunchFailure: return cudasim_fault_text();
+    case cudaErrorNotSupported: return "operation not supported";
     case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
+    case cudaErrorUnknown: break;
     }
     return "unknown error";
 }

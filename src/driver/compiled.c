@@ -158,6 +158,7 @@ static void (*const transposes)(const hlort_axes *, const hlort_how *, const voi
 static void (*const solves)(const hlort_solve *, const hlort_how *, const float *, const float *, float *) __attribute__((used)) = hlort_solve_f32;
 static void (*const sorts)(const hlort_sort *, const hlort_how *, const void *const *, void *const *) __attribute__((used)) = hlort_sort_lines;
 static cudaError_t (*const simulator)(const cudasim_launch *, cudaStream_t) __attribute__((used)) = cudasim_enqueue_launch;
+static bool (*const simulated_libraries)(const char *) __attribute__((used)) = cudasim_has_library;
 
 Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signature **s)
 {
@@ -347,7 +348,8 @@ static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *
 {
     const ExternCalls *calls = with->calls;
     PlanOptions        o = { .has_function = calls ? has_function : NULL, .cookie = (void *)(uintptr_t)calls, .watched = with->watched, .is_shown = with->is_shown,
-                              .shown_cookie = with->shown_cookie, .runtime = !out->language->device, .plain = out->language->device, .on = with->on };
+                              .shown_cookie = with->shown_cookie, .runtime = !out->language->device, .plain = out->language->device, .products = out->language->device && !with->no_libraries,
+                              .on = with->on };
     Program           *p = program_plan(out->arena, m, &o, d);
     if (p && out->language->device && !target_cuda_supported(p, d))
         return false;
@@ -375,18 +377,26 @@ static bool to_outfile(void *to, const void *bytes, size_t n)
     return outfile_put(to, bytes, n);
 }
 
-/* What lies beside the source: weights of C, the header of the simulator. */
-static bool write_beside(Arena *a, const char *folder, const Source *x)
+static bool write_beside(Arena *a, const char *folder, const char *name, const char *text)
 {
     OutFile f;
-    bool    weights = !x->language->device && target_c_has_weights(x->program, &source_options);
-    if (!weights && !x->language->simulated)
+    outfile_open(&f, a, arena_printf(a, "%s/%s", folder, name));
+    outfile_put(&f, text, strlen(text));
+    bool ok = outfile_close(&f);
+    errno = f.error;
+    return ok;
+}
+
+/* What lies beside the source: weights of C, the headers of the simulator. */
+static bool write_others(Arena *a, const char *folder, const Source *x)
+{
+    OutFile f;
+    if (x->language->simulated)
+        return write_beside(a, folder, "cuda_runtime.h", cudasim_header) && write_beside(a, folder, "cublasLt.h", cudasim_blas_header);
+    if (x->language->device || !target_c_has_weights(x->program, &source_options))
         return true;
-    outfile_open(&f, a, arena_printf(a, "%s/%s", folder, weights ? source_options.weights : "cuda_runtime.h"));
-    if (weights)
-        target_c_weights(x->program, &source_options, to_outfile, &f);
-    else
-        outfile_put(&f, cudasim_header, strlen(cudasim_header));
+    outfile_open(&f, a, arena_printf(a, "%s/%s", folder, source_options.weights));
+    target_c_weights(x->program, &source_options, to_outfile, &f);
     bool ok = outfile_close(&f);
     errno = f.error;
     return ok;
@@ -394,7 +404,7 @@ static bool write_beside(Arena *a, const char *folder, const Source *x)
 
 static bool write_source(Arena *a, const char *folder, const Source *x, Diag *d)
 {
-    if (buf_write_file(&x->text, arena_printf(a, "%s/%s", folder, x->language->source)) && write_beside(a, folder, x))
+    if (buf_write_file(&x->text, arena_printf(a, "%s/%s", folder, x->language->source)) && write_others(a, folder, x))
         return true;
     diag_error(d, LOC_NONE, "%s: %s", folder, strerror(errno));
     return false;
@@ -435,9 +445,10 @@ static const char *code_key(const Compiler *c, const Source *x)
         cache_key_add_text(&k, c->flags[f]);
     add_processor(&k);
     cache_key_add(&k, x->text.p, x->text.n);
-    if (x->language->simulated)
+    if (x->language->simulated) {
         cache_key_add_text(&k, cudasim_header);
-    else if (!x->language->device)
+        cache_key_add_text(&k, cudasim_blas_header);
+    } else if (!x->language->device)
         target_c_weights(x->program, &source_options, to_key, &k);
     return cache_key_text(c->arena, &k);
 }

@@ -1,7 +1,7 @@
-/* The header of src/cudasim as one text, generated: cudasim_text.c. */
+/* The headers of src/cudasim as text, generated: cudasim_text.c. */
 #ifndef DRIVER_CUDASIM_TEXT_H
 #define DRIVER_CUDASIM_TEXT_H
 
-extern const char cudasim_header[];
+extern const char cudasim_header[], cudasim_blas_header[]; /* cuda_runtime.h, cublasLt.h */
 
 #endif

@@ -41,6 +41,7 @@ typedef struct CompileOptions {
     Code               code;
     const char        *cc;    /* the compiler, NULL: the one found */
     bool               fast;  /* fast to compile: what takes the compiler long and gains least is left out */
+    bool               no_libraries; /* of CUDA: kernels alone */
     const ExternCalls *calls; /* functions of custom calls, loaded; NULL: none */
     Devices            on;    /* zeros: one device */
     bool               watched; /* the code tells what it does, and the module must outlive it */

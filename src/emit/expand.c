@@ -5,8 +5,9 @@
 
 typedef void Expansion(Inst *i);
 
-static Expansion *expansion_of(const Inst *i, bool runtime)
+static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
 {
+    const bool runtime = o->runtime;
     switch (i->op) {
     case OP_SCAN: return expand_scan;
     case OP_RNG: return expand_rng;
@@ -17,6 +18,8 @@ static Expansion *expansion_of(const Inst *i, bool runtime)
             return expand_attention;
         if (runtime && output_expands(i))
             return expand_output;
+        if (o->products && product_expands(i))
+            return expand_product;
         if (runtime && transpose_expands(i))
             return expand_transposes;
         return runtime && reduce_expands(i) ? expand_reduction : NULL;
@@ -52,12 +55,12 @@ static bool any_sets_size(const Comp *c)
     return false;
 }
 
-const Module *module_expanded(Arena *a, const Module *m, Devices on, bool runtime, Map *exchanges)
+const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanOptions *o, Map *exchanges)
 {
     bool any = false;
     for (const Comp *c = m->first; c && !any; c = c->next)
         for (const Inst *i = c->first; i && !any; i = i->next)
-            any = expansion_of(i, runtime) || sets_size(i) || on_devices(i, on);
+            any = expansion_of(i, o) || sets_size(i) || on_devices(i, on);
     if (!any)
         return m;
     Module *copy = module_clone(m);
@@ -69,7 +72,7 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, bool runtim
     for (Comp *c = copy->first; c; c = c->next)
         for (Inst *i = c->first, *next; i; i = next) {
             bool            inside = i->op == OP_REDUCE && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* it is its caller's to divide */
-            Expansion      *expand = inside ? NULL : expansion_of(i, runtime);
+            Expansion      *expand = inside ? NULL : expansion_of(i, o);
             DeviceExpander *meet = expand ? NULL : on_devices(i, on);
             next = i->next;
             if (expand)

@@ -2,13 +2,14 @@
 #ifndef EMIT_EXPAND_H
 #define EMIT_EXPAND_H
 
+#include "emit/program.h"
 #include "ir/groups.h"
 
 /* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot, ragged-dot, ragged-all-to-all and sizes that are known
  * only when run; on several devices without
- * collectives of several participants either, but for those that cannot be done. runtime: large reductions are made in parts, and dots and transposes inside fusions that are worth a call of it stand for
- * themselves. exchanges: gets the Exchange of each instruction that stands for one. */
-const Module *module_expanded(Arena *a, const Module *m, Devices on, bool runtime, Map *exchanges);
+ * collectives of several participants either, but for those that cannot be done. o->runtime: large reductions are made in parts, and dots and transposes inside fusions that are worth a call of it stand for
+ * themselves. o->products: dots that are for a device's library, likewise. exchanges: gets the Exchange of each instruction that stands for one. */
+const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanOptions *o, Map *exchanges);
 
 /* These replace one instruction of a module that may be changed. */
 void expand_scan(Inst *i);
@@ -18,6 +19,8 @@ void expand_scaled_dot(Inst *i);
 
 bool output_expands(const Inst *i);
 void expand_output(Inst *i);
+bool product_expands(const Inst *i);
+void expand_product(Inst *i);
 /* What computes i, a fusion, when the dot, or whatever it is, of its body is computed outside. Deletes i. */
 Inst *output_replace(Inst *i, const Inst *dot, Inst *outside);
 

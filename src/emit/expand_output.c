@@ -1,4 +1,4 @@
-/* A fusion around a dot or a convolution that the runtime computes better than loops in the text: that for itself, then a fusion of the rest, which may write over
+/* A fusion around a dot or a convolution that the runtime, or a dot that a device's library, computes better than loops in the text: that for itself, then a fusion of the rest, which may write over
  * its result in place.
  *
  *     out = fusion(x, w, b), kind=kOutput        =>   d = dot(x, w);  out = fusion(x, w, b, d), kind=kLoop
@@ -26,17 +26,34 @@ static bool is_called(const Inst *x)
     return dot_call(x, lhs->shape, rhs->shape, x->shape, &d) && (double)d.m * (double)d.n * (double)d.k >= LEAST;
 }
 
-static const Inst *called_dot(const Comp *body)
+/* A dot of parameters that is for the library of a device. */
+static bool is_product(const Inst *x)
+{
+    DotCall d;
+    if (x->op != OP_DOT || x->n_operands != 2 || inst_attr(x, ATTR_SPARSITY_CONFIG))
+        return false;
+    const Inst *lhs = inst_operand(x, 0), *rhs = inst_operand(x, 1);
+    return lhs->op == OP_PARAMETER && rhs->op == OP_PARAMETER && dot_call(x, lhs->shape, rhs->shape, x->shape, &d) && dot_call_is_product(&d);
+}
+
+typedef bool IsCalled(const Inst *x);
+
+static const Inst *called_dot(const Comp *body, IsCalled *is)
 {
     const Inst *x = body->first;
-    while (x && !is_called(x))
+    while (x && !is(x))
         x = x->next;
     return x == body->root ? NULL : x;
 }
 
 bool output_expands(const Inst *i)
 {
-    return i->op == OP_FUSION && i->n_callees == 1 && called_dot(inst_callee(i, 0));
+    return i->op == OP_FUSION && i->n_callees == 1 && called_dot(inst_callee(i, 0), is_called);
+}
+
+bool product_expands(const Inst *i)
+{
+    return i->op == OP_FUSION && i->n_callees == 1 && called_dot(inst_callee(i, 0), is_product);
 }
 
 /* The dot of i's body in front of i. */
@@ -81,6 +98,12 @@ Inst *output_replace(Inst *i, const Inst *dot, Inst *outside)
 
 void expand_output(Inst *i)
 {
-    for (const Inst *dot; (dot = called_dot(inst_callee(i, 0)));)
+    for (const Inst *dot; (dot = called_dot(inst_callee(i, 0), is_called));)
+        i = output_replace(i, dot, dot_outside(i, dot));
+}
+
+void expand_product(Inst *i)
+{
+    for (const Inst *dot; (dot = called_dot(inst_callee(i, 0), is_product));)
         i = output_replace(i, dot, dot_outside(i, dot));
 }

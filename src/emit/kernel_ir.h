@@ -94,6 +94,7 @@ struct KStmt {
     KBlock       *body;  /* FOR, IF, LOOP, BLOCK */
     KBlock       *other; /* IF: NULL or else */
     const char   *atomic; /* STORE: NULL, or "Add", "Max": the element becomes that of itself and value, which other threads may do at the same time */
+    bool          apart;  /* STORE: no other iteration of the loops around touches that element */
     bool          rolled; /* FOR: compilers should not unroll it, see kernel_keep_rolled */
 };
 

@@ -78,6 +78,7 @@ typedef struct Lower {
     LoopDim    *probed;   /* the loop whose cuts are looked for */
     int64_t     probed_stride;
     bool        again, failed;
+    bool        nan_last; /* comparisons that are applied make one order of all floats */
     int32_t     nested;   /* value_at inside value_at */
     int64_t     work;     /* values expanded so far */
     int64_t     local_bytes; /* of arrays on the stack */

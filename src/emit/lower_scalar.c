@@ -408,6 +408,19 @@ static const KExpr *scalar_compare(Arena *a, const Inst *i, Type t, const KExpr 
     return kx_binary(a, compare_operator(inst_word(i, ATTR_DIRECTION)), TYPE_PRED, x, y);
 }
 
+/* NaN is behind all numbers, up or down. */
+static const KExpr *compare_nan_last(Arena *a, Word direction, const KExpr *x, const KExpr *y)
+{
+    switch (direction) {
+    case CMP_LE: return kx_unary(a, KOP_NOT, TYPE_PRED, compare_nan_last(a, CMP_LT, y, x));
+    case CMP_GE: return kx_unary(a, KOP_NOT, TYPE_PRED, compare_nan_last(a, CMP_GT, y, x));
+    case CMP_LT: case CMP_GT: break;
+    default: return kx_binary(a, compare_operator(direction), TYPE_PRED, x, y);
+    }
+    const KExpr *number = kx_binary(a, KOP_EQ, TYPE_PRED, x, x), *nan = kx_binary(a, KOP_NE, TYPE_PRED, y, y);
+    return kx_binary(a, KOP_OR, TYPE_PRED, kx_binary(a, compare_operator(direction), TYPE_PRED, x, y), kx_binary(a, KOP_AND, TYPE_PRED, number, nan));
+}
+
 static const KExpr *clamp(Arena *a, Type t, const KExpr *lo, const KExpr *x, const KExpr *hi)
 {
     return scalar_binary(a, OP_MINIMUM, t, scalar_binary(a, OP_MAXIMUM, t, lo, x), hi);
@@ -470,7 +483,10 @@ const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *
     if (is_mixed(x, types))
         return mixed_floats(L, x, types, args);
     switch (x->op) {
-    case OP_COMPARE: return scalar_compare(a, x, t, args[0], args[1]);
+    case OP_COMPARE:
+        if (L->nan_last && type_is_float(t) && t != TYPE_F8E8M0FNU && !compare_is_total(x))
+            return compare_nan_last(a, inst_word(x, ATTR_DIRECTION), args[0], args[1]);
+        return scalar_compare(a, x, t, args[0], args[1]);
     case OP_SELECT: return kx_select(a, args[0], scalar_convert(a, types[1], to, args[1]), scalar_convert(a, types[2], to, args[2]));
     case OP_CLAMP: return clamp(a, to, args[0], args[1], args[2]);
     case OP_CONVERT: return scalar_convert(a, t, to, args[0]);

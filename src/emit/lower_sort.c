@@ -7,11 +7,19 @@
  *     line = merged
  *   result[.., j, ..] = line[j]
  *
+ * For many threads each element finds its own place, with as many passes, each of which is work for all elements at once:
+ *
+ *   in each piece of 64: place = how many of the piece come before x[j]
+ *   for runs of 64, 128, ...: place = its place in its own run + how many of the other run come before it, by halving
+ *
+ * where of equal ones those of the left run come before those of the right one. Places are all different as long as the comparison makes one order, so NaN, of which
+ * "less" does not, is behind all numbers there.
+ *
  * All operands move together. topk sorts values and their positions by value, the largest or the smallest first, and keeps k of them.
  * Floats below 32 bits move as their bits, so that each NaN stays the one that it is; they are decoded where they are compared. */
 #include "emit/lower.h"
 
-enum { ROLE_LINES = 80 };
+enum { ROLE_LINES = 80, ROLE_RANKS = 200 /* and on, by pass */, PIECE = 64 };
 
 typedef struct Sort {
     const Inst    *x;
@@ -23,6 +31,8 @@ typedef struct Sort {
     KArray       **line, **merged;
     int64_t        dim, count, kept;
     const Ix     **at;     /* of the line: the sorted dimension is set for each element */
+    int64_t        run;    /* for many threads: the length of what is sorted already, 0: nothing; else -1 */
+    bool           last;   /* this pass gives the results */
 } Sort;
 
 static const KExpr *integer(Lower *L, int64_t v)
@@ -109,7 +119,9 @@ static const KExpr *comes_before(Lower *L, const Sort *s, const KExpr *const *le
         args[2 * k] = scalar_convert(L->arena, s->types[k], body->params[2 * k]->shape->type, decoded(L, s, k, right[k]));
         args[2 * k + 1] = scalar_convert(L->arena, s->types[k], body->params[2 * k + 1]->shape->type, decoded(L, s, k, left[k]));
     }
+    L->nan_last = s->run >= 0;
     apply(L, body, args, &out);
+    L->nan_last = false;
     return bind(L, out, "before");
 }
 
@@ -172,17 +184,185 @@ static void sort_line(Lower *L, void *cookie, const Ix *const *index)
     store_line(L, s);
 }
 
-static void sort_lines(Lower *L, Sort *s)
+/* ---- for many threads ---- */
+
+/* The arrays' elements at the place along the line, as they are carried. */
+static const KExpr **elements_at(Lower *L, const Sort *s, const Ix *place)
+{
+    const KExpr **v = ARENA_ARRAY(L->arena, const KExpr *, s->n);
+    const Ix     *own = s->at[s->dim];
+    s->at[s->dim] = place;
+    for (int32_t k = 0; k < s->n; k++) {
+        if (s->run > 0) {
+            v[k] = bind(L, load(L, s->line[k], shape_index(L, s->line[k]->shape, s->at)), "x");
+            continue;
+        }
+        v[k] = kx_cast(L->arena, TYPE_S32, kx_index(L->arena, place));
+        if (s->from[k]) {
+            int32_t     leaf = 0;
+            const Inst *x = resolve(L, s->from[k], &leaf);
+            v[k] = value_at(L, x, leaf, s->at);
+        }
+        v[k] = bind(L, by_bits(s, k) ? scalar_bits(L->arena, s->types[k], v[k]) : v[k], "x");
+    }
+    s->at[s->dim] = own;
+    return v;
+}
+
+/* No two elements have one place. */
+static void put_at(Lower *L, const Sort *s, const KExpr *const *v, const KExpr *place)
+{
+    const Ix *own = s->at[s->dim];
+    s->at[s->dim] = index_of(L, bind(L, place, "place"), 0, s->count - 1);
+    for (int32_t k = 0; k < s->n; k++) {
+        KArray *to = s->last ? s->to[k] : s->merged[k];
+        store_at(L, to, s->at, s->last ? decoded(L, s, k, v[k]) : v[k]);
+        L->cur->last->apart = true;
+    }
+    s->at[s->dim] = own;
+}
+
+/* Which of the two is on the left is known only when it runs; so is what `before` then means for x. */
+static const KExpr *goes_first(Lower *L, const Sort *s, const KExpr *x_is_left, const KExpr *const *x, const KExpr *const *y)
+{
+    const KExpr **left = ARENA_ARRAY(L->arena, const KExpr *, s->n), **right = ARENA_ARRAY(L->arena, const KExpr *, s->n);
+    for (int32_t k = 0; k < s->n; k++) {
+        left[k] = bind(L, kx_select(L->arena, x_is_left, x[k], y[k]), "l");
+        right[k] = bind(L, kx_select(L->arena, x_is_left, y[k], x[k]), "r");
+    }
+    const KExpr *before = bind(L, comes_before(L, s, left, right), "before");
+    return kx_select(L->arena, x_is_left, before, kx_unary(L->arena, KOP_NOT, TYPE_PRED, before)); /* y goes before x */
+}
+
+static const KExpr *one_more_if(Lower *L, KTemp *n, const KExpr *cond)
+{
+    return kx_select(L->arena, cond, arithmetic(L, KOP_ADD, current(L, n), integer(L, 1)), current(L, n));
+}
+
+/* Its place in a piece: how many of that go before it. */
+static void rank_in_piece(Lower *L, Sort *s, const Ix *j)
+{
+    const KExpr  *at = kx_index(L->arena, j);
+    const KExpr **x = elements_at(L, s, j);
+    const KExpr  *first = integer(L, 0);
+    const Ix     *from = ix_const(&L->ix, 0), *end = ix_const(&L->ix, s->count), *i;
+    if (s->count > PIECE) {
+        first = bind(L, arithmetic(L, KOP_MUL, arithmetic(L, KOP_DIV, at, integer(L, PIECE)), integer(L, PIECE)), "first");
+        from = index_of(L, first, 0, s->count - 1);
+        end = index_of(L, least(L, arithmetic(L, KOP_ADD, first, integer(L, PIECE)), integer(L, s->count), "end"), 1, s->count);
+    }
+    KTemp *rank = accumulator(L, integer(L, 0), TYPE_S64, "rank");
+    if (loop_between(L, from, end, &i)) {
+        const KExpr  *other = kx_index(L->arena, i), *is_left = bind(L, test(L, KOP_LT, at, other), "is_left");
+        const KExpr **y = elements_at(L, s, i);
+        const KExpr  *before = goes_first(L, s, is_left, x, y);
+        assign(L, rank, one_more_if(L, rank, test(L, KOP_LAND, test(L, KOP_NE, at, other), before)));
+        block_close(L);
+    }
+    const bool drop = s->kept < s->count && s->kept < PIECE;
+    if (drop)
+        if_open(L, test(L, KOP_LT, current(L, rank), integer(L, s->kept)));
+    put_at(L, s, x, s->count > PIECE ? arithmetic(L, KOP_ADD, first, current(L, rank)) : current(L, rank));
+    if (drop)
+        block_close(L);
+}
+
+/* How many of [low, high) of the other run go before x, added to low. */
+static const KExpr *search(Lower *L, const Sort *s, const KExpr *x_is_left, const KExpr *const *x, const KExpr *low, const KExpr *high)
+{
+    KTemp *lo = accumulator(L, low, TYPE_S64, "lo"), *hi = accumulator(L, high, TYPE_S64, "hi");
+    repeat_open(L);
+    break_unless(L, test(L, KOP_LT, current(L, lo), current(L, hi)));
+    const KExpr *mid = frozen(L, arithmetic(L, KOP_DIV, arithmetic(L, KOP_ADD, current(L, lo), current(L, hi)), integer(L, 2)), "mid");
+    const KExpr *up = bind(L, goes_first(L, s, x_is_left, x, elements_at(L, s, index_of(L, mid, 0, s->count - 1))), "up");
+    assign(L, lo, kx_select(L->arena, up, arithmetic(L, KOP_ADD, mid, integer(L, 1)), current(L, lo)));
+    assign(L, hi, kx_select(L->arena, up, current(L, hi), mid));
+    block_close(L);
+    return frozen(L, current(L, lo), "found");
+}
+
+/* Its place in a pair of runs, of which no more than what is kept matters. */
+static void rank_in_runs(Lower *L, Sort *s, const Ix *j)
+{
+    Arena        *a = L->arena;
+    const int64_t length = s->run < s->kept ? s->run : s->kept;
+    const KExpr  *n = integer(L, s->count), *at = kx_index(a, j), *two = integer(L, 2 * s->run);
+    const KExpr  *low = bind(L, arithmetic(L, KOP_MUL, arithmetic(L, KOP_DIV, at, two), two), "low");
+    const KExpr  *middle = bind(L, arithmetic(L, KOP_ADD, low, integer(L, s->run)), "middle"), *is_left = bind(L, test(L, KOP_LT, at, middle), "is_left");
+    const KExpr  *own = bind(L, arithmetic(L, KOP_SUB, at, kx_select(a, is_left, low, middle)), "own");
+    const bool    cut = length < s->run;
+    if (cut)
+        if_open(L, test(L, KOP_LT, own, integer(L, length)));
+    const KExpr **x = elements_at(L, s, j);
+    const KExpr  *from = least(L, kx_select(a, is_left, middle, low), n, "from");
+    const KExpr  *to = least(L, arithmetic(L, KOP_ADD, from, integer(L, length)), n, "to");
+    const KExpr  *found = search(L, s, is_left, x, from, to);
+    const KExpr  *rank = bind(L, arithmetic(L, KOP_ADD, own, arithmetic(L, KOP_SUB, found, from)), "rank");
+    const bool    drop = s->kept < s->count && 2 * s->run > s->kept;
+    if (drop)
+        if_open(L, test(L, KOP_LT, rank, integer(L, s->kept)));
+    put_at(L, s, x, arithmetic(L, KOP_ADD, low, rank));
+    if (drop)
+        block_close(L);
+    if (cut)
+        block_close(L);
+}
+
+static void rank_element(Lower *L, void *cookie, const Ix *const *index)
+{
+    Sort *s = cookie;
+    for (int32_t d = 0; d < s->to[0]->shape->rank; d++)
+        s->at[d] = index[d];
+    if (s->run == 0)
+        rank_in_piece(L, s, index[s->dim]);
+    else
+        rank_in_runs(L, s, index[s->dim]);
+}
+
+static KArray **whole_arrays(Lower *L, const Sort *s, const Shape *shape)
+{
+    KArray **x = ARENA_ARRAY(L->arena, KArray *, s->n);
+    for (int32_t k = 0; k < s->n; k++)
+        x[k] = stage_array(L, shape_with_type(L->arena, shape, s->carried[k]), "sorted");
+    return x;
+}
+
+static void sort_by_rank(Lower *L, Sort *s, const Shape *shape)
+{
+    KArray **arrays[2] = { NULL, NULL };
+    int32_t  pass = 0;
+    for (s->run = 0; !s->last; s->run = s->run == 0 ? PIECE : 2 * s->run, pass++) {
+        s->last = (s->run == 0 ? PIECE : 2 * s->run) >= s->count;
+        if (!s->last && !arrays[pass % 2])
+            arrays[pass % 2] = whole_arrays(L, s, shape);
+        s->merged = arrays[pass % 2];
+        s->line = arrays[1 - pass % 2];
+        nest(L, shape->rank, plan_dims(L, s->x, ROLE_RANKS + pass, shape->rank, shape->dims), major_order(L, shape), rank_element, s);
+    }
+}
+
+/* As which an element moves. */
+static Type carried_type(Type t)
+{
+    return !type_is_float(t) || machine_type(t) == t ? t : type_bits(t) > 8 ? TYPE_U16 : TYPE_U8;
+}
+
+static void sort_lines(Lower *L, Sort *s, const Shape *whole)
 {
     const Shape *shape = s->to[0]->shape;
     int64_t     *extents = ARENA_ARRAY(L->arena, int64_t, shape->rank);
     s->at = ARENA_ARRAY(L->arena, const Ix *, shape->rank);
+    s->carried = ARENA_ARRAY(L->arena, Type, s->n);
+    for (int32_t k = 0; k < s->n; k++)
+        s->carried[k] = carried_type(s->types[k]);
+    if (L->plan->plain) {
+        sort_by_rank(L, s, whole);
+        return;
+    }
+    s->run = -1;
     s->line = ARENA_ARRAY(L->arena, KArray *, s->n);
     s->merged = ARENA_ARRAY(L->arena, KArray *, s->n);
-    s->carried = ARENA_ARRAY(L->arena, Type, s->n);
     for (int32_t k = 0; k < s->n; k++) {
-        Type t = s->types[k];
-        s->carried[k] = !type_is_float(t) || machine_type(t) == t ? t : type_bits(t) > 8 ? TYPE_U16 : TYPE_U8;
         const Shape *line = shape_array(L->arena, s->carried[k], 1, &s->count);
         s->line[k] = temp_array(L, line, "line");
         s->merged[k] = temp_array(L, line, "merged");
@@ -202,7 +382,7 @@ void stage_sort(Lower *L, const Inst *x, KArray *const *to)
         s.from[k] = inst_operand(x, k);
         s.types[k] = s.from[k]->shape->type;
     }
-    sort_lines(L, &s);
+    sort_lines(L, &s, to[0]->shape);
 }
 
 void stage_topk(Lower *L, const Inst *x, KArray *const *to)
@@ -213,5 +393,5 @@ void stage_topk(Lower *L, const Inst *x, KArray *const *to)
     Sort         s = { .x = x, .n = 2, .from = from, .types = types, .to = to, .dim = in->rank - 1 };
     s.count = in->dims[s.dim];
     s.kept = to[0]->shape->dims[s.dim];
-    sort_lines(L, &s);
+    sort_lines(L, &s, in);
 }

@@ -349,7 +349,8 @@ Program *program_plan(Arena *a, const Module *m, const PlanOptions *o, Diag *d)
     p.program->on = p.options->on.replicas > 0 ? p.options->on : (Devices){ 1, 1 };
     p.exchanges = map_new(p.work);
     p.messages = map_new(p.work);
-    p.module = m = module_expanded(a, m, p.program->on, p.options->runtime, &p.exchanges);
+    p.module = m = module_expanded(a, m, p.program->on, p.options, &p.exchanges);
+    p.program->products = p.options->products;
     p.names = names_new(a);
     p.values = map_new(p.work);
     p.kernels = map_new(p.work);

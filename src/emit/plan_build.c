@@ -193,6 +193,8 @@ static const Lowered *lower(Plan *p, const Inst *i, Diag *d)
         return l;
     Arena  *own = arena_new();
     Kernel *k = kernel_lower(own, i, p->options->plain, d);
+    if (k && p->options->products)
+        kernel_for_library(k);
     l = k ? function_of(p, k, i) : &refused;
     if (k && l->kernel == k)
         arena_defer(p->arena, (void (*)(void *))arena_free, own);

@@ -123,6 +123,7 @@ typedef struct Program {
     int32_t       n_kernels, n_copies, n_library; /* steps, for the report */
     bool          random;        /* there are RANDOM steps */
     bool          lapack, outside, runtime; /* what calls there are */
+    bool          products;      /* of PlanOptions */
 } Program;
 
 typedef struct PlanOptions {
@@ -133,6 +134,7 @@ typedef struct PlanOptions {
     bool (*is_shown)(void *cookie, const Inst *i); /* and the values of these instructions, which are kept until then; NULL: of none */
     void   *shown_cookie;
     bool    runtime;   /* the text may call the runtime library */
+    bool    products;  /* large dots may be products of a device's library, for which their kernels have working memory */
     bool    plain;     /* kernels are lowered for many threads, see kernel_lower */
     Devices on;        /* for which the Program is: one, which each of them runs; zeros: one device */
 } PlanOptions;

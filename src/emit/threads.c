@@ -25,7 +25,7 @@ enum { MOST_NEST = 32 };
 typedef struct Access {
     const KArray *array;
     const Ix     *index;
-    bool          store;
+    bool          store, apart;
 } Access;
 
 typedef struct Nest {
@@ -46,14 +46,14 @@ static void note_load(void *cookie, const KExpr *x)
 {
     Nest *n = cookie;
     if (x->kind == KX_LOAD)
-        vec_push(n->arena, &n->accesses, ((Access){ x->array, x->index, false }));
+        vec_push(n->arena, &n->accesses, ((Access){ x->array, x->index, false, false }));
 }
 
 static void note_store(void *cookie, const KStmt *s)
 {
     Nest *n = cookie;
     if (s->kind == KS_STORE)
-        vec_push(n->arena, &n->accesses, ((Access){ s->array, s->index, true }));
+        vec_push(n->arena, &n->accesses, ((Access){ s->array, s->index, true, s->apart }));
     if (s->kind == KS_STORE && s->array->kind != KARRAY_LOCAL)
         vec_push(n->arena, &n->stores, s);
     if (s->kind == KS_DECLARE)
@@ -245,6 +245,16 @@ static const Access *first_store(const Nest *n)
     return NULL;
 }
 
+/* So the store says, and nothing else of what may be the same memory is touched. */
+static bool is_apart(const Nest *n, const Access *stored)
+{
+    for (int32_t i = 0; i < n->accesses.n && stored->apart; i++)
+        if (kernel_same_memory(n->k, n->accesses.v[i].array, stored->array) &&
+            (n->accesses.v[i].array != stored->array || !ix_equal(n->accesses.v[i].index, stored->index)))
+            return false;
+    return stored->apart;
+}
+
 static void spread_loops(Nest *n)
 {
     for (int32_t j = 0; j < n->n; j++)
@@ -253,7 +263,7 @@ static void spread_loops(Nest *n)
         settled = true;
         for (int32_t i = 0; settled && i < n->accesses.n; i++)
             if (n->accesses.v[i].store)
-                settled = n->accesses.v[i].array->kind == KARRAY_LOCAL || keep_apart(n, &n->accesses.v[i]);
+                settled = n->accesses.v[i].array->kind == KARRAY_LOCAL || is_apart(n, &n->accesses.v[i]) || keep_apart(n, &n->accesses.v[i]);
     }
 }
 
@@ -345,11 +355,14 @@ static void append_stripped(const Nest *n, KBlock *to, const KStmt *s)
     }
 }
 
-/* The spread loops, the one whose neighbours are written side by side last. */
+/* The spread loops, the one whose neighbours are written side by side last; or read, where it is data that says where they are written. */
 static void order_loops(const Nest *n, ThreadPart *part)
 {
     const IxAtom **v = ARENA_ARRAY(n->arena, const IxAtom *, n->n);
     const Access  *store = first_store(n);
+    for (int32_t i = 0; store && store->apart && i < n->accesses.n; i++)
+        if (!n->accesses.v[i].store)
+            store = &n->accesses.v[i];
     part->count = 1;
     for (int32_t j = 0; j < n->n; j++) {
         if (!n->spread[j])

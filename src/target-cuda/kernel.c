@@ -204,11 +204,13 @@ static void put_launcher_head(Buf *b, Arena *a, const Function *f, const char *l
     buf_putc(b, ')');
 }
 
-static void put_launcher(Buf *b, Arena *a, const Function *f, int32_t n, const CudaPart *parts, const char *linkage)
+static void put_launcher(Buf *b, Arena *a, const Program *p, int32_t function, int32_t n, const CudaPart *parts, const char *linkage)
 {
+    const Function *f = &p->functions[function];
     buf_putc(b, '\n');
     put_launcher_head(b, a, f, linkage);
     buf_puts(b, "\n{\n");
+    cuda_put_product(b, p, function);
     for (int32_t j = 0, number = 0; j < n; j += parts[j].abreast) {
         bool last = j + parts[j].abreast == n;
         buf_puts(b, last && j == 0 ? "    return " : j == 0 ? "    cudaError_t e = " : !last ? "    e = e ? e : " : "    return e ? e : ");
@@ -254,7 +256,7 @@ void cuda_kernels(Buf *b, const Program *p, const char *linkage)
         for (int32_t j = 0; j < n; j++)
             if (parts[j].row.sums || parts[j].share == BY_TILE)
                 shares[parts[j].share] = true;
-        put_launcher(&kernels, a, &p->functions[f], n, parts, linkage);
+        put_launcher(&kernels, a, p, f, n, parts, linkage);
     }
     cuda_row_services(b, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN]);
     if (shares[BY_TILE])

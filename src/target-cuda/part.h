@@ -41,6 +41,12 @@ typedef struct CudaPart {
 void        cuda_complex_prelude(Buf *b, const Program *p);
 const char *cuda_complex_function(const char *fn);
 
+/* product.c: is any dot for cuBLASLt; what is in front of everything then, and of the kernels; what the launcher of such a function does first. */
+bool cuda_has_products(const Program *p);
+void cuda_product_includes(Buf *b);
+void cuda_product_services(Buf *b);
+void cuda_put_product(Buf *b, const Program *p, int32_t function);
+
 /* How part's work is shared; threads is set. */
 void    cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part);
 int     cuda_part_threads(const CudaPart *part); /* of a block of the launch that it is or begins */

@@ -14,6 +14,7 @@
 #include "emit/c_text.h"
 #include "support/map.h"
 #include "support/vec.h"
+#include "target-cuda/part.h"
 #include "target-cuda/target_cuda.h"
 
 typedef struct Out {
@@ -198,7 +199,7 @@ static void put_block(Out *o, const Block *x)
 
 /* ---- the file ---- */
 
-static void put_top(Buf *b, const Program *p, const char *how, const char *includes)
+static void put_top(Buf *b, const Program *p, const char *how, const char *includes, bool products)
 {
     buf_puts(b, "/* HLO module ");
     c_comment_text(b, p->module->name);
@@ -207,6 +208,8 @@ static void put_top(Buf *b, const Program *p, const char *how, const char *inclu
                how, p->name, p->name);
     c_interface_comment(b, p);
     buf_puts(b, includes);
+    if (products)
+        cuda_product_includes(b);
     c_int_types(b);
     c_env_type(b);
 }
@@ -298,6 +301,8 @@ static void put_kernels(Buf *b, const Program *p, const char *launchers)
     cuda_prelude(b, p);
     if (p->n_functions > 0)
         buf_puts(b, launch_service);
+    if (cuda_has_products(p))
+        cuda_product_services(b);
     cuda_kernels(b, p, launchers);
 }
 
@@ -373,7 +378,7 @@ static void put_entry(Out *o)
 static void put_source(Buf *b, const Program *p, const char *includes)
 {
     Out o = { .b = b, .p = p, .arena = arena_new() };
-    put_top(b, p, "nvcc -arch=sm_90 -c FILE.cu", includes);
+    put_top(b, p, "nvcc -arch=sm_90 -c FILE.cu", includes, cuda_has_products(p));
     put_constants(b, p);
     put_kernels(b, p, "static");
     buf_puts(b, services);
@@ -402,7 +407,7 @@ void target_cuda_kernels(Buf *b, const Program *p)
 {
     Arena  *a = arena_new();
     Program q = prefixed(a, p);
-    put_top(b, p, "nvcc -arch=sm_90 -c FILE.cu; it belongs to what --emit=host prints", "#include <cuda_runtime.h>\n\n");
+    put_top(b, p, "nvcc -arch=sm_90 -c FILE.cu; it belongs to what --emit=host prints", "#include <cuda_runtime.h>\n\n", cuda_has_products(p));
     put_constants(b, p);
     put_kernels(b, &q, "extern \"C\"");
     if (p->n_constants > 0)
@@ -415,7 +420,7 @@ void target_cuda_host(Buf *b, const Program *p)
     Out     o = { .b = b, .arena = arena_new(), .c = true, .split = true };
     Program q = prefixed(o.arena, p);
     o.p = &q;
-    put_top(b, p, "cc -c FILE.c; it belongs to what --emit=kernels prints", "#include <cuda_runtime_api.h>\n\n");
+    put_top(b, p, "cc -c FILE.c; it belongs to what --emit=kernels prints", "#include <cuda_runtime_api.h>\n\n", false);
     buf_puts(b, "\n");
     cuda_prototypes(b, &q, "extern");
     if (p->n_constants > 0)

@@ -1,0 +1,161 @@
+/* Products of matrices, as libraries do them on a device. Both factors are taken apart into doubles first, so that half precision is decoded once. */
+#include "cudasim/sim.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t bytes_of(cudasim_type t)
+{
+    static const unsigned char bytes[] = { [CUDASIM_F32] = 4, [CUDASIM_F64] = 8, [CUDASIM_F16] = 2, [CUDASIM_BF16] = 2, [CUDASIM_S8] = 1, [CUDASIM_S32] = 4,
+                                           [CUDASIM_C64] = 8, [CUDASIM_C128] = 16 };
+    return bytes[t];
+}
+
+static bool is_complex(cudasim_type t)
+{
+    return t == CUDASIM_C64 || t == CUDASIM_C128;
+}
+
+/* ---- elements ---- */
+
+static double half_value(uint16_t h)
+{
+    const int e = h >> 10 & 31, m = h & 1023;
+    const double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(m | 1024, e - 25) : ldexp(m, -24);
+    return h >> 15 ? -v : v;
+}
+
+/* The nearest value with an even last bit, of 11 bits down to 2^-24. */
+static uint16_t half_of(double v)
+{
+    const uint16_t sign = signbit(v) ? 0x8000 : 0;
+    const double   a = fabs(v);
+    int            e;
+    if (a != a || a == 0)
+        return a == 0 ? sign : 0x7e00;
+    frexp(a, &e);
+    e = e < -13 ? -13 : e;
+    const double steps = nearbyint(ldexp(a, 11 - e));
+    if (isinf(a) || ldexp(steps, e - 11) >= 65536)
+        return sign | 0x7c00;
+    return (uint16_t)(sign | ((uint32_t)(e + 13) * 1024 + (uint32_t)steps));
+}
+
+static uint16_t bfloat_of(double v)
+{
+    const float f = (float)v;
+    uint32_t    bits;
+    memcpy(&bits, &f, sizeof bits);
+    return f != f ? 0x7fc0 : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Real numbers by their number; a complex one is two. */
+static double load(cudasim_type t, const void *p, int64_t i)
+{
+    float f;
+    switch (t) {
+    case CUDASIM_F64: case CUDASIM_C128: return ((const double *)p)[i];
+    case CUDASIM_F32: case CUDASIM_C64: return ((const float *)p)[i];
+    case CUDASIM_F16: return half_value(((const uint16_t *)p)[i]);
+    case CUDASIM_S8: return ((const int8_t *)p)[i];
+    case CUDASIM_S32: return ((const int32_t *)p)[i];
+    case CUDASIM_BF16: break;
+    }
+    const uint32_t bits = (uint32_t)((const uint16_t *)p)[i] << 16;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static void store(cudasim_type t, void *p, int64_t i, double v)
+{
+    switch (t) {
+    case CUDASIM_F64: case CUDASIM_C128: ((double *)p)[i] = v; return;
+    case CUDASIM_F32: case CUDASIM_C64: ((float *)p)[i] = (float)v; return;
+    case CUDASIM_F16: ((uint16_t *)p)[i] = half_of(v); return;
+    case CUDASIM_BF16: ((uint16_t *)p)[i] = bfloat_of(v); return;
+    case CUDASIM_S8: ((int8_t *)p)[i] = (int8_t)v; return;
+    case CUDASIM_S32: ((uint32_t *)p)[i] = (uint32_t)(int64_t)fmod(v, 4294967296.0); return; /* wraps */
+    }
+}
+
+/* ---- products ---- */
+
+typedef struct Call {
+    cudasim_product p;
+    void           *out;
+    const void     *lhs, *rhs;
+} Call;
+
+/* Part of a factor's numbers, [rows, cols] with the columns beside each other. */
+static void take_apart(double *to, const cudasim_matrix *x, const void *p, int64_t batch, int64_t rows, int64_t cols, int64_t part)
+{
+    const int64_t numbers = is_complex(x->type) ? 2 : 1;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            to[i * cols + j] = load(x->type, p, (batch * x->batch + i * x->row + j * x->col) * numbers + part);
+}
+
+/* sums += sign * lhs * rhs */
+static void add_products(double *sums, const Call *c, double *lhs, double *rhs, int64_t batch, int64_t l_part, int64_t r_part, double sign)
+{
+    const cudasim_product *p = &c->p;
+    take_apart(lhs, &p->lhs, c->lhs, batch, p->m, p->k, l_part);
+    take_apart(rhs, &p->rhs, c->rhs, batch, p->k, p->n, r_part);
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t l = 0; l < p->k; l++)
+            for (int64_t j = 0; j < p->n; j++)
+                sums[i * p->n + j] += sign * lhs[i * p->k + l] * rhs[l * p->n + j];
+}
+
+static void put_sums(const Call *c, const double *sums, int64_t batch, int64_t part)
+{
+    const cudasim_product *p = &c->p;
+    const int64_t          numbers = is_complex(p->out.type) ? 2 : 1;
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++)
+            store(p->out.type, c->out, (batch * p->out.batch + i * p->out.row + j * p->out.col) * numbers + part, sums[i * p->n + j]);
+}
+
+static void multiply(void *cookie)
+{
+    const Call            *c = cookie;
+    const cudasim_product *p = &c->p;
+    const bool             complex = is_complex(p->out.type);
+    double *lhs = calloc((size_t)(p->m * p->k), sizeof *lhs), *rhs = calloc((size_t)(p->k * p->n), sizeof *rhs), *sums = malloc((size_t)(p->m * p->n) * sizeof *sums);
+    if (!lhs || !rhs || !sums)
+        cudasim_fault(NULL, 0, "no memory for a library's product");
+    for (int64_t b = 0; b < p->batch && lhs && rhs && sums; b++)
+        for (int64_t part = 0; part < 1 + complex; part++) { /* of a complex product: (x u - y v) + i (x v + y u) */
+            memset(sums, 0, (size_t)(p->m * p->n) * sizeof *sums);
+            add_products(sums, c, lhs, rhs, b, 0, part, 1);
+            if (complex)
+                add_products(sums, c, lhs, rhs, b, 1, 1 - part, part ? 1 : -1);
+            put_sums(c, sums, b, part);
+        }
+    free(lhs);
+    free(rhs);
+    free(sums);
+}
+
+static bool is_on_device(const cudasim_matrix *x, const void *p, int64_t rows, int64_t cols, int64_t batch)
+{
+    const int64_t last = (batch - 1) * x->batch + (rows - 1) * x->row + (cols - 1) * x->col;
+    return cudasim_memory_is_device(p, (size_t)(last + 1) * bytes_of(x->type)) && (uintptr_t)p % bytes_of(x->type) == 0;
+}
+
+cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const void *lhs, const void *rhs, cudaStream_t s)
+{
+    const Call c = { *p, out, lhs, rhs };
+    if (p->m < 1 || p->n < 1 || p->k < 1 || p->batch < 1 || is_complex(p->lhs.type) != is_complex(p->out.type) || p->lhs.type != p->rhs.type)
+        return cudaErrorInvalidValue;
+    if (!is_on_device(&p->lhs, lhs, p->m, p->k, p->batch) || !is_on_device(&p->rhs, rhs, p->k, p->n, p->batch) || !is_on_device(&p->out, out, p->m, p->n, p->batch))
+        return cudaErrorInvalidValue;
+    return cudasim_enqueue_work(multiply, &c, sizeof c, s);
+}
+
+bool cudasim_has_library(const char *name)
+{
+    const char *without = getenv("CUDASIM_WITHOUT");
+    return !without || strcmp(without, name) != 0;
+}
