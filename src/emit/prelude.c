@@ -171,9 +171,11 @@ static const Helper helpers[] = {
     { H_EXACT, "store_past_caches", "",
       "void store_past_caches(void *to, const void *from, int64_t bytes) /* a multiple of 32 */\n{\n#if defined __AVX__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(1), may_alias));\n"
-      "    typedef float v8s __attribute__((vector_size(32)));\n"
-      "    if ((__UINTPTR_TYPE__)to % 32 == 0) {\n        for (int64_t k = 0; k < bytes; k += 32)\n"
-      "            __builtin_ia32_movntps256((float *)((char *)to + k), (v8s) * (const v8f *)((const char *)from + k));\n        return;\n    }\n"
+      "    typedef float v8s __attribute__((vector_size(32), may_alias));\n"
+      "    if ((__UINTPTR_TYPE__)to % 32 == 0) {\n        for (int64_t k = 0; k < bytes; k += 32) {\n"
+      "            v8s  v = *(const v8f *)((const char *)from + k);\n            v8s *at = (v8s *)((char *)to + k);\n"
+      "#if defined __clang__\n            __builtin_nontemporal_store(v, at);\n#else\n            __builtin_ia32_movntps256((float *)at, v);\n#endif\n"
+      "        }\n        return;\n    }\n"
       "#endif\n    __builtin_memcpy(to, from, (uint64_t)bytes);\n}\n\n"
       "static inline void end_stores_past_caches(void) /* before others read what was stored */\n{\n#if defined __AVX__ && defined __GNUC__\n"
       "    __builtin_ia32_sfence();\n#endif\n}\n" },
