@@ -355,10 +355,10 @@ static void ask_for_cut_of(Lower *L, const IxTerm *t, int64_t c, int64_t bound)
 }
 
 /* x crosses the bound. Where it is a sum of a cut dimension's loops, the outermost one has to break where the first of what is inside crosses it, and where all of it
- * has done so. */
+ * has done so. Many threads do the pieces of a loop one after the other, so they rather test. */
 static void ask_for_cut(Lower *L, const Ix *x, int64_t bound)
 {
-    const IxTerm *t = L->plan->plain && x->n > 1 ? NULL : leading_term(x);
+    const IxTerm *t = L->plan->plain ? NULL : leading_term(x);
     if (!t)
         return;
     int64_t least, most, loop_least = t->k * (t->k < 0 ? t->atom->hi : t->atom->lo), loop_most = t->k * (t->k < 0 ? t->atom->lo : t->atom->hi);
