@@ -58,6 +58,17 @@ int64_t image_runs(const Image *im, int64_t k, int64_t n, ImageRun *runs); /* of
 void    image_rows(const Image *im, int64_t row, int64_t n, ImageRow *rows);
 int     image_is_matrix(const Image *im); /* one tap for each pixel, evenly apart, all of them in the image */
 
+/* All that a row's window covers lies in the image. */
+static inline __attribute__((always_inline)) int image_has_window(const Image *im, const ImageRow *row)
+{
+    for (int64_t d = 0; d < im->n; d++) {
+        const ImageDim *x = &im->d[d];
+        if (x->checked && (row->c[d] < 0 || row->c[d] + (x->window - 1) * x->dilation >= x->size))
+            return 0;
+    }
+    return 1;
+}
+
 /* Elements *low .. *high - 1 of a run of a row lie in the image. */
 static inline __attribute__((always_inline)) void image_inside(const Image *im, const ImageRow *row, const ImageRun *run, int64_t *low, int64_t *high)
 {

@@ -41,8 +41,19 @@ INLINE void N(row_words)(TW *to, TE *line, int64_t k)
         *(VW *)(to + p / G) = N(along)(line + p);
 }
 
+/* A row whose whole window is in the image, runs of neighbours. */
+INLINE void N(pack_inside)(TE *line, const TE *x, const ImageRun *runs, int64_t n, const TE *end)
+{
+    for (int64_t r = 0; r < n; r++)
+        N(copy)(line + runs[r].k, x + runs[r].x, 1, runs[r].length, end);
+}
+
 APART void N(pack_window)(TE *line, const Image *im, const TE *x, const ImageRow *row, const ImageRun *runs, int64_t n)
 {
+    if (im->x_step == 1 && image_has_window(im, row)) {
+        N(pack_inside)(line, x + row->x, runs, n, im->x_end);
+        return;
+    }
     for (int64_t r = 0; r < n; r++) {
         const ImageRun *run = &runs[r];
         int64_t         low, high;
@@ -142,39 +153,82 @@ static void N(pack_a_image)(TW *out, const Gemm *g, N(Windows) *w, int64_t i, in
 
 /* ---- B ---- */
 
+/* n neighbours, at most a panel's row. */
+INLINE void N(copy_few)(TE *to, const TE *from, int64_t n)
+{
+    enum { HALF = NV * VL / 2, QUARTER = NV * VL / 4 };
+    if (n == K(NR)) {
+        __builtin_memcpy(to, from, sizeof(TE) * K(NR));
+    } else if (n >= HALF) {
+        __builtin_memcpy(to, from, sizeof(TE) * HALF);
+        __builtin_memcpy(to + n - HALF, from + n - HALF, sizeof(TE) * HALF);
+    } else if (n >= QUARTER) {
+        __builtin_memcpy(to, from, sizeof(TE) * QUARTER);
+        __builtin_memcpy(to + n - QUARTER, from + n - QUARTER, sizeof(TE) * QUARTER);
+    } else {
+        for (int64_t q = 0; q < n; q++)
+            to[q] = from[q];
+    }
+}
+
+INLINE void N(zero_few)(TE *to, int64_t n)
+{
+    for (int64_t q = 0; q < n; q++)
+        to[q] = 0;
+}
+
 /* Columns of a panel that are on one line of pixels, which begins at coordinate c: one row of the panel. */
 INLINE void N(pack_line)(TE *to, const ImageDim *line, const TE *x, int64_t c, int64_t n)
 {
     const int64_t distance = line->step * line->x;
-    if (line->checked && (c < 0 || c + (n - 1) * line->step >= line->size)) {
+    const int     all = !line->checked || (c >= 0 && c + (n - 1) * line->step < line->size);
+    if (distance == 1 && all) {
+        N(copy_few)(to, x, n);
+    } else if (distance == 1 && line->step == 1) {
+        const int64_t low = c >= 0 ? 0 : hlort_min(-c, n), room = hlort_min(line->size - c, n), high = room > low ? room : low;
+        N(zero_few)(to, low);
+        N(copy_few)(to + low, x + low, high - low);
+        N(zero_few)(to + high, n - high);
+    } else if (!all) {
         for (int64_t q = 0; q < n; q++, c += line->step)
             to[q] = c >= 0 && c < line->size ? x[q * distance] : 0;
-    } else if (distance == 1 && n == K(NR)) {
-        __builtin_memcpy(to, x, sizeof(TE) * K(NR));
     } else {
         for (int64_t q = 0; q < n; q++)
             to[q] = x[q * distance];
     }
 }
 
+/* Whether the line that element e of a run reads is in the image. */
+INLINE int N(has_line)(const Image *im, const ImageRow *row, const ImageRun *run, int64_t along, int64_t e)
+{
+    int inside = 1;
+    for (int64_t d = 0; d < im->n - 1; d++) {
+        const int64_t at = row->c[d] + run->c[d] + (d == along ? e * im->d[d].dilation : 0);
+        inside &= !im->d[d].checked || (at >= 0 && at < im->d[d].size);
+    }
+    return inside;
+}
+
 /* All of the block's columns for a piece of a line, n pixels from `row` on. */
 APART void N(pack_piece)(TE *panel, const Image *im, const TE *x, const ImageRow *row, int64_t n, const ImageRun *runs, int64_t n_runs)
 {
-    const int64_t   last = im->n - 1, along = im->axis[im->axes - 1];
-    const ImageDim *line = &im->d[last];
+    const int64_t  last = im->n - 1, along = im->axis[im->axes - 1], step = im->x_step;
+    const ImageDim line = im->d[last]; /* a copy: what is stored is nothing of it */
+    const int64_t  next = last == along ? line.dilation : 0;
     for (int64_t r = 0; r < n_runs; r++) {
         const ImageRun *run = &runs[r];
-        for (int64_t e = 0; e < run->length; e++) {
-            TE *to = panel + (run->k + e) * K(NR);
-            int inside = 1;
-            for (int64_t d = 0; d < last; d++) {
-                int64_t at = row->c[d] + run->c[d] + (d == along ? e * im->d[d].dilation : 0);
-                inside &= !im->d[d].checked || (at >= 0 && at < im->d[d].size);
-            }
+        const int64_t   length = run->length;
+        const TE       *from = x + row->x + run->x;
+        TE             *to = panel + run->k * K(NR);
+        int64_t         c = row->c[last] + run->c[last];
+        int             inside = N(has_line)(im, row, run, along, 0);
+        for (int64_t e = 0; e < length; e++, to += K(NR), from += step, c += next) {
+            if (along < last && e > 0)
+                inside = N(has_line)(im, row, run, along, e);
             if (inside)
-                N(pack_line)(to, line, x + row->x + run->x + e * im->x_step, row->c[last] + run->c[last] + (last == along ? e * line->dilation : 0), n);
+                N(pack_line)(to, &line, from, c, n);
             else
-                __builtin_memset(to, 0, (uint64_t)n * sizeof(TE));
+                N(zero_few)(to, n);
         }
     }
 }
