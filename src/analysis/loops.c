@@ -128,8 +128,8 @@ static int64_t written_count(const Inst *w)
     return *n >= '0' && *n <= '9' ? strtoll(n, NULL, 10) : -1;
 }
 
-/* The comparison that the condition ends in, and the computation that it stands in; NULL: it ends in something else. */
-static const Inst *find_test(const Inst *w, Frame *entered, const Frame **f)
+/* The comparison that the condition ends in, and the computation that it stands in; negated: it is that it does not hold. NULL: it ends in something else. */
+static const Inst *find_test(const Inst *w, Frame *entered, const Frame **f, bool *negated)
 {
     static const Frame condition = {0};
     const Inst        *test = while_condition(w)->root;
@@ -139,7 +139,16 @@ static const Inst *find_test(const Inst *w, Frame *entered, const Frame **f)
         *f = entered;
         test = test->callees[0]->root;
     }
-    return test->op == OP_COMPARE ? test : NULL;
+    for (*negated = false; test->op == OP_NOT; test = inst_operand(test, 0))
+        *negated = !*negated;
+    return test->op == OP_COMPARE && type_is_int(inst_operand(test, 0)->shape->type) ? test : NULL;
+}
+
+/* Of integers, one of which is not less than the other where that is not less than it. */
+static Word opposite(Word direction)
+{
+    static const Word others[] = {[CMP_EQ] = CMP_NE, [CMP_NE] = CMP_EQ, [CMP_LT] = CMP_GE, [CMP_LE] = CMP_GT, [CMP_GT] = CMP_LE, [CMP_GE] = CMP_LT};
+    return others[direction];
 }
 
 static void exchange(Linear *a, Linear *b, Word *direction)
@@ -156,11 +165,12 @@ bool while_counted(const Inst *w, LoopCount *out)
     Frame        entered;
     const Frame *f;
     int          steps = STEPS;
-    const Inst  *test = find_test(w, &entered, &f);
+    bool         negated;
+    const Inst  *test = find_test(w, &entered, &f, &negated);
     if (!test)
         return false;
     Type   t = inst_operand(test, 0)->shape->type;
-    Word   direction = inst_word(test, ATTR_DIRECTION);
+    Word   direction = negated ? opposite(inst_word(test, ATTR_DIRECTION)) : inst_word(test, ATTR_DIRECTION);
     Linear i = follow(inst_operand(test, 0), f, &steps), bound = follow(inst_operand(test, 1), f, &steps);
     if (i.state < 0 || !settled(w, bound).known) /* the other way round: bound > i */
         exchange(&i, &bound, &direction);
@@ -175,6 +185,14 @@ bool while_counted(const Inst *w, LoopCount *out)
     __int128 way = (__int128)(trips < 0 ? 0 : trips) * next.add;
     *out = (LoopCount){i.state, start.add, next.add, trips};
     return trips >= 0 && fits(t, start.add) && fits(t, start.add + way) && fits(t, first) && fits(t, first + way);
+}
+
+bool while_steps(const Inst *w, int64_t k, int64_t *init, int64_t *step)
+{
+    Linear first = first_state(w, k), next = next_state(w, k);
+    *init = first.add;
+    *step = next.add;
+    return first.known && first.state < 0 && next.known && next.state == k;
 }
 
 int64_t while_trip_count(const Inst *w)

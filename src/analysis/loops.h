@@ -13,6 +13,9 @@ typedef struct LoopCount {
 /* Counted from the instructions alone; false: it is not such a loop. */
 bool while_counted(const Inst *w, LoopCount *out);
 
+/* Element k of the state begins as the constant init and grows by step in each trip, wrapping around as integers of its type do. */
+bool while_steps(const Inst *w, int64_t k, int64_t *init, int64_t *step);
+
 /* The trips of a while: what its backend_config says ("known_trip_count"), or counted. -1: not known. */
 int64_t while_trip_count(const Inst *w);
 

@@ -8,12 +8,16 @@
  *   - an element that no trip changes is, after the loop, what it was before it; in it, a constant where it is a scalar one
  *   - an element that each trip sets to what it began as is one that no trip changes
  *   - two elements that begin alike and are computed alike are one
+ *   - an element that counts as the loop's counter does, by a multiple of its steps, is computed from that
  *   - elements that only they themselves need are taken away
  *
  * Loops without effects only, but for the last: elements are taken away from any loop, which runs as often as before. */
 #include "config.h"
 
+#include <string.h>
+
 #include "analysis/loops.h"
+#include "ir/numeric.h"
 #include "passes/pass.h"
 #include "passes/util.h"
 #include "passes/while.h"
@@ -192,6 +196,92 @@ static bool merge_alike(Flow *f, Inst *w)
     return read_alike_outside(f, w, same) || any;
 }
 
+/* ---- elements that count ---- */
+
+/* An element that is times the counter, and add. */
+typedef struct Follower {
+    int64_t times, add;
+} Follower;
+
+static bool follows(const Inst *w, const LoopCount *n, int32_t k, Follower *out)
+{
+    int64_t init, step;
+    if (k == n->index || n->step == 0 || !shape_is_scalar(w->shape->elems[k]) || !shape_equal(w->shape->elems[k], w->shape->elems[n->index]) ||
+        !while_steps(w, k, &init, &step) || step == 0 || step == INT64_MIN || step % n->step)
+        return false;
+    out->times = step / n->step;
+    uint64_t begin = (uint64_t)init - (uint64_t)n->init * (uint64_t)out->times;
+    out->add = int_wrap(w->shape->elems[k]->type, (int64_t)begin);
+    return true;
+}
+
+/* i op v, behind both, with the origin of i. */
+static Inst *with_number(Inst *i, Op op, int64_t v)
+{
+    Type  type = i->shape->type;
+    Inst *c = inst_constant(i->comp, i->next, literal_from_s64(type, int_wrap(type, v)), NULL);
+    Inst *result = inst_new(i->comp, c->next, op, i->shape, 2, (Inst *[]){i, c}, NULL);
+    c->meta = result->meta = i->meta;
+    c->loc = result->loc = i->loc;
+    return result;
+}
+
+/* The follower where the counter is element n of tuple t. */
+static Inst *followed(Inst *t, int64_t n, const Follower *x)
+{
+    Inst *i = tuple_new_element(t, n, t->next);
+    if (x->times != 1)
+        i = with_number(i, OP_MULTIPLY, x->times);
+    return x->add != 0 ? with_number(i, OP_ADD, x->add) : i;
+}
+
+/* Every reader of w wants one element, so that each can be given what it is. */
+static bool is_read_by_elements(const Inst *w)
+{
+    bool good = w->comp->root != w;
+    for (const Use *u = w->uses; u && good; u = u->next)
+        good = u->user->op == OP_GET_TUPLE_ELEMENT && !is_tied(u->user);
+    return good;
+}
+
+static void read_followed(Inst *w, int64_t n, int32_t k, const Follower *x)
+{
+    Inst **instead = mem_alloc(w->shape->n_elems, sizeof *instead);
+    memset(instead, 0, (size_t)w->shape->n_elems * sizeof *instead);
+    for (int32_t c = 0; c < 2; c++) {
+        instead[k] = followed(comp_param(w->callees[c], 0), n, x);
+        state_read_instead(w->callees[c], instead);
+    }
+    mem_free(instead);
+    Inst *after = NULL;
+    for (Use *u = w->uses, *next; u; u = next) {
+        Inst *e = u->user;
+        next = u->next;
+        if (!is_element_of(e, k))
+            continue;
+        after = after ? after : followed(w, n, x);
+        inst_replace(e, after);
+        inst_delete(e);
+    }
+}
+
+static bool follow_counter(Flow *f, Inst *w)
+{
+    LoopCount count;
+    Follower  x;
+    int32_t   k = 0;
+    if (!while_could_be_edited(f, w) || !is_read_by_elements(w) || !while_counted(w, &count))
+        return false;
+    while (k < w->shape->n_elems && !follows(w, &count, k, &x))
+        k++;
+    if (k == w->shape->n_elems || !while_editable(f, w))
+        return false;
+    tuple_spell_out(comp_param(while_body(w), 0));
+    tuple_spell_out(comp_param(while_condition(w), 0));
+    read_followed(w, count.index, k, &x);
+    return true;
+}
+
 /* ---- elements that nobody needs ---- */
 
 /* Who reads w whole keeps all of its elements alive. Those that no trip changes and nobody reads in the loop need not be. */
@@ -221,7 +311,7 @@ static bool read_init(Flow *f, Inst *w)
 
 static bool simplify_state(Flow *f, Inst *w)
 {
-    static bool (*const rules[])(Flow *, Inst *) = {keep_constants, read_init, sink_scalars, merge_alike, drop_unneeded};
+    static bool (*const rules[])(Flow *, Inst *) = {keep_constants, read_init, sink_scalars, merge_alike, follow_counter, drop_unneeded};
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
         if (rules[r](f, w))
             return true;
