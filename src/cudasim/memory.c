@@ -11,6 +11,7 @@ enum { ALIGN = 256 };
 
 typedef struct Memory {
     Range *blocks;
+    size_t used;
     size_t n, room;
     Range  last; /* block that was found */
 } Memory;
@@ -65,18 +66,27 @@ static bool room_for_one(void)
     return more != NULL;
 }
 
+/* What a device of CUDASIM_MEMORY bytes has left. */
+static size_t bytes_left(void)
+{
+    const char  *most = getenv("CUDASIM_MEMORY");
+    const size_t all = most ? strtoull(most, NULL, 10) : SIZE_MAX;
+    return all > memory.used ? all - memory.used : 0;
+}
+
 cudaError_t cudasim_malloc(void **p, size_t bytes)
 {
     *p = NULL;
     if (bytes == 0)
         return cudaSuccess;
-    char *block = bytes <= SIZE_MAX - ALIGN && room_for_one() ? aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN) : NULL;
+    char *block = bytes <= SIZE_MAX - ALIGN && bytes <= bytes_left() && room_for_one() ? aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN) : NULL;
     if (!block)
         return cudaErrorMemoryAllocation;
     memset(block, 0xff, bytes);
     size_t k = blocks_up_to((uintptr_t)block);
     memmove(&memory.blocks[k + 1], &memory.blocks[k], (memory.n++ - k) * sizeof *memory.blocks);
     memory.blocks[k] = (Range){ (uintptr_t)block, (uintptr_t)block + bytes };
+    memory.used += bytes;
     *p = block;
     return cudaSuccess;
 }
@@ -89,6 +99,7 @@ cudaError_t cudasim_free(void *p)
     cudaError_t e = cudasim_device_synchronize();
     if (k == 0 || memory.blocks[k - 1].lo != (uintptr_t)p)
         return cudaErrorInvalidValue;
+    memory.used -= (size_t)(memory.blocks[k - 1].hi - memory.blocks[k - 1].lo);
     memmove(&memory.blocks[k - 1], &memory.blocks[k], (memory.n-- - k) * sizeof *memory.blocks);
     memory.last = (Range){ 0, 0 };
     free(p);

@@ -93,6 +93,7 @@ typedef struct Scatter {
     KArray *const    *to;
     Ints              window_dims, inserted, batching, to_operand, index_batching;
     int64_t           vector;
+    bool              apart;  /* no two updates meet, the text says */
     const Ix *const  *g;   /* index of the updates, window dimensions at 0 */
     const Ix        **start;
 } Scatter;
@@ -133,6 +134,7 @@ static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
     for (int32_t k = 0; k < s->n; k++) {
         const Shape *r = body->root->shape;
         store_at(L, s->to[k], at, scalar_convert(L->arena, shape_is_tuple(r) ? r->elems[k]->type : r->type, s->to[k]->type, out[k]));
+        L->cur->last->apart = s->apart;
     }
 }
 
@@ -165,6 +167,7 @@ static void scatter_position(Lower *L, void *cookie, const Ix *const *index)
         const KExpr *v = kx_cast(a, TYPE_S64, value_at(L, indices, leaf, at));
         KTemp       *t = accumulator(L, v, TYPE_S64, arena_printf(a, "%s_start%d", s->x->name, d));
         const KExpr *x = kx_temp(a, t);
+        t->assigned = !L->plan->plain; /* for many threads it is a value that stays */
         const KExpr *inside = kx_binary(a, KOP_LAND, TYPE_PRED, kx_binary(a, KOP_GE, TYPE_PRED, x, kx_int(a, TYPE_S64, 0)),
                                         kx_binary(a, KOP_LE, TYPE_PRED, x, kx_int(a, TYPE_S64, hi)));
         cond = cond ? kx_binary(a, KOP_LAND, TYPE_PRED, cond, inside) : inside;
@@ -193,6 +196,9 @@ void stage_scatter(Lower *L, const Inst *x, KArray *const *to)
     s.to_operand = inst_ints(x, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS);
     s.index_batching = inst_ints(x, ATTR_SCATTER_INDICES_BATCHING_DIMS);
     s.vector = inst_int(x, ATTR_INDEX_VECTOR_DIM, 0);
+    s.apart = inst_bool(x, ATTR_UNIQUE_INDICES);
+    for (int32_t j = 0; j < s.to_operand.n; j++)
+        s.apart &= window_size(&s, (int32_t)s.to_operand.v[j]) == 1;
     s.start = ARENA_ARRAY(L->arena, const Ix *, s.in->rank);
     for (int32_t k = 0; k < n; k++) {
         to[k]->rewritten = true;
@@ -212,6 +218,8 @@ typedef struct Pick {
     KArray        *to;
     KTemp         *best, *at; /* value, and offset in the result; -1: none yet */
     const Ix     **index;
+    bool           overlap;   /* of windows */
+    KArray        *places;    /* `at` of each window */
 } Pick;
 
 static void take_best(Lower *L, const Pick *p, const KExpr *v)
@@ -239,23 +247,86 @@ static void pick_element(Lower *L, void *cookie, const Ix *const *index)
     block_close(L);
 }
 
-static void pick_source(Lower *L, void *cookie, const Ix *const *index)
+/* best and at, of the window at the source's index. */
+static void pick_in_window(Lower *L, Pick *p, const Ix *const *index)
 {
-    Pick        *p = cookie;
-    Arena       *a = L->arena;
-    int32_t      leaf = 0;
-    const Inst  *source = resolve(L, inst_operand(p->x, 1), &leaf);
-    Type         t = p->to->type;
+    Arena *a = L->arena;
     p->best = accumulator(L, scalar_zero(a, inst_operand(p->x, 0)->shape->type), machine_type(inst_operand(p->x, 0)->shape->type), "best");
     p->at = accumulator(L, kx_int(a, TYPE_S64, -1), TYPE_S64, "at");
     over_window(L, p->x, inst_operand(p->x, 0)->shape, p->window, index, pick_element, p);
-    if_open(L, kx_binary(a, KOP_GE, TYPE_PRED, current(L, p->at), kx_int(a, TYPE_S64, 0)));
-    const Ix    *at = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, -1, p->to->count, p->at->depth, p->at));
-    const KExpr *out, *v = value_at(L, source, leaf, index);
+}
+
+/* What the scatter computation makes of an element of the source and of what is there, as the result has it. */
+static const KExpr *scattered(Lower *L, const Pick *p, const Ix *const *index, const KExpr *there)
+{
+    Arena       *a = L->arena;
+    int32_t      leaf = 0;
+    const Inst  *source = resolve(L, inst_operand(p->x, 1), &leaf);
     const Comp  *body = inst_callee(p->x, 1);
-    apply(L, body, (const KExpr *const[]){ scalar_convert(a, source->shape->type, body->params[0]->shape->type, v), load_current(L, p->to, at) }, &out);
-    store(L, p->to, at, scalar_convert(a, body->root->shape->type, t, out));
+    const KExpr *out, *v = value_at(L, source, leaf, index);
+    apply(L, body, (const KExpr *const[]){ scalar_convert(a, source->shape->type, body->params[0]->shape->type, v), there }, &out);
+    return scalar_convert(a, body->root->shape->type, p->to->type, out);
+}
+
+static void pick_source(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pick  *p = cookie;
+    Arena *a = L->arena;
+    pick_in_window(L, p, index);
+    if_open(L, kx_binary(a, KOP_GE, TYPE_PRED, current(L, p->at), kx_int(a, TYPE_S64, 0)));
+    const Ix *at = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, -1, p->to->count, p->at->depth, p->at));
+    store(L, p->to, at, scattered(L, p, index, load_current(L, p->to, at)));
+    L->cur->last->apart = !p->overlap;
     block_close(L);
+}
+
+/* ---- for many threads: each window's place, then each element's windows ---- */
+
+static void note_place(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pick *p = cookie;
+    pick_in_window(L, p, index);
+    store_at(L, p->places, index, current(L, p->at));
+}
+
+/* The numbers of windows that may cover o along a dimension. Whether they do the places say. */
+static const Ix *windows_over(Lower *L, const WindowDim *v, int64_t count, const Ix *o)
+{
+    Arena        *a = L->arena;
+    const int64_t span = (v->size - 1) * v->window_dilation;
+    const KExpr  *stride = kx_int(a, TYPE_S64, v->stride), *zero = kx_int(a, TYPE_S64, 0), *n = kx_int(a, TYPE_S64, count);
+    const KExpr  *from = kx_binary(a, KOP_DIV, TYPE_S64, kx_index(a, ix_plus(&L->ix, o, v->pad_lo - span + v->stride - 1)), stride);
+    const KExpr  *end = kx_binary(a, KOP_DIV, TYPE_S64, kx_index(a, ix_plus(&L->ix, o, v->pad_lo + v->stride)), stride);
+    from = bind(L, from, "from");
+    from = frozen(L, kx_select(a, kx_binary(a, KOP_GT, TYPE_PRED, from, zero), from, zero), "from");
+    end = bind(L, end, "end");
+    end = frozen(L, kx_select(a, kx_binary(a, KOP_LT, TYPE_PRED, end, n), end, n), "end");
+    const Ix *lo = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, 0, count, from->depth, from->temp)), *i;
+    const Ix *hi = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, 0, count, end->depth, end->temp));
+    return loop_between(L, lo, hi, &i) ? i : NULL;
+}
+
+static void gather_element(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pick       *p = cookie;
+    Arena      *a = L->arena;
+    int32_t     leaf = 0, opened = 0;
+    const Inst *init = resolve(L, inst_operand(p->x, 2), &leaf);
+    const Ix  **at = ARENA_ARRAY(a, const Ix *, p->to->shape->rank), **own = ARENA_ARRAY(a, const Ix *, p->to->shape->rank);
+    KTemp      *sum = accumulator(L, scalar_convert(a, init->shape->type, p->to->type, value_at(L, init, leaf, NULL)), machine_type(p->to->type), "sum");
+    for (int32_t d = 0; d < p->to->shape->rank; d++) {
+        const WindowDim *v = &p->window->v[d];
+        const bool       alone = v->size == 1 && v->stride == 1 && v->pad_lo == 0;
+        own[d] = index[d];
+        at[d] = alone ? index[d] : windows_over(L, v, p->places->shape->dims[d], index[d]);
+        opened += !alone;
+    }
+    const KExpr *place = kx_index(a, shape_index(L, p->to->shape, own));
+    if_open(L, kx_binary(a, KOP_EQ, TYPE_PRED, load(L, p->places, shape_index(L, p->places->shape, at)), place));
+    assign(L, sum, scattered(L, p, at, current(L, sum)));
+    for (int32_t k = 0; k <= opened; k++)
+        block_close(L);
+    store_at(L, p->to, index, current(L, sum));
 }
 
 static void fill_body(Lower *L, void *cookie, const Ix *const *index)
@@ -266,10 +337,32 @@ static void fill_body(Lower *L, void *cookie, const Ix *const *index)
     store_at(L, p->to, index, scalar_convert(L->arena, init->shape->type, p->to->type, value_at(L, init, leaf, NULL)));
 }
 
+static bool windows_overlap(const Window *w)
+{
+    for (int32_t d = 0; d < w->n; d++)
+        if (w->v[d].base_dilation != 1 || (w->v[d].size - 1) * w->v[d].window_dilation + 1 > w->v[d].stride)
+            return true;
+    return false;
+}
+
+static bool is_dilated(const Window *w)
+{
+    for (int32_t d = 0; d < w->n; d++)
+        if (w->v[d].base_dilation != 1)
+            return true;
+    return false;
+}
+
 void stage_select_and_scatter(Lower *L, const Inst *x, KArray *const *to)
 {
     const Shape *s = x->shape, *source = inst_operand(x, 1)->shape;
-    Pick         p = { .x = x, .window = inst_window(x), .to = to[0], .index = ARENA_ARRAY(L->arena, const Ix *, s->rank) };
+    Pick         p = { .x = x, .window = inst_window(x), .to = to[0], .index = ARENA_ARRAY(L->arena, const Ix *, s->rank), .overlap = windows_overlap(inst_window(x)) };
+    if (L->plan->plain && p.overlap && !is_dilated(p.window) && shape_count(source) > 0) {
+        p.places = stage_array(L, shape_with_type(L->arena, source, TYPE_S64), "places");
+        nest(L, source->rank, plan_dims(L, x, ROLE_UPDATE, source->rank, source->dims), NULL, note_place, &p);
+        nest(L, s->rank, plan_dims(L, x, ROLE_COPY, s->rank, s->dims), major_order(L, s), gather_element, &p);
+        return;
+    }
     to[0]->rewritten = true;
     nest(L, s->rank, plan_dims(L, x, ROLE_COPY, s->rank, s->dims), major_order(L, s), fill_body, &p);
     if (shape_count(source) > 0)
