@@ -18,7 +18,7 @@
 
 typedef struct Args {
     const char *target, *emit, *name, *weights, *output, *fill_elided, *constants, *runtime, *libraries;
-    bool        verify, stats, extern_calls, json;
+    bool        deterministic, verify, stats, extern_calls, json;
     Devices     on;
     bool        standalone; /* what is emitted is one file in any case */
     MessageArgs messages;
@@ -33,6 +33,7 @@ static const Option options[] = {
     {"name", 0, OPT_STRING, ARG(name), "NAME", "prefix of exported names (default: module's)", "Output"},
     {"weights", 0, OPT_STRING, ARG(weights), "FILE", "put constants above 64 KiB there, with .incbin", "Output"},
     {"runtime", 0, OPT_CHOICE, ARG(runtime), "inline|library", "loops (default), or calls of libhlort.a, threads", "Output"},
+    {"deterministic", 0, OPT_FLAG, ARG(deterministic), NULL, "cuda: floats of a scatter in order", "Output"},
     {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda: cuBLASLt for dots (default: auto)", "Output"},
     {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
     {"extern-calls", 0, OPT_FLAG, ARG(extern_calls), NULL, "call functions for unknown custom calls", "Output"},
@@ -123,6 +124,7 @@ static bool process_module(const Args *args, Module *m, Arena *a, Product *out, 
     PlanOptions    o = {.name = args->name, .has_function = args->extern_calls ? any_function : NULL, .on = args->on};
     o.runtime = strcmp(args->runtime, "library") == 0;
     o.plain = is_cuda(args);
+    o.any_order = is_cuda(args) && !args->deterministic;
     o.products = is_cuda(args) && strcmp(args->libraries, "auto") == 0;
     const Program *p = program_plan(a, m, &o, d);
     if (!p || d->errors > 0 || (is_cuda(args) && !target_cuda_supported(p, d)) ||

@@ -42,7 +42,7 @@ typedef struct Args {
     int         level;
     int64_t     threads, repeat, ulp, seed, trace_limit, max_trip, worst;
     double      atol, rtol;
-    bool        full, stats, cache, cuda_check, first_nonfinite, isolate, all, json;
+    bool        deterministic, full, stats, cache, cuda_check, first_nonfinite, isolate, all, json;
     Devices on;
     const char *assignment, *axis;
     MessageArgs messages;
@@ -58,6 +58,7 @@ static const Option options[] = {
     {"cc", 0, OPT_STRING, ARG(cc), "PROGRAM", "the compiler", "Running"},
     {"compile", 0, OPT_CHOICE, ARG(compile), "best|fast", "code that is fast (default), or compiled fast", "Running"},
     {"subnormals", 0, OPT_CHOICE, ARG(subnormals), "keep|flush", "tiny floats as IEEE (default), or zeros", "Running"},
+    {"deterministic", 0, OPT_FLAG, ARG(deterministic), NULL, "cuda, cudasim: floats of a scatter in order", "Running"},
     {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda, cudasim: cuBLASLt for dots (default: auto)", "Running"},
     {"cuda-check", 0, OPT_SWITCH, ARG(cuda_check), NULL, "cudasim: check accesses (default)", "Running"},
     {"custom-call", 0, OPT_LIST, ARG(calls), "LIBRARY", "functions for custom calls: a shared library", "Running"},
@@ -245,7 +246,7 @@ static bool is_fast(const Args *args)
 static CacheKey key_of(const Run *r)
 {
     const char *cc = r->args->cc ? r->args->cc : "";
-    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d fast=%d cc=%s libraries=%s %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), is_fast(r->args), cc, r->args->libraries,
+    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d fast=%d cc=%s libraries=%s deterministic=%d %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), is_fast(r->args), cc, r->args->libraries, r->args->deterministic,
                                                                                r->args->on.replicas, r->args->on.partitions));
 }
 
@@ -270,7 +271,7 @@ static bool is_traced(void *trace, const Inst *i)
 static bool build(Run *r)
 {
     CacheKey key = key_of(r);
-    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .fast = is_fast(r->args), .no_libraries = strcmp(r->args->libraries, "none") == 0,
+    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .fast = is_fast(r->args), .no_libraries = strcmp(r->args->libraries, "none") == 0, .deterministic = r->args->deterministic,
                         .calls = r->calls, .on = r->args->on};
     if (is_watched(r->args)) {
         o.watched = true;

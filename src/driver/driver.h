@@ -41,7 +41,8 @@ typedef struct CompileOptions {
     Code               code;
     const char        *cc;    /* the compiler, NULL: the one found */
     bool               fast;  /* fast to compile: what takes the compiler long and gains least is left out */
-    bool               no_libraries; /* of CUDA: kernels alone */
+    bool               no_libraries;  /* of CUDA: kernels alone */
+    bool               deterministic; /* of CUDA: the same bits in every run */
     const ExternCalls *calls; /* functions of custom calls, loaded; NULL: none */
     Devices            on;    /* zeros: one device */
     bool               watched; /* the code tells what it does, and the module must outlive it */

@@ -115,6 +115,7 @@ struct Kernel {
     KArray    **arrays;
     int64_t     temp_bytes;
     int64_t     split_offset;          /* of what split.h has reserved of it, up to its end */
+    bool        any_order;             /* floats may be added to an element in any order, which gives other bits from run to run */
     KBlock     *body;
     bool       *may_alias; /* [result * n_operands + operand] */
     Buf         signature; /* the body without names */

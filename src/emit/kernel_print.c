@@ -579,7 +579,7 @@ static void print_atomic(Printer *p, const KStmt *s)
 {
     bool        order = strcmp(s->atomic, "Min") == 0 || strcmp(s->atomic, "Max") == 0;
     Type        t = s->array->type;
-    const char *wide = type_bytes(t) < 8 ? NULL : order && t == TYPE_S64 ? "long long" : "unsigned long long";
+    const char *wide = type_bytes(t) < 8 || type_is_float(t) ? NULL : order && t == TYPE_S64 ? "long long" : "unsigned long long";
     buf_printf(p->b, "atomic%s(", s->atomic);
     if (wide)
         buf_printf(p->b, "(%s *)", wide);

@@ -195,6 +195,8 @@ static const Lowered *lower(Plan *p, const Inst *i, Diag *d)
     Kernel *k = kernel_lower(own, i, p->options->plain, d);
     if (k && p->options->products)
         kernel_for_library(k);
+    if (k)
+        k->any_order = p->options->any_order;
     l = k ? function_of(p, k, i) : &refused;
     if (k && l->kernel == k)
         arena_defer(p->arena, (void (*)(void *))arena_free, own);

@@ -135,6 +135,7 @@ typedef struct PlanOptions {
     void   *shown_cookie;
     bool    runtime;   /* the text may call the runtime library */
     bool    products;  /* large dots may be products of a device's library, for which their kernels have working memory */
+    bool    any_order; /* of plain ones: updates of floats may be added up in any order */
     bool    plain;     /* kernels are lowered for many threads, see kernel_lower */
     Devices on;        /* for which the Program is: one, which each of them runs; zeros: one device */
 } PlanOptions;

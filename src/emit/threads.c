@@ -281,12 +281,22 @@ static const char *free_operation(const KExpr *x)
     return x->op == KOP_ADD ? "Add" : x->op == KOP_AND ? "And" : x->op == KOP_OR ? "Or" : x->op == KOP_XOR ? "Xor" : NULL;
 }
 
-/* The only store, of an integer of a size that devices have: op(what is there, x). NULL: the nest does something else. */
+/* Integers of a size that devices have; sums of floats, where their order does not matter either. */
+static bool may_meet(const Nest *n, const KStmt *s)
+{
+    switch (s->array->type) {
+    case TYPE_S32: case TYPE_U32: case TYPE_S64: case TYPE_U64: return free_operation(s->value) != NULL;
+    case TYPE_F32: case TYPE_F64: return n->k->any_order && s->value->kind == KX_BINARY && s->value->op == KOP_ADD;
+    default: return false;
+    }
+}
+
+/* The only store: op(what is there, x). NULL: the nest does something else. */
 static const KStmt *find_update(const Nest *n)
 {
     const KStmt *s = n->stores.n == 1 ? n->stores.v[0] : NULL;
     int32_t      reads = 0;
-    if (!s || (s->array->type != TYPE_S32 && s->array->type != TYPE_U32 && s->array->type != TYPE_S64 && s->array->type != TYPE_U64) || !free_operation(s->value))
+    if (!s || !may_meet(n, s))
         return NULL;
     const KExpr *old = s->value->arg[0];
     for (int32_t i = 0; i < n->accesses.n; i++)
