@@ -16,18 +16,27 @@ typedef struct {
 } N(Work);
 _Static_assert(sizeof(N(Work)) <= HLORT_TILES_BYTES, "work");
 
+/* Loops of as many trips as a vector has lanes are vectors to a compiler. */
+INLINE void N(put_a)(TW *restrict re, TW *restrict im, const TW *restrict from)
+{
+    const TW x = from[0], y = from[1];
+    re[0] = x;
+    re[1] = -y;
+    im[0] = y;
+    im[1] = x;
+}
+
 APART void N(pack_a)(TW *out, const TW *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t k)
 {
     for (int64_t i = 0; i < rows; i++) {
         const TW *from = a + 2 * i * a_row;
         TW       *re = out + 2 * i * K(LDA), *im = re + K(LDA);
-        for (int64_t p = 0; p < k; p++) {
-            const TW x = from[2 * p * a_col], y = from[2 * p * a_col + 1];
-            re[2 * p] = x;
-            re[2 * p + 1] = -y;
-            im[2 * p] = y;
-            im[2 * p + 1] = x;
-        }
+        int64_t   p = 0;
+        for (; p + VL <= k && a_col == 1; p += VL)
+            for (int64_t q = p; q < p + VL; q++)
+                N(put_a)(re + 2 * q, im + 2 * q, from + 2 * q);
+        for (; p < k; p++)
+            N(put_a)(re + 2 * p, im + 2 * p, from + 2 * p * a_col);
     }
 }
 
@@ -36,10 +45,23 @@ APART void N(pack_b)(TW *out, const TW *b, int64_t b_row, int64_t b_col, int64_t
     for (int64_t p = 0; p < k; p++) {
         const TW *from = b + 2 * p * b_row;
         TW       *re = out + 2 * p * K(NR), *im = re + K(NR);
-        for (int64_t j = 0; j < K(NR); j++) {
+        for (int64_t j = 0; j < K(NR) && b_col == 1 && columns == K(NR); j++) {
+            re[j] = from[2 * j];
+            im[j] = from[2 * j + 1];
+        }
+        for (int64_t j = 0; j < K(NR) && (b_col != 1 || columns < K(NR)); j++) {
             re[j] = j < columns ? from[2 * j * b_col] : 0;
             im[j] = j < columns ? from[2 * j * b_col + 1] : 0;
         }
+    }
+}
+
+/* n neighbours of C (+)= real and imaginary parts. */
+INLINE void N(store_row)(TC *restrict to, const TC *restrict re, const TC *restrict im, int64_t n, int add)
+{
+    for (int64_t j = 0; j < n; j++) {
+        to[2 * j] = (add ? to[2 * j] : 0) + re[j];
+        to[2 * j + 1] = (add ? to[2 * j + 1] : 0) + im[j];
     }
 }
 
@@ -49,11 +71,20 @@ INLINE void N(store)(TC *c, int64_t c_row, const TC *sums, int64_t rows, int64_t
     for (int64_t r = 0; r < rows; r++) {
         const TC *re = sums + 2 * r * K(NR), *im = re + K(NR);
         TC       *to = c + 2 * r * c_row;
-        for (int64_t j = 0; j < columns; j++) {
-            to[2 * j] = (add ? to[2 * j] : 0) + re[j];
-            to[2 * j + 1] = (add ? to[2 * j + 1] : 0) + im[j];
-        }
+        if (columns == K(NR) && add)
+            N(store_row)(to, re, im, K(NR), 1);
+        else if (columns == K(NR))
+            N(store_row)(to, re, im, K(NR), 0);
+        else
+            N(store_row)(to, re, im, columns, add);
     }
+}
+
+INLINE void N(fetch_c)(const TC *c, int64_t c_row, int64_t rows, int64_t columns)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < columns; j += 32 / (int64_t)sizeof *c)
+            __builtin_prefetch(c + 2 * (r * c_row + j), 1);
 }
 
 /* One panel of columns from j on by the rows i0 to i1, which are packed; k from p on. */
@@ -65,6 +96,7 @@ INLINE void N(panel)(const Gemm *g, N(Work) *w, TW *b, int64_t i0, int64_t i1, i
     for (int64_t q = 0; q < groups; q++) {
         const int64_t rows = m / groups + (q < m % groups);
         TC           *c = (TC *)g->c + 2 * (i * g->c_row + j);
+        N(fetch_c)(c, g->c_row, rows, columns);
         K(kernels)[2 * rows][K(PACKED)](&t);
         N(store)(c, g->c_row, w->sums, rows, columns, p > 0);
         if (g->epilogue && p + kc >= g->k) {
