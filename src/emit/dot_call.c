@@ -150,8 +150,7 @@ static double batch_count(const DotCall *d)
 /* Many products that are a few vectors each: a call's choices would take longer than they do (measured: 10000 of 8 x 8 x 8 398 us, as text 173). */
 static bool is_few(const DotCall *d)
 {
-    bool wide = d->in == d->out && !type_is_complex(d->in) && type_bits(d->in) >= 32;
-    return wide && d->m <= DOT_FEW_ROWS && d->n <= DOT_FEW_COLUMNS && d->k <= DOT_FEW_TERMS && batch_count(d) > 1;
+    return !type_is_complex(d->in) && d->in != TYPE_F16 && d->m <= DOT_FEW_ROWS && d->n <= DOT_FEW_COLUMNS && d->k <= DOT_FEW_TERMS && batch_count(d) > 1;
 }
 
 bool dot_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out)

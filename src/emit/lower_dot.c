@@ -48,6 +48,7 @@ typedef struct Dot {
     const Ix   *row;   /* of the tile, while it is stored */
     int64_t     step;  /* tiles have multiples of so many columns */
     bool        few;   /* terms, rows and columns: a tile is all of a product */
+    KArray     *wide_rows, *wide_cols; /* of such a tile: factors [row][k] and [k][column] whose type is a narrower one, NULL: as they lie */
 } Dot;
 
 static Side side(Lower *L, const Inst *x, int32_t operand, int32_t first)
@@ -118,7 +119,8 @@ static const KExpr *whole_sum(Lower *L, const Dot *d, const Ix *r, const Ix *j)
     const KExpr *sum = scalar_zero(L->arena, d->type);
     for (int64_t k = 0; k < d->k_count; k++) {
         term(L, d, k);
-        const KExpr *x = factor(L, d, &d->rows, r), *y = factor(L, d, &d->cols, j);
+        const KExpr *x = d->wide_rows ? load_current(L, d->wide_rows, ix_plus(&L->ix, ix_times(&L->ix, r, d->k_count), k)) : factor(L, d, &d->rows, r);
+        const KExpr *y = d->wide_cols ? load_current(L, d->wide_cols, ix_plus(&L->ix, j, k * d->acc_row)) : factor(L, d, &d->cols, j);
         sum = multiply_add(L, d, sum, x, y);
     }
     return sum;
@@ -205,11 +207,39 @@ static void store_sum(Lower *L, void *cookie, const Ix *const *col)
     store_value(L, d, d->row, col[0], whole_sum(L, d, d->row, col[0]));
 }
 
+static void widen_term(Lower *L, void *cookie, const Ix *const *k)
+{
+    Dot *d = cookie;
+    for (int32_t i = 0; i < d->n_k; i++)
+        d->k[i] = k[i];
+    const Ix *at = ix_add(&L->ix, ix_times(&L->ix, d->row, d->k_count), ix_linear(&L->ix, d->n_k, k, d->k_extents));
+    store(L, d->wide_rows, at, factor(L, d, &d->rows, d->row));
+}
+
+/* Each factor is converted once. */
+static void widen_few(Lower *L, Dot *d)
+{
+    d->wide_rows = d->rows.shape->type != d->type ? local_array(L, d->type, d->rows.tile * d->k_count, "rows") : NULL;
+    d->wide_cols = d->cols.shape->type != d->type ? local_array(L, d->type, d->acc_row * d->k_count, "cols") : NULL;
+    for (int64_t r = 0; r < d->rows.tile && d->wide_rows; r++) {
+        d->row = ix_const(&L->ix, r);
+        nest(L, d->n_k, plan_dims(L, d->x, ROLE_K, d->n_k, d->k_extents), NULL, widen_term, d);
+    }
+    for (int64_t k = 0; k < d->k_count && d->wide_cols; k++) {
+        const Ix *j = ix_of(&L->ix, loop_open(L, 0, d->acc_row, NULL, 1));
+        term(L, d, k);
+        store(L, d->wide_cols, ix_plus(&L->ix, j, k * d->acc_row), factor(L, d, &d->cols, j));
+        block_close(L);
+    }
+}
+
 /* A tile of few sums of few terms: by rows, each of which is stored as it is made unless it is wider than the tile. */
 static void few_tile(Lower *L, Dot *d)
 {
     const int64_t width = few_width(L, d);
     const bool    aside = width > d->cols.tile;
+    d->acc_row = width;
+    widen_few(L, d);
     if (aside)
         d->acc = local_array(L, d->type, d->rows.tile * width, "acc");
     for (int64_t r = 0; r < d->rows.tile && aside; r++) {
@@ -217,7 +247,6 @@ static void few_tile(Lower *L, Dot *d)
         store(L, d->acc, ix_plus(&L->ix, j, r * width), whole_sum(L, d, ix_const(&L->ix, r), j));
         block_close(L);
     }
-    d->acc_row = width;
     for (int64_t r = 0; r < d->rows.tile; r++) {
         d->row = ix_const(&L->ix, r);
         nest(L, 1, plan_dims(L, d->x, ROLE_STORE + (int)d->cols.tile, 1, &d->cols.tile), NULL, aside ? store_column : store_sum, d);
@@ -394,9 +423,9 @@ static int32_t last_free(const Side *s)
 static bool is_few(const Dot *d)
 {
     const Side *s = &d->cols;
-    bool        same = s->shape->type == d->type && d->rows.shape->type == d->type && d->x->shape->type == d->type;
     int32_t     free = last_free(s);
-    return same && !type_is_complex(d->type) && type_bits(d->type) >= 32 && d->k_count > 0 && d->k_count <= DOT_FEW_TERMS && free >= 0 &&
+    bool        half = s->shape->type == TYPE_F16 || d->rows.shape->type == TYPE_F16; /* one by one they are converted slowly */
+    return !half && !type_is_complex(d->type) && type_bits(d->type) >= 32 && d->k_count > 0 && d->k_count <= DOT_FEW_TERMS && free >= 0 &&
            s->shape->dims[s->free[free]] <= DOT_FEW_COLUMNS;
 }
 

@@ -74,8 +74,19 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 
 INLINE float SET(hlort_from_f16_1)(uint16_t x)
 {
+#if defined(HALF_F16C) || defined(HALF_512)
+    typedef short short8 __attribute__((vector_size(16)));
+    return __builtin_ia32_vcvtph2ps((short8){ (short)x })[0];
+#elif defined(HALF_NEON)
+    union {
+        uint16_t bits;
+        __fp16   half;
+    } h = { x };
+    return h.half;
+#else
     uint16_t few[VECTOR_BYTES / 4] = { x };
     return SET(hlort_from_f16)(few)[0];
+#endif
 }
 #define N(x)        SET(hlort_f16_##x)
 #define TE          uint16_t
