@@ -6,9 +6,12 @@
  *
  *   acc = init;  for i: acc = body(acc, x[i]);  result[i] = acc
  *
+ * For many threads a long one is three: each piece's sum; what is before each piece; each piece from there on.
+ *
  * Sums, products and extremes over windows that are wide along the fastest dimension have lanes, as reduce has along a row. */
 #include "emit/lower.h"
 
+enum { ROLE_TOTALS = 301, ROLE_BEFORE, ROLE_PIECES, LEAST_PIECE = 32, LONG_LINE = 256, MANY_LINES = 4096 };
 enum { ROLE_OUT = 50, COLUMN_BLOCK = 256, LEAST_WIDE = 16, MOST_LANES = 32 };
 
 typedef struct Walk {
@@ -441,6 +444,116 @@ static void find_running(Pool *p)
     }
 }
 
+/* ---- running windows for many threads: sums of pieces, then what is before each piece, then the pieces again ---- */
+
+typedef struct Scan {
+    Pool   *pool;
+    int64_t n, length, pieces; /* elements along the line, of a piece; pieces */
+    KArray *totals, *before;   /* one for each piece */
+} Scan;
+
+/* The index of element i of the line that index is in. */
+static const Ix **along_line(Lower *L, const Scan *s, const Ix *const *index, const Ix *i)
+{
+    int32_t    rank = inst_operand(s->pool->x, 0)->shape->rank;
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, rank);
+    for (int32_t d = 0; d < rank; d++)
+        at[d] = index[d];
+    at[s->pool->running] = s->pool->backwards ? ix_plus(&L->ix, ix_times(&L->ix, i, -1), s->n - 1) : i;
+    return at;
+}
+
+/* A loop over the piece from its element `from` on, of which the last piece may have fewer. */
+static const Ix *open_piece(Lower *L, const Scan *s, const Ix *piece, int64_t from)
+{
+    const Ix *i = ix_add(&L->ix, ix_times(&L->ix, piece, s->length), ix_of(&L->ix, loop_open(L, from, s->length, NULL, 1)));
+    if (s->n % s->length != 0)
+        if_open(L, compare_index(L, KOP_LT, i, s->n));
+    return i;
+}
+
+static void close_piece(Lower *L, const Scan *s)
+{
+    if (s->n % s->length != 0)
+        block_close(L);
+    block_close(L);
+}
+
+static void add_element(Lower *L, const Scan *s, KTemp *acc, const KExpr *v)
+{
+    const KExpr *args[] = { current(L, acc), v }, *out;
+    apply(L, inst_callee(s->pool->x, 0), args, &out);
+    assign(L, acc, out);
+}
+
+static void total_of_piece(Lower *L, void *cookie, const Ix *const *index)
+{
+    Scan     *s = cookie;
+    const Ix *piece = index[s->pool->running];
+    KTemp    *acc = accumulator(L, element(L, s->pool, 0, along_line(L, s, index, ix_times(&L->ix, piece, s->length))), machine_type(s->pool->types[0]), s->pool->x->name);
+    const Ix *i = open_piece(L, s, piece, 1);
+    add_element(L, s, acc, element(L, s->pool, 0, along_line(L, s, index, i)));
+    close_piece(L, s);
+    store_at(L, s->totals, index, current(L, acc));
+}
+
+static void add_totals(Lower *L, void *cookie, const Ix *const *index)
+{
+    Scan      *s = cookie;
+    int32_t    rank = s->totals->shape->rank;
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, rank);
+    KTemp     *acc = accumulator(L, start(L, s->pool, 0), machine_type(s->pool->types[0]), s->pool->x->name);
+    for (int32_t d = 0; d < rank; d++)
+        at[d] = index[d];
+    at[s->pool->running] = ix_of(&L->ix, loop_open(L, 0, s->pieces, NULL, 1));
+    store_at(L, s->before, at, current(L, acc));
+    add_element(L, s, acc, load(L, s->totals, shape_index(L, s->totals->shape, at)));
+    block_close(L);
+}
+
+static void run_through_piece(Lower *L, void *cookie, const Ix *const *index)
+{
+    Scan *s = cookie;
+    s->pool->acc[0] = accumulator(L, load(L, s->before, shape_index(L, s->before->shape, index)), machine_type(s->pool->types[0]), s->pool->x->name);
+    const Ix **at = along_line(L, s, index, open_piece(L, s, index[s->pool->running], 0));
+    add_element(L, s, s->pool->acc[0], element(L, s->pool, 0, at));
+    store_results(L, s->pool, at);
+    if (L->cur->last->kind == KS_STORE)
+        L->cur->last->apart = true; /* the last piece may end before the next line begins */
+    close_piece(L, s);
+}
+
+static void scan_pieces(Lower *L, Pool *p)
+{
+    const Shape  *shape = p->to[0]->shape;
+    const int64_t n = shape->dims[p->running];
+    int64_t      *extents = ARENA_ARRAY(L->arena, int64_t, shape->rank), *lines = ARENA_ARRAY(L->arena, int64_t, shape->rank);
+    Scan          s = { .pool = p, .n = n, .length = LEAST_PIECE };
+    while (s.length * s.length < n)
+        s.length *= 2;
+    s.pieces = (n + s.length - 1) / s.length;
+    for (int32_t d = 0; d < shape->rank; d++) {
+        extents[d] = d == p->running ? s.pieces : shape->dims[d];
+        lines[d] = d == p->running ? 1 : shape->dims[d];
+    }
+    const Shape *pieces = shape_array(L->arena, p->types[0], shape->rank, extents);
+    s.totals = stage_array(L, pieces, "totals");
+    s.before = stage_array(L, pieces, "before");
+    nest(L, shape->rank, plan_dims(L, p->x, ROLE_TOTALS, shape->rank, extents), major_order(L, pieces), total_of_piece, &s);
+    nest(L, shape->rank, plan_dims(L, p->x, ROLE_BEFORE, shape->rank, lines), major_order(L, pieces), add_totals, &s);
+    nest(L, shape->rank, plan_dims(L, p->x, ROLE_PIECES, shape->rank, extents), major_order(L, pieces), run_through_piece, &s);
+}
+
+/* Lines that are long and few are more than a thread each should do. */
+static bool wants_pieces(const Lower *L, const Pool *p)
+{
+    if (!L->plan->plain || p->n != 1 || p->running < 0 || !may_regroup(p))
+        return false;
+    const Shape  *s = p->to[0]->shape;
+    const int64_t n = s->dims[p->running];
+    return n >= LONG_LINE && shape_count(s) / n < MANY_LINES;
+}
+
 void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to)
 {
     Pool         p = { .x = x, .n = x->n_operands / 2, .to = to, .column = L->plan->plain ? -1 : free_column(x) };
@@ -452,6 +565,10 @@ void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to)
     for (int32_t k = 0; k < p.n; k++)
         p.types[k] = inst_callee(x, 0)->params[k]->shape->type;
     find_running(&p);
+    if (wants_pieces(L, &p)) {
+        scan_pieces(L, &p);
+        return;
+    }
     p.n_lanes = lanes_of(L, &p);
     for (int32_t d = 0; d < s->rank; d++)
         extents[d] = d == p.column || d == p.running ? 1 : s->dims[d];
