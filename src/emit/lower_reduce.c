@@ -16,14 +16,18 @@
  *
  * The order is fixed by the shape.
  *
+ * Extremes in lanes do not look for NaN at each element: lanes of sums beside them tell whether there may have been one, and then the row is gone through again.
+ *
+ * Long rows are made two at a time: memory brings two streams faster than one.
+ *
  * Reductions of a fusion that go over the same elements are made in the same loops, each with accumulators of its own (lower_together.c). */
 #include "analysis/choice.h"
 #include "emit/lower.h"
 
 enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8, ROLE_AGAIN = 9,
-       ROLE_ABREAST = 16, ROLE_LAST_ROWS = 32 /* on top of the block's */ };
+       ROLE_PAIRS = 10, ROLE_LAST_ROW = 11, ROLE_ABREAST = 16, ROLE_LAST_ROWS = 32 /* on top of the block's */ };
 enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, COLUMN_BYTES = 16384 /* of accumulators */,
-       ROWS_ABREAST = 4 };
+       ROWS_ABREAST = 4, FEW = 4 /* lanes that are joined one by one */, LONG_ROW = 1024 };
 
 typedef struct Reduction Reduction;
 struct Reduction {
@@ -47,7 +51,11 @@ struct Reduction {
     KArray           *odd;     /* lanes that say whether there was a NaN; NULL: that does not matter */
     KArray          **block;   /* of column accumulators */
     KArray           *total;   /* what the sums of blocks are added to; NULL: none */
+    KArray           *sums;    /* of an extreme's lanes: NaN if there was one */
     KArray *const    *to;      /* in a stage: the arrays */
+    bool              paired;  /* rows are made two at a time, if there is another one */
+    bool              own_row; /* `at` is its own, not the first one's: two rows are made at a time */
+    bool              extremes_of_memory; /* it is one, and its elements lie in memory */
     bool              plain;   /* of kernel_lower */
 };
 
@@ -102,6 +110,12 @@ static bool wants_lanes(const Reduction *r)
     return can_have_lanes(r) && type_is_float(leaf_shape(r->x, 0)->type);
 }
 
+/* Extremes of long rows of floats in memory, in a stage of their own: what is computed is not worth computing again. */
+static bool wants_sums(const Reduction *r)
+{
+    return wants_lanes(r) && r->to && r->extents[r->n_reduced - 1] >= LONG_ROW && r->extremes_of_memory;
+}
+
 static bool any_wants_lanes(const Reduction *r)
 {
     for (; r; r = r->next)
@@ -113,9 +127,10 @@ static bool any_wants_lanes(const Reduction *r)
 /* Eight vectors of 256 bits for all that the loops make of long rows, two for short ones. */
 static int64_t lane_count(const Reduction *first)
 {
-    int64_t lanes = first->extents[first->n_reduced - 1] >= 1024 && !(first->next && first->next->next) ? 64 : 16;
-    bool    wide = leaf_shape(first->x, 0)->type == TYPE_F64 || (first->next && lanes == 64) || first->choice;
-    return wide ? lanes / 2 : lanes;
+    int64_t lanes = first->extents[first->n_reduced - 1] >= LONG_ROW && !(first->next && first->next->next) ? 64 : 16;
+    bool    wide = leaf_shape(first->x, 0)->type == TYPE_F64 || ((first->next || first->paired) && lanes == 64) || first->choice;
+    bool    more = lanes == 64 && wants_sums(first);
+    return lanes >> (wide + more);
 }
 
 /* The fastest dimension of the operand when it is kept, else -1. */
@@ -141,9 +156,9 @@ static Type carry_type(const Reduction *r, int32_t k)
     return t == TYPE_F64 || chain > CHAIN ? TYPE_F64 : TYPE_F32;
 }
 
-static Reduction reduction(Lower *L, const Inst *x)
+static Reduction reduction(Lower *L, const Inst *x, bool paired)
 {
-    Reduction r = { .x = x, .n = x->n_operands / 2, .in = inst_operand(x, 0)->shape, .dims = inst_ints(x, ATTR_DIMENSIONS), .count = 1, .plain = L->plan->plain };
+    Reduction r = { .paired = paired, .x = x, .n = x->n_operands / 2, .in = inst_operand(x, 0)->shape, .dims = inst_ints(x, ATTR_DIMENSIONS), .count = 1, .plain = L->plan->plain };
     int32_t  *order = major_order(L, r.in);
     r.reduced = ARENA_ARRAY(L->arena, int32_t, r.in->rank);
     r.extents = ARENA_ARRAY(L->arena, int64_t, r.in->rank);
@@ -155,6 +170,7 @@ static Reduction reduction(Lower *L, const Inst *x)
         }
     r.op = apply_operation(inst_callee(x, 0));
     r.choice = choice_made(&r);
+    r.extremes_of_memory = (r.op == OP_MAXIMUM || r.op == OP_MINIMUM) && is_cheap(L, inst_operand(x, 0));
     r.at = ARENA_ARRAY(L->arena, const Ix *, r.in->rank);
     r.acc = ARENA_ARRAY(L->arena, KTemp *, r.n);
     r.carry = ARENA_ARRAY(L->arena, Type, r.n);
@@ -184,10 +200,10 @@ static bool any_wants_blocks(const Reduction *r)
 static Reduction *reductions(Lower *L, const Inst *x, int32_t n, const Inst *const *others)
 {
     Reduction *first = ARENA_NEW(L->arena, Reduction);
-    *first = reduction(L, x);
+    *first = reduction(L, x, false);
     for (int32_t k = n; k-- > 0;) {
         Reduction *r = ARENA_NEW(L->arena, Reduction);
-        *r = reduction(L, others[k]);
+        *r = reduction(L, others[k], false);
         r->next = first->next;
         first->next = r;
     }
@@ -277,11 +293,11 @@ static int64_t block_size(int64_t n, int64_t most)
 
 static void cut_blocks(Blocks *b)
 {
-    int64_t rounds = 1;
+    int64_t rounds = 1, most = b->first->paired ? CHAIN / 2 : CHAIN; /* half the lanes, and blocks of the same size */
     for (int32_t k = b->first->n_reduced; k-- > 0; rounds *= b->extents[k])
-        if (b->extents[k] > CHAIN / rounds) {
+        if (b->extents[k] > most / rounds) {
             b->d = k;
-            b->size = block_size(b->extents[k], CHAIN / rounds);
+            b->size = block_size(b->extents[k], most / rounds);
             return;
         }
 }
@@ -333,15 +349,15 @@ static void over_blocks(Lower *L, Blocks *b)
         nest(L, b->d, plan_dims(L, x, ROLE_BEFORE_REST, b->d, extents), NULL, rest_block, b);
 }
 
-/* Where a block's loops are: index has the last ones, base says where those begin and what the others are. */
-static const Ix **place_in_block(Lower *L, const Blocks *b, const Ix *const *index)
+/* Where r is in a block's loops: index has the last ones, base says where those begin and what the others are. */
+static const Ix **place_in_block(Lower *L, const Blocks *b, const Reduction *r, const Ix *const *index)
 {
-    const Reduction *r = b->first;
-    const Ix       **all = arena_copy(L->arena, r->base, (size_t)r->n_reduced * sizeof *all);
+    const Reduction *first = b->first;
+    const Ix       **all = arena_copy(L->arena, first->base, (size_t)first->n_reduced * sizeof *all);
     int32_t          from = b->d < 0 ? 0 : b->d;
-    for (int32_t k = from; k < r->n_reduced; k++)
+    for (int32_t k = from; k < first->n_reduced; k++)
         all[k] = ix_add(&L->ix, all[k], index[k - from]);
-    return element_index(L, r, all);
+    return element_index(L, r->own_row ? r : first, all);
 }
 
 /* ---- lanes: the last reduced dimension is round * lanes + lane ---- */
@@ -353,11 +369,21 @@ static void load_lane(Lower *L, const Reduction *r, const Ix *lane, const KExpr 
         x[1] = load_current(L, r->numbers, lane);
 }
 
+/* The larger or the smaller one, acc where either is NaN. */
+static const KExpr *plain_extreme(Lower *L, const Reduction *r, const KExpr *acc, const KExpr *x)
+{
+    const char *fn = arena_printf(L->arena, "%s_%s", r->op == OP_MAXIMUM ? "larger" : "smaller", type_name(r->lanes->type));
+    return kx_call(L->arena, fn, r->lanes->type, 2, (const KExpr *const[]){ acc, x });
+}
+
 /* lane = body(acc, x) */
 static void set_lane(Lower *L, const Reduction *r, const Ix *lane, const KExpr *const *acc, const KExpr *const *x)
 {
     const KExpr *out[2];
-    combine(L, r, acc, x, out);
+    if (r->sums)
+        out[0] = plain_extreme(L, r, acc[0], x[0]);
+    else
+        combine(L, r, acc, x, out);
     for (int32_t k = 0; k < r->n && r->n > 1; k++)
         out[k] = bind(L, out[k], "next");
     store(L, r->lanes, lane, out[0]);
@@ -374,9 +400,11 @@ static const KExpr *is_nan(Lower *L, const KExpr *x)
 static void lane_step(Lower *L, const Reduction *r, const Ix *lane, const Ix *const *at)
 {
     const KExpr *acc[2], **x = elements(L, r, r->lanes->type, at);
-    for (int32_t k = 0; k < r->n && r->n > 1; k++)
+    for (int32_t k = 0; k < r->n && (r->n > 1 || r->sums); k++)
         x[k] = bind(L, x[k], "x");
     load_lane(L, r, lane, acc);
+    if (r->sums)
+        store(L, r->sums, lane, kx_binary(L->arena, KOP_ADD, r->sums->type, load_current(L, r->sums, lane), x[0]));
     if (r->odd)
         store(L, r->odd, lane, kx_binary(L->arena, KOP_OR, TYPE_S32, load_current(L, r->odd, lane), is_nan(L, x[0])));
     set_lane(L, r, lane, acc, x);
@@ -385,14 +413,15 @@ static void lane_step(Lower *L, const Reduction *r, const Ix *lane, const Ix *co
 static void lanes_body(Lower *L, const Blocks *b, const Ix *const *index, const Ix *lane)
 {
     const Reduction *first = b->first;
-    const Ix       **at = place_in_block(L, b, index);
     int32_t          last = first->reduced[first->n_reduced - 1];
-    at[last] = ix_add(&L->ix, ix_times(&L->ix, at[last], lane_count(first)), lane);
-    for (const Reduction *r = first; r; r = r->next)
+    for (const Reduction *r = first; r; r = r->next) {
+        const Ix **at = place_in_block(L, b, r, index);
+        at[last] = ix_add(&L->ix, ix_times(&L->ix, at[last], lane_count(first)), lane);
         if (r->lanes)
             lane_step(L, r, lane, at);
         else
             row_step(L, r, at);
+    }
 }
 
 static void lanes_loop(Lower *L, void *cookie, const Ix *const *index)
@@ -475,7 +504,6 @@ static void lanes_block(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
 /* lane[l] = lane[l] op lane[l + half], until few are left: those go into the accumulator one by one. */
 static void join_lanes(Lower *L, const Reduction *r)
 {
-    enum { FEW = 4 };
     int64_t      n = r->lanes->count;
     const KExpr *acc[2], *x[2], *out[2];
     for (; n > FEW; n /= 2) {
@@ -497,6 +525,33 @@ static void join_lanes(Lower *L, const Reduction *r)
     block_close(L);
 }
 
+/* lane[l] += lane[l + n] */
+static void add_lanes(Lower *L, KArray *lanes, int64_t n)
+{
+    const Ix *l = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+    store(L, lanes, l, kx_binary(L->arena, KOP_ADD, lanes->type, load_current(L, lanes, l), load_current(L, lanes, ix_plus(&L->ix, l, n))));
+    block_close(L);
+}
+
+/* Whether a row has to be gone through again. */
+static const KExpr *met_nan(Lower *L, const Reduction *r)
+{
+    if (r->sums) {
+        KTemp    *sum = accumulator(L, scalar_zero(L->arena, r->sums->type), r->sums->type, "sum");
+        for (int64_t n = r->sums->count / 2; n >= FEW; n /= 2)
+            add_lanes(L, r->sums, n);
+        const Ix *l = ix_of(&L->ix, loop_open(L, 0, FEW, NULL, 1));
+        assign(L, sum, kx_binary(L->arena, KOP_ADD, r->sums->type, current(L, sum), load_current(L, r->sums, l)));
+        block_close(L);
+        return kx_binary(L->arena, KOP_NE, TYPE_PRED, current(L, sum), current(L, sum));
+    }
+    KTemp    *odd = accumulator(L, kx_int(L->arena, TYPE_S32, 0), TYPE_S32, "odd");
+    const Ix *l = ix_of(&L->ix, loop_open(L, 0, r->odd->count, NULL, 1));
+    assign(L, odd, kx_binary(L->arena, KOP_OR, TYPE_S32, current(L, odd), load_current(L, r->odd, l)));
+    block_close(L);
+    return kx_binary(L->arena, KOP_NE, TYPE_PRED, current(L, odd), kx_int(L->arena, TYPE_S32, 0));
+}
+
 typedef struct Again {
     const Reduction *first, *r;
 } Again;
@@ -504,17 +559,13 @@ typedef struct Again {
 static void again_body(Lower *L, void *cookie, const Ix *const *index)
 {
     const Again *x = cookie;
-    row_step(L, x->r, element_index(L, x->first, index));
+    row_step(L, x->r, element_index(L, x->r->own_row ? x->r : x->first, index));
 }
 
 /* A row with NaN, in order. */
 static void reduce_again(Lower *L, const Reduction *first, const Reduction *r)
 {
-    KTemp    *odd = accumulator(L, kx_int(L->arena, TYPE_S32, 0), TYPE_S32, "odd");
-    const Ix *l = ix_of(&L->ix, loop_open(L, 0, r->odd->count, NULL, 1));
-    assign(L, odd, kx_binary(L->arena, KOP_OR, TYPE_S32, current(L, odd), load_current(L, r->odd, l)));
-    block_close(L);
-    if_open(L, kx_binary(L->arena, KOP_NE, TYPE_PRED, current(L, odd), kx_int(L->arena, TYPE_S32, 0)));
+    if_open(L, met_nan(L, r));
     for (int32_t k = 0; k < r->n; k++)
         assign(L, r->acc[k], start_value(L, r, k));
     Again x = { first, r };
@@ -540,6 +591,8 @@ static void reduce_in_lanes(Lower *L, Reduction *first)
         r->total = blocks ? r->lanes : NULL;
         if (r->choice)
             r->numbers = new_lanes(L, machine_type(r->carry[1]), lanes, kx_temp(L->arena, r->acc[1]), "number");
+        if (wants_sums(r))
+            r->sums = new_lanes(L, t, lanes, scalar_zero(L->arena, t), "sum");
         if (r->choice == CHOICE_OF_NUMBERS)
             r->odd = new_lanes(L, TYPE_S32, lanes, is_nan(L, kx_temp(L->arena, r->acc[0])), "odd");
     }
@@ -552,7 +605,7 @@ static void reduce_in_lanes(Lower *L, Reduction *first)
         if (r->lanes)
             join_lanes(L, r);
     for (const Reduction *r = first; r; r = r->next)
-        if (r->odd)
+        if (r->odd || r->sums)
             reduce_again(L, first, r);
 }
 
@@ -634,6 +687,7 @@ bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index)
 typedef struct ReduceStage {
     Reduction *first;
     int32_t    column; /* the kept dimension that varies fastest */
+    int32_t    paired; /* the kept one whose rows are made two at a time */
     int64_t    width;
     const Ix  *start, *j;
 } ReduceStage;
@@ -647,13 +701,104 @@ static const Ix **kept_index(Lower *L, const Reduction *r)
     return index;
 }
 
+/* How many instructions give an element of x from what is in memory; more than `most`: too many. */
+static int32_t steps_to(Lower *L, const Inst *x, int32_t most)
+{
+    int32_t leaf = 0, n = 1;
+    x = resolve(L, x, &leaf);
+    if (memory_of(L, x, leaf) || x->op == OP_CONSTANT || x->op == OP_IOTA)
+        return 0;
+    if (x->op == OP_REDUCE || x->op == OP_DOT || x->op == OP_CONVOLUTION || x->op == OP_REDUCE_WINDOW)
+        return most + 1;
+    for (int32_t k = 0; k < x->n_operands && n <= most; k++)
+        n += steps_to(L, inst_operand(x, k), most - n);
+    return n;
+}
+
+/* Elements of all that the loops make. */
+static bool is_cheap_row(Lower *L, const Reduction *first)
+{
+    enum { FEW_STEPS = 12 };
+    int32_t steps = 0;
+    for (const Reduction *r = first; r; r = r->next)
+        for (int32_t k = 0; k < r->n && steps <= FEW_STEPS; k++)
+            steps += steps_to(L, inst_operand(r->x, k), FEW_STEPS - steps);
+    return steps <= FEW_STEPS;
+}
+
+/* Rows that are computed at length are not computed in several places. */
+static int64_t rows_abreast(Lower *L, const Reduction *first)
+{
+    return is_cheap_row(L, first) ? ROWS_ABREAST : 1;
+}
+
+static void store_row(Lower *L, const Reduction *r, const Ix *const *index)
+{
+    for (int32_t k = 0; k < r->n; k++)
+        store_result(L, r->x, r->to[k], index, row_result(L, r, k));
+}
+
 static void row_stage(Lower *L, void *cookie, const Ix *const *index)
 {
     ReduceStage *s = cookie;
     reduce_row(L, s->first, index);
     for (const Reduction *r = s->first; r; r = r->next)
-        for (int32_t k = 0; k < r->n; k++)
-            store_result(L, r->x, r->to[k], index, row_result(L, r, k));
+        store_row(L, r, index);
+}
+
+/* Rows 2 * i and 2 * i + 1 of the last kept dimension. */
+static void two_rows(Lower *L, void *cookie, const Ix *const *index)
+{
+    ReduceStage *s = cookie;
+    int32_t      rank = leaf_shape(s->first->x, 0)->rank;
+    const Ix   **even = arena_copy(L->arena, index, (size_t)rank * sizeof *even), **odd = arena_copy(L->arena, index, (size_t)rank * sizeof *odd);
+    even[s->paired] = ix_times(&L->ix, index[s->paired], 2);
+    odd[s->paired] = ix_plus(&L->ix, even[s->paired], 1);
+    Reduction *second = ARENA_NEW(L->arena, Reduction);
+    *second = reduction(L, s->first->x, true);
+    second->to = s->first->to;
+    second->own_row = true;
+    set_kept(second, odd);
+    s->first->next = second;
+    reduce_row(L, s->first, even);
+    store_row(L, s->first, even);
+    store_row(L, second, odd);
+    s->first->next = NULL;
+}
+
+static void last_row(Lower *L, void *cookie, const Ix *const *index)
+{
+    ReduceStage *s = cookie;
+    int32_t      rank = leaf_shape(s->first->x, 0)->rank;
+    const Ix   **at = arena_copy(L->arena, index, (size_t)rank * sizeof *at);
+    at[s->paired] = ix_const(&L->ix, leaf_shape(s->first->x, 0)->dims[s->paired] - 1);
+    row_stage(L, s, at);
+}
+
+/* The kept dimension whose rows are made two at a time: the last one of some length, where rows are long; else -1. */
+static int32_t paired_dim(Lower *L, const Reduction *r)
+{
+    const Shape *out = leaf_shape(r->x, 0);
+    if (r->next || r->n > 1 || !wants_lanes(r) || r->extents[r->n_reduced - 1] < LONG_ROW || !is_cheap_row(L, r))
+        return -1;
+    for (int32_t d = out->rank; d-- > 0;)
+        if (out->dims[d] > 1)
+            return d;
+    return -1;
+}
+
+static void stage_two_rows(Lower *L, ReduceStage *s)
+{
+    const Shape   *out = leaf_shape(s->first->x, 0);
+    int64_t       *extents = arena_copy(L->arena, out->dims, (size_t)out->rank * sizeof *extents), n = extents[s->paired];
+    KArray *const *to = s->first->to;
+    *s->first = reduction(L, s->first->x, true);
+    s->first->to = to;
+    extents[s->paired] = n / 2;
+    nest(L, out->rank, plan_dims(L, s->first->x, ROLE_PAIRS, out->rank, extents), major_order(L, out), two_rows, s);
+    extents[s->paired] = 1;
+    if (n % 2)
+        nest(L, out->rank, plan_dims(L, s->first->x, ROLE_LAST_ROW, out->rank, extents), major_order(L, out), last_row, s);
 }
 
 /* acc[j] = acc[j] and one element of each of the rows at[0], at[1], ... */
@@ -686,37 +831,12 @@ static void column_body(Lower *L, void *cookie, const Ix *const *index)
     int32_t       n = b->first->n_reduced - (b->d < 0 ? 0 : b->d);
     const Ix     *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1)), ***at = ARENA_ARRAY(L->arena, const Ix **, b->abreast);
     for (int64_t row = 0; row < b->abreast; row++) {
-        at[row] = place_in_block(L, b, row_index(L, b, index, n, row));
+        at[row] = place_in_block(L, b, b->first, row_index(L, b, index, n, row));
         at[row][s->column] = ix_add(&L->ix, s->start, j);
     }
     for (const Reduction *r = s->first; r; r = r->next)
         column_step(L, r, j, b->abreast, at);
     block_close(L);
-}
-
-/* How many instructions give an element of x from what is in memory; more than `most`: too many. */
-static int32_t steps_to(Lower *L, const Inst *x, int32_t most)
-{
-    int32_t leaf = 0, n = 1;
-    x = resolve(L, x, &leaf);
-    if (memory_of(L, x, leaf) || x->op == OP_CONSTANT || x->op == OP_IOTA)
-        return 0;
-    if (x->op == OP_REDUCE || x->op == OP_DOT || x->op == OP_CONVOLUTION || x->op == OP_REDUCE_WINDOW)
-        return most + 1;
-    for (int32_t k = 0; k < x->n_operands && n <= most; k++)
-        n += steps_to(L, inst_operand(x, k), most - n);
-    return n;
-}
-
-/* Rows that are computed at length are not computed in several places. */
-static int64_t rows_abreast(Lower *L, const Reduction *first)
-{
-    enum { FEW_STEPS = 12 };
-    int32_t steps = 0;
-    for (const Reduction *r = first; r; r = r->next)
-        for (int32_t k = 0; k < r->n && steps <= FEW_STEPS; k++)
-            steps += steps_to(L, inst_operand(r->x, k), FEW_STEPS - steps);
-    return steps <= FEW_STEPS ? ROWS_ABREAST : 1;
 }
 
 /* The rows in the last of the n loops, a few at a time, and what is left of them. */
@@ -831,6 +951,11 @@ void stage_reduce(Lower *L, int32_t n, const Inst *const *x, KArray *const *cons
     for (Reduction *r = first; r; r = r->next)
         r->to = to[at++];
     s.column = first->count > 1 ? fastest_kept(first) : -1;
+    s.paired = s.column < 0 ? paired_dim(L, first) : -1;
+    if (s.paired >= 0) {
+        stage_two_rows(L, &s);
+        return;
+    }
     if (s.column < 0) {
         nest(L, out->rank, plan_dims(L, x[0], ROLE_KEPT, out->rank, out->dims), major_order(L, out), row_stage, &s);
         return;

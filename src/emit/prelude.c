@@ -76,6 +76,8 @@ static const Helper helpers[] = {
     /* Floats. Extremes give NaN when either operand is; b > a ? b : a is one instruction of many processors, a when b is NaN. */
     { H_FLOAT, "max", "", "$T max_$X($T a, $T b)\n{\n    $T r = b > a ? b : a;\n    return b != b ? b : r;\n}\n" },
     { H_FLOAT, "min", "", "$T min_$X($T a, $T b)\n{\n    $T r = b < a ? b : a;\n    return b != b ? b : r;\n}\n" },
+    { H_FLOAT, "larger", "", "$T larger_$X($T a, $T b) /* a where either is NaN */\n{\n    return b > a ? b : a;\n}\n" },
+    { H_FLOAT, "smaller", "", "$T smaller_$X($T a, $T b)\n{\n    return b < a ? b : a;\n}\n" },
     { H_FLOAT, "sign", "", "$T sign_$X($T a)\n{\n    return a > 0 ? 1 : a < 0 ? -1 : a;\n}\n" },
     { H_FLOAT, "is_finite", "", "$P is_finite_$X($T a)\n{\n    return a - a == 0;\n}\n" },
     { H_EXACT, "reduce_precision_f32", "f32_as_u32 u32_as_f32",
