@@ -169,7 +169,12 @@ static const Helper helpers[] = {
       "uint16_t f32_to_f16(float x)\n{\n    uint32_t u = f32_as_u32(x) & 0x7fffffff, sign = f32_as_u32(x) >> 16 & 0x8000;\n"
       "    uint32_t normal = (u + 0xc8000fffu + (u >> 13 & 1)) >> 13, tiny = f32_as_u32(u32_as_f32(u) + 0.5f) - 0x3f000000u, nan = 0x7e00 | (u >> 13 & 0x1ff);\n"
       "    uint32_t h = u > 0x7f800000u ? nan : u >= 0x47800000u ? 0x7c00 : u < 0x38800000u ? tiny : normal;\n    return (uint16_t)(sign | h);\n}\n" },
-    { H_EXACT, "f16_round", "f16_to_f32 f32_to_f16", "float f16_round(float x)\n{\n    return f16_to_f32(f32_to_f16(x));\n}\n" },
+    /* The same as there and back, without narrow numbers in between: what signed integers do, vectors do. */
+    { H_EXACT, "f16_round", "f32_as_u32 u32_as_f32",
+      "float f16_round(float x)\n{\n    int32_t u = (int32_t)(f32_as_u32(x) & 0x7fffffff), normal = (u + 0xfff + (u >> 13 & 1)) & ~0x1fff;\n"
+      "    int32_t tiny = (int32_t)f32_as_u32((u32_as_f32((uint32_t)u) + 0.5f) - 0.5f), r = u < 0x38800000 ? tiny : normal;\n"
+      "    r = u > 0x7f800000 ? 0x7fc00000 | (u & 0x3fe000) : u >= 0x477ff000 ? 0x7f800000 : r;\n"
+      "    return u32_as_f32((uint32_t)r | (f32_as_u32(x) & 0x80000000u));\n}\n" },
     { H_EXACT, "store_past_caches", "",
       "void store_past_caches(void *to, const void *from, int64_t bytes) /* a multiple of 32 */\n{\n#if defined __AVX__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(1), may_alias));\n"
