@@ -158,6 +158,23 @@ Inst *rule_scatter_nothing(Simp *s, Inst *i)
     return i->n_operands == 3 && shape_count(inst_operand(i, 2)->shape) == 0 ? simp_same(s, inst_operand(i, 0)) : NULL;
 }
 
+/* All of x is combined with all of the updates: there is one place, which nothing chooses. */
+Inst *rule_scatter_whole(Simp *s, Inst *i)
+{
+    if (i->n_operands != 3 || inst_ints(i, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS).n || inst_ints(i, ATTR_UPDATE_WINDOW_DIMS).n != i->shape->rank ||
+        shape_count(i->shape) <= 0 || !shape_equal(inst_operand(i, 0)->shape, i->shape) || !shape_equal(inst_operand(i, 2)->shape, i->shape))
+        return NULL;
+    const Comp *c = inst_callee(i, 0);
+    Op          op = comp_binary_op(c);
+    Inst       *sides[] = {inst_operand(i, 0), inst_operand(i, 2)};
+    if (c->root->op == OP_PARAMETER)
+        return sides[c->root->param];
+    if (op == OP_COUNT || c->root->shape->type != i->shape->type)
+        return NULL;
+    int64_t first = inst_operand(c->root, 0)->param;
+    return simp_new(s, op, i->shape, 2, (Inst *[]){sides[first], sides[1 - first]});
+}
+
 /* ---- constants that count ---- */
 
 enum { COUNTS_AT_LEAST = 16 }; /* shorter ones are better known one by one */

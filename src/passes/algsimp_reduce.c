@@ -314,7 +314,7 @@ Inst *rule_reduce_float_concatenate(Simp *s, Inst *i)
 /* ---- pairs of a value and a number ---- */
 
 /* What is put into a tuple of one. */
-Inst *rule_reduce_single(Simp *s, Inst *i)
+static Inst *without_tuple(Simp *s, const Inst *i)
 {
     const Comp *c = inst_callee(i, 0);
     if (i->n_operands != 2 || !shape_is_tuple(i->shape) || c->root->op != OP_TUPLE)
@@ -326,6 +326,16 @@ Inst *rule_reduce_single(Simp *s, Inst *i)
     Inst *r = simp_like(s, i, i->shape->elems[0], (Inst *[]){inst_operand(i, 0), inst_operand(i, 1)});
     inst_set_callees(r, 1, &plain);
     return simp_new(s, OP_TUPLE, i->shape, 1, &r);
+}
+
+Inst *rule_reduce_single(Simp *s, Inst *i)
+{
+    return without_tuple(s, i);
+}
+
+Inst *rule_reduce_window_single(Simp *s, Inst *i)
+{
+    return without_tuple(s, i);
 }
 
 /* The dimension along which i counts from 0 and never wraps around, -1: it does something else. */
