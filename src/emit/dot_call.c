@@ -202,6 +202,8 @@ bool dot_call_of_kernel(const Kernel *k, DotCall *d, int64_t *work)
     const Inst *i = k->inst;
     if (i->op != OP_DOT || i->n_operands != 2 || inst_attr(i, ATTR_SPARSITY_CONFIG))
         return false;
+    if (!kernel_uses_param(k, 0) || (!kernel_uses_param(k, 1) && inst_operand(i, 0) != inst_operand(i, 1))) /* a constant that is in the code */
+        return false;
     if (!dot_call(i, inst_operand(i, 0)->shape, inst_operand(i, 1)->shape, i->shape, d) || !dot_call_is_product(d))
         return false;
     *work = (double)d->m * (double)d->n * (double)d->k >= MUCH_WORK ? MUCH_MEMORY : LITTLE_MEMORY;

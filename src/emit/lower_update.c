@@ -289,6 +289,13 @@ static void note_place(Lower *L, void *cookie, const Ix *const *index)
     store_at(L, p->places, index, current(L, p->at));
 }
 
+/* A number from 0 to count. */
+static const Ix *bound(Lower *L, const KExpr *x, int64_t count, const char *name)
+{
+    x = frozen(L, x, name);
+    return x->kind == KX_INT ? ix_const(&L->ix, x->i) : ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, 0, count, x->depth, x->temp));
+}
+
 /* The numbers of windows that may cover o along a dimension. Whether they do the places say. */
 static const Ix *windows_over(Lower *L, const WindowDim *v, int64_t count, const Ix *o)
 {
@@ -298,12 +305,11 @@ static const Ix *windows_over(Lower *L, const WindowDim *v, int64_t count, const
     const KExpr  *from = kx_binary(a, KOP_DIV, TYPE_S64, kx_index(a, ix_plus(&L->ix, o, v->pad_lo - span + v->stride - 1)), stride);
     const KExpr  *end = kx_binary(a, KOP_DIV, TYPE_S64, kx_index(a, ix_plus(&L->ix, o, v->pad_lo + v->stride)), stride);
     from = bind(L, from, "from");
-    from = frozen(L, kx_select(a, kx_binary(a, KOP_GT, TYPE_PRED, from, zero), from, zero), "from");
+    from = kx_select(a, kx_binary(a, KOP_GT, TYPE_PRED, from, zero), from, zero);
     end = bind(L, end, "end");
-    end = frozen(L, kx_select(a, kx_binary(a, KOP_LT, TYPE_PRED, end, n), end, n), "end");
-    const Ix *lo = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, 0, count, from->depth, from->temp)), *i;
-    const Ix *hi = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, 0, count, end->depth, end->temp));
-    return loop_between(L, lo, hi, &i) ? i : NULL;
+    end = kx_select(a, kx_binary(a, KOP_LT, TYPE_PRED, end, n), end, n);
+    const Ix *i;
+    return loop_between(L, bound(L, from, count, "from"), bound(L, end, count, "end"), &i) ? i : NULL;
 }
 
 static void gather_element(Lower *L, void *cookie, const Ix *const *index)
@@ -311,6 +317,7 @@ static void gather_element(Lower *L, void *cookie, const Ix *const *index)
     Pick       *p = cookie;
     Arena      *a = L->arena;
     int32_t     leaf = 0, opened = 0;
+    bool        covered = true;
     const Inst *init = resolve(L, inst_operand(p->x, 2), &leaf);
     const Ix  **at = ARENA_ARRAY(a, const Ix *, p->to->shape->rank), **own = ARENA_ARRAY(a, const Ix *, p->to->shape->rank);
     KTemp      *sum = accumulator(L, scalar_convert(a, init->shape->type, p->to->type, value_at(L, init, leaf, NULL)), machine_type(p->to->type), "sum");
@@ -319,12 +326,19 @@ static void gather_element(Lower *L, void *cookie, const Ix *const *index)
         const bool       alone = v->size == 1 && v->stride == 1 && v->pad_lo == 0;
         own[d] = index[d];
         at[d] = alone ? index[d] : windows_over(L, v, p->places->shape->dims[d], index[d]);
+        if (!at[d]) { /* no window comes there */
+            covered = false;
+            break;
+        }
         opened += !alone;
     }
-    const KExpr *place = kx_index(a, shape_index(L, p->to->shape, own));
-    if_open(L, kx_binary(a, KOP_EQ, TYPE_PRED, load(L, p->places, shape_index(L, p->places->shape, at)), place));
-    assign(L, sum, scattered(L, p, at, current(L, sum)));
-    for (int32_t k = 0; k <= opened; k++)
+    if (covered) {
+        const KExpr *place = kx_index(a, shape_index(L, p->to->shape, own));
+        if_open(L, kx_binary(a, KOP_EQ, TYPE_PRED, load(L, p->places, shape_index(L, p->places->shape, at)), place));
+        assign(L, sum, scattered(L, p, at, current(L, sum)));
+        block_close(L);
+    }
+    for (int32_t k = 0; k < opened; k++)
         block_close(L);
     store_at(L, p->to, index, current(L, sum));
 }
