@@ -73,6 +73,49 @@ Inst *rule_reshape_broadcast(Simp *s, Inst *i)
     return simp_broadcast(s, i->shape, x, dims);
 }
 
+static bool is_read_by_reshapes(const Inst *x)
+{
+    for (const Use *u = x->uses; u; u = u->next)
+        if (u->user->op != OP_RESHAPE)
+            return false;
+    return x->comp->root != x;
+}
+
+/* Dimensions that are not of size 1 change places among themselves, as in the transpose; those of size 1 are put where the result has them.
+ *
+ *     reshape(transpose([1,4,7,5], {0,1,3,2}) -> [1,4,5,7]) -> [4,5,7]   =>   transpose(reshape([1,4,7,5]) -> [4,7,5], {0,2,1}) */
+Inst *rule_reshape_transpose(Simp *s, Inst *i)
+{
+    Inst   *t = inst_operand(i, 0);
+    int32_t rank = i->shape->rank;
+    if (t->op != OP_TRANSPOSE || i->shape->layout || !is_read_by_reshapes(t)) /* how the transpose lies is nobody's concern any more */
+        return NULL;
+    Inst    *x = inst_operand(t, 0);
+    Ints     perm = dimensions(t), sizes = scratch_ints(s, rank), order = scratch_ints(s, rank);
+    int32_t *where = ARENA_ARRAY(s->scratch, int32_t, perm.n), *result = ARENA_ARRAY(s->scratch, int32_t, perm.n);
+    if (x->shape->layout || !simp_unit_dims(t->shape, i->shape, where))
+        return NULL;
+    for (int32_t k = 0; k < perm.n; k++)
+        result[perm.v[k]] = where[k];
+    for (int32_t k = 0; k < rank; k++) {
+        *ints_at(sizes, k) = 1;
+        *ints_at(order, k) = k;
+    }
+    int32_t place = 0;
+    for (int32_t d = 0; d < perm.n; d++) {
+        if (result[d] < 0)
+            continue;
+        while (i->shape->dims[place] == 1)
+            place++;
+        *ints_at(sizes, place) = x->shape->dims[d];
+        *ints_at(order, result[d]) = place++;
+    }
+    Inst *y = simp_reshape(s, simp_shape(s, i->shape->type, rank, sizes.v), x);
+    Inst *turned = simp_new(s, OP_TRANSPOSE, i->shape, 1, &y);
+    inst_set_ints(turned, ATTR_DIMENSIONS, order);
+    return turned;
+}
+
 /* ---- transpose ---- */
 
 Inst *rule_transpose_noop(Simp *s, Inst *i)
