@@ -139,13 +139,14 @@ static Compiled *load(Arena *a, const char *path, const char *name)
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
         return NULL;
-    arena_defer(a, close_code, handle);
     Compiled *c = ARENA_NEW(a, Compiled);
     void     *entry = dlsym(handle, arena_printf(a, "%s_run", name));
     memcpy(&c->run, &entry, sizeof entry);
     void *watch = dlsym(handle, arena_printf(a, "%s_watch", name));
     memcpy(&c->watch, &watch, sizeof watch);
     c->has_device = load_device(handle, &c->device);
+    if (!c->has_device) /* the plans of CUDA's libraries, which it holds, last as long as the process */
+        arena_defer(a, close_code, handle);
     one_thread(handle);
     return entry ? c : NULL;
 }
