@@ -447,6 +447,17 @@ Inst *rule_reduce_window_unit(Simp *s, Inst *i)
     return simp_new(s, op, i->shape, 2, operands);
 }
 
+/* What window reduction w reduces, over the whole of the dimensions, as an array of that shape. */
+static Inst *reduced_whole(Simp *s, const Shape *shape, const Inst *w, Ints over)
+{
+    Inst        *x = inst_operand(w, 0);
+    const Shape *small = shape_with_type(s->arena, shape_of_kept(s, x->shape, over), shape->type);
+    Inst        *r = simp_new(s, OP_REDUCE, small, 2, (Inst *[]){x, inst_operand(w, 1)});
+    inst_set_ints(r, ATTR_DIMENSIONS, over);
+    inst_set_callees(r, 1, w->callees);
+    return simp_reshape(s, shape, r);
+}
+
 /* A window that stays at one place in each dimension that it covers, and has one element in the others: a reduction. */
 static Inst *reduced_window(Simp *s, const Inst *i)
 {
@@ -465,11 +476,7 @@ static Inst *reduced_window(Simp *s, const Inst *i)
     if (n == 0)
         return NULL;
     covered.n = n;
-    const Shape *small = shape_with_type(s->arena, shape_of_kept(s, x->shape, covered), i->shape->type);
-    Inst        *r = simp_new(s, OP_REDUCE, small, 2, (Inst *[]){x, inst_operand(i, 1)});
-    inst_set_ints(r, ATTR_DIMENSIONS, covered);
-    inst_set_callees(r, 1, i->callees);
-    return simp_reshape(s, i->shape, r);
+    return reduced_whole(s, i->shape, i, covered);
 }
 
 Inst *rule_reduce_window_reduce(Simp *s, Inst *i)
@@ -545,12 +552,7 @@ static Inst *last_of_running(Simp *s, const Inst *i)
     if (w->op != OP_REDUCE_WINDOW || w->n_operands != 2 || w->n_uses != 1 || i->shape->layout || inst_operand(w, 0)->shape->layout ||
         shape_count(i->shape) <= 0 || !takes_last(s, i, w, &covered))
         return NULL;
-    Inst        *x = inst_operand(w, 0);
-    const Shape *small = shape_with_type(s->arena, shape_of_kept(s, x->shape, covered), i->shape->type);
-    Inst        *r = simp_new(s, OP_REDUCE, small, 2, (Inst *[]){x, inst_operand(w, 1)});
-    inst_set_ints(r, ATTR_DIMENSIONS, covered);
-    inst_set_callees(r, 1, w->callees);
-    return simp_reshape(s, i->shape, r);
+    return reduced_whole(s, i->shape, w, covered);
 }
 
 Inst *rule_slice_running(Simp *s, Inst *i)
