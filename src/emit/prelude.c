@@ -53,7 +53,10 @@ static const Helper helpers[] = {
     { H_INT, "shl", "", "$T shl_$X($T a, $T n)\n{\n    return ($U)n < $N ? ($T)(($M)a << ($U)n) : 0;\n}\n" },
     { H_UNSIGNED, "shr", "", "$T shr_$X($T a, $T n)\n{\n    return n < $N ? ($T)(a >> n) : 0;\n}\n" },
     { H_SIGNED, "shr", "", "$T shr_$X($T a, $U n)\n{\n    return ($T)(a >> (n < $N ? n : $N - 1));\n}\n" },
-    { H_UNSIGNED, "popcnt", "", "$T popcnt_$X($T a)\n{\n    return ($T)__builtin_popcountll(a);\n}\n" },
+    /* Not __builtin_popcountll, nor a form that is taken for it: gcc 12 folds vectors of constants to something else where the processor counts in vectors. */
+    { H_UNSIGNED, "popcnt", "",
+      "$T popcnt_$X($T a)\n{\n    const $M ones = ~($M)0;\n    $M b = a;\n    b = b - (b >> 1 & ones / 3);\n    b = (b & ones / 5) + (b >> 2 & ones / 5);\n"
+      "    b = (b & ones / 17) + (b >> 4 & ones / 17);\n    return ($T)(b * (ones / 255) >> (sizeof b * 8 - 8));\n}\n" },
     { H_UNSIGNED, "clz", "", "$T clz_$X($T a)\n{\n    return ($T)(a ? __builtin_clzll(a) - (64 - $N) : $N);\n}\n" },
     { H_SIGNED, "wrap", "", "int8_t wrap_$X(int8_t a)\n{\n    return (int8_t)((int8_t)((uint8_t)a << (8 - $N)) >> (8 - $N));\n}\n" },
     { H_UNSIGNED, "wrap", "", "uint8_t wrap_$X(uint8_t a)\n{\n    return a & ((1 << $N) - 1);\n}\n" },
