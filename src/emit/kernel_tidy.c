@@ -168,6 +168,7 @@ void kernel_prune(Kernel *k)
 
 typedef struct Conditions {
     bool loads, tests;
+    bool chooses, more; /* an element is one of two values; there are scalars that are kept, or loops */
 } Conditions;
 
 /* What a call of two values computes may depend on a test, and then a load that is only wanted after it moves behind it. */
@@ -180,28 +181,39 @@ static bool may_test(const KExpr *x)
     return x->kind == KX_SELECT || (x->kind == KX_CALL && x->n > 1) || (x->kind == KX_BINARY && (x->op == KOP_LAND || x->op == KOP_LOR));
 }
 
+static bool chooses(const KExpr *x)
+{
+    static const char *const choices[] = { "max_", "min_", "larger_", "smaller_" };
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
+        if (x->kind == KX_CALL && strncmp(x->fn, choices[i], strlen(choices[i])) == 0)
+            return true;
+    return x->kind == KX_SELECT;
+}
+
 static void note_expr_test(void *cookie, const KExpr *x)
 {
     Conditions *c = cookie;
     c->loads |= x->kind == KX_LOAD;
     c->tests |= may_test(x);
+    c->chooses |= chooses(x);
 }
 
 static void note_stmt_test(void *cookie, const KStmt *s)
 {
     Conditions *c = cookie;
     c->tests |= s->kind == KS_IF;
+    c->more |= s->kind == KS_ASSIGN || s->kind == KS_FOR;
 }
 
 static void keep_rolled(KBlock *b, bool inner, bool tested)
 {
-    enum { UNROLLED = 16 }; /* trips at most, what gcc unrolls before it makes vectors */
+    enum { UNROLLED = 16, /* trips at most, what gcc unrolls before it makes vectors */ LANES = 4 };
     for (KStmt *s = b->first; s; s = s->next) {
         if (s->kind == KS_FOR && inner && s->loop->hi - s->loop->lo < UNROLLED) {
             Conditions c = { .tests = tested };
             KVisitor   v = { note_expr_test, note_stmt_test, &c };
             kernel_visit(s->body, &v);
-            s->rolled = c.loads && c.tests;
+            s->rolled = c.loads && (c.tests || (c.chooses && !c.more && s->loop->hi - s->loop->lo + 1 >= LANES));
         }
         if (s->body)
             keep_rolled(s->body, inner || s->kind == KS_FOR, tested || (inner && s->kind == KS_IF));

@@ -504,9 +504,9 @@ static void lanes_block(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
 /* lane[l] = lane[l] op lane[l + half], until few are left: those go into the accumulator one by one. */
 static void join_lanes(Lower *L, const Reduction *r)
 {
-    int64_t      n = r->lanes->count;
+    int64_t      n = r->lanes->count, few = !r->choice && (r->op == OP_MAXIMUM || r->op == OP_MINIMUM) ? 1 : FEW; /* the scalar code of one extreme is as long as a vector's */
     const KExpr *acc[2], *x[2], *out[2];
-    for (; n > FEW; n /= 2) {
+    for (; n > few; n /= 2) {
         const Ix *l = ix_of(&L->ix, loop_open(L, 0, n / 2, NULL, 1));
         load_lane(L, r, l, acc);
         load_lane(L, r, ix_plus(&L->ix, l, n / 2), x);

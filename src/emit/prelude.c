@@ -540,8 +540,8 @@ static const char independent_macro[] =
     "#endif\n";
 
 static const char rolled_macro[] =
-    "\n/* Short loops that load under a condition: where gcc unrolls them before it makes vectors it mixes up lanes (PR 114375). */\n"
-    "#if defined __GNUC__ && !defined __clang__ && (__GNUC__ < 12 || (__GNUC__ == 12 && __GNUC_MINOR__ < 4) || (__GNUC__ == 13 && __GNUC_MINOR__ < 3))\n"
+    "\n/* Short loops with choices: gcc unrolls them before it makes vectors, and finds none afterwards; before 12.4 and 13.3 it mixes up lanes there (PR 114375). */\n"
+    "#if defined __GNUC__ && !defined __clang__\n"
     "#define HLO_ROLLED _Pragma(\"GCC unroll 1\")\n"
     "#else\n"
     "#define HLO_ROLLED\n"
