@@ -17,7 +17,8 @@
 #include "target-cuda/target_cuda.h"
 
 typedef struct Args {
-    const char *target, *emit, *name, *weights, *output, *fill_elided, *constants, *runtime, *libraries;
+    const char *target, *emit, *name, *weights, *output, *fill_elided, *constants, *runtime, *libraries, *device;
+    const Device *machine; /* device, read; NULL: not for CUDA */
     bool        deterministic, verify, stats, extern_calls, json;
     Devices     on;
     bool        standalone; /* what is emitted is one file in any case */
@@ -35,6 +36,7 @@ static const Option options[] = {
     {"runtime", 0, OPT_CHOICE, ARG(runtime), "inline|library", "loops (default), or calls of libhlort.a, threads", "Output"},
     {"deterministic", 0, OPT_FLAG, ARG(deterministic), NULL, "cuda: floats of a scatter in order", "Output"},
     {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda: cuBLASLt for dots (default: auto)", "Output"},
+    {"device", 0, OPT_STRING, ARG(device), "D", "cuda: sm_90 (default), sm_80, sm_100 or a table", "Output"},
     {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
     {"extern-calls", 0, OPT_FLAG, ARG(extern_calls), NULL, "call functions for unknown custom calls", "Output"},
     {"replicas", 0, OPT_INT, ARG(on.replicas), "N", "for so many replicas (default: 1)", "Devices"},
@@ -123,7 +125,7 @@ static bool process_module(const Args *args, Module *m, Arena *a, Product *out, 
         return false;
     PlanOptions    o = {.name = args->name, .has_function = args->extern_calls ? any_function : NULL, .on = args->on};
     o.runtime = strcmp(args->runtime, "library") == 0;
-    o.plain = is_cuda(args);
+    o.device = args->machine;
     o.any_order = is_cuda(args) && !args->deterministic;
     o.products = is_cuda(args) && strcmp(args->libraries, "auto") == 0;
     const Program *p = program_plan(a, m, &o, d);
@@ -198,9 +200,15 @@ static bool check_cuda(const Args *args)
 
 static bool check_options(void *given, Arena *a, const char *path)
 {
-    const Args *args = given;
+    Args *args = given;
     (void)path;
     if (is_cuda(args) && !check_cuda(args))
+        return false;
+    if (!is_cuda(args) && args->device) {
+        tool_error(tool.name, "--device is for --target=cuda");
+        return false;
+    }
+    if (is_cuda(args) && !(args->machine = device_option(a, tool.name, args->device, "cuda", &args->messages)))
         return false;
     if (!is_cuda(args) && (strcmp(args->emit, "kernels") == 0 || strcmp(args->emit, "host") == 0)) {
         tool_error(tool.name, "--emit=%s is for --target=cuda", args->emit);

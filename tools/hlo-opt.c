@@ -636,35 +636,11 @@ static bool check_limits(const Args *args)
     return !bad;
 }
 
-static const Device *read_device(const Args *args, Arena *a)
-{
-    const Device *known = device_named(args->device);
-    Buf           text = {0};
-    Diag          d;
-    if (known)
-        return known;
-    if (!buf_read_file(&text, args->device)) {
-        tool_error(tool.name, "--device expects one of %s, or a file: %s: %s", device_names(a), args->device, strerror(errno));
-        return NULL;
-    }
-    diag_init(&d, a);
-    diag_source(&d, args->device, text.p, text.n);
-    known = device_read(a, args->device, text.p, text.n, &d);
-    tool_messages_print(&d, &args->messages);
-    buf_free(&text);
-    return known;
-}
-
 /* A device is of one target, which --target need not say again. */
 static bool choose_device(Args *args, Arena *a)
 {
-    args->machine = args->device ? read_device(args, a) : NULL;
-    if (args->device && !args->machine)
+    if (args->device && !(args->machine = device_option(a, tool.name, args->device, args->target, &args->messages)))
         return false;
-    if (args->machine && args->target && strcmp(args->machine->target, args->target) != 0) {
-        tool_error(tool.name, "--device=%s is one of --target=%s", args->device, args->machine->target);
-        return false;
-    }
     if (!args->target)
         args->target = args->machine ? args->machine->target : "cpu";
     return true;

@@ -36,7 +36,8 @@
 #include "support/tool.h"
 
 typedef struct Args {
-    const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *compile, *subnormals, *libraries;
+    const char *backend, *outputs, *expect, *fake, *fill, *against, *time, *rule, *fill_elided, *constants, *infeed, *outfeed, *cc, *compile, *subnormals, *libraries, *device;
+    const Device *machine; /* device, read; NULL: the target's first */
     const char *trace, *trace_file, *profile, *shadow;
     OptionList  inputs, raws, texts, calls, dists;
     int         level;
@@ -60,6 +61,7 @@ static const Option options[] = {
     {"subnormals", 0, OPT_CHOICE, ARG(subnormals), "keep|flush", "tiny floats as IEEE (default), or zeros", "Running"},
     {"deterministic", 0, OPT_FLAG, ARG(deterministic), NULL, "cuda, cudasim: floats of a scatter in order", "Running"},
     {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda, cudasim: cuBLASLt for dots (default: auto)", "Running"},
+    {"device", 0, OPT_STRING, ARG(device), "D", "cuda, cudasim: sm_90 (default), ... or a table", "Running"},
     {"cuda-check", 0, OPT_SWITCH, ARG(cuda_check), NULL, "cudasim: check accesses (default)", "Running"},
     {"custom-call", 0, OPT_LIST, ARG(calls), "LIBRARY", "functions for custom calls: a shared library", "Running"},
     {"cache", 0, OPT_SWITCH, ARG(cache), NULL, "keep compiled modules (default)", "Running"},
@@ -219,7 +221,7 @@ static bool declare_devices(Run *r)
 static bool optimize(Run *r)
 {
     double          start = seconds_now();
-    PipelineOptions o = {.target = is_cuda(r->args) ? "cuda" : "cpu", .log = stderr};
+    PipelineOptions o = {.target = is_cuda(r->args) ? "cuda" : "cpu", .device = r->args->machine, .log = stderr};
     const char     *passes = pipeline_for_level(level_of(r->args, r->module), o.target);
     bool            ok = !*passes || (declare_devices(r) && pipeline_run(r->module, passes, &o, &r->diag));
     r->times.optimize_s = seconds_now() - start;
@@ -246,7 +248,7 @@ static bool is_fast(const Args *args)
 static CacheKey key_of(const Run *r)
 {
     const char *cc = r->args->cc ? r->args->cc : "";
-    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d fast=%d cc=%s libraries=%s deterministic=%d %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), is_fast(r->args), cc, r->args->libraries, r->args->deterministic,
+    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d fast=%d cc=%s libraries=%s deterministic=%d %s %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), is_fast(r->args), cc, r->args->libraries, r->args->deterministic, r->args->machine ? device_text(r->arena, r->args->machine) : "",
                                                                                r->args->on.replicas, r->args->on.partitions));
 }
 
@@ -271,7 +273,7 @@ static bool is_traced(void *trace, const Inst *i)
 static bool build(Run *r)
 {
     CacheKey key = key_of(r);
-    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .fast = is_fast(r->args), .no_libraries = strcmp(r->args->libraries, "none") == 0, .deterministic = r->args->deterministic,
+    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .fast = is_fast(r->args), .device = r->args->machine, .no_libraries = strcmp(r->args->libraries, "none") == 0, .deterministic = r->args->deterministic,
                         .calls = r->calls, .on = r->args->on};
     if (is_watched(r->args)) {
         o.watched = true;
@@ -760,7 +762,7 @@ static bool check_finding(const Args *a)
 }
 
 /* What compiled CUDA has no part in. */
-static bool check_cuda(const Args *a)
+static bool check_cuda(Args *a, Arena *arena)
 {
     const char *bad = a->trace ? "trace" : a->profile ? "profile" : devices_count(a->on) > 1 ? "replicas and --partitions" : a->calls.n > 0 ? "custom-call" : NULL;
     if (is_cuda(a) && bad)
@@ -769,6 +771,12 @@ static bool check_cuda(const Args *a)
         tool_error(tool.name, "--no-cuda-check belongs to --backend=cudasim");
         return false;
     }
+    if (a->device && !is_cuda(a)) {
+        tool_error(tool.name, "--device belongs to --backend=cuda and cudasim");
+        return false;
+    }
+    if (is_cuda(a) && !(a->machine = device_option(arena, tool.name, a->device, "cuda", &a->messages)))
+        return false;
     return !is_cuda(a) || !bad;
 }
 
@@ -788,7 +796,6 @@ static const char *backend_for(const Args *a)
 static bool check_options(void *given, Arena *arena, const char *path)
 {
     Args *a = given;
-    (void)arena;
     if (!a->backend)
         a->backend = backend_for(a);
     if (!in_range("seed", a->seed, 0, INT64_MAX) || !in_range("threads", a->threads, 0, 4096) ||
@@ -803,7 +810,7 @@ static bool check_options(void *given, Arena *arena, const char *path)
         tool_error(tool.name, "--fake-dist belongs to --fake");
         return false;
     }
-    if (!check_finding(a) || !check_cuda(a))
+    if (!check_finding(a) || !check_cuda(a, arena))
         return false;
     if (a->subnormals && strcmp(a->backend, "c") != 0) {
         tool_error(tool.name, "--subnormals is of --backend=c");

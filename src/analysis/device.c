@@ -1,5 +1,7 @@
 #include "analysis/device.h"
 
+
+#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,7 +20,8 @@ static const struct {
     bool        positive; /* something is divided by it */
 } columns[] = {
 #define COLUMN(name, positive) {#name, offsetof(Device, name), positive}
-    COLUMN(launch, false), COLUMN(bundle, false), COLUMN(units, true),    COLUMN(flops, true), COLUMN(dear, false),    COLUMN(row, false),        COLUMN(l1, false),
+    COLUMN(launch, false), COLUMN(bundle, false), COLUMN(units, true),    COLUMN(warps, false), COLUMN(shared, false),
+    COLUMN(tensor, false), COLUMN(flops, true), COLUMN(dear, false),    COLUMN(row, false),        COLUMN(l1, false),
     COLUMN(l1_rate, false), COLUMN(l2, false),    COLUMN(l2_rate, false), COLUMN(l3, false),   COLUMN(l3_rate, false), COLUMN(memory_rate, true),
 #undef COLUMN
 };
@@ -164,6 +167,45 @@ const Device *device_read(Arena *a, const char *name, const char *text, size_t n
     if (good && first)
         diag_error(d, LOC_NONE, "the device is empty: expected 'like = NAME', with one of %s", device_names(a));
     return good && !first ? v : NULL;
+}
+
+static const Device *named_or_read(Arena *a, const char *tool, const char *given, Diag *d)
+{
+    const Device *v = device_named(given);
+    Buf           text = {0};
+    if (v)
+        return v;
+    if (buf_read_file(&text, given)) {
+        diag_source(d, given, arena_strndup(a, text.p ? text.p : "", text.n), text.n);
+        v = device_read(a, given, text.p, text.n, d);
+        buf_free(&text);
+    } else {
+        tool_error(tool, "--device expects one of %s, or a file: %s: %s", device_names(a), given, strerror(errno));
+    }
+    return v;
+}
+
+const Device *device_option(Arena *a, const char *tool, const char *given, const char *target, const MessageArgs *m)
+{
+    Diag d;
+    if (!given)
+        return device_of_target(target);
+    diag_init(&d, a);
+    const Device *v = named_or_read(a, tool, given, &d);
+    tool_messages_print(&d, m);
+    if (v && target && strcmp(v->target, target) != 0) {
+        tool_error(tool, "--device=%s is one of --target=%s", given, v->target);
+        return NULL;
+    }
+    return v;
+}
+
+const char *device_text(Arena *a, const Device *v)
+{
+    const char *text = v->target;
+    for (int k = 0; k < COLUMNS; k++)
+        text = arena_printf(a, "%s %s=%.17g", text, columns[k].name, *(const double *)((const char *)v + columns[k].offset));
+    return text;
 }
 
 /* ---- times ---- */

@@ -113,6 +113,12 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, v
     return cudasim_enqueue_launch(&l, config->stream);
 }
 
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+template <typename... Params> static inline cudaError_t cudaFuncSetAttribute(void (*kernel)(Params...), cudaFuncAttribute, int value)
+{
+    return cudasim_allow_shared(reinterpret_cast<const void *>(kernel), value);
+}
+
 static inline cudaError_t cudaMalloc(void **p, size_t bytes) { return cudasim_malloc(p, bytes); }
 template <typename T> static inline cudaError_t cudaMalloc(T **p, size_t bytes) { return cudasim_malloc(reinterpret_cast<void **>(p), bytes); }
 static inline cudaError_t cudaFree(void *p) { return cudasim_free(p); }

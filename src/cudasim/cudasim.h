@@ -58,6 +58,7 @@ typedef struct cudasim_launch {
 } cudasim_launch;
 
 cudaError_t cudasim_enqueue_launch(const cudasim_launch *l, cudaStream_t s);
+cudaError_t cudasim_allow_shared(const void *kernel, int64_t bytes); /* from now on, of dynamic shared memory; 48 KiB until then */
 cudaError_t cudasim_enqueue_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t s);
 cudaError_t cudasim_enqueue_set(void *to, int byte, size_t bytes, cudaStream_t s);
 cudaError_t cudasim_enqueue_call(void (*f)(void *), void *cookie, cudaStream_t s);

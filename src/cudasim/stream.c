@@ -153,11 +153,52 @@ static bool good_launch(const cudasim_launch *l)
            (uint64_t)l->block.x * l->block.y * l->block.z <= MOST_THREADS && l->shared_bytes <= CUDASIM_MOST_SHARED;
 }
 
+enum { UNASKED_SHARED = 48 * 1024 };
+
+/* What kernels may have of dynamic shared memory beyond that. */
+typedef struct Allowance {
+    const void       *kernel;
+    int64_t           bytes;
+    struct Allowance *next;
+} Allowance;
+static Allowance *allowances;
+
+static Allowance *allowance_of(const void *kernel)
+{
+    Allowance *x = allowances;
+    while (x && x->kernel != kernel)
+        x = x->next;
+    return x;
+}
+
+cudaError_t cudasim_allow_shared(const void *kernel, int64_t bytes)
+{
+    Allowance *x = allowance_of(kernel);
+    if (bytes < 0 || bytes > CUDASIM_MOST_SHARED)
+        return failed(cudaErrorInvalidValue);
+    if (!x && !(x = calloc(1, sizeof *x)))
+        return failed(cudaErrorMemoryAllocation);
+    if (!x->kernel) {
+        *x = (Allowance){ kernel, 0, allowances };
+        allowances = x;
+    }
+    x->bytes = bytes;
+    return cudaSuccess;
+}
+
+static bool is_allowed(const cudasim_launch *l)
+{
+    const Allowance *x = allowance_of(l->kernel);
+    return l->shared_bytes <= UNASKED_SHARED || (x && (int64_t)l->shared_bytes <= x->bytes);
+}
+
 cudaError_t cudasim_enqueue_launch(const cudasim_launch *l, cudaStream_t s)
 {
     cudaError_t e = cudaErrorLaunchFailure;
     if (!good_launch(l)) {
         e = cudaErrorInvalidConfiguration;
+    } else if (!is_allowed(l)) {
+        e = cudaErrorInvalidValue;
     } else if (!cudasim_has_fault()) {
         Work *w = work_new(LAUNCH, l->args, l->args_bytes);
         if (w) {
@@ -388,5 +429,9 @@ void cudasim_reset(void)
     cudasim_fault_clear();
     cudasim_memory_reset();
     cudasim_check_reset();
+    for (Allowance *x; (x = allowances);) {
+        allowances = x->next;
+        free(x);
+    }
     device.last = cudaSuccess;
 }

@@ -2,6 +2,7 @@
 #ifndef DRIVER_DRIVER_H
 #define DRIVER_DRIVER_H
 
+#include "analysis/device.h"
 #include "driver/cache.h"
 #include "driver/signature.h"
 #include "eval/eval.h"
@@ -41,6 +42,7 @@ typedef struct CompileOptions {
     Code               code;
     const char        *cc;    /* the compiler, NULL: the one found */
     bool               fast;  /* fast to compile: what takes the compiler long and gains least is left out */
+    const Device      *device; /* of CUDA: NULL: the target's first */
     bool               no_libraries;  /* of CUDA: kernels alone */
     bool               deterministic; /* of CUDA: the same bits in every run */
     const ExternCalls *calls; /* functions of custom calls, loaded; NULL: none */

@@ -22,7 +22,7 @@ typedef struct Message {
     char           *data;
 } Message;
 
-typedef struct Device {
+typedef struct Member {
     Meeting           *of;
     int32_t            number;
     State              state;
@@ -37,7 +37,7 @@ typedef struct Device {
     HloDevices         others;
     HloEnv             env;
     char               error[ERROR_BYTES], differs[ERROR_BYTES]; /* what the code says, what its exchange is wrong about */
-} Device;
+} Member;
 
 struct Meeting {
     Devices           on;
@@ -45,7 +45,7 @@ struct Meeting {
     Feeds            *feeds; /* NULL: none */
     const DeviceCall *calls;
     int32_t           n;
-    Device           *devices;
+    Member           *devices;
     bool              over; /* nobody can go on */
     pthread_mutex_t   lock;
 };
@@ -82,7 +82,7 @@ static bool same_group(const int32_t *x, const int32_t *y)
     return x == y || (x[0] == y[0] && memcmp(x, y, (size_t)(y[0] + 1) * sizeof *y) == 0);
 }
 
-static bool meets(const Device *d, const HloExchange *x, const int32_t *group)
+static bool meets(const Member *d, const HloExchange *x, const int32_t *group)
 {
     return d->state == WAITS && d->group && same_place(d->at, x) && same_group(d->group, group);
 }
@@ -101,11 +101,11 @@ static bool same_exchange(const HloExchange *x, const HloExchange *y)
 }
 
 /* Two instructions of a channel may have been written for different arrays: then the later one fails. NULL: they agree. */
-static Device *who_differs(const Meeting *t, const int32_t *group)
+static Member *who_differs(const Meeting *t, const int32_t *group)
 {
-    const Device *first = &t->devices[group[1]];
+    const Member *first = &t->devices[group[1]];
     for (int32_t k = 2; k <= group[0]; k++) {
-        Device *d = &t->devices[group[k]];
+        Member *d = &t->devices[group[k]];
         if (same_exchange(d->at, first->at))
             continue;
         snprintf(d->differs, sizeof d->differs, "%s %%%s meets %%%s of device %d on channel %lld, but their types differ", d->at->op, d->at->name,
@@ -148,9 +148,9 @@ static int32_t target_of(const HloExchange *x, int32_t device)
 }
 
 /* What d gets. The others stay where they are until all have copied. */
-static void copy_blocks(const Device *d)
+static void copy_blocks(const Member *d)
 {
-    const Device      *all = d->of->devices;
+    const Member      *all = d->of->devices;
     const HloExchange *x = d->at;
     int32_t            me = place_in(d->group, d->number), source = x->kind == HLO_PERMUTE ? source_of(x, d->number) : d->group[1];
     switch (x->kind) {
@@ -169,7 +169,7 @@ static void copy_blocks(const Device *d)
 
 /* ---- coming and going ---- */
 
-static void set_state(Device *d, State s)
+static void set_state(Member *d, State s)
 {
     d->state = s;
     pthread_cond_signal(&d->go);
@@ -202,10 +202,10 @@ static void look_around(Meeting *t)
 }
 
 /* Comes to x and waits for the others. False: nobody can go on, or the types differ. */
-static bool come(Device *d, const HloExchange *x)
+static bool come(Member *d, const HloExchange *x)
 {
     Meeting *t = d->of;
-    Device  *odd;
+    Member  *odd;
     d->at = x;
     d->state = WAITS;
     if (all_here(t, x, d->group)) {
@@ -227,7 +227,7 @@ static bool come(Device *d, const HloExchange *x)
     return d->state == COPIES;
 }
 
-static void leave(Device *d)
+static void leave(Member *d)
 {
     d->state = COPIED;
     if (all_copied(d->of, d->group))
@@ -236,7 +236,7 @@ static void leave(Device *d)
         pthread_cond_wait(&d->go, &d->of->lock);
 }
 
-static int meet(Device *d, const HloExchange *x, const void *in, void *out)
+static int meet(Member *d, const HloExchange *x, const void *in, void *out)
 {
     d->group = group_of(x, d->number);
     d->in = in;
@@ -259,7 +259,7 @@ static int meet(Device *d, const HloExchange *x, const void *in, void *out)
 
 /* ---- messages ---- */
 
-static void send(Device *d, const HloExchange *x, const void *in)
+static void send(Member *d, const HloExchange *x, const void *in)
 {
     int32_t  target = target_of(x, d->number);
     Meeting *t = d->of;
@@ -269,7 +269,7 @@ static void send(Device *d, const HloExchange *x, const void *in)
     *m = (Message){NULL, x->channel, x->bytes, x->step, mem_alloc(x->bytes, 1)};
     copy(m->data, in, x->bytes);
     pthread_mutex_lock(&t->lock);
-    Device   *to = &t->devices[target];
+    Member   *to = &t->devices[target];
     Message **end = &to->sent;
     while (*end)
         end = &(*end)->next;
@@ -280,7 +280,7 @@ static void send(Device *d, const HloExchange *x, const void *in)
 }
 
 /* The oldest one for x, out of the list; NULL: there is none yet. */
-static Message *take(Device *d, const HloExchange *x)
+static Message *take(Member *d, const HloExchange *x)
 {
     Message **at = &d->sent, *m;
     while (*at && ((*at)->channel != x->channel || (*at)->step != x->step))
@@ -290,7 +290,7 @@ static Message *take(Device *d, const HloExchange *x)
     return m;
 }
 
-static Message *wait_for(Device *d, const HloExchange *x)
+static Message *wait_for(Member *d, const HloExchange *x)
 {
     Meeting *t = d->of;
     Message *m;
@@ -313,7 +313,7 @@ static void free_message(Message *m)
     mem_free(m);
 }
 
-static int receive(Device *d, const HloExchange *x, char *out)
+static int receive(Member *d, const HloExchange *x, char *out)
 {
     if (source_of(x, d->number) < 0) {
         zero(out, x->bytes);
@@ -336,7 +336,7 @@ static int receive(Device *d, const HloExchange *x, char *out)
 }
 
 /* An array from or to the host. */
-static int feed(Device *d, const HloExchange *x, const void *in, void *out)
+static int feed(Member *d, const HloExchange *x, const void *in, void *out)
 {
     Meeting *t = d->of;
     pthread_mutex_lock(&t->lock);
@@ -351,7 +351,7 @@ static int feed(Device *d, const HloExchange *x, const void *in, void *out)
 
 static int exchange(void *context, const HloExchange *x, const void *in, void *out)
 {
-    Device *d = context;
+    Member *d = context;
     switch (x->kind) {
     case HLO_INFEED: case HLO_OUTFEED: return feed(d, x, in, out);
     case HLO_SEND: send(d, x, in); return 0;
@@ -362,7 +362,7 @@ static int exchange(void *context, const HloExchange *x, const void *in, void *o
 
 static void *run_device(void *of)
 {
-    Device           *d = of;
+    Member           *d = of;
     const DeviceCall *c = &d->of->calls[d->number];
     int               status = d->of->run(&d->env, c->args, c->results, c->scratch);
     pthread_mutex_lock(&d->of->lock);
@@ -378,7 +378,7 @@ static void *run_device(void *of)
 static void prepare(Meeting *t, const HloEnv *env)
 {
     for (int32_t k = 0; k < t->n; k++) {
-        Device *d = &t->devices[k];
+        Member *d = &t->devices[k];
         int32_t partitions = (int32_t)t->on.partitions;
         d->of = t;
         d->number = k;
@@ -441,7 +441,7 @@ static void report(Diag *d, const Inst *i, const char *text)
 }
 
 /* "device 1 waits at all-reduce %s for device 0" */
-static const char *waits_text(const Meeting *t, Arena *a, const Device *d)
+static const char *waits_text(const Meeting *t, Arena *a, const Member *d)
 {
     int32_t k = 1;
     if (!d->group)
@@ -457,7 +457,7 @@ static void report_waiting(const Meeting *t, const Module *m, Diag *d)
 {
     int32_t shown = 0, waiting = 0, ended = 0, first_ended = 0;
     for (int32_t k = 0; k < t->n; k++) {
-        const Device *x = &t->devices[k];
+        const Member *x = &t->devices[k];
         if (!x->sent_away && ended++ == 0)
             first_ended = k;
         if (!x->sent_away || waiting++ >= SHOWN)
@@ -476,7 +476,7 @@ static void report_waiting(const Meeting *t, const Module *m, Diag *d)
 }
 
 /* One device has sent itself nothing. */
-static void report_missing(const Device *x, const Module *m, Diag *d)
+static void report_missing(const Member *x, const Module *m, Diag *d)
 {
     report(d, inst_of(m, x->at),
            arena_printf(d->arena, "%s %%%s: nothing has been sent on channel %lld", x->at->op, x->at->name, (long long)x->at->channel));
@@ -494,7 +494,7 @@ static bool all_is_well(const Meeting *t)
 static void report_trouble(const Meeting *t, const Module *m, Diag *d)
 {
     for (int32_t k = 0; k < t->n; k++) {
-        const Device *x = &t->devices[k];
+        const Member *x = &t->devices[k];
         if (!x->failed)
             continue;
         report(d, inst_of(m, x->at), *x->differs ? x->differs : *x->error ? x->error : "the module failed");
@@ -512,7 +512,7 @@ bool meet_run(const Execution *e, const HloEnv *env, const DeviceCall *calls, Di
     Arena  *a = arena_new();
     Meeting t = {.on = devices_count(e->on) > 1 ? e->on : (Devices){1, 1}, .run = e->compiled->run, .feeds = e->feeds, .calls = calls};
     t.n = (int32_t)devices_n(t.on);
-    t.devices = ARENA_ARRAY(a, Device, t.n);
+    t.devices = ARENA_ARRAY(a, Member, t.n);
     pthread_mutex_init(&t.lock, NULL);
     prepare(&t, env);
     int32_t n = start(&t, d);

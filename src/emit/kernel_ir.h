@@ -9,6 +9,7 @@
 #ifndef EMIT_KERNEL_IR_H
 #define EMIT_KERNEL_IR_H
 
+#include "analysis/device.h"
 #include "emit/index.h"
 #include "emit/kernel.h"
 
@@ -115,6 +116,7 @@ struct Kernel {
     KArray    **arrays;
     int64_t     temp_bytes;
     int64_t     split_offset;          /* of what split.h has reserved of it, up to its end */
+    const Device *device;              /* whose threads it is for; NULL: for one thread */
     bool        any_order;             /* floats may be added to an element in any order, which gives other bits from run to run */
     KBlock     *body;
     bool       *may_alias; /* [result * n_operands + operand] */

@@ -2,7 +2,6 @@
  * learned. See lower.h. */
 #include "emit/loop_blocks.h"
 #include "emit/lower.h"
-#include "emit/split.h"
 
 enum { MAX_TRIES = 24, ROLE_ELEMENTS = 0, ROLE_PIECE = 100 };
 
@@ -466,7 +465,5 @@ Kernel *kernel_lower(Arena *a, const Inst *i, bool plain, Diag *d)
         inst_error(d, i, "%s %%%s is too tangled to compile as one kernel", op_name(i->op), i->name);
         return NULL;
     }
-    if (k && plain)
-        kernel_reserve_split(k);
     return k;
 }

@@ -351,6 +351,7 @@ Program *program_plan(Arena *a, const Module *m, const PlanOptions *o, Diag *d)
     p.messages = map_new(p.work);
     p.module = m = module_expanded(a, m, p.program->on, p.options, &p.exchanges);
     p.program->products = p.options->products;
+    p.program->device = p.options->device;
     p.names = names_new(a);
     p.values = map_new(p.work);
     p.kernels = map_new(p.work);

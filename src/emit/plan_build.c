@@ -2,6 +2,7 @@
  * its root. Tuples are structure only, a value is the list of its leaves; calls are walked in place. Every result gets a slot of
  * its own here: what may share memory is found later, from where the slots are live. */
 #include "emit/plan.h"
+#include "emit/split.h"
 
 #include <string.h>
 
@@ -192,7 +193,11 @@ static const Lowered *lower(Plan *p, const Inst *i, Diag *d)
     if (l)
         return l;
     Arena  *own = arena_new();
-    Kernel *k = kernel_lower(own, i, p->options->plain, d);
+    Kernel *k = kernel_lower(own, i, p->options->device != NULL, d);
+    if (k && p->options->device) {
+        k->device = p->options->device;
+        kernel_reserve_split(k);
+    }
     if (k && p->options->products)
         kernel_for_library(k);
     if (k)

@@ -123,7 +123,8 @@ typedef struct Program {
     int32_t       n_kernels, n_copies, n_library; /* steps, for the report */
     bool          random;        /* there are RANDOM steps */
     bool          lapack, outside, runtime; /* what calls there are */
-    bool          products;      /* of PlanOptions */
+    bool          products;      /* of PlanOptions, */
+    const Device *device;
 } Program;
 
 typedef struct PlanOptions {
@@ -136,7 +137,7 @@ typedef struct PlanOptions {
     bool    runtime;   /* the text may call the runtime library */
     bool    products;  /* large dots may be products of a device's library, for which their kernels have working memory */
     bool    any_order; /* of plain ones: updates of floats may be added up in any order */
-    bool    plain;     /* kernels are lowered for many threads, see kernel_lower */
+    const Device *device; /* kernels are for its many threads, see kernel_lower; NULL: for one of a CPU */
     Devices on;        /* for which the Program is: one, which each of them runs; zeros: one device */
 } PlanOptions;
 

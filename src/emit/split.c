@@ -1,7 +1,8 @@
-/* A part is cut when its rows are too few for a device and long enough that a second launch is nothing beside them. */
+/* A part is cut when its rows are too few for a device, and long enough that a second launch is nothing beside them: into pieces for four blocks of each
+ * multiprocessor. */
 #include "emit/split.h"
 
-enum { MOST_ROWS = 128, LONG_ROW = 16384, LEAST_PIECE = 4096, MOST_COLUMNS = 4096, LONG_COLUMN = 1024, LEAST_COLUMN_PIECE = 128, LANES = 32, MOST_BLOCKS = 512 };
+enum { BLOCKS_EACH = 4, LONG_ROW = 16384, LEAST_PIECE = 4096, MOST_COLUMNS = 4096, LONG_COLUMN = 1024, LEAST_COLUMN_PIECE = 128, LANES = 32 };
 
 /* The only loop, which is dealt out by its outermost; NULL: there are others. */
 static const RowStep *only_loop(const RowPart *row)
@@ -18,13 +19,14 @@ static const RowStep *only_loop(const RowPart *row)
     return loop && loop->stmt == loop->dealt && row->tail == loop - row->steps + 1 ? loop : NULL;
 }
 
-static int64_t pieces_of(const ThreadPart *part, const RowPart *row)
+static int64_t pieces_of(const Kernel *k, const ThreadPart *part, const RowPart *row)
 {
+    int64_t units = (int64_t)k->device->units, most = BLOCKS_EACH * units;
     int64_t groups = row->column ? (part->count + LANES - 1) / LANES : part->count, least = row->column ? LEAST_COLUMN_PIECE : LEAST_PIECE;
-    if (row->column ? part->count > MOST_COLUMNS || row->longest < LONG_COLUMN : part->count > MOST_ROWS || row->longest < LONG_ROW)
+    if (row->column ? part->count > MOST_COLUMNS || row->longest < LONG_COLUMN : part->count >= units || row->longest < LONG_ROW)
         return 1;
     int64_t pieces = row->longest / least;
-    return pieces < MOST_BLOCKS / groups ? pieces : MOST_BLOCKS / groups;
+    return pieces < most / groups ? pieces : most / groups;
 }
 
 int64_t kernel_split_offset(const ThreadPart *part, const RowPart *row, const RowSplit *split, int32_t k)
@@ -36,11 +38,11 @@ int64_t kernel_split_offset(const ThreadPart *part, const RowPart *row, const Ro
     return at;
 }
 
-RowSplit kernel_row_split(const ThreadPart *part, const RowPart *row)
+RowSplit kernel_row_split(const Kernel *k, const ThreadPart *part, const RowPart *row)
 {
     const RowStep *loop = only_loop(row);
     RowSplit       s = { .pieces = 1 };
-    int64_t        pieces = loop && loop->n_combined > 0 && row->array_bytes == 0 && part->count > 0 ? pieces_of(part, row) : 1;
+    int64_t        pieces = loop && loop->n_combined > 0 && row->array_bytes == 0 && part->count > 0 ? pieces_of(k, part, row) : 1;
     if (pieces < 2)
         return s;
     s.length = (row->longest + pieces - 1) / pieces;
@@ -58,7 +60,7 @@ void kernel_reserve_split(Kernel *k)
     for (int32_t j = 0; j < n; j++) {
         RowPart row;
         if (kernel_row_part(a, k, &parts[j], &row))
-            bytes += kernel_row_split(&parts[j], &row).bytes;
+            bytes += kernel_row_split(k, &parts[j], &row).bytes;
     }
     k->split_offset = k->temp_bytes;
     k->temp_bytes += bytes;

@@ -180,7 +180,10 @@ static void put_launch(Buf *b, Arena *a, const Function *f, const char *name, co
     const Kernel   *k = f->kernel;
     const CudaPart *last = part + part->abreast - 1;
     int64_t         blocks = part->abreast > 1 ? last->first_block + last->blocks : cuda_part_blocks(part);
-    buf_printf(b, "hlo_launch(stream, %lld, %d, %s", (long long)blocks, cuda_part_threads(part), name);
+    if (cuda_part_shared(part) > 0)
+        buf_printf(b, "hlo_launch_shared(stream, %lld, %d, %lld, %s", (long long)blocks, cuda_part_threads(part), (long long)cuda_part_shared(part), name);
+    else
+        buf_printf(b, "hlo_launch(stream, %lld, %d, %s", (long long)blocks, cuda_part_threads(part), name);
     for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
         if (!part->uses[p])
@@ -230,6 +233,7 @@ static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
     for (int32_t j = 0; j < n; j++, m++) {
         v[m].threads = threads[j];
         v[m].dialect = cuda_dialect_for(&threads[j]);
+        v[m].device = k->device;
         cuda_choose_share(a, k, &v[m]);
         if (cuda_split(a, k, &v[m], &v[m + 1], &at))
             m++;
@@ -243,7 +247,7 @@ void cuda_kernels(Buf *b, const Program *p, const char *linkage)
 {
     Arena *a = arena_new();
     Buf    kernels = { 0 };
-    bool   shares[BY_TURN + 1] = { false };
+    bool   shares[BY_TURN + 1] = { false }, asked = false;
     for (int32_t f = 0; f < p->n_functions; f++) {
         CudaPart *parts;
         int32_t   n = parts_of(a, p->functions[f].kernel, &parts);
@@ -254,11 +258,13 @@ void cuda_kernels(Buf *b, const Program *p, const char *linkage)
             put_kernel(&kernels, a, &p->functions[f], number++, j, &parts[j]);
         }
         for (int32_t j = 0; j < n; j++)
+            asked |= cuda_part_shared(&parts[j]) > 0;
+        for (int32_t j = 0; j < n; j++)
             if (parts[j].row.sums || parts[j].share == BY_TILE)
                 shares[parts[j].share] = true;
         put_launcher(&kernels, a, p, f, n, parts, linkage);
     }
-    cuda_row_services(b, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN]);
+    cuda_row_services(b, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN], asked);
     if (shares[BY_TILE])
         cuda_tile_services(b);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);

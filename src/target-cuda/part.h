@@ -19,6 +19,8 @@ typedef enum Share {
     BY_TURN    /* a block for a tile that is transposed */
 } Share;
 
+enum { WAVES = 8 /* blocks of a launch at most: so many times as many as a device keeps at once */ };
+enum { STATIC_SHARED = 40 * 1024 /* bytes of arrays that are declared; more are asked for when a kernel is launched */, PARTS_SHARED = 4096 /* at most, beside them */ };
 enum { WARP = 32, THREADS = 256, LONG_ROW_THREADS = 1024, COLUMN_SHARES = THREADS / WARP };
 
 typedef struct CudaPart {
@@ -32,6 +34,7 @@ typedef struct CudaPart {
     int        each; /* BY_TILE: rows and columns of a thread */
     Share      share;
     const Dialect *dialect; /* with indices that are wide enough */
+    const Device  *device;
     int32_t    abreast;     /* of the first part of a launch: so many parts from it on, */
     const bool *uses;       /* the parameters of all of them, as in threads.whole */
     int64_t    first_block, blocks; /* of a launch of several: the blocks that do it; blocks 0: all */
@@ -51,6 +54,8 @@ void cuda_put_product(Buf *b, const Program *p, int32_t function);
 void    cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part);
 int     cuda_part_threads(const CudaPart *part); /* of a block of the launch that it is or begins */
 int64_t cuda_part_blocks(const CudaPart *part);
+int64_t cuda_part_shared(const CudaPart *part); /* bytes of shared memory that its launch asks for */
+int64_t cuda_most_blocks(const CudaPart *part);
 
 /* abreast.c: which parts are one launch. */
 void cuda_set_abreast(Arena *a, const Kernel *k, int32_t n, CudaPart *parts);
@@ -86,6 +91,6 @@ void    cuda_turn_body(Buf *b, const CudaPart *part);
 int64_t cuda_turn_blocks(const CudaPart *part);
 bool    cuda_choose_turn(Arena *a, const Kernel *k, CudaPart *part);
 /* What bodies call. */
-void cuda_row_services(Buf *b, bool warp, bool block, bool column);
+void cuda_row_services(Buf *b, bool warp, bool block, bool column, bool asked);
 
 #endif

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { SHORT_ROW = 512, LONG_ROW = 8192, MOST_SHARED = 40 * 1024, MANY_COLUMNS = 1 << 15, MOST_BLOCKS = 8192 };
+enum { SHORT_ROW = 512, LONG_ROW = 8192, SHARED_ALIGN = 16 };
 
 void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
 {
@@ -33,10 +33,10 @@ void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
         return;
     const RowPart *r = &part->row;
     if (r->column)
-        part->share = t->count < MANY_COLUMNS ? BY_COLUMN : BY_THREAD;
-    else if (t->n_loops > 0 && r->longest <= SHORT_ROW && r->array_bytes * COLUMN_SHARES <= MOST_SHARED)
+        part->share = t->count < THREADS * part->device->units ? BY_COLUMN : BY_THREAD;
+    else if (t->n_loops > 0 && r->longest <= SHORT_ROW && r->array_bytes * COLUMN_SHARES <= STATIC_SHARED)
         part->share = BY_WARP;
-    else if (r->array_bytes <= MOST_SHARED)
+    else if (r->array_bytes <= STATIC_SHARED || r->array_bytes + PARTS_SHARED <= part->device->shared)
         part->share = BY_BLOCK;
 }
 
@@ -60,11 +60,45 @@ int64_t cuda_part_blocks(const CudaPart *part)
     case BY_TURN: return cuda_turn_blocks(part);
     }
     int64_t blocks = (count + each - 1) / each * (part->stage == 1 ? part->split.pieces : 1);
-    return blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+    return blocks < cuda_most_blocks(part) ? blocks : cuda_most_blocks(part);
 }
 
-void cuda_row_services(Buf *b, bool warp, bool block, bool column)
+int64_t cuda_most_blocks(const CudaPart *part)
 {
+    const double blocks = part->device->units * part->device->warps * WARP / cuda_part_threads(part) * WAVES;
+    return blocks < 1 ? 1 : blocks > INT32_MAX ? INT32_MAX : (int64_t)blocks;
+}
+
+/* Where arrays lie beside each other, each begins at a multiple of SHARED_ALIGN. */
+static int64_t shared_bytes(const KArray *x)
+{
+    return (x->count * type_bytes(x->type) + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+}
+
+int64_t cuda_part_shared(const CudaPart *part)
+{
+    int64_t bytes = 0;
+    for (int32_t j = 0; j < part->row.n_steps && part->share == BY_BLOCK && part->row.array_bytes > STATIC_SHARED; j++)
+        if (part->row.steps[j].stmt->kind == KS_ARRAY)
+            bytes += shared_bytes(part->row.steps[j].stmt->array);
+    return bytes;
+}
+
+void cuda_row_services(Buf *b, bool warp, bool block, bool column, bool asked)
+{
+    if (asked)
+        buf_puts(b, "\nextern __shared__ __align__(128) unsigned char hlo_smem[]; // as much as the launch asks for\n"
+                    "\ntemplate <typename... Params, typename... Args>\n"
+                    "static cudaError_t hlo_launch_shared(cudaStream_t stream, unsigned blocks, unsigned threads, int shared, void (*kernel)(Params...), Args... args)\n"
+                    "{\n"
+                    "    cudaLaunchConfig_t config = {};\n"
+                    "    config.gridDim = dim3(blocks);\n"
+                    "    config.blockDim = dim3(threads);\n"
+                    "    config.dynamicSmemBytes = (size_t)shared;\n"
+                    "    config.stream = stream;\n"
+                    "    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);\n"
+                    "    return e ? e : cudaLaunchKernelEx(&config, kernel, args...);\n"
+                    "}\n");
     if (warp || block)
         buf_puts(b, "\n/* The values of a warp's lanes as one, which all of them get. */\n"
                     "template <typename T, typename Combine> static __device__ inline T hlo_warp_reduce(T v, Combine combine)\n"
@@ -105,13 +139,19 @@ void cuda_row_services(Buf *b, bool warp, bool block, bool column)
 
 static void put_shared(Buf *b, const CudaPart *part)
 {
-    int warps = cuda_part_threads(part) / WARP;
+    int     warps = cuda_part_threads(part) / WARP;
+    int64_t at = 0;
+    bool    asked = cuda_part_shared(part) > 0;
     for (int32_t j = 0; j < part->row.n_steps; j++) {
         const RowStep *s = &part->row.steps[j];
         const KArray  *x = s->stmt->array;
         if (s->stmt->kind == KS_ARRAY && part->share == BY_WARP)
             buf_printf(b, "    __shared__ %s %s_rows[%d][%lld];\n", dialect_type(&cuda_dialect, storage_type(x->type)), x->name, warps, (long long)x->count);
-        else if (s->stmt->kind == KS_ARRAY)
+        else if (s->stmt->kind == KS_ARRAY && asked) {
+            const char *type = dialect_type(&cuda_dialect, storage_type(x->type));
+            buf_printf(b, "    %s *const %s = (%s *)(hlo_smem + %lld);\n", type, x->name, type, (long long)at);
+            at += shared_bytes(x);
+        } else if (s->stmt->kind == KS_ARRAY)
             buf_printf(b, "    __shared__ %s %s[%lld];\n", dialect_type(&cuda_dialect, storage_type(x->type)), x->name, (long long)x->count);
         for (int32_t k = 0; k < s->n_combined && part->share != BY_WARP; k++) {
             const KTemp *acc = s->combined[k]->temp;

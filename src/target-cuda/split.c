@@ -91,7 +91,7 @@ bool cuda_split(Arena *a, const Kernel *k, CudaPart *part, CudaPart *second, int
     int32_t memory = k->n_operands + k->n_results;
     if (part->share != BY_BLOCK && part->share != BY_COLUMN)
         return false;
-    part->split = kernel_row_split(&part->threads, &part->row);
+    part->split = kernel_row_split(k, &part->threads, &part->row);
     if (part->split.pieces == 1 || part->split.bytes > k->temp_bytes - *at)
         return false;
     part->pieces_at = *at;

@@ -18,7 +18,7 @@
 #include "support/buf.h"
 #include "target-cuda/part.h"
 
-enum { DEPTH = 16, SIDE = 16, PAD = 4, LEAST_SIDE = 16, LEAST_DEPTH = 8, MANY_TILES = 128, LONG_SUM = 1024, PIECE = 128, MOST_BLOCKS = 8192 };
+enum { DEPTH = 16, SIDE = 16, PAD = 4, LEAST_SIDE = 16, LEAST_DEPTH = 8, LONG_SUM = 1024, PIECE = 128 };
 
 static int64_t tiles_along(int64_t n, int width)
 {
@@ -30,13 +30,14 @@ static int64_t tiles_of(const TilePart *t, int each)
     return t->batch.count * tiles_along(t->rows.count, SIDE * each) * tiles_along(t->cols.count, SIDE * each);
 }
 
-/* Sums of a thread along one side: as many as leave tiles for a whole device, and are not mostly outside. */
-static int sums_each(const TilePart *t)
+/* Sums of a thread along one side: as many as leave tiles for most of a device, and are not mostly outside. */
+static int sums_each(const TilePart *t, double units)
 {
+    double  most = 0.75 * units;
     int64_t least = t->rows.count < t->cols.count ? t->rows.count : t->cols.count;
-    if (type_bytes(t->acc->type) <= 4 && least > 64 && tiles_of(t, 8) >= MANY_TILES)
+    if (type_bytes(t->acc->type) <= 4 && least > 64 && tiles_of(t, 8) >= most)
         return 8;
-    return least > 32 && tiles_of(t, 4) >= MANY_TILES ? 4 : 2;
+    return least > 32 && tiles_of(t, 4) >= most ? 4 : 2;
 }
 
 bool cuda_choose_tiles(Arena *a, CudaPart *part)
@@ -44,14 +45,14 @@ bool cuda_choose_tiles(Arena *a, CudaPart *part)
     TilePart *t = &part->tile;
     if (!kernel_tile_part(a, &part->threads, t) || type_is_complex(t->acc->type))
         return false;
-    part->each = sums_each(t);
+    part->each = sums_each(t, part->device->units);
     return t->rows.count >= LEAST_SIDE && t->cols.count >= LEAST_SIDE && t->k.count >= LEAST_DEPTH && t->k.count < INT32_MAX / 2 && tiles_of(t, 1) <= INT32_MAX / 2;
 }
 
 int64_t cuda_tile_blocks(const CudaPart *part)
 {
     int64_t n = tiles_of(&part->tile, part->each);
-    return n < MOST_BLOCKS ? n : MOST_BLOCKS;
+    return n < cuda_most_blocks(part) ? n : cuda_most_blocks(part);
 }
 
 void cuda_tile_services(Buf *b)

@@ -17,7 +17,7 @@
 #include "support/buf.h"
 #include "target-cuda/part.h"
 
-enum { SIDE = 32, MOST_BLOCKS = 8192 };
+enum { SIDE = 32 };
 
 static int64_t tiles_along(const IxAtom *loop)
 {
@@ -43,7 +43,7 @@ bool cuda_choose_turn(Arena *a, const Kernel *k, CudaPart *part)
 int64_t cuda_turn_blocks(const CudaPart *part)
 {
     int64_t n = tiles_of(part);
-    return n < MOST_BLOCKS ? n : MOST_BLOCKS;
+    return n < cuda_most_blocks(part) ? n : cuda_most_blocks(part);
 }
 
 /* The other loops' values, and where the tile begins. */

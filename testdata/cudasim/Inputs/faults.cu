@@ -131,6 +131,12 @@ static cudaError_t call(const char *which, float *device, float *host, cudaLaunc
     c->gridDim = dim3(1);
     c->dynamicSmemBytes = 128;
     CASE(shared_too_small, device)
+    if (strcmp(which, "shared_not_asked_for") == 0 || strcmp(which, "shared_more_than_asked_for") == 0) {
+        if (which[7] == 'm')
+            cudaFuncSetAttribute(shared_too_small, cudaFuncAttributeMaxDynamicSharedMemorySize, 50000);
+        c->dynamicSmemBytes = 50001;
+        return cudaLaunchKernelEx(c, shared_too_small, device);
+    }
     if (strcmp(which, "copy_too_long") == 0)
         return cudaMemcpyAsync(device, host, 65 * sizeof(float), cudaMemcpyHostToDevice);
     if (strcmp(which, "wrong_direction") == 0)
