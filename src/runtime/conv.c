@@ -276,7 +276,7 @@ static void part(void *job, int64_t number, void *work)
                 continue;
             cut_piece(&g, &m, c, number % c->pieces);
         }
-        x->set->gemm[x->type](&g);
+        hlort_kernel(x->set, x->type)(&g);
         if (g.image)
             mend(x, &m, &g);
     }

@@ -7,9 +7,11 @@
 
 int hlort_has(const KernelSet *s)
 {
-    if (!s->gemm[GEMM_F32])
+    if (!s->rest && !s->gemm[GEMM_F32])
         return 0;
 #if defined(__x86_64__)
+    if (s == &hlort_v4n)
+        return hlort_has(&hlort_v4) && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
     if (s == &hlort_v4)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq");
@@ -24,8 +26,8 @@ int hlort_has(const KernelSet *s)
 const KernelSet *hlort_kernels(void)
 {
 #if defined(__x86_64__)
-    static const KernelSet *const best_first[] = { &hlort_v4, &hlort_v3, &hlort_v2 };
-    for (int k = 0; k < 3; k++)
+    static const KernelSet *const best_first[] = { &hlort_v4n, &hlort_v4, &hlort_v3, &hlort_v2 };
+    for (int k = 0; k < 4; k++)
         if (hlort_has(best_first[k]))
             return best_first[k];
 #endif
@@ -145,7 +147,7 @@ static void member(const Parts *x, int64_t number, int64_t piece, void *work)
     }
     if (x->cut.pieces > 1)
         cut_piece(x, piece, &g);
-    x->set->gemm[x->type](&g);
+    hlort_kernel(x->set, x->type)(&g);
 }
 
 static void part(void *job, int64_t number, void *work)

@@ -253,6 +253,60 @@ static void test_not_finite(void)
     puts("ok not finite");
 }
 
+/* Sums of the largest products of bytes, far beyond 32 bits: what is left of them is exact. */
+static void test_bytes(void)
+{
+    enum { M = 17, N = 40, K = 131072 + 5 };
+    static const int8_t pairs[][2] = { { -128, -128 }, { -128, 127 }, { 127, -128 }, { 127, 127 }, { -1, -128 } };
+    static char         work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    static int8_t       a[M * K], b[N * K];
+    for (int s = 0; s < N_SETS; s++)
+        for (size_t e = 0; e < sizeof pairs / sizeof *pairs && has(sets[s]); e++)
+            for (int64_t m = 1; m <= M; m += 8) {
+                uint32_t  c[M * N], want = (uint32_t)((int64_t)pairs[e][0] * pairs[e][1] * K);
+                hlort_dot d = { .m = m, .n = N, .k = K, .a_row = K, .a_col = 1, .b_row = e % 2 ? 1 : N, .b_col = e % 2 ? K : 1, .c_row = N };
+                memset(a, pairs[e][0], sizeof a);
+                memset(b, pairs[e][1], sizeof b);
+                hlort_gemm(sets[s], GEMM_S8_S32, &d, &(hlort_how){ .work = work }, a, b, c);
+                for (int64_t k = 0; k < m * N; k++)
+                    CHECK(c[k] == want);
+            }
+    puts("ok bytes");
+}
+
+/* bf16 that is not finite, overflows, or is subnormal, which may count as zero, in each way to multiply. */
+static void test_bf16(void)
+{
+    enum { N = 40, K = 1000 };
+    static const struct {
+        uint16_t a, b;
+        float    product;
+    } rows[] = {
+        { 0x7f80, 0x3f80, __builtin_inff() },  { 0xff80, 0x3f80, -__builtin_inff() }, { 0x7f80, 0x0000, __builtin_nanf("") }, { 0x7fc0, 0x3f80, __builtin_nanf("") },
+        { 0x7f80, 0xff80, -__builtin_inff() }, { 0x7f00, 0x7f00, __builtin_inff() },  { 0x7f7f, 0x3f80, 0x1.fep127f },        { 0x0001, 0x3f80, 0x1p-133f },
+        { 0x8040, 0x3f80, -0x1p-127f },        { 0x0080, 0x3f00, 0x1p-127f },         { 0x4049, 0xc02e, -0x1.113cp3f },
+    };
+    static char     work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    static uint16_t a[17 * K], b[K * N];
+    for (int s = 0; s < N_SETS; s++)
+        for (size_t e = 0; e < sizeof rows / sizeof *rows && has(sets[s]); e++)
+            for (int64_t m = 1; m <= 17; m += 4)
+                for (int by = 0; by < 2; by++) {
+                    float     c[17 * N];
+                    hlort_dot d = { .m = m, .n = N, .k = K, .a_row = K, .a_col = 1, .b_row = by ? 1 : N, .b_col = by ? K : 1, .c_row = N };
+                    memset(a, 0, sizeof a);
+                    memset(b, 0, sizeof b);
+                    a[m / 2 * K + 777] = rows[e].a;
+                    for (int64_t j = 0; j < N; j++)
+                        b[777 * d.b_row + j * d.b_col] = rows[e].b;
+                    hlort_gemm(sets[s], GEMM_BF16_F32, &d, &(hlort_how){ .work = work }, a, b, c);
+                    for (int64_t j = m / 2 * N; j < m / 2 * N + N; j++)
+                        CHECK(c[j] == rows[e].product || (c[j] != c[j] && rows[e].product != rows[e].product) ||
+                              (c[j] == 0 && __builtin_fabsf(rows[e].product) < 0x1p-126f));
+                }
+    puts("ok bf16");
+}
+
 /* The same bits whatever is computed beside an element, where both have many rows: rows and columns of a part are those of the whole. */
 static void test_parts(void)
 {
@@ -377,6 +431,8 @@ int main(void)
     test_blocks();
     test_batch();
     test_not_finite();
+    test_bytes();
+    test_bf16();
     test_parts();
     test_pool();
     return 0;

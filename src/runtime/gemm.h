@@ -49,18 +49,24 @@ typedef enum GemmType { GEMM_F32, GEMM_F64, GEMM_BF16, GEMM_BF16_F32, GEMM_F16, 
 /* The kernels of one set of instructions: none where the set was left out. */
 typedef struct KernelSet {
     const char   *name;
+    const struct KernelSet *rest; /* the set that has the types which are not here, or NULL */
     GemmFunction *gemm[GEMM_TYPES];
     void (*narrow[GEMM_TYPES])(uint16_t *to, const float *from, int64_t n); /* sums to C's type where that is a narrower one */
 } KernelSet;
 
 #if defined(__x86_64__)
-extern const KernelSet hlort_v2, hlort_v3, hlort_v4;
+extern const KernelSet hlort_v2, hlort_v3, hlort_v4, hlort_v4n;
 #endif
 extern const KernelSet hlort_base; /* whatever the compiler makes of 128-bit vectors */
 
 /* Whether they are here and this processor runs them, and the best that it has. */
 int              hlort_has(const KernelSet *s);
 const KernelSet *hlort_kernels(void);
+
+static inline GemmFunction *hlort_kernel(const KernelSet *s, GemmType t)
+{
+    return s->gemm[t] ? s->gemm[t] : s->rest->gemm[t];
+}
 
 /* Products for threads: some members of a batch a part, or pieces of each member, of some rows or columns. */
 typedef struct Cut {

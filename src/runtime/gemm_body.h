@@ -7,7 +7,10 @@
  *   KC, MC, NC          words of k, rows and columns of a block
  *   FUSED               elements are words: B may be read where it lies
  *   N(along)(const TE *)                   VW of VL * G elements that follow each other along k
- *   N(across)(VW *w, const TE *, ld)       NV vectors: the words of NV * VL columns, from G rows that are ld apart
+ *   N(beside)(const TE *, ld)              VW: the words of VL columns, from G rows that are ld apart
+ *   N(across)(VW *w, const TE *, ld)       NV vectors of them
+ *   A_WORDS(w)                             what becomes of A's words when they are packed
+ *   BEGUN                                  sums of a panel's columns begin at what N(begin)(TC *, const TW *panel, kc) says
  *
  * The plan, for C [m, n] = A [m, k] B [k, n]:
  *
@@ -91,7 +94,7 @@ APART void N(pack_a_columns)(TW *out, const TE *a, int64_t a_col, int64_t rows, 
 /* `rows` rows of A, `k` elements of each, as [row][k / G]. */
 APART void N(pack_a)(TW *out, const TE *a, int64_t a_row, int64_t a_col, int64_t rows, int64_t k)
 {
-    if (G == 1 && a_row == 1 && a_col != 1) {
+    if (a_row == 1 && a_col != 1) {
         N(pack_a_columns)(out, a, a_col, rows, k);
         return;
     }
@@ -101,21 +104,38 @@ APART void N(pack_a)(TW *out, const TE *a, int64_t a_row, int64_t a_col, int64_t
         int64_t   p = 0;
         if (a_col == 1)
             for (; p + VL * G <= k; p += VL * G)
-                *(VW *)(to + p / G) = N(along)(from + p);
+                *(VW *)(to + p / G) = A_WORDS(N(along)(from + p));
         for (; p < k; p += VL * G)
-            *(VW *)(to + p / G) = N(some)(from + p * a_col, a_col, hlort_min(VL * G, k - p));
+            *(VW *)(to + p / G) = A_WORDS(N(some)(from + p * a_col, a_col, hlort_min(VL * G, k - p)));
     }
 }
 
-/* The same where A lies by columns: blocks of VL x VL are transposed. */
+/* VL words along k, at most k elements, of VL neighbours, of which `count` are there; G rows of them are a word. As rows of words. */
+INLINE void N(load_rows)(VW r[VL], const TE *from, int64_t row, int64_t count, int64_t k)
+{
+    if (count >= VL && k >= VL * G) {
+        UNROLL for (int q = 0; q < VL; q++)
+            r[q] = N(beside)(from + q * G * row, row);
+    } else {
+        for (int64_t q = 0; q < VL; q++) {
+            TE few[G][VL] = { 0 };
+            for (int64_t g = 0; g < hlort_min(G, k - q * G); g++)
+                __builtin_memcpy(few[g], from + (q * G + g) * row, (uint64_t)hlort_min(VL, count) * sizeof(TE));
+            r[q] = N(beside)(few[0], VL);
+        }
+    }
+    N(transpose)(r);
+}
+
+/* The same where A lies by columns: blocks of VL x VL words are transposed. */
 APART void N(pack_a_columns)(TW *out, const TE *a, int64_t a_col, int64_t rows, int64_t k)
 {
-    for (int64_t p = 0; p < k; p += VL)
+    for (int64_t p = 0; p < k; p += VL * G)
         for (int64_t i = 0; i < rows; i += VL) {
             VW r[VL];
-            N(load_columns)(r, a + p * a_col + i, a_col, k - p, rows - i);
+            N(load_rows)(r, a + p * a_col + i, a_col, rows - i, k - p);
             for (int64_t q = 0; q < hlort_min(VL, rows - i); q++)
-                *(VW *)(out + (i + q) * K(LDA) + p) = r[q];
+                *(VW *)(out + (i + q) * K(LDA) + p / G) = A_WORDS(r[q]);
         }
 }
 
@@ -159,6 +179,7 @@ APART void N(pack_b)(TW *out, const TE *b, int64_t b_row, int64_t b_col, int64_t
 typedef struct {
     TW b[KC * NC];
     TW a[MC * (KC + 16)];
+    TC begin[BEGUN ? NC : VL]; /* of the panels of b */
     TC sums[MC * NC]; /* of products that have no C and more than one block of k */
     TC edge[MR * NV * VL];
     N(Windows) windows;
@@ -278,6 +299,7 @@ INLINE void N(panel)(const N(Block) *x, int64_t j)
     K(Tile)       t = { .kc = x->kc, .a = x->w->a, .b = x->w->b + (j - x->j0) * x->kc, .from_row = g->b_row };
     const TE     *b = (const TE *)g->b + x->p0 * G * g->b_row + j * g->b_col;
     t.from = FUSED ? (const void *)b : 0;
+    t.begin = BEGUN ? x->w->begin + (j - x->j0) : 0;
     int           mode = K(PACKED);
     if (x->fresh) {
         if (g->image && (g->image->is_b || !g->image->plain))
@@ -286,6 +308,9 @@ INLINE void N(panel)(const N(Block) *x, int64_t j)
             mode = groups > 1 || x->again ? K(PACKING) : K(PLAIN);
         else
             N(pack_b)(t.b, b, g->b_row, g->b_col, columns, k);
+#if BEGUN
+        N(begin)(x->w->begin + (j - x->j0), t.b, x->kc);
+#endif
     }
     const int one = NV > 1 && columns <= VL;
     int64_t   i = x->i0;

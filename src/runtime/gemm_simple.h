@@ -13,6 +13,11 @@ INLINE VW N(along)(const TE *from)
 {
     return N(widen)(from);
 }
+INLINE VW N(beside)(const TE *from, int64_t row)
+{
+    (void)row;
+    return N(widen)(from);
+}
 INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 {
     (void)row;

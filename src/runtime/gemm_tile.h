@@ -10,6 +10,7 @@
  *   KC                  words of k in a block
  *   MULTIPLY_ADD(c, a, b)   c + a * b, a word for all lanes and a vector of words
  *   FUSED               words lie in memory as such: 1, there are kernels that read B where it lies
+ *   BEGUN               sums of a tile begin at what its columns have in `begin`, not at 0
  *
  * A is packed as [row][k], B as [k][NV * VL]. */
 
@@ -24,6 +25,7 @@ typedef struct {
     TC       *c;
     int64_t   c_row;
     int       add;      /* C is begun */
+    const TC *begin;    /* BEGUN */
 } K(Tile);
 
 /* PACKED reads the panel, NARROW its first vectors, PACKING reads B where it lies and writes the panel, PLAIN only reads B. */
@@ -67,7 +69,7 @@ INLINE void K(tile)(int mr, int nv, int mode, const K(Tile) *t)
     TC           *c = t->c;
     UNROLL for (int r = 0; r < mr; r++)
         UNROLL for (int v = 0; v < nv; v++) {
-            acc[r][v] = (VC){ 0 };
+            acc[r][v] = BEGUN ? *(const VC *)(t->begin + v * VL) : (VC){ 0 };
             __builtin_prefetch(c + r * c_row + v * VL, 1);
         }
     ROLLED for (; a < end; a++) {

@@ -22,6 +22,8 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define ROWS_AT_ONCE  2
 
 #define MULTIPLY_ADD(c, a, b) ((c) + (a) * (b))
+#define BEGUN         0
+#define A_WORDS(w)    (w)
 
 /* ---- f64 ---- */
 #define K(x)        SET(hlort_f64_##x)
@@ -147,10 +149,14 @@ INLINE VW N(along)(const TE *from)
 {
     return (VW)__builtin_convertvector(*(const SET(vbb) *)from, SET(vp));
 }
+INLINE VW N(beside)(const TE *from, int64_t row)
+{
+    return (N(widen)(from) & 0xffff) | (N(widen)(from + row) << 16);
+}
 INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 {
     UNROLL for (int v = 0; v < NV; v++)
-        w[v] = (N(widen)(from + v * VL) & 0xffff) | (N(widen)(from + row + v * VL) << 16);
+        w[v] = N(beside)(from + v * VL, row);
 }
 #include "runtime/gemm_body.h"
 #include "runtime/gemv_body.h"
@@ -163,6 +169,8 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 #endif
 #include "runtime/gemm_words_end.h"
 #undef MULTIPLY_ADD
+#undef BEGUN
+#undef A_WORDS
 
 extern const KernelSet SET(hlort);
 const KernelSet SET(hlort) = {
@@ -182,19 +190,4 @@ const KernelSet SET(hlort) = {
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
 };
 
-#undef MC
-#undef NC
-#undef MR
-#undef NV
-#undef ROWS_AT_ONCE
-#undef SET
-#undef HLORT_SET
-#undef VECTOR_BYTES
-#undef TILE_ROWS
-#undef TILE_VECTORS
-#undef BLOCK_K
-#undef BLOCK_ROWS
-#undef BLOCK_COLUMNS
-#undef HALF_512
-#undef HALF_F16C
-#undef HALF_NEON
+#include "runtime/gemm_set_end.h"

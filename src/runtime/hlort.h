@@ -2,12 +2,13 @@
  *
  * Emitted text declares what it calls itself; this header is for people and for tests. It includes nothing but <stdint.h>, and the library needs libc alone.
  * Nothing is allocated and nothing is kept between calls, but in a pool of threads: working memory comes from the caller. A function runs the best code that the
- * processor has: x86-64 v2 (SSE4.2), v3 (AVX2, FMA), v4 (AVX-512), else 128-bit vectors, which is NEON on aarch64.
+ * processor has: x86-64 v2 (SSE4.2), v3 (AVX2, FMA), v4 (AVX-512, with BF16 and VNNI where they are), else 128-bit vectors, which is NEON on aarch64.
  *
  *     C[b, i, j] = sum over p of A[b, i, p] * B[b, p, j]         A [b, m, k]   B [b, k, n]   C [b, m, n]
  *
  * Sums of one element run along k in an order that the sizes alone decide: the same bits in every run, for any number of threads.
- * No product is left out, so NaN and infinities arrive. Sums that are exact (integers, small whole numbers in floats) are so in any order. */
+ * No product is left out, so NaN and infinities arrive. Sums that are exact (integers, small whole numbers in floats) are so in any order.
+ * Where the processor has AVX512_BF16, subnormal numbers count as zeros in large products of bf16 (kernels_v4n.c). */
 #ifndef HLORT_H
 #define HLORT_H
 

@@ -38,7 +38,7 @@ INLINE void N(row_words)(TW *to, TE *line, int64_t k)
     for (int64_t p = k; p < hlort_ceildiv(k, G) * G; p++)
         line[p] = 0;
     for (int64_t p = 0; p < k; p += VL * G)
-        *(VW *)(to + p / G) = N(along)(line + p);
+        *(VW *)(to + p / G) = A_WORDS(N(along)(line + p));
 }
 
 /* A row whose whole window is in the image, runs of neighbours. */
@@ -68,7 +68,7 @@ APART void N(pack_window)(TE *line, const Image *im, const TE *x, const ImageRow
 
 /* Rows that are neighbours in the image, VL at a time: blocks of VL x VL are transposed. Those that lie beside it in part go element by element. */
 #if G == 1
-INLINE VW N(beside)(const Image *im, const TE *x, const ImageRow *rows, const ImageRun *run, int64_t e)
+INLINE VW N(partly)(const Image *im, const TE *x, const ImageRow *rows, const ImageRun *run, int64_t e)
 {
     TE few[VL];
     UNROLL for (int i = 0; i < VL; i++) {
@@ -94,7 +94,7 @@ APART void N(pack_neighbours)(TW *out, const Image *im, const TE *x, const Image
             for (int64_t i = 0; i < VL; i++)
                 r[i] = e + i >= run->length           ? (VW){ 0 }
                        : e + i >= first && e + i < last ? N(along)(from + (e + i) * im->x_step)
-                                                        : N(beside)(im, x, rows, run, e + i);
+                                                        : N(partly)(im, x, rows, run, e + i);
             N(transpose)(r);
             UNROLL for (int i = 0; i < VL; i++)
                 *(VWU *)(out + i * K(LDA) + run->k + e) = r[i];

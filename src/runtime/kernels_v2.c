@@ -1,5 +1,5 @@
 /* kernels_v2.c - x86-64 with SSE4.2: 128-bit vectors, 16 registers, no fused multiplication and addition. */
-#if defined(__x86_64__) && defined(HLORT_ONLY_V3)
+#if defined(__x86_64__) && defined(HLORT_ONLY) && HLORT_ONLY != 2
 #include "runtime/gemm.h"
 const KernelSet hlort_v2 = { .name = "v2" };
 #elif defined(__x86_64__)

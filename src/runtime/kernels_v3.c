@@ -1,5 +1,8 @@
 /* kernels_v3.c - x86-64 with AVX2 and FMA: 256-bit vectors, 16 registers, of which 12 are sums. */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(HLORT_ONLY) && HLORT_ONLY != 3
+#include "runtime/gemm.h"
+const KernelSet hlort_v3 = { .name = "v3" };
+#elif defined(__x86_64__)
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
 #else

@@ -1,5 +1,5 @@
 /* kernels_v4.c - x86-64 with AVX-512: 512-bit vectors, 32 registers, of which 28 are sums. */
-#if defined(__x86_64__) && defined(HLORT_ONLY_V3)
+#if defined(__x86_64__) && defined(HLORT_ONLY) && HLORT_ONLY != 4
 #include "runtime/gemm.h"
 const KernelSet hlort_v4 = { .name = "v4" };
 #elif defined(__x86_64__)

@@ -286,7 +286,7 @@ static void multiply(Part *p, const char *x, const char *w, char *work)
                     .a_row = one ? job->w_step : v->in, .a_col = one ? v->w_in : 1, .b = from, .b_row = v->x_in, .b_col = job->x_step, .work = work,
                     .epilogue = spread_lines, .context = p, .column = first * job->inner };
     }
-    job->set->gemm[job->type](&g);
+    hlort_kernel(job->set, job->type)(&g);
 }
 
 static void part(void *data, int64_t number, void *work)

@@ -6,19 +6,19 @@
 #include "runtime/gemm.h"
 #include "support/check.h"
 
-extern const KernelSet hlort_wide; /* test_kernels.c */
+extern const KernelSet hlort_wide, hlort_wide_n; /* test_kernels.c */
 
 static const KernelSet *const sets[] = {
-    &hlort_base, &hlort_wide,
+    &hlort_base, &hlort_wide, &hlort_wide_n,
 #if defined(__x86_64__)
-    &hlort_v2, &hlort_v3, &hlort_v4,
+    &hlort_v2, &hlort_v3, &hlort_v4, &hlort_v4n,
 #endif
 };
 enum { N_SETS = sizeof sets / sizeof *sets };
 
 static int has(const KernelSet *s)
 {
-    return s == &hlort_wide || hlort_has(s);
+    return s == &hlort_wide || s == &hlort_wide_n || hlort_has(s);
 }
 
 static uint32_t random_bits(uint32_t *state)

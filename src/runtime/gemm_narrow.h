@@ -1,0 +1,159 @@
+/* gemm_narrow.h - products of bf16 and of bytes by instructions that multiply neighbours along k in each lane of 32 bits and add all of them to its sum.
+ *
+ * Who includes it defines what gemm_types.h wants, with vectors of 64 bytes, and
+ *
+ *   REST                       the set that has the other types
+ *   MULTIPLY_BF16(c, a, b)     f32 c + the products of two bf16
+ *   MULTIPLY_BYTES(c, a, b)    32-bit c + the products of four unsigned bytes of a and four signed ones of b, modulo 2^32
+ *
+ * where a is a word for all lanes. A's words lie in memory as they are, B's are interleaved when it is packed. */
+#include "runtime/gemm.h"
+#include "runtime/image.h"
+#include "runtime/vec.h"
+
+#define SET(x) HLORT_PASTE(x, HLORT_SET)
+
+typedef float SET(vf) __attribute__((vector_size(VECTOR_BYTES)));
+typedef float SET(vfu) __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+
+#include "runtime/narrow.h"
+
+#define MR           TILE_ROWS
+#define NV           TILE_VECTORS
+#define MC           BLOCK_ROWS
+#define NC           BLOCK_COLUMNS
+#define ROWS_AT_ONCE 2
+
+/* ---- bf16, summed in f32 ---- */
+typedef uint16_t SET(vhh) __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint32_t SET(vw1) __attribute__((vector_size(VECTOR_BYTES), aligned(1), may_alias));
+
+#define K(x)                  SET(hlort_pair_##x)
+#define TW                    uint32_t
+#define VW                    SET(vu)
+#define VWU                   SET(vuu)
+#define VL                    (VECTOR_BYTES / 4)
+#define KC                    BLOCK_K
+#define FUSED                 0
+#define N(x)                  SET(hlort_bf16_##x)
+#define TE                    uint16_t
+#define TC                    float
+#define VC                    SET(vf)
+#define VCU                   SET(vfu)
+#define G                     2
+#define BEGUN                 0
+#define A_WORDS(w)            (w)
+#define MULTIPLY_ADD(c, a, b) MULTIPLY_BF16(c, (VW){ 0 } + (a), b)
+#include "runtime/gemm_tile.h"
+
+INLINE VC N(widen)(const TE *from)
+{
+    return SET(hlort_from_bf16)(from);
+}
+INLINE TC N(widen1)(TE x)
+{
+    return ((union { uint32_t u; float f; }){ .u = (uint32_t)x << 16 }).f;
+}
+INLINE VW N(along)(const TE *from)
+{
+    return *(const SET(vw1) *)from;
+}
+INLINE VW N(beside)(const TE *from, int64_t row)
+{
+    return __builtin_convertvector(*(const SET(vhu) *)from, VW) | (__builtin_convertvector(*(const SET(vhu) *)(from + row), VW) << 16);
+}
+INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
+{
+    _Static_assert(NV == 2, "a vector of elements is a row of the panel");
+    SET(vhh) x = (SET(vhh))N(along)(from), y = (SET(vhh))N(along)(from + row);
+    w[0] = (VW)__builtin_shufflevector(x, y, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47);
+    w[1] = (VW)__builtin_shufflevector(x, y, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30,
+                                       62, 31, 63);
+}
+#include "runtime/gemm_body.h"
+#include "runtime/gemv_body.h"
+#include "runtime/gemm_words_end.h"
+#undef N
+#undef TE
+#undef G
+#undef BEGUN
+#undef A_WORDS
+#undef MULTIPLY_ADD
+
+/* ---- s8, summed in s32: a is u - 128 where u has a's bits but the first, so that sums of u * b begin at -128 times the sum of b ---- */
+typedef int8_t SET(vb) __attribute__((vector_size(VECTOR_BYTES / 4), aligned(1), may_alias));
+typedef uint8_t SET(vbu) __attribute__((vector_size(VECTOR_BYTES / 4), aligned(1), may_alias));
+
+#define K(x)                  SET(hlort_bytes_##x)
+#define TW                    uint32_t
+#define VW                    SET(vu)
+#define VWU                   SET(vuu)
+#define VL                    (VECTOR_BYTES / 4)
+#define KC                    BLOCK_K
+#define FUSED                 0
+#define N(x)                  SET(hlort_s8_##x)
+#define TE                    int8_t
+#define TC                    uint32_t
+#define VC                    SET(vu)
+#define VCU                   SET(vuu)
+#define G                     4
+#define BEGUN                 1
+#define A_WORDS(w)            ((w) ^ 0x80808080)
+#define MULTIPLY_ADD(c, a, b) MULTIPLY_BYTES(c, (VW){ 0 } + (a), b)
+#include "runtime/gemm_tile.h"
+
+INLINE VC N(widen)(const TE *from)
+{
+    return (VC)__builtin_convertvector(*(const SET(vb) *)from, SET(vi));
+}
+INLINE TC N(widen1)(TE x)
+{
+    return (uint32_t)(int32_t)x;
+}
+INLINE VW N(along)(const TE *from)
+{
+    return *(const SET(vw1) *)from;
+}
+INLINE VW N(beside)(const TE *from, int64_t row)
+{
+    VW w = { 0 };
+    UNROLL for (int g = 0; g < G; g++)
+        w |= __builtin_convertvector(*(const SET(vbu) *)(from + g * row), VW) << (8 * g);
+    return w;
+}
+INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
+{
+    UNROLL for (int v = 0; v < NV; v++)
+        w[v] = N(beside)(from + v * VL, row);
+}
+INLINE void N(begin)(TC *begin, const TW *panel, int64_t kc)
+{
+    VC sums[NV] = { 0 };
+    for (int64_t p = 0; p < kc; p++)
+        UNROLL for (int v = 0; v < NV; v++)
+            sums[v] = MULTIPLY_BYTES(sums[v], (VW){ 0 } + 0x01010101, *(const VW *)(panel + p * K(NR) + v * VL));
+    UNROLL for (int v = 0; v < NV; v++)
+        *(VC *)(begin + v * VL) = sums[v] * -128U;
+}
+#include "runtime/gemm_body.h"
+#include "runtime/gemv_body.h"
+#include "runtime/gemm_words_end.h"
+#undef N
+#undef TE
+#undef G
+#undef BEGUN
+#undef A_WORDS
+#undef MULTIPLY_ADD
+
+extern const KernelSet SET(hlort);
+const KernelSet SET(hlort) = {
+    .name = HLORT_TEXT(HLORT_SET),
+    .gemm = { [GEMM_BF16] = SET(hlort_bf16_gemm), [GEMM_BF16_F32] = SET(hlort_bf16_gemm), [GEMM_S8_S32] = SET(hlort_s8_gemm) },
+    .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
+    .rest = &REST,
+};
+
+#include "runtime/gemm_set_end.h"
+#undef REST
+#undef MULTIPLY_BF16
+#undef MULTIPLY_BYTES

@@ -1,0 +1,52 @@
+/* kernels_v4n.c - v4's narrow types where the processor has AVX512_BF16 and AVX512_VNNI; v4 has the others.
+ *
+ * vdpbf16ps rounds to the nearest after each of its products' sums, takes subnormal operands as zeros of their sign and makes subnormal results zeros, whatever the
+ * control word says; NaN and infinities are as elsewhere. vpdpbusd, unlike vpdpbusds, does not saturate. Source: Intel 64 and IA-32 Architectures Software
+ * Developer's Manual, volume 2, under both names. They are written as assembly since compilers do not agree on the names and types of builtins. */
+#if defined(__x86_64__) && defined(HLORT_ONLY) && HLORT_ONLY != 4
+#include "runtime/gemm.h"
+const KernelSet hlort_v4n = { .name = "v4n" };
+#elif defined(__x86_64__)
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512bf16,avx512vnni,avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vl,avx512bw,avx512dq,avx512bf16,avx512vnni,avx2,fma,f16c,bmi,bmi2")
+#endif
+
+#include "runtime/vec.h"
+
+typedef float    Floats __attribute__((vector_size(64)));
+typedef uint32_t Words __attribute__((vector_size(64)));
+
+INLINE Floats multiply_bf16(Floats c, Words a, Words b)
+{
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+}
+
+INLINE Words multiply_bytes(Words c, Words a, Words b)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+}
+
+#define HLORT_SET      v4n
+#define VECTOR_BYTES   64
+#define TILE_ROWS      14
+#define TILE_VECTORS   2
+#define BLOCK_K        384
+#define BLOCK_ROWS     112
+#define BLOCK_COLUMNS  384
+#define HALF_512
+#define REST           hlort_v4
+#define MULTIPLY_BF16  multiply_bf16
+#define MULTIPLY_BYTES multiply_bytes
+#include "runtime/gemm_narrow.h"
+
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
