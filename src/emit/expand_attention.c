@@ -8,14 +8,20 @@
  *
  * where the fusion p has of everything that is not made of the scores, a mask say, the slice that belongs to the block, element by element. Slices at the end
  * are moved inwards, as dynamic slices are, so that the last rows may be computed twice with the same results. Where the scores are small beside what the
- * slices copy, there is one block. What the fusion makes of out comes after it. */
+ * slices copy, there is one block. What the fusion makes of out comes after it.
+ *
+ * Where rows see no keys behind their own place (emit/causal.h) there are several loops over blocks of rows, each of which takes only the keys that its last
+ * rows see. Whether that gives what all keys do is known when the arrays are: unless it is so, the last loop, which takes all keys, goes through all rows. */
+#include "emit/causal.h"
 #include "emit/dot_call.h"
 #include "emit/expand.h"
+
+#include <math.h>
 
 #include "analysis/attention.h"
 #include "passes/util.h"
 
-enum { BLOCK_BYTES = 1 << 18, LEAST_ROWS = 32, DIMS = ATTENTION_MOST_DIMS };
+enum { BLOCK_BYTES = 1 << 18, LEAST_ROWS = 32, MOST_LOOPS = 4, DIMS = ATTENTION_MOST_DIMS };
 
 typedef struct Blocks {
     Inst      *fusion;
@@ -25,6 +31,7 @@ typedef struct Blocks {
     int64_t    size[DIMS], count[DIMS]; /* of blocks along each dimension of the scores */
     Map        needed; /* of the body: what the weights need and what is not made of the scores */
     bool       sliced[DIMS]; /* some of that has a slice for each block along the dimension */
+    Causal     causal; /* where is_causal */
 } Blocks;
 
 /* Arrays of one level: inside of loops they are elements of the state. */
@@ -32,6 +39,7 @@ typedef struct Level {
     Comp  *comp;
     Inst  *before;
     Inst  *out;         /* what blocks are put into; NULL: there is one block */
+    Inst  *few;         /* whether keys that a row does not see make no difference; NULL: nobody asks */
     Inst  *lhs, *rhs, *v;
     Inst  *start[DIMS]; /* NULL: 0 */
     Inst **params;      /* the fusion's operands; NULL: not needed */
@@ -338,6 +346,8 @@ static int32_t list_level(const Blocks *b, Level *l, Inst ***slots)
 {
     int32_t n = 0;
     slots[n++] = &l->out;
+    if (l->few)
+        slots[n++] = &l->few;
     slots[n++] = &l->lhs;
     slots[n++] = &l->rhs;
     slots[n++] = &l->v;
@@ -365,7 +375,7 @@ static Inst *level(Level *l, Blocks *b, bool rows);
 static Comp *make_body(const Level *around, Blocks *b, const Shape *state, bool rows)
 {
     Level   l = *around;
-    int32_t most = 5 + DIMS + b->fusion->n_operands;
+    int32_t most = 6 + DIMS + b->fusion->n_operands;
     Inst ***slots = ARENA_ARRAY(b->arena, Inst **, most), **next = ARENA_ARRAY(b->arena, Inst *, most);
     l.params = arena_copy(b->arena, l.params, (size_t)b->fusion->n_operands * sizeof *l.params);
     l.comp = new_comp(b, "blocks");
@@ -382,23 +392,20 @@ static Comp *make_body(const Level *around, Blocks *b, const Shape *state, bool 
     return l.comp;
 }
 
-/* out with all blocks of this level: a loop, unless it has one trip. */
-static Inst *level(Level *l, Blocks *b, bool rows)
+/* out with the blocks of this level from one on, before another. */
+static Inst *loop(Level *l, Blocks *b, bool rows, Inst *from, int64_t to)
 {
-    int64_t n = trips(b, rows);
-    if (n == 1)
-        return rows ? block(l, b) : level(l, b, true);
-    int32_t       most = 5 + DIMS + b->fusion->n_operands;
+    int32_t       most = 6 + DIMS + b->fusion->n_operands;
     Inst       ***slots = ARENA_ARRAY(b->arena, Inst **, most), **start = ARENA_ARRAY(b->arena, Inst *, most);
     const Shape **shapes = ARENA_ARRAY(b->arena, const Shape *, most);
     int32_t       arrays = list_level(b, l, slots);
-    start[0] = number(l, 0);
+    start[0] = from;
     for (int32_t k = 0; k < arrays; k++)
         start[1 + k] = *slots[k];
     for (int32_t k = 0; k <= arrays; k++)
         shapes[k] = start[k]->shape;
     const Shape *state = shape_tuple(b->arena, 1 + arrays, shapes);
-    Comp        *callees[] = {make_body(l, b, state, rows), make_condition(b, state, n)};
+    Comp        *callees[] = {make_body(l, b, state, rows), make_condition(b, state, to)};
     Inst        *init = inst_new(l->comp, l->before, OP_TUPLE, state, 1 + arrays, start, NULL);
     Inst        *loop = inst_new(l->comp, l->before, OP_WHILE, state, 1, &init, NULL);
     inst_set_callees(loop, 2, callees);
@@ -407,6 +414,69 @@ static Inst *level(Level *l, Blocks *b, bool rows)
     Inst *out = inst_new(l->comp, l->before, OP_GET_TUPLE_ELEMENT, shapes[1], 1, &loop, NULL);
     inst_set_int(out, ATTR_INDEX, 1);
     return out;
+}
+
+/* The part of x with keys of the block, which are its dimension d. */
+static Inst *first_keys(Level *l, const Blocks *b, Inst *x, int32_t d)
+{
+    int32_t at[DIMS];
+    Inst   *start[DIMS] = {NULL};
+    for (int32_t k = 0; k < DIMS; k++)
+        at[k] = -1;
+    at[b->causal.key] = d;
+    return d < 0 ? x : take(l, b, x, block_shape(b, x->shape, at), at, start);
+}
+
+/* The dimension of v that is the keys. */
+static int32_t keys_of_v(const Blocks *b)
+{
+    const AttentionPart *w = &b->a.parts[b->a.n - 1];
+    bool                 rhs = b->a.side == 1;
+    Ints                 of = inst_ints(b->a.out, rhs ? ATTR_RHS_CONTRACTING_DIMS : ATTR_LHS_CONTRACTING_DIMS);
+    Ints                 other = inst_ints(b->a.out, rhs ? ATTR_LHS_CONTRACTING_DIMS : ATTR_RHS_CONTRACTING_DIMS);
+    for (int32_t k = 0; k < of.n; k++)
+        if (w->dim[of.v[k]] == b->causal.key)
+            return (int32_t)other.v[k];
+    return -1;
+}
+
+/* The keys that rows before block n see. */
+static int64_t keys_seen(const Blocks *b, int64_t n)
+{
+    int64_t rows = b->a.scores->shape->dims[b->causal.row], keys = b->a.scores->shape->dims[b->causal.key];
+    int64_t seen = (n * b->size[b->causal.row] < rows ? n * b->size[b->causal.row] : rows) + b->causal.below;
+    return seen < keys ? seen : keys;
+}
+
+/* The first loops take the keys that their rows see, the last one all. */
+static Inst *causal_loops(Level *around, Blocks *b)
+{
+    const int64_t n = b->count[b->causal.row], each = trips(b, true) / n, loops = n < MOST_LOOPS ? n : MOST_LOOPS, keys = b->size[b->causal.key];
+    Level         l = *around;
+    int64_t       from = 0;
+    for (int64_t k = 1; k < loops && keys_seen(b, n * k / loops) < keys; k++) {
+        int64_t to = n * k / loops;
+        Level   some = l;
+        Inst   *starts[] = {l.few, number(&l, from * each), number(&l, to * each)};
+        b->size[b->causal.key] = keys_seen(b, to);
+        some.lhs = first_keys(&l, b, l.lhs, b->a.lhs[b->causal.key]);
+        some.rhs = first_keys(&l, b, l.rhs, b->a.rhs[b->causal.key]);
+        some.v = first_keys(&l, b, l.v, keys_of_v(b));
+        l.out = loop(&some, b, true, inst_new(l.comp, l.before, OP_SELECT, starts[1]->shape, 3, starts, NULL), to * each);
+        from = to;
+    }
+    b->size[b->causal.key] = keys;
+    Inst *starts[] = {l.few, number(&l, from * each), number(&l, 0)};
+    return loop(&l, b, true, inst_new(l.comp, l.before, OP_SELECT, starts[1]->shape, 3, starts, NULL), n * each);
+}
+
+/* out with all blocks of this level: a loop, unless it has one trip. */
+static Inst *level(Level *l, Blocks *b, bool rows)
+{
+    int64_t n = trips(b, rows);
+    if (n == 1)
+        return rows ? block(l, b) : level(l, b, true);
+    return rows && l->few ? causal_loops(l, b) : loop(l, b, rows, number(l, 0), n);
 }
 
 /* ---- around it ---- */
@@ -440,6 +510,74 @@ static Inst *blank(const Blocks *b)
     return x;
 }
 
+/* Blocks along the rows are those of the outermost digit of a trip, and the first ones see fewer keys. */
+static bool is_causal(Blocks *b)
+{
+    if (!causal_find(&b->a, &b->causal) || b->causal.row < b->a.n_batch || b->count[b->causal.row] < 2 || keys_seen(b, 1) >= b->size[b->causal.key])
+        return false;
+    for (int32_t d = b->a.n_batch; d < b->causal.row; d++)
+        if (b->count[d] > 1)
+            return false;
+    return type_is_float(inst_operand(b->a.out, 1 - b->a.side)->shape->type);
+}
+
+static Inst *scalar(Comp *c, Inst *before, Type t, double v)
+{
+    return inst_constant(c, before, literal_from_f64(t, v), NULL);
+}
+
+/* The largest |element| of x; NaN when there is one. */
+static Inst *largest(Blocks *b, Inst *x)
+{
+    const Shape *s = shape_scalar(b->arena, x->shape->type);
+    Comp        *max = new_comp(b, "largest"), *c = new_comp(b, "largest_of");
+    Inst        *two[] = {inst_parameter(max, NULL, 0, s, NULL), inst_parameter(max, NULL, 1, s, NULL)};
+    max->root = inst_new(max, NULL, OP_MAXIMUM, s, 2, two, NULL);
+    Inst   *p = inst_parameter(c, NULL, 0, x->shape, NULL);
+    Inst   *of[] = {inst_new(c, NULL, OP_ABS, x->shape, 1, &p, NULL), scalar(c, NULL, s->type, 0)};
+    int64_t all[DIMS];
+    for (int32_t d = 0; d < x->shape->rank; d++)
+        all[d] = d;
+    c->root = inst_new(c, NULL, OP_REDUCE, s, 2, of, NULL);
+    inst_set_ints(c->root, ATTR_DIMENSIONS, (Ints){all, x->shape->rank});
+    inst_set_callees(c->root, 1, &max);
+    Inst *f = inst_new(b->fusion->comp, b->fusion, OP_FUSION, s, 1, &x, NULL);
+    inst_set_word(f, ATTR_FUSION_KIND, FUSION_INPUT);
+    inst_set_callees(f, 1, &c);
+    f->meta = b->fusion->meta;
+    f->loc = b->fusion->loc;
+    return f;
+}
+
+/* x as a number of type t. */
+static Inst *as_type(Blocks *b, Inst *x, Type t)
+{
+    return x->shape->type == t ? x : inst_new(b->fusion->comp, b->fusion, OP_CONVERT, shape_scalar(b->arena, t), 1, &x, NULL);
+}
+
+static Inst *less(Blocks *b, Inst *x, Inst *y)
+{
+    Inst *c = inst_new(b->fusion->comp, b->fusion, OP_COMPARE, shape_scalar(b->arena, TYPE_PRED), 2, (Inst *[]){x, y}, NULL);
+    inst_set_word(c, ATTR_DIRECTION, CMP_LT);
+    return c;
+}
+
+/* Whether values are finite, and the largest possible score, with what rounding adds to it, is below the limit. */
+static Inst *few_keys(Level *l, Blocks *b)
+{
+    Inst *v = largest(b, l->v), *ok = less(b, v, scalar(l->comp, l->before, v->shape->type, INFINITY));
+    if (b->causal.factor == 0)
+        return ok;
+    Ints   sums = inst_ints(b->a.scores, ATTR_LHS_CONTRACTING_DIMS);
+    double terms = 2 * b->causal.factor;
+    for (int32_t k = 0; k < sums.n; k++)
+        terms *= (double)l->lhs->shape->dims[sums.v[k]];
+    Type  t = l->lhs->shape->type == TYPE_F64 || l->rhs->shape->type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
+    Inst *most = binary(l, OP_MULTIPLY, as_type(b, largest(b, l->lhs), t), as_type(b, largest(b, l->rhs), t));
+    Inst *few = less(b, binary(l, OP_MULTIPLY, most, scalar(l->comp, l->before, t, terms)), scalar(l->comp, l->before, t, b->causal.limit));
+    return inst_new(l->comp, l->before, OP_AND, few->shape, 2, (Inst *[]){few, ok}, NULL);
+}
+
 void expand_attention(Inst *i)
 {
     Blocks b = {.fusion = i, .body = inst_callee(i, 0), .arena = i->comp->module->arena};
@@ -455,6 +593,8 @@ void expand_attention(Inst *i)
         l.params[k] = map_has(&b.needed, comp_param(b.body, k)) ? inst_operand(i, k) : NULL;
     if (trips(&b, false) * trips(&b, true) > 1)
         l.out = blank(&b);
+    if (is_causal(&b))
+        l.few = few_keys(&l, &b);
     Inst *out = level(&l, &b, false);
     if (b.a.out == b.body->root) {
         inst_replace(i, out);

@@ -51,6 +51,8 @@
  * operand and costs nothing, so it does not take producers either. */
 #include "config.h"
 
+#include <string.h>
+
 #include "analysis/cost.h"
 #include "passes/fusion.h"
 #include "passes/util.h"
@@ -361,18 +363,46 @@ bool fusion_takes_operand(const Inst *u, int32_t k)
     return true;
 }
 
-static bool add_context(Node *n, Context *c)
+/* Numbers that follow from the index: to compute them again costs no more than to read them. */
+static bool made_of_indices(const Inst *i)
 {
+    enum { MOST = 8 };
+    const Inst *list[MOST] = {i};
+    int32_t     n = 1;
+    for (int32_t at = 0; at < n; at++) {
+        if (inst_is_dear(list[at]) || (node(list[at])->role != ROLE_ELEMENTWISE && list[at]->op != OP_BROADCAST))
+            return false;
+        for (int32_t k = 0; k < list[at]->n_operands; k++) {
+            if (node(inst_operand(list[at], k))->role == ROLE_LEAF)
+                continue;
+            if (n == MOST)
+                return false;
+            list[n++] = inst_operand(list[at], k);
+        }
+    }
+    return true;
+}
+
+/* What is made of indices is computed wherever it is needed, so there may be many: a mask is in the attention of each layer. */
+static bool add_context(Fuser *f, const Inst *i, Context *c)
+{
+    Node *n = node(i);
     for (int32_t k = 0; k < n->n_contexts; k++)
         if (n->contexts[k] == c)
             return true;
-    if (n->n_contexts == MAX_CONTEXTS)
-        return false;
+    if (n->n_contexts == n->max_contexts) {
+        if (n->max_contexts == MAX_INDEX_CONTEXTS || !made_of_indices(i))
+            return false;
+        Context **more = ARENA_ARRAY(f->scratch, Context *, MAX_INDEX_CONTEXTS);
+        memcpy(more, n->contexts, (size_t)n->n_contexts * sizeof *more);
+        n->contexts = more;
+        n->max_contexts = MAX_INDEX_CONTEXTS;
+    }
     n->contexts[n->n_contexts++] = c;
     return true;
 }
 
-bool fusion_add_contexts(Fuser *f, Node *n, const Inst *u, int32_t k)
+bool fusion_add_contexts(Fuser *f, const Inst *u, int32_t k)
 {
     const Node  *v = node(u);
     const Shape *from = inst_operand(u, k)->shape;
@@ -380,7 +410,7 @@ bool fusion_add_contexts(Fuser *f, Node *n, const Inst *u, int32_t k)
         v->role == ROLE_ELEMENTWISE ? shape_same_dims(u->shape, from) : u->op == OP_RESHAPE && keeps_sizes(u->shape, from);
     for (int32_t j = 0; j < v->n_contexts; j++) {
         Context *c = v->contexts[j];
-        if (!add_context(n, same ? c : context_through(f, u, k, c)))
+        if (!add_context(f, inst_operand(u, k), same ? c : context_through(f, u, k, c)))
             return false;
     }
     return true;
@@ -388,9 +418,8 @@ bool fusion_add_contexts(Fuser *f, Node *n, const Inst *u, int32_t k)
 
 static bool collect_contexts(Fuser *f, const Inst *i)
 {
-    Node *n = node(i);
     for (const Use *u = i->uses; u; u = u->next)
-        if (!fusion_takes_operand(u->user, u->index) || !fusion_add_contexts(f, n, u->user, u->index))
+        if (!fusion_takes_operand(u->user, u->index) || !fusion_add_contexts(f, u->user, u->index))
             return false;
     return i->n_uses > 0;
 }
@@ -537,26 +566,6 @@ static bool ends_contraction(const Inst *i)
     return false;
 }
 
-/* Numbers that follow from the index: to compute them again costs no more than to read them. */
-static bool made_of_indices(const Inst *i)
-{
-    enum { MOST = 8 };
-    const Inst *list[MOST] = {i};
-    int32_t     n = 1;
-    for (int32_t at = 0; at < n; at++) {
-        if (inst_is_dear(list[at]) || (node(list[at])->role != ROLE_ELEMENTWISE && list[at]->op != OP_BROADCAST))
-            return false;
-        for (int32_t k = 0; k < list[at]->n_operands; k++) {
-            if (node(inst_operand(list[at], k))->role == ROLE_LEAF)
-                continue;
-            if (n == MOST)
-                return false;
-            list[n++] = inst_operand(list[at], k);
-        }
-    }
-    return true;
-}
-
 /* The value is the same wherever it is computed from the same operands: nothing is rounded, so nothing can be contracted. */
 static bool is_exact(const Inst *i)
 {
@@ -699,7 +708,7 @@ static void tell_stored(Fuser *f, const Inst *i, bool asked, bool room)
     if (reader)
         pass_remark(f->cx, i, "%%%s is stored: %s %%%s reads it from memory", i->name, op_name(reader->op), reader->name);
     else if (!asked)
-        pass_remark(f->cx, i, "%%%s is stored: it is asked for at more than %d kinds of indices", i->name, MAX_CONTEXTS);
+        pass_remark(f->cx, i, "%%%s is stored: it is asked for at more than %d kinds of indices", i->name, node(i)->max_contexts);
     else if (!room)
         pass_remark(f->cx, i, "%%%s is stored: a kernel would have more than %lld instructions or %d operands", i->name, (long long)f->max_size,
                     MAX_OPERANDS);
@@ -761,6 +770,8 @@ static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
         Node *n = ARENA_NEW(f.scratch, Node);
         n->role = role_of(i);
         n->order = order++;
+        n->contexts = n->own;
+        n->max_contexts = MAX_CONTEXTS;
         i->aux = n;
     }
     for (Inst *i = c->last; i; i = i->prev)

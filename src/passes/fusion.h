@@ -5,7 +5,7 @@
 #include "passes/pass.h"
 #include "support/vec.h"
 
-enum { MAX_CONTEXTS = 8, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_KEPT = 3, MAX_RESULTS = 7, MAX_TOGETHER = 8 };
+enum { MAX_CONTEXTS = 8, MAX_INDEX_CONTEXTS = 64, MAX_SIZE = 256, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_KEPT = 3, MAX_RESULTS = 7, MAX_TOGETHER = 8 };
 
 typedef struct Context Context;
 typedef struct Group   Group;
@@ -57,8 +57,8 @@ typedef struct Node {
     bool     named;    /* its name went to the first copy */
     bool     chosen;   /* a maximum or the like is taken of it, or of what its kernel makes of it element by element */
     int32_t  chain;    /* fused, and computed more than once: it and the longest row of such users */
-    int32_t  n_contexts;
-    Context *contexts[MAX_CONTEXTS];
+    int32_t  n_contexts, max_contexts;
+    Context **contexts, *own[MAX_CONTEXTS];
     int32_t  n_wanting; /* groups that need the value, as far as they are known */
     Group   *wanting[MAX_CONTEXTS];
     int32_t  order;    /* place in the computation */
@@ -84,7 +84,7 @@ static inline Node *node(const Inst *i)
 /* fusion.c */
 double  fusion_count(const Inst *i); /* elements; of one result when a reduce has several */
 bool    fusion_takes_operand(const Inst *u, int32_t k); /* u could have its operand k computed inside */
-bool    fusion_add_contexts(Fuser *f, Node *n, const Inst *u, int32_t k); /* the contexts in which u asks for its operand k; false: too many */
+bool    fusion_add_contexts(Fuser *f, const Inst *u, int32_t k); /* the contexts in which u asks for its operand k; false: too many */
 int32_t fusion_new_operands(const Inst *i, const Group *g); /* values that g would need from outside if it took in i; what many groups want may count twice */
 bool    fusion_is_wanted(const Node *n, const Group *g);
 void    fusion_take_in(Group *g, const Inst *i);

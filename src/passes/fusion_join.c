@@ -237,7 +237,7 @@ static bool asked_by_rows(const Fuser *f, const Inst *i, const Group *g)
 {
     const Node *n = node(i);
     int32_t     loops = 0;
-    if (n->role != ROLE_ELEMENTWISE || n->n_contexts == MAX_CONTEXTS)
+    if (n->role != ROLE_ELEMENTWISE || n->n_contexts >= MAX_CONTEXTS)
         return false;
     for (int32_t k = 0; k < n->n_contexts; k++) {
         const Context *c = n->contexts[k];
@@ -287,9 +287,9 @@ static Group *group_for(Fuser *f, Inst *i)
         return NULL;
     n->n_contexts = 0;
     for (const Use *u = i->uses; u; u = u->next)
-        if (fusion_takes_operand(u->user, u->index) && !fusion_add_contexts(f, n, u->user, u->index))
+        if (fusion_takes_operand(u->user, u->index) && !fusion_add_contexts(f, u->user, u->index))
             return NULL;
-    return group_to_join(f, i);
+    return n->n_contexts > MAX_CONTEXTS ? NULL : group_to_join(f, i);
 }
 
 /* A result's operands are asked for where g computes it. */
