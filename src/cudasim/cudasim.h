@@ -65,19 +65,24 @@ cudaError_t cudasim_enqueue_call(void (*f)(void *), void *cookie, cudaStream_t s
 
 cudaError_t cudasim_enqueue_work(void (*f)(void *), const void *args, size_t bytes, cudaStream_t s); /* args are copied */
 
-/* out[i, j] = sum over l of lhs[i, l] rhs[l, j], for each member of a batch: what libraries do, as plain loops that add in double. Distances are in elements. */
+/* out[i, j] = act(alpha * (sum over l of lhs[i, l] rhs[l, j]) + beta * added[i, j] + bias[i]), for each member of a batch: what libraries do, as plain loops that add in
+ * double. Distances are in elements. added is not read where beta is 0; bias: NULL, or a value for each row; a gelu is the form with tanh, a relu of what is no number 0. */
 typedef enum cudasim_type {
-    CUDASIM_F32, CUDASIM_F64, CUDASIM_F16, CUDASIM_BF16, CUDASIM_S8, CUDASIM_S32, CUDASIM_C64, CUDASIM_C128
+    CUDASIM_F32, CUDASIM_F64, CUDASIM_F16, CUDASIM_BF16, CUDASIM_S8, CUDASIM_S32, CUDASIM_C64, CUDASIM_C128, CUDASIM_F8E4M3, CUDASIM_F8E5M2
 } cudasim_type;
+typedef enum cudasim_act { CUDASIM_NO_ACT, CUDASIM_RELU, CUDASIM_GELU } cudasim_act;
 typedef struct cudasim_matrix {
     cudasim_type type;
     int64_t      row, col, batch;
 } cudasim_matrix;
 typedef struct cudasim_product {
     int64_t        m, n, k, batch;
-    cudasim_matrix lhs, rhs, out;
+    cudasim_matrix lhs, rhs, out, added;
+    cudasim_type   bias;
+    double         alpha, beta;
+    cudasim_act    act;
 } cudasim_product;
-cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const void *lhs, const void *rhs, cudaStream_t s);
+cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const void *lhs, const void *rhs, const void *added, const void *bias, cudaStream_t s);
 bool cudasim_has_library(const char *name); /* unless CUDASIM_WITHOUT names it */
 
 cudaError_t cudasim_malloc(void **p, size_t bytes); /* filled with bytes 255: NaNs */

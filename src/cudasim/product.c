@@ -8,7 +8,7 @@
 static size_t bytes_of(cudasim_type t)
 {
     static const unsigned char bytes[] = { [CUDASIM_F32] = 4, [CUDASIM_F64] = 8, [CUDASIM_F16] = 2, [CUDASIM_BF16] = 2, [CUDASIM_S8] = 1, [CUDASIM_S32] = 4,
-                                           [CUDASIM_C64] = 8, [CUDASIM_C128] = 16 };
+                                           [CUDASIM_C64] = 8, [CUDASIM_C128] = 16, [CUDASIM_F8E4M3] = 1, [CUDASIM_F8E5M2] = 1 };
     return bytes[t];
 }
 
@@ -50,6 +50,14 @@ static uint16_t bfloat_of(double v)
     return f != f ? 0x7fc0 : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/* 4 bits of exponent and 3 of mantissa without infinities: all ones are none. */
+static double e4m3_value(uint8_t x)
+{
+    const int    e = x >> 3 & 15, m = x & 7;
+    const double v = (x & 127) == 127 ? NAN : e ? ldexp(m | 8, e - 10) : ldexp(m, -9);
+    return x >> 7 ? -v : v;
+}
+
 /* Real numbers by their number; a complex one is two. */
 static double load(cudasim_type t, const void *p, int64_t i)
 {
@@ -60,6 +68,8 @@ static double load(cudasim_type t, const void *p, int64_t i)
     case CUDASIM_F16: return half_value(((const uint16_t *)p)[i]);
     case CUDASIM_S8: return ((const int8_t *)p)[i];
     case CUDASIM_S32: return ((const int32_t *)p)[i];
+    case CUDASIM_F8E4M3: return e4m3_value(((const uint8_t *)p)[i]);
+    case CUDASIM_F8E5M2: return half_value((uint16_t)(((const uint8_t *)p)[i] << 8)); /* the upper half of one */
     case CUDASIM_BF16: break;
     }
     const uint32_t bits = (uint32_t)((const uint16_t *)p)[i] << 16;
@@ -75,6 +85,7 @@ static void store(cudasim_type t, void *p, int64_t i, double v)
     case CUDASIM_F16: ((uint16_t *)p)[i] = half_of(v); return;
     case CUDASIM_BF16: ((uint16_t *)p)[i] = bfloat_of(v); return;
     case CUDASIM_S8: ((int8_t *)p)[i] = (int8_t)v; return;
+    case CUDASIM_F8E4M3: case CUDASIM_F8E5M2: return; /* no result has these, see cudasim_enqueue_product */
     case CUDASIM_S32: ((uint32_t *)p)[i] = (uint32_t)(int64_t)fmod(v, 4294967296.0); return; /* wraps */
     }
 }
@@ -84,7 +95,7 @@ static void store(cudasim_type t, void *p, int64_t i, double v)
 typedef struct Call {
     cudasim_product p;
     void           *out;
-    const void     *lhs, *rhs;
+    const void     *lhs, *rhs, *added, *bias;
 } Call;
 
 /* Part of a factor's numbers, [rows, cols] with the columns beside each other. */
@@ -108,13 +119,34 @@ static void add_products(double *sums, const Call *c, double *lhs, double *rhs, 
                 sums[i * p->n + j] += sign * lhs[i * p->k + l] * rhs[l * p->n + j];
 }
 
+static double activated(cudasim_act act, double v)
+{
+    switch (act) {
+    case CUDASIM_RELU: return v > 0 ? v : 0;
+    case CUDASIM_GELU: return 0.5 * v * (1 + tanh(0.79788456080286535588 * (v + 0.044715 * v * v * v)));
+    case CUDASIM_NO_ACT: break;
+    }
+    return v;
+}
+
+/* What becomes of a sum. */
+static double finished(const Call *c, double v, int64_t batch, int64_t i, int64_t j, int64_t at)
+{
+    const cudasim_product *p = &c->p;
+    const int64_t          numbers = is_complex(p->out.type) ? 2 : 1;
+    v *= p->alpha;
+    if (p->beta != 0)
+        v += p->beta * load(p->added.type, c->added, (batch * p->added.batch + i * p->added.row + j * p->added.col) * numbers + at);
+    return activated(p->act, c->bias ? v + load(p->bias, c->bias, i) : v);
+}
+
 static void put_sums(const Call *c, const double *sums, int64_t batch, int64_t part)
 {
     const cudasim_product *p = &c->p;
     const int64_t          numbers = is_complex(p->out.type) ? 2 : 1;
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++)
-            store(p->out.type, c->out, (batch * p->out.batch + i * p->out.row + j * p->out.col) * numbers + part, sums[i * p->n + j]);
+            store(p->out.type, c->out, (batch * p->out.batch + i * p->out.row + j * p->out.col) * numbers + part, finished(c, sums[i * p->n + j], batch, i, j, part));
 }
 
 static void multiply(void *cookie)
@@ -144,12 +176,16 @@ static bool is_on_device(const cudasim_matrix *x, const void *p, int64_t rows, i
     return cudasim_memory_is_device(p, (size_t)(last + 1) * bytes_of(x->type)) && (uintptr_t)p % bytes_of(x->type) == 0;
 }
 
-cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const void *lhs, const void *rhs, cudaStream_t s)
+cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const void *lhs, const void *rhs, const void *added, const void *bias, cudaStream_t s)
 {
-    const Call c = { *p, out, lhs, rhs };
-    if (p->m < 1 || p->n < 1 || p->k < 1 || p->batch < 1 || is_complex(p->lhs.type) != is_complex(p->out.type) || p->lhs.type != p->rhs.type)
+    const Call c = { *p, out, lhs, rhs, added, bias };
+    const bool is_f8 = p->lhs.type == CUDASIM_F8E4M3 || p->lhs.type == CUDASIM_F8E5M2;
+    if (p->m < 1 || p->n < 1 || p->k < 1 || p->batch < 1 || is_complex(p->lhs.type) != is_complex(p->out.type) || (p->lhs.type != p->rhs.type && !is_f8) ||
+        p->out.type == CUDASIM_F8E4M3 || p->out.type == CUDASIM_F8E5M2)
         return cudaErrorInvalidValue;
     if (!is_on_device(&p->lhs, lhs, p->m, p->k, p->batch) || !is_on_device(&p->rhs, rhs, p->k, p->n, p->batch) || !is_on_device(&p->out, out, p->m, p->n, p->batch))
+        return cudaErrorInvalidValue;
+    if ((p->beta != 0 && !is_on_device(&p->added, added, p->m, p->n, p->batch)) || (bias && !cudasim_memory_is_device(bias, (size_t)p->m * bytes_of(p->bias))))
         return cudaErrorInvalidValue;
     return cudasim_enqueue_work(multiply, &c, sizeof c, s);
 }

@@ -6,12 +6,7 @@
  * What is left beside one dimension for rows, columns and sums joins the batch, where a distance of 0 says that an operand does not have it. */
 #include "emit/dot_call.h"
 
-#include "emit/kernel_ir.h"
-
 enum { KINDS = 4, LEAST = 4096, LEAST_OF_MANY = 256 }; /* multiplications below which loops in the text are as good: of a product, of one of many */
-enum { LEAST_PRODUCT = 1 << 18, LEAST_SIDE = 8, MOST_CALLS = 64 }; /* for a device: multiplications; rows, columns and sums; members of an outer batch */
-/* What cuBLAS is told to want: 32 MiB on Hopper; for less work 4. Source: cuBLAS documentation, cublasSetWorkspace. */
-enum { MUCH_WORK = 1 << 30, MUCH_MEMORY = 32 << 20, LITTLE_MEMORY = 4 << 20 };
 typedef enum Kind { BATCH, ROWS, COLUMNS, SUMS } Kind;
 enum { OF_LHS, OF_RHS, OF_RESULT };
 
@@ -153,11 +148,11 @@ static bool is_few(const DotCall *d)
     return !type_is_complex(d->in) && d->in != TYPE_F16 && d->m <= DOT_FEW_ROWS && d->n <= DOT_FEW_COLUMNS && d->k <= DOT_FEW_TERMS && batch_count(d) > 1;
 }
 
-bool dot_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out)
+bool dot_call_sizes(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out)
 {
     Dims kinds[KINDS] = { 0 };
-    *out = (DotCall){ .symbol = symbol_of(lhs->type, rhs->type, result->type), .in = lhs->type, .out = result->type };
-    if (!out->symbol || lhs->rank > MOST_DIMS || rhs->rank > MOST_DIMS || result->rank > MOST_DIMS || shape_count(result) == 0)
+    *out = (DotCall){ .in = lhs->type, .out = result->type };
+    if (lhs->rank > MOST_DIMS || rhs->rank > MOST_DIMS || result->rank > MOST_DIMS || shape_count(result) == 0)
         return false;
     sort_dims(i, lhs, rhs, result, kinds);
     out->swapped = !has_neighbours(&kinds[COLUMNS]) && has_neighbours(&kinds[ROWS]);
@@ -174,48 +169,17 @@ bool dot_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *re
     out->b_row = k.by[b];
     out->b_col = n.by[b];
     out->c_row = m.count > 1 ? m.by[OF_RESULT] : n.count;
-    if (!add_batch(out, &kinds[BATCH], a, b) || !add_batch(out, rows, a, b) || !add_batch(out, columns, a, b))
+    return add_batch(out, &kinds[BATCH], a, b) && add_batch(out, rows, a, b) && add_batch(out, columns, a, b);
+}
+
+bool dot_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out)
+{
+    const char *symbol = symbol_of(lhs->type, rhs->type, result->type);
+    if (!symbol || !dot_call_sizes(i, lhs, rhs, result, out) || is_few(out))
         return false;
-    if (is_few(out))
-        return false;
+    out->symbol = symbol;
     const double one = (double)out->m * (double)out->n * (double)out->k;
     return one >= LEAST || (one >= LEAST_OF_MANY && one * batch_count(out) >= 2 * LEAST);
-}
-
-/* Rows or columns lie side by side, and no two are the same. */
-static bool is_matrix(int64_t rows, int64_t cols, int64_t by_row, int64_t by_col)
-{
-    return (by_row == 1 && by_col >= rows) || (by_col == 1 && by_row >= cols);
-}
-
-bool dot_call_is_product(const DotCall *d)
-{
-    const double work = (double)d->m * (double)d->n * (double)d->k * batch_count(d);
-    if (d->n_batch == 2 && d->batch[0].count > MOST_CALLS && d->batch[1].count > MOST_CALLS)
-        return false;
-    return d->m >= LEAST_SIDE && d->n >= LEAST_SIDE && d->k >= LEAST_SIDE && work >= LEAST_PRODUCT && d->n_batch <= 2 && d->in != TYPE_S32 && d->in != TYPE_U32 &&
-           is_matrix(d->m, d->k, d->a_row, d->a_col) && is_matrix(d->k, d->n, d->b_row, d->b_col) && d->c_row >= d->n;
-}
-
-bool dot_call_of_kernel(const Kernel *k, DotCall *d, int64_t *work)
-{
-    const Inst *i = k->inst;
-    if (i->op != OP_DOT || i->n_operands != 2 || inst_attr(i, ATTR_SPARSITY_CONFIG))
-        return false;
-    if (!kernel_uses_param(k, 0) || (!kernel_uses_param(k, 1) && inst_operand(i, 0) != inst_operand(i, 1))) /* a constant that is in the code */
-        return false;
-    if (!dot_call(i, inst_operand(i, 0)->shape, inst_operand(i, 1)->shape, i->shape, d) || !dot_call_is_product(d))
-        return false;
-    *work = (double)d->m * (double)d->n * (double)d->k >= MUCH_WORK ? MUCH_MEMORY : LITTLE_MEMORY;
-    return true;
-}
-
-void kernel_for_library(Kernel *k)
-{
-    DotCall d;
-    int64_t work;
-    if (dot_call_of_kernel(k, &d, &work) && k->temp_bytes < work + PRODUCT_ALIGN)
-        k->temp_bytes = work + PRODUCT_ALIGN;
 }
 
 bool dot_call_equal(const DotCall *x, const DotCall *y)

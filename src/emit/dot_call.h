@@ -19,14 +19,10 @@ typedef struct DotCall {
 /* Of a product, up to which sums are written as they are in the text: neighbours in the result, terms. */
 enum { DOT_FEW_COLUMNS = 16, DOT_FEW_TERMS = 8, DOT_FEW_ROWS = 16 };
 
+/* What a dot of these types and layouts is as products, of whatever size; no symbol. False: it is none. */
+bool dot_call_sizes(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out);
 /* The call for dot i with operands and result in these layouts. False: the runtime has nothing for it, or it is too small to be worth a call. */
 bool dot_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out);
-/* Is it for the library of a device, whose matrices have rows or columns side by side, and worth a call of that? */
-bool dot_call_is_product(const DotCall *d);
-/* Whether k computes a dot that is such a product; its working memory is then at least work, which is aligned to PRODUCT_ALIGN in it. */
-enum { PRODUCT_ALIGN = 256 };
-bool dot_call_of_kernel(const Kernel *k, DotCall *d, int64_t *work);
-void kernel_for_library(Kernel *k); /* gives it that memory */
 bool dot_call_equal(const DotCall *x, const DotCall *y);
 
 #endif

@@ -7,6 +7,7 @@
 #include "emit/conv_call.h"
 #include "emit/dot_call.h"
 #include "emit/expand.h"
+#include "emit/product_call.h"
 
 #include "passes/util.h"
 
@@ -26,16 +27,6 @@ static bool is_called(const Inst *x)
     return dot_call(x, lhs->shape, rhs->shape, x->shape, &d) && (double)d.m * (double)d.n * (double)d.k >= LEAST;
 }
 
-/* A dot of parameters that is for the library of a device. */
-static bool is_product(const Inst *x)
-{
-    DotCall d;
-    if (x->op != OP_DOT || x->n_operands != 2 || inst_attr(x, ATTR_SPARSITY_CONFIG))
-        return false;
-    const Inst *lhs = inst_operand(x, 0), *rhs = inst_operand(x, 1);
-    return lhs->op == OP_PARAMETER && rhs->op == OP_PARAMETER && dot_call(x, lhs->shape, rhs->shape, x->shape, &d) && dot_call_is_product(&d);
-}
-
 typedef bool IsCalled(const Inst *x);
 
 static const Inst *called_dot(const Comp *body, IsCalled *is)
@@ -51,9 +42,16 @@ bool output_expands(const Inst *i)
     return i->op == OP_FUSION && i->n_callees == 1 && called_dot(inst_callee(i, 0), is_called);
 }
 
+/* A dot of i's body that is for the library of a device; NULL as well where that can do all of i. */
+static const Inst *product_inside(const Inst *i)
+{
+    ProductCall p;
+    return i->op == OP_FUSION && i->n_callees == 1 && !product_call(i, &p) ? called_dot(inst_callee(i, 0), product_call_alone) : NULL;
+}
+
 bool product_expands(const Inst *i)
 {
-    return i->op == OP_FUSION && i->n_callees == 1 && called_dot(inst_callee(i, 0), is_product);
+    return product_inside(i) != NULL;
 }
 
 /* The dot of i's body in front of i. */
@@ -104,6 +102,6 @@ void expand_output(Inst *i)
 
 void expand_product(Inst *i)
 {
-    for (const Inst *dot; (dot = called_dot(inst_callee(i, 0), is_product));)
+    for (const Inst *dot; (dot = product_inside(i));)
         i = output_replace(i, dot, dot_outside(i, dot));
 }

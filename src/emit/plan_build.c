@@ -2,6 +2,7 @@
  * its root. Tuples are structure only, a value is the list of its leaves; calls are walked in place. Every result gets a slot of
  * its own here: what may share memory is found later, from where the slots are live. */
 #include "emit/plan.h"
+#include "emit/product_call.h"
 #include "emit/split.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Products of matrices by cuBLASLt. A launcher of a dot that is one (emit/dot_call.h) asks the library first, and starts its kernel when that has nothing: when
+/* Products of matrices by cuBLASLt. A launcher of a dot that is one, by itself or with what a fusion makes of it (emit/product_call.h), asks the library first, and starts its kernel when that has nothing: when
  * the toolkit had no header, the library is not there, or it has no algorithm for these sizes.
  *
  *     static cudaError_t dot_3_launch(cudaStream_t stream, void *r0, const void *p0, const void *p1, void *memory)
@@ -7,24 +7,25 @@
  *         // [64, 512] = [64, 256] [256, 512]
  *         static const hlo_product product = { CUDA_R_32F, ... };
  *         static hlo_plan *plans;
- *         const cudaError_t done = hlo_multiply(&product, &plans, stream, r0, p0, p1, memory);
+ *         const cudaError_t done = hlo_multiply(&product, &plans, stream, r0, p1, p0, NULL, NULL, memory);
  *         if (done != cudaErrorNotSupported)
  *             return done;
  *     #endif
  *         return hlo_launch(stream, ...
  *
  * The library has columns of a matrix beside each other, HLO rows: C = A B is the library's C' = B' A'. */
-#include "emit/dot_call.h"
 #include "emit/kernel_ir.h"
+#include "emit/product_call.h"
 #include "support/buf.h"
 #include "target-cuda/part.h"
 
+#include <math.h>
+
 bool cuda_has_products(const Program *p)
 {
-    DotCall d;
-    int64_t work;
+    ProductCall x;
     for (int32_t f = 0; p->products && f < p->n_functions; f++)
-        if (dot_call_of_kernel(p->functions[f].kernel, &d, &work))
+        if (product_call_of_kernel(p->functions[f].kernel, &x))
             return true;
     return false;
 }
@@ -46,9 +47,10 @@ void cuda_product_includes(Buf *b)
 
 static const char types[] =
     "\n#ifdef HLO_CUBLASLT\n"
-    "/* Matrices as cuBLASLt has them, columns side by side: out [m, n] = lhs [m, k] rhs [k, n], for each member of a batch. */\n"
+    "/* Matrices as cuBLASLt has them, columns side by side: out [m, n] = epilogue(alpha lhs [m, k] rhs [k, n] + beta added [m, n]), for each member of a batch;\n"
+    " * a bias has a value for each row. */\n"
     "struct hlo_product {\n"
-    "    cudaDataType_t      in, out, scale;\n"
+    "    cudaDataType_t      lhs, rhs, out, scale;\n"
     "    cublasComputeType_t compute;\n"
     "    int64_t             m, n, k;\n"
     "    bool                lhs_turned, rhs_turned;\n"
@@ -57,6 +59,9 @@ static const char types[] =
     "    int64_t             lhs_batch, rhs_batch, out_batch; /* from member to member */\n"
     "    int64_t             calls, lhs_by, rhs_by, out_by;   /* the same for batches of batches, in bytes */\n"
     "    uint64_t            work_bytes;\n"
+    "    cublasLtEpilogue_t  epilogue;\n"
+    "    double              alpha, beta;\n"
+    "    int8_t              fast; /* sums of f8 may be rounded more often */\n"
     "};\n"
     "\n#define HLO_CUBLASLT_FUNCTIONS(F) \\\n"
     "    F(cublasLtCreate) F(cublasLtMatmulDescCreate) F(cublasLtMatmulDescSetAttribute) F(cublasLtMatrixLayoutCreate) F(cublasLtMatrixLayoutSetAttribute) \\\n"
@@ -70,7 +75,7 @@ static const char types[] =
     "    HLO_CUBLASLT_FUNCTIONS(HLO_POINTER)\n"
     "    hlo_library *next;\n"
     "};\n"
-    "\n/* How a product is done on one device with pointers that are multiples of `align`. */\n"
+    "\n/* How a product is done on one device with pointers that are multiples of `align`. The description has the bias of the last call. */\n"
     "struct hlo_plan {\n"
     "    int                    device;\n"
     "    uint32_t               align;\n"
@@ -131,25 +136,34 @@ static const char planning[] =
     "           !x->cublasLtMatrixLayoutSetAttribute(*to, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &p->batch, sizeof p->batch) &&\n"
     "           !x->cublasLtMatrixLayoutSetAttribute(*to, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch_by, sizeof batch_by);\n"
     "}\n"
-    "\nstatic bool hlo_describe(const hlo_library *x, const hlo_product *p, hlo_plan *to)\n"
+    "\nstatic bool hlo_set_bias(const hlo_library *x, const hlo_plan *plan, const void *bias)\n"
     "{\n"
+    "    return !bias || !x->cublasLtMatmulDescSetAttribute(plan->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);\n"
+    "}\n"
+    "\nstatic bool hlo_describe(const hlo_library *x, const hlo_product *p, hlo_plan *to, const void *bias)\n"
+    "{\n"
+    "    const int32_t           bias_type = p->out;\n"
     "    const cublasOperation_t lhs = p->lhs_turned ? CUBLAS_OP_T : CUBLAS_OP_N, rhs = p->rhs_turned ? CUBLAS_OP_T : CUBLAS_OP_N;\n"
     "    return !x->cublasLtMatmulDescCreate(&to->product, p->compute, p->scale) &&\n"
     "           !x->cublasLtMatmulDescSetAttribute(to->product, CUBLASLT_MATMUL_DESC_TRANSA, &lhs, sizeof lhs) &&\n"
     "           !x->cublasLtMatmulDescSetAttribute(to->product, CUBLASLT_MATMUL_DESC_TRANSB, &rhs, sizeof rhs) &&\n"
-    "           hlo_layout(x, p, &to->lhs, p->in, p->lhs_turned ? p->k : p->m, p->lhs_turned ? p->m : p->k, p->lhs_ld, p->lhs_batch) &&\n"
-    "           hlo_layout(x, p, &to->rhs, p->in, p->rhs_turned ? p->n : p->k, p->rhs_turned ? p->k : p->n, p->rhs_ld, p->rhs_batch) &&\n"
+    "           !x->cublasLtMatmulDescSetAttribute(to->product, CUBLASLT_MATMUL_DESC_EPILOGUE, &p->epilogue, sizeof p->epilogue) &&\n"
+    "           (!p->fast || !x->cublasLtMatmulDescSetAttribute(to->product, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &p->fast, sizeof p->fast)) &&\n"
+    "           (!bias || !x->cublasLtMatmulDescSetAttribute(to->product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias_type, sizeof bias_type)) &&\n"
+    "           hlo_set_bias(x, to, bias) &&\n"
+    "           hlo_layout(x, p, &to->lhs, p->lhs, p->lhs_turned ? p->k : p->m, p->lhs_turned ? p->m : p->k, p->lhs_ld, p->lhs_batch) &&\n"
+    "           hlo_layout(x, p, &to->rhs, p->rhs, p->rhs_turned ? p->n : p->k, p->rhs_turned ? p->k : p->n, p->rhs_ld, p->rhs_batch) &&\n"
     "           hlo_layout(x, p, &to->out, p->out, p->m, p->n, p->out_ld, p->out_batch);\n"
     "}\n"
     "\n/* The library's best algorithm. */\n"
-    "static bool hlo_find(const hlo_library *x, const hlo_product *p, hlo_plan *to)\n"
+    "static bool hlo_find(const hlo_library *x, const hlo_product *p, hlo_plan *to, const void *bias)\n"
     "{\n"
     "    static const cublasLtMatmulPreferenceAttributes_t aligns[] = { CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,\n"
     "                                                                   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES };\n"
     "    cublasLtMatmulPreference_t      wish;\n"
     "    cublasLtMatmulHeuristicResult_t best;\n"
     "    int                             n = 0;\n"
-    "    if (!hlo_describe(x, p, to) || x->cublasLtMatmulPreferenceCreate(&wish))\n"
+    "    if (!hlo_describe(x, p, to, bias) || x->cublasLtMatmulPreferenceCreate(&wish))\n"
     "        return false;\n"
     "    bool good = !x->cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &p->work_bytes, sizeof p->work_bytes);\n"
     "    for (cublasLtMatmulPreferenceAttributes_t a : aligns)\n"
@@ -160,7 +174,7 @@ static const char planning[] =
     "        to->algorithm = best.algo;\n"
     "    return good;\n"
     "}\n"
-    "\nstatic const hlo_plan *hlo_plan_for(const hlo_library *x, const hlo_product *p, hlo_plan **plans, uint32_t align)\n"
+    "\nstatic const hlo_plan *hlo_plan_for(const hlo_library *x, const hlo_product *p, hlo_plan **plans, uint32_t align, const void *bias)\n"
     "{\n"
     "    hlo_plan *plan = *plans;\n"
     "    while (plan && (plan->device != x->device || plan->align != align))\n"
@@ -168,7 +182,7 @@ static const char planning[] =
     "    if (!plan && (plan = (hlo_plan *)calloc(1, sizeof *plan))) {\n"
     "        plan->device = x->device;\n"
     "        plan->align = align;\n"
-    "        plan->found = hlo_find(x, p, plan);\n"
+    "        plan->found = hlo_find(x, p, plan, bias);\n"
     "        plan->next = *plans;\n"
     "        *plans = plan;\n"
     "    }\n"
@@ -182,34 +196,51 @@ static const char multiplying[] =
     "    addresses |= 256;\n"
     "    return (uint32_t)(addresses & (~addresses + 1));\n"
     "}\n"
-    "\n/* cudaErrorNotSupported: the library has nothing for it, or is not there. */\n"
-    "static cudaError_t hlo_multiply(const hlo_product *p, hlo_plan **plans, cudaStream_t stream, void *out, const void *lhs, const void *rhs, void *memory)\n"
+    "\n/* A number in the type that the library scales by. */\n"
+    "union hlo_scale {\n"
+    "    double  wide[2];\n"
+    "    float   narrow[2];\n"
+    "    int32_t whole;\n"
+    "};\n"
+    "\nstatic hlo_scale hlo_scale_of(cudaDataType_t type, double v)\n"
     "{\n"
-    "    static const double  one[2] = { 1, 0 }, zero[2] = { 0, 0 };\n"
-    "    static const float   one_f[2] = { 1, 0 }, zero_f[2] = { 0, 0 };\n"
-    "    static const int32_t one_i = 1, zero_i = 0;\n"
-    "    const bool           wide = p->scale == CUDA_R_64F || p->scale == CUDA_C_64F, whole = p->scale == CUDA_R_32I;\n"
-    "    const void *const    alpha = wide ? (const void *)one : whole ? (const void *)&one_i : (const void *)one_f;\n"
-    "    const void *const    beta = wide ? (const void *)zero : whole ? (const void *)&zero_i : (const void *)zero_f;\n"
-    "    const uint32_t       align = hlo_alignment((uintptr_t)out | (uintptr_t)lhs | (uintptr_t)rhs | (uintptr_t)(p->lhs_by | p->rhs_by | p->out_by));\n"
-    "    void *const          work = (void *)(((uintptr_t)memory + 255) / 256 * 256);\n"
-    "    int                  device;\n"
-    "    const cudaError_t    e = cudaGetDevice(&device);\n"
+    "    hlo_scale x = {};\n"
+    "    if (type == CUDA_R_64F || type == CUDA_C_64F)\n"
+    "        x.wide[0] = v;\n"
+    "    else if (type == CUDA_R_32I)\n"
+    "        x.whole = (int32_t)v;\n"
+    "    else\n"
+    "        x.narrow[0] = (float)v;\n"
+    "    return x;\n"
+    "}\n"
+    "\n/* added, bias: NULL where there are none. cudaErrorNotSupported: the library has nothing for it, or is not there. */\n"
+    "static cudaError_t hlo_multiply(const hlo_product *p, hlo_plan **plans, cudaStream_t stream, void *out, const void *lhs, const void *rhs, const void *added,\n"
+    "                                const void *bias, void *memory)\n"
+    "{\n"
+    "    const hlo_scale alpha = hlo_scale_of(p->scale, p->alpha), beta = hlo_scale_of(p->scale, p->beta);\n"
+    "    const uint32_t  align = hlo_alignment((uintptr_t)out | (uintptr_t)lhs | (uintptr_t)rhs | (uintptr_t)added | (uintptr_t)bias |\n"
+    "                                          (uintptr_t)(p->lhs_by | p->rhs_by | p->out_by));\n"
+    "    void *const     work = (void *)(((uintptr_t)memory + 255) / 256 * 256);\n"
+    "    int             device;\n"
+    "    cudaError_t     e = cudaGetDevice(&device);\n"
     "    if (e)\n"
     "        return e;\n"
     "    pthread_mutex_lock(&hlo_lock);\n"
     "    const hlo_library *x = hlo_library_on(device, stream);\n"
-    "    const hlo_plan    *plan = x ? hlo_plan_for(x, p, plans, align) : NULL;\n"
-    "    pthread_mutex_unlock(&hlo_lock);\n"
-    "    if (!plan)\n"
-    "        return cudaErrorNotSupported;\n"
-    "    for (int64_t c = 0; c < p->calls; c++) {\n"
-    "        char *to = (char *)out + c * p->out_by;\n"
-    "        if (x->cublasLtMatmul(x->handle, plan->product, alpha, (const char *)lhs + c * p->lhs_by, plan->lhs, (const char *)rhs + c * p->rhs_by, plan->rhs, beta, to,\n"
-    "                              plan->out, to, plan->out, &plan->algorithm, work, p->work_bytes, stream) != CUBLAS_STATUS_SUCCESS)\n"
-    "            return cudaErrorUnknown;\n"
+    "    const hlo_plan    *plan = x ? hlo_plan_for(x, p, plans, align, bias) : NULL;\n"
+    "    if (!bias) /* else the plan is this call's until the end */\n"
+    "        pthread_mutex_unlock(&hlo_lock);\n"
+    "    e = !plan ? cudaErrorNotSupported : hlo_set_bias(x, plan, bias) ? cudaSuccess : cudaErrorUnknown;\n"
+    "    for (int64_t c = 0; c < p->calls && !e; c++) {\n"
+    "        char       *to = (char *)out + c * p->out_by;\n"
+    "        const char *from = added ? (const char *)added + c * p->out_by : to;\n"
+    "        if (x->cublasLtMatmul(x->handle, plan->product, &alpha, (const char *)lhs + c * p->lhs_by, plan->lhs, (const char *)rhs + c * p->rhs_by, plan->rhs, &beta,\n"
+    "                              from, plan->out, to, plan->out, &plan->algorithm, work, p->work_bytes, stream) != CUBLAS_STATUS_SUCCESS)\n"
+    "            e = cudaErrorUnknown;\n"
     "    }\n"
-    "    return cudaSuccess;\n"
+    "    if (bias)\n"
+    "        pthread_mutex_unlock(&hlo_lock);\n"
+    "    return e;\n"
     "}\n"
     "#endif\n";
 
@@ -233,6 +264,8 @@ static const char *data_type(Type t)
     case TYPE_S32: return "CUDA_R_32I";
     case TYPE_C64: return "CUDA_C_32F";
     case TYPE_C128: return "CUDA_C_64F";
+    case TYPE_F8E4M3FN: return "CUDA_R_8F_E4M3";
+    case TYPE_F8E5M2: return "CUDA_R_8F_E5M2";
     default: return "CUDA_R_32F";
     }
 }
@@ -248,51 +281,91 @@ static bool asks_for(const Inst *dot, Word algorithm)
     return inst_attr(dot, ATTR_ALGORITHM) && inst_word(dot, ATTR_ALGORITHM) == algorithm;
 }
 
-/* Factors are rounded before they are multiplied only where all dots that share the function say so. */
+/* Do all dots that share the function ask for it? */
+static bool all_ask_for(const Program *p, int32_t function, Word algorithm)
+{
+    ProductCall x;
+    for (int32_t k = 0; k < p->n_steps; k++)
+        if (p->steps[k]->kind == STEP_KERNEL && p->steps[k]->function == function && !(product_call(p->steps[k]->inst, &x) && asks_for(x.inst, algorithm)))
+            return false;
+    return true;
+}
+
+/* Factors are rounded before they are multiplied only where the dot says so. */
 static const char *compute_type(const Program *p, int32_t function, const DotCall *d)
 {
-    bool tf32 = d->in == TYPE_F32, bf16 = tf32;
-    for (int32_t k = 0; k < p->n_steps; k++)
-        if (p->steps[k]->kind == STEP_KERNEL && p->steps[k]->function == function) {
-            tf32 &= asks_for(p->steps[k]->inst, ALG_TF32_TF32_F32);
-            bf16 &= asks_for(p->steps[k]->inst, ALG_BF16_BF16_F32);
-        }
-    if (tf32 || bf16)
-        return tf32 ? "CUBLAS_COMPUTE_32F_FAST_TF32" : "CUBLAS_COMPUTE_32F_FAST_16BF";
+    if (d->in == TYPE_F32 && all_ask_for(p, function, ALG_TF32_TF32_F32))
+        return "CUBLAS_COMPUTE_32F_FAST_TF32";
+    if (d->in == TYPE_F32 && all_ask_for(p, function, ALG_BF16_BF16_F32))
+        return "CUBLAS_COMPUTE_32F_FAST_16BF";
     return d->out == TYPE_F64 || d->out == TYPE_C128 ? "CUBLAS_COMPUTE_64F" : d->out == TYPE_S32 ? "CUBLAS_COMPUTE_32I" : "CUBLAS_COMPUTE_32F";
 }
 
-static void put_product(Buf *b, const Program *p, int32_t function, const DotCall *d, int64_t work)
+static const char *epilogue(const ProductCall *x)
 {
+    static const char *const names[][2] = { [ACT_NONE] = { "DEFAULT", "BIAS" }, [ACT_RELU] = { "RELU", "RELU_BIAS" }, [ACT_GELU] = { "GELU", "GELU_BIAS" } };
+    return names[x->act][x->bias >= 0];
+}
+
+/* "out = relu(0.5 * [64,80] + bias)", what the library does to the product. */
+static void put_formula(Buf *b, const ProductCall *x)
+{
+    static const char *const acts[] = { [ACT_NONE] = "", [ACT_RELU] = "relu(", [ACT_GELU] = "gelu(" };
+    const DotCall           *d = &x->dot;
+    buf_printf(b, "    // [%lld,%lld] = %s", (long long)d->m, (long long)d->n, acts[x->act]);
+    if (x->alpha != 1)
+        buf_printf(b, "%.9g ", x->alpha);
+    buf_printf(b, "[%lld,%lld] [%lld,%lld]", (long long)d->m, (long long)d->k, (long long)d->k, (long long)d->n);
+    if (x->added >= 0 && fabs(x->beta) != 1)
+        buf_printf(b, " + %.9g p%d", x->beta, x->added);
+    else if (x->added >= 0)
+        buf_printf(b, " %c p%d", x->beta < 0 ? '-' : '+', x->added);
+    if (x->bias >= 0)
+        buf_printf(b, " + p%d[%lld]", x->bias, (long long)d->n);
+    buf_puts(b, x->act != ACT_NONE ? ")" : "");
+    for (int32_t k = 0; k < d->n_batch; k++)
+        buf_printf(b, "%s%lld", k ? " by " : ", times ", (long long)d->batch[k].count);
+}
+
+static void put_product(Buf *b, const Program *p, int32_t function, const ProductCall *x)
+{
+    const DotCall *d = &x->dot;
     const bool    b_turned = d->b_col != 1, a_turned = d->a_col != 1;
     const int32_t inner = d->n_batch < 2 || d->batch[0].count >= d->batch[1].count ? 0 : 1, outer = 1 - inner;
     const bool    batch = d->n_batch > 0, calls = d->n_batch > 1;
     const int64_t in = type_bytes(d->in), out = type_bytes(d->out);
-    buf_printf(b, "    // [%lld,%lld] = [%lld,%lld] [%lld,%lld]", (long long)d->m, (long long)d->n, (long long)d->m, (long long)d->k, (long long)d->k, (long long)d->n);
-    for (int32_t k = 0; k < d->n_batch; k++)
-        buf_printf(b, "%s%lld", k ? " by " : ", times ", (long long)d->batch[k].count);
-    buf_printf(b, "\n    static const hlo_product product = { %s, %s, %s, %s, %lld, %lld, %lld, %s, %s,\n", data_type(d->in), data_type(d->out), scale_type(d->out),
-               compute_type(p, function, d), (long long)d->n, (long long)d->m, (long long)d->k, b_turned ? "true" : "false", a_turned ? "true" : "false");
-    buf_printf(b, "        %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld };\n",
+    const Type    factors[] = { inst_operand(x->inst, 0)->shape->type, inst_operand(x->inst, 1)->shape->type };
+    put_formula(b, x);
+    buf_printf(b, "\n    static const hlo_product product = { %s, %s, %s, %s, %s, %lld, %lld, %lld, %s, %s,\n", data_type(factors[!d->swapped]), data_type(factors[d->swapped]),
+               data_type(d->out), scale_type(d->out), compute_type(p, function, d), (long long)d->n, (long long)d->m, (long long)d->k, b_turned ? "true" : "false",
+               a_turned ? "true" : "false");
+    buf_printf(b, "        %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld,\n",
                (long long)(b_turned ? d->b_col : d->b_row), (long long)(a_turned ? d->a_col : d->a_row), (long long)d->c_row,
                (long long)(batch ? d->batch[inner].count : 1), (long long)(batch ? d->batch[inner].b : 0), (long long)(batch ? d->batch[inner].a : 0),
                (long long)(batch ? d->batch[inner].c : 0), (long long)(calls ? d->batch[outer].count : 1), (long long)(calls ? d->batch[outer].b * in : 0),
-               (long long)(calls ? d->batch[outer].a * in : 0), (long long)(calls ? d->batch[outer].c * out : 0), (long long)work);
+               (long long)(calls ? d->batch[outer].a * in : 0), (long long)(calls ? d->batch[outer].c * out : 0), (long long)x->work);
+    buf_printf(b, "        CUBLASLT_EPILOGUE_%s, %.17g, %.17g, %d };\n", epilogue(x), x->alpha, x->added >= 0 ? x->beta : 0.0,
+               all_ask_for(p, function, ALG_ANY_F8_ANY_F8_F32_FAST_ACCUM));
+}
+
+static const char *param(Arena *a, int32_t operand)
+{
+    return operand < 0 ? "NULL" : arena_printf(a, "p%d", operand);
 }
 
 void cuda_put_product(Buf *b, const Program *p, int32_t function)
 {
-    DotCall d;
-    int64_t work;
-    if (!p->products || !dot_call_of_kernel(p->functions[function].kernel, &d, &work))
+    ProductCall x;
+    if (!p->products || !product_call_of_kernel(p->functions[function].kernel, &x))
         return;
-    const char *lhs = "p0", *rhs = kernel_uses_param(p->functions[function].kernel, 1) ? "p1" : "p0"; /* of one array by itself */
+    Arena *a = arena_new();
     buf_puts(b, "#ifdef HLO_CUBLASLT\n");
-    put_product(b, p, function, &d, work);
+    put_product(b, p, function, &x);
     buf_printf(b, "    static hlo_plan *plans;\n"
-                  "    const cudaError_t done = hlo_multiply(&product, &plans, stream, r0, %s, %s, memory);\n"
+                  "    const cudaError_t done = hlo_multiply(&product, &plans, stream, r0, %s, %s, %s, %s, memory);\n"
                   "    if (done != cudaErrorNotSupported)\n"
                   "        return done;\n"
                   "#endif\n",
-               d.swapped ? lhs : rhs, d.swapped ? rhs : lhs);
+               param(a, x.dot.swapped ? x.lhs : x.rhs), param(a, x.dot.swapped ? x.rhs : x.lhs), param(a, x.added), param(a, x.bias));
+    arena_free(a);
 }
