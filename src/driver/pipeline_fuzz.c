@@ -155,19 +155,19 @@ static void change_often(Arena *a, Buf *b, uint64_t *rng)
 static bool is_rounding(const char *pass)
 {
     static const char *const names[] = {"simplify-fp-conversions", "logistic-expander", "batchnorm_expander", "float-normalization-bf16",
-                                        "float-normalization-f8"};
+                                        "float-normalization-f8", "tree_reduction_rewriter", "all-reduce-promotion"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (strcmp(pass, names[k]) == 0)
             return true;
     return false;
 }
 
-static const char *random_exact_pass(uint64_t *rng)
+static const PassInfo *random_exact_pass(uint64_t *rng)
 {
     for (;;) {
-        const char *name = pass_table[fuzz_below(rng, (size_t)pass_count)].name;
-        if (!is_rounding(name))
-            return name;
+        const PassInfo *pass = &pass_table[fuzz_below(rng, (size_t)pass_count)];
+        if (!is_rounding(pass->name))
+            return pass;
     }
 }
 
@@ -196,7 +196,8 @@ static const char *random_pipeline(Arena *a, uint64_t *rng)
         return exact_level(a, 1 + (int)fuzz_below(rng, 2), fuzz_below(rng, 2) ? "cpu" : "cuda");
     const char *text = "";
     for (size_t n = 1 + fuzz_below(rng, 6); n > 0; n--) {
-        const char *name = random_exact_pass(rng), *args = strcmp(name, "algsimp") == 0 ? "{exact}" : "";
+        const PassInfo *pass = random_exact_pass(rng);
+        const char     *name = pass->name, *args = strstr(pass->options, "exact") ? "{exact}" : "";
         if (strcmp(name, "fusion") == 0 || strcmp(name, "constant_folding") == 0)
             args = fuzz_below(rng, 2) ? arena_printf(a, "{max=%d}", (int)fuzz_below(rng, 20)) : "";
         bool fix = fuzz_below(rng, 6) == 0;

@@ -290,7 +290,7 @@ static bool is_extreme(const Inst *i, int sign)
     if (!l || l->type != t)
         return false;
     if (type_is_float(t))
-        return is_wide_float(t) && literal_get_f64(l, 0) == sign * (double)INFINITY;
+        return (is_wide_float(t) || t == TYPE_F16 || t == TYPE_BF16) && literal_get_f64(l, 0) == sign * (double)INFINITY;
     if (!type_is_int(t))
         return false;
     int64_t v = literal_get_s64(l, 0);

@@ -158,21 +158,128 @@ Inst *rule_scatter_nothing(Simp *s, Inst *i)
     return i->n_operands == 3 && shape_count(inst_operand(i, 2)->shape) == 0 ? simp_same(s, inst_operand(i, 0)) : NULL;
 }
 
+/* What a scatter makes of elements and updates, whole arrays; NULL: not one operation. */
+static Inst *combined(Simp *s, const Inst *scatter, Inst *old, Inst *update)
+{
+    const Comp *c = inst_callee(scatter, 0);
+    Op          op = comp_binary_op(c);
+    Inst       *sides[] = {old, update};
+    if (c->root->op == OP_PARAMETER)
+        return sides[c->root->param];
+    if (op == OP_COUNT || c->root->shape->type != old->shape->type)
+        return NULL;
+    int64_t first = inst_operand(c->root, 0)->param;
+    return simp_new(s, op, old->shape, 2, (Inst *[]){sides[first], sides[1 - first]});
+}
+
 /* All of x is combined with all of the updates: there is one place, which nothing chooses. */
 Inst *rule_scatter_whole(Simp *s, Inst *i)
 {
     if (i->n_operands != 3 || inst_ints(i, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS).n || inst_ints(i, ATTR_UPDATE_WINDOW_DIMS).n != i->shape->rank ||
         shape_count(i->shape) <= 0 || !shape_equal(inst_operand(i, 0)->shape, i->shape) || !shape_equal(inst_operand(i, 2)->shape, i->shape))
         return NULL;
-    const Comp *c = inst_callee(i, 0);
-    Op          op = comp_binary_op(c);
-    Inst       *sides[] = {inst_operand(i, 0), inst_operand(i, 2)};
-    if (c->root->op == OP_PARAMETER)
-        return sides[c->root->param];
-    if (op == OP_COUNT || c->root->shape->type != i->shape->type)
+    return combined(s, i, inst_operand(i, 0), inst_operand(i, 2));
+}
+
+/* Of each dimension of a scatter's indices the one of the operand that it is a batch of; -1: a size of 1, or the vector of an index. False: a batch has
+ * several places. */
+static bool dims_of_indices(const Inst *i, int64_t vector, int64_t *to)
+{
+    const Shape *indices = inst_operand(i, 1)->shape;
+    Ints         batch = inst_ints(i, ATTR_SCATTER_INDICES_BATCHING_DIMS), of = inst_ints(i, ATTR_INPUT_BATCHING_DIMS);
+    for (int32_t d = 0; d < indices->rank; d++) {
+        to[d] = -1;
+        for (int32_t k = 0; k < batch.n; k++)
+            if (batch.v[k] == d)
+                to[d] = of.v[k];
+        if (to[d] < 0 && d != vector && indices->dims[d] != 1)
+            return false;
+    }
+    return true;
+}
+
+/* Likewise of the updates, whose windows are whole. */
+static bool dims_of_updates(const Inst *i, int64_t vector, const int64_t *of_indices, int64_t *to)
+{
+    const Shape *u = inst_operand(i, 2)->shape;
+    Ints         window = inst_ints(i, ATTR_UPDATE_WINDOW_DIMS), inserted = inst_ints(i, ATTR_INSERTED_WINDOW_DIMS), batch = inst_ints(i, ATTR_INPUT_BATCHING_DIMS);
+    int32_t      next = 0, at = 0;
+    for (int32_t d = 0; d < u->rank; d++)
+        if (ints_has(window, d)) {
+            while (ints_has(inserted, next) || ints_has(batch, next))
+                next++;
+            if (i->shape->dims[next] != u->dims[d])
+                return false;
+            to[d] = next++;
+        } else {
+            at += at == vector;
+            to[d] = of_indices[at++];
+        }
+    return true;
+}
+
+/* x along the dimensions of such a shape that its own are, which rise; -1: it has size 1 and goes. */
+static Inst *spread(Simp *s, const Shape *shape, Inst *x, const int64_t *to)
+{
+    int32_t n = 0;
+    Ints    dims = scratch_ints(s, x->shape->rank), sizes = scratch_ints(s, x->shape->rank);
+    for (int32_t d = 0; d < x->shape->rank; d++) {
+        if (to[d] < 0)
+            continue;
+        if (n > 0 && dims.v[n - 1] >= to[d])
+            return NULL;
+        *ints_at(sizes, n) = x->shape->dims[d];
+        *ints_at(dims, n++) = to[d];
+    }
+    x = simp_reshape(s, simp_shape(s, x->shape->type, n, sizes.v), x);
+    return simp_broadcast(s, simp_shape(s, x->shape->type, shape->rank, shape->dims), x, (Ints){dims.v, n});
+}
+
+/* Element k of each index is the place along dimension d. */
+static Inst *at_place(Simp *s, const Inst *i, int64_t vector, int32_t k, int64_t d, const int64_t *to)
+{
+    Inst        *x = inst_operand(i, 1);
+    const Shape *whole = x->shape;
+    SliceRange  *part = ARENA_ARRAY(s->arena, SliceRange, whole->rank);
+    int64_t     *sizes = ARENA_ARRAY(s->scratch, int64_t, whole->rank);
+    for (int32_t j = 0; j < whole->rank; j++) {
+        part[j] = j == vector ? (SliceRange){k, k + 1, 1} : (SliceRange){0, whole->dims[j], 1};
+        sizes[j] = j == vector ? 1 : whole->dims[j];
+    }
+    if (vector < whole->rank && whole->dims[vector] > 1)
+        x = simp_slice(s, simp_shape(s, whole->type, whole->rank, sizes), x, part);
+    Inst *place = spread(s, i->shape, x, to);
+    if (!place)
         return NULL;
-    int64_t first = inst_operand(c->root, 0)->param;
-    return simp_new(s, op, i->shape, 2, (Inst *[]){sides[first], sides[1 - first]});
+    Inst *iota = simp_new(s, OP_IOTA, place->shape, 0, NULL);
+    inst_set_int(iota, ATTR_IOTA_DIMENSION, d);
+    Inst *equal = simp_new(s, OP_COMPARE, simp_shape(s, TYPE_PRED, i->shape->rank, i->shape->dims), 2, (Inst *[]){iota, place});
+    inst_set_word(equal, ATTR_DIRECTION, CMP_EQ);
+    return equal;
+}
+
+/* Where there was one number, all elements are written anyway. What is added to an array afterwards might be scattered into that. */
+Inst *rule_scatter_choice(Simp *s, Inst *i)
+{
+    const Inst *old = inst_operand(i, 0), *user = inst_user(i);
+    Ints        places = inst_ints(i, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS), inserted = inst_ints(i, ATTR_INSERTED_WINDOW_DIMS);
+    int64_t     vector = inst_int(i, ATTR_INDEX_VECTOR_DIM, 0);
+    if (i->n_operands != 3 || places.n < 1 || places.n != inserted.n || shape_count(i->shape) <= 0 || i->shape->layout || (user && user->op == OP_ADD) ||
+        old->op != OP_BROADCAST || !shape_is_scalar(inst_operand(old, 0)->shape) || !shape_equal(old->shape, i->shape) ||
+        inst_operand(i, 2)->shape->type != i->shape->type || type_bits(inst_operand(i, 1)->shape->type) < 32)
+        return NULL;
+    int64_t *of_indices = ARENA_ARRAY(s->scratch, int64_t, inst_operand(i, 1)->shape->rank), *of_updates = ARENA_ARRAY(s->scratch, int64_t, inst_operand(i, 2)->shape->rank);
+    if (!dims_of_indices(i, vector, of_indices) || !dims_of_updates(i, vector, of_indices, of_updates))
+        return NULL;
+    Inst *update = spread(s, i->shape, inst_operand(i, 2), of_updates), *there = NULL;
+    for (int32_t k = 0; k < places.n; k++) {
+        Inst *equal = at_place(s, i, vector, k, places.v[k], of_indices);
+        if (!equal || !update || !ints_has(inserted, places.v[k]))
+            return NULL;
+        there = there ? simp_new(s, OP_AND, equal->shape, 2, (Inst *[]){there, equal}) : equal;
+    }
+    Inst *now = combined(s, i, inst_operand(i, 0), update);
+    return now ? simp_new(s, OP_SELECT, i->shape, 3, (Inst *[]){there, now, inst_operand(i, 0)}) : NULL;
 }
 
 /* ---- constants that count ---- */

@@ -4,7 +4,7 @@
  *
  * trips=N (64), body=N (800 instructions) and total=N (10000 of all trips) bound one loop. With elementwise=true only bodies are taken
  * of which fusion makes one kernel or few: elementwise instructions, and those that only move. Left alone: loops with effects, control edges,
- * loops, branches or collectives in the body. */
+ * loops, branches or collectives in the body, and loops over arrays in what is applied to elements: code has a place for their state, none for each trip's. */
 #include "config.h"
 
 #include "analysis/loops.h"
@@ -18,6 +18,7 @@ typedef struct Unroller {
     Flow    f;
     int64_t trips, body, total;
     bool    elementwise;
+    Map     applied; /* computations that are applied to elements */
 } Unroller;
 
 static bool is_cheap(const Inst *i)
@@ -40,6 +41,14 @@ static bool may_repeat(const Unroller *u, const Inst *i)
     return i->op == OP_PARAMETER || inst_is_value(i);
 }
 
+static bool has_arrays(const Shape *state)
+{
+    for (int32_t k = 0; k < state->n_elems; k++)
+        if (!shape_is_array(state->elems[k]) || shape_count(state->elems[k]) > 1)
+            return true;
+    return false;
+}
+
 /* How often w is to be repeated, or -1. */
 static int64_t unrolled_trips(const Unroller *u, const Inst *w)
 {
@@ -48,7 +57,7 @@ static int64_t unrolled_trips(const Unroller *u, const Inst *w)
     if (w->n_control || w->n_control_succs || inst_has_effect(w) || !shape_is_tuple(w->shape) || body->n_insts > u->body ||
         !while_could_be_edited(&u->f, w) || !while_counted(w, &count) || count.trips > u->trips)
         return -1;
-    if (count.trips * body->n_insts > u->total)
+    if (count.trips * body->n_insts > u->total || (map_has(&u->applied, w->comp) && has_arrays(w->shape)))
         return -1;
     for (const Inst *i = body->first; i; i = i->next)
         if (!may_repeat(u, i))
@@ -104,9 +113,13 @@ static void repeat(Unroller *u, Inst *w, int64_t trips)
 
 bool pass_while_loop_unroller(Module *m, PassCtx *cx)
 {
-    Unroller    u = {flow_of(m, cx->scratch), pass_arg_int(cx, "trips", MAX_TRIPS), pass_arg_int(cx, "body", MAX_BODY),
-                     pass_arg_int(cx, "total", MAX_TOTAL), false};
-    u.elementwise = pass_arg_is(cx, "elementwise");
+    Unroller u = {.trips = pass_arg_int(cx, "trips", MAX_TRIPS), .body = pass_arg_int(cx, "body", MAX_BODY), .total = pass_arg_int(cx, "total", MAX_TOTAL),
+                  .elementwise = pass_arg_is(cx, "elementwise"), .applied = map_new(cx->scratch)};
+    comps_mark_uses(m);
+    for (Comp *c = m->first; c; c = c->next)
+        if (c->mark & COMP_EMBEDDED)
+            map_put(&u.applied, c, c);
+    u.f = flow_of(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
         for (Inst *i = comp_calling(c), *next; i && cx->rewrites < cx->limit; i = next) {
             next = i->next;
