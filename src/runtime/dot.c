@@ -51,9 +51,25 @@ static void as_row(Gemm *g)
 }
 
 enum { SMALL = 128 * 1024, SHORT = 16, LONG = 64 }; /* bytes of B that stay in a cache; k that is not worth packing, that is worth turning B */
+enum { TINY = 512, MOST_SWEPT_WORDS = 8 };          /* the same of words: bytes of B; rows of C */
 
-static GemmWay way_of(const Gemm *g, int64_t bytes)
+static GemmWay way_of_words(const Gemm *g, int64_t bytes)
 {
+    if (g->a_col == 1 && g->n <= GEMM_FEW && g->k >= LONG && g->n * g->k * bytes <= GEMM_MOST_TURNED)
+        return GEMM_COLUMNS;
+    if (g->b_col == 1 && g->n * g->k * bytes <= TINY)
+        return GEMM_HELD;
+    if (g->b_col == 1 && g->m <= MOST_SWEPT_WORDS)
+        return GEMM_SWEEP;
+    if (g->b_row == 1 && g->a_col == 1 && g->m <= GEMM_FEW)
+        return GEMM_ROWS;
+    return GEMM_TILES;
+}
+
+static GemmWay way_of(const Gemm *g, int64_t bytes, int together)
+{
+    if (together) /* what is held is multiplied by elements */
+        return way_of_words(g, bytes);
     if (g->b_col == 1 && g->m == 1 && g->n * g->k * bytes <= SMALL)
         return GEMM_HELD;
     if (g->a_col == 1 && g->n <= GEMM_FEW && g->k >= LONG && g->n * g->k * bytes <= GEMM_MOST_TURNED)
@@ -205,7 +221,7 @@ void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlo
     x.as_row = x.g.n == 1 && x.g.c_row == 1 && !x.g.epilogue;
     if (x.as_row)
         as_row(&x.g);
-    x.g.way = way_of(&x.g, hlort_bytes[type][IN]);
+    x.g.way = way_of(&x.g, hlort_bytes[type][IN], s->together[type]);
     hlort_cut(&x.cut, &x.g, pool_threads(how->pool));
     pool_run(how->pool, part, &x, hlort_cut_parts(&x.cut), how->work);
 }

@@ -49,6 +49,7 @@ typedef enum GemmType { GEMM_F32, GEMM_F64, GEMM_BF16, GEMM_BF16_F32, GEMM_F16, 
 /* The kernels of one set of instructions: none where the set was left out. */
 typedef struct KernelSet {
     const char   *name;
+    int8_t        together[GEMM_TYPES]; /* elements along k that an instruction multiplies in a lane, or 0 */
     const struct KernelSet *rest; /* the set that has the types which are not here, or NULL */
     GemmFunction *gemm[GEMM_TYPES];
     void (*narrow[GEMM_TYPES])(uint16_t *to, const float *from, int64_t n); /* sums to C's type where that is a narrower one */

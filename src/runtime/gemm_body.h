@@ -171,6 +171,23 @@ APART void N(pack_b)(TW *out, const TE *b, int64_t b_row, int64_t b_col, int64_t
     }
 }
 
+enum { N(TOGETHER) = 256 / (K(NR) * (int)sizeof(TE)) > 1 ? 256 / (K(NR) * (int)sizeof(TE)) : 1 };
+
+/* `panels` whole panels of B whose rows lie in memory, a row of all of them after the other: rows far apart are on pages of their own. */
+APART void N(pack_panels)(TW *out, const TE *b, int64_t b_row, int64_t panels, int64_t k)
+{
+    const int64_t kc = hlort_ceildiv(k, G);
+    for (int64_t p = 0; p < k / G; p++)
+        for (int64_t q = 0; q < panels; q++) {
+            VW w[NV];
+            N(across)(w, b + p * G * b_row + q * K(NR), b_row);
+            UNROLL for (int v = 0; v < NV; v++)
+                *(VW *)(out + (q * kc + p) * K(NR) + v * VL) = w[v];
+        }
+    for (int64_t q = 0; q < panels && k % G; q++)
+        N(pack_b)(out + (q * kc + k / G) * K(NR), b + k / G * G * b_row + q * K(NR), b_row, 1, K(NR), k % G);
+}
+
 #include "runtime/image_body.h"
 
 /* ---- the blocks ---- */
@@ -179,7 +196,7 @@ APART void N(pack_b)(TW *out, const TE *b, int64_t b_row, int64_t b_col, int64_t
 typedef struct {
     TW b[KC * NC];
     TW a[MC * (KC + 16)];
-    TC begin[BEGUN ? NC : VL]; /* of the panels of b */
+    TC begin[BEGUN ? 2 * NC : VL]; /* of the panels of b */
     TC sums[MC * NC]; /* of products that have no C and more than one block of k */
     TC edge[MR * NV * VL];
     N(Windows) windows;
@@ -192,6 +209,8 @@ typedef struct {
     int64_t     i0, i1, j0, j1, p0, kc; /* rows, columns, words of k */
     int         first, last;            /* of the blocks of k */
     int         fresh, again;           /* B's block is not packed yet; it will be used again */
+    TW         *b;                      /* that block */
+    TC         *begin;
 } N(Block);
 
 INLINE void N(finish)(const Gemm *g, TC *sums, int64_t stride, int64_t i, int64_t j, int64_t rows, int64_t columns)
@@ -270,7 +289,7 @@ INLINE void N(fetch_lines)(const TE *from, int64_t row, int64_t rows, int64_t n)
     }
 }
 
-/* Part q of `parts` of a panel of B. */
+/* Part q of `parts` of one or more panels of B. */
 INLINE void N(fetch_panel)(const Gemm *g, const TE *b, int64_t k, int64_t columns, int64_t q, int64_t parts)
 {
     const int64_t size = hlort_ceildiv(k, parts), from = q * size, n = hlort_min(size, k - from);
@@ -296,28 +315,32 @@ INLINE void N(panel)(const N(Block) *x, int64_t j)
     const Gemm   *g = x->g;
     const int64_t m = x->i1 - x->i0, groups = hlort_ceildiv(m, MR), columns = hlort_min(K(NR), x->j1 - j);
     const int64_t k = hlort_min(x->kc * G, g->k - x->p0 * G);
-    K(Tile)       t = { .kc = x->kc, .a = x->w->a, .b = x->w->b + (j - x->j0) * x->kc, .from_row = g->b_row };
+    const int     wide = !FUSED && g->b_col == 1 && !g->image; /* several panels are packed together */
+    const int64_t together = wide ? N(TOGETHER) : 1, turn = (j - x->j0) / K(NR) % together, ahead = (together - turn) * K(NR);
+    K(Tile)       t = { .kc = x->kc, .a = x->w->a, .b = x->b + (j - x->j0) * x->kc, .from_row = g->b_row };
     const TE     *b = (const TE *)g->b + x->p0 * G * g->b_row + j * g->b_col;
     t.from = FUSED ? (const void *)b : 0;
-    t.begin = BEGUN ? x->w->begin + (j - x->j0) : 0;
+    t.begin = BEGUN ? x->begin + (j - x->j0) : 0;
     int           mode = K(PACKED);
     if (x->fresh) {
         if (g->image && (g->image->is_b || !g->image->plain))
             N(pack_b_image)(t.b, g, &x->w->windows, j, columns, k);
         else if (FUSED && g->b_col == 1 && columns == K(NR))
             mode = groups > 1 || x->again ? K(PACKING) : K(PLAIN);
-        else
+        else if (!wide || columns < K(NR))
             N(pack_b)(t.b, b, g->b_row, g->b_col, columns, k);
+        else if (turn == 0)
+            N(pack_panels)(t.b, b, g->b_row, hlort_min(N(TOGETHER), (x->j1 - j) / K(NR)), k);
 #if BEGUN
-        N(begin)(x->w->begin + (j - x->j0), t.b, x->kc);
+        N(begin)(x->begin + (j - x->j0), t.b, x->kc);
 #endif
     }
     const int one = NV > 1 && columns <= VL;
     int64_t   i = x->i0;
     for (int64_t q = 0; q < groups; q++) {
-        const int64_t rows = m / groups + (q < m % groups), next = x->j1 - j - K(NR);
+        const int64_t rows = m / groups + (q < m % groups), next = x->j1 - j - ahead;
         if (x->fresh && !g->image && q > 0 && next > 0)
-            N(fetch_panel)(g, b + K(NR) * g->b_col, k, hlort_min(K(NR), next), q - 1, groups - 1);
+            N(fetch_panel)(g, b + ahead * g->b_col, k, hlort_min(together * K(NR), next), turn * (groups - 1) + q - 1, together * (groups - 1));
         if (x->again && !g->image)
             N(fetch_rows)(x, i + m, rows, (j - x->j0) / K(NR), k);
         N(at)(x, &t, K(kernels)[rows][one ? (int)K(NARROW) : mode], one ? VL : (int64_t)K(NR), i, j, rows, columns);
@@ -342,23 +365,28 @@ static void N(block)(const N(Block) *x)
 
 static void N(tiles)(const Gemm *g)
 {
-    const int64_t kw = hlort_ceildiv(g->k, G), kb = hlort_even(kw, KC, 16), nb = hlort_even(g->n, NC, K(NR)), mb = hlort_even(g->m, MC, MR);
+    enum { LEAST_COLUMNS = 3 * K(NR) };
+    const int64_t kw = hlort_ceildiv(g->k, G), kb = hlort_even(kw, KC, 16), mb = hlort_even(g->m, MC, MR);
+    /* Without a C the sums of some rows are finished before the next ones: B is packed for them again, or all of k stays packed if that leaves columns enough. */
+    const int64_t far = g->c || kw <= kb ? g->m : mb;
+    const int     whole = far < g->m && kw * LEAST_COLUMNS <= KC * NC;
+    const int64_t nb = hlort_even(g->n, whole ? KC * NC / kw / K(NR) * K(NR) : NC, K(NR));
     N(Block)      x = { .g = g, .w = g->work };
     for (x.j0 = 0; x.j0 < g->n; x.j0 = x.j1) {
         x.j1 = hlort_min(g->n, x.j0 + nb);
-        /* Without a C the sums of some rows are finished before the next ones, and B is packed again for them. */
-        const int64_t far = g->c || kw <= kb ? g->m : mb;
         for (int64_t from = 0; from < g->m; from += far)
             for (x.p0 = 0; x.p0 < kw || x.p0 == 0; x.p0 += kb) {
                 x.kc = hlort_min(kb, kw - x.p0);
                 x.first = x.p0 == 0;
                 x.last = x.p0 + kb >= kw;
-                x.fresh = 1;
+                x.fresh = !whole || from == 0;
+                x.b = x.w->b + (whole ? x.p0 * nb : 0);
+                x.begin = x.w->begin + (whole && BEGUN ? x.p0 / kb * nb : 0);
                 if (g->image)
                     x.w->windows.n_runs = image_runs(g->image, x.p0 * G, hlort_min(x.kc * G, g->k - x.p0 * G), x.w->windows.runs);
                 for (x.i0 = from; x.i0 < hlort_min(g->m, from + far); x.i0 = x.i1) {
                     x.i1 = hlort_min(g->m, x.i0 + mb);
-                    x.again = x.i1 < hlort_min(g->m, from + far);
+                    x.again = x.i1 < (whole ? g->m : hlort_min(g->m, from + far));
                     N(block)(&x);
                     x.fresh = 0;
                 }

@@ -9,6 +9,10 @@ INLINE TC N(widen1)(TE x)
 {
     return WIDEN1(x);
 }
+INLINE TW N(word)(const TE *from)
+{
+    return N(widen1)(*from);
+}
 INLINE VW N(along)(const TE *from)
 {
     return N(widen)(from);

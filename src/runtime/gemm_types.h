@@ -24,6 +24,9 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define MULTIPLY_ADD(c, a, b) ((c) + (a) * (b))
 #define BEGUN         0
 #define A_WORDS(w)    (w)
+#define B_WORDS(w)    (w)
+#define FEW_BEGUN     0
+#define MULTIPLY_FEW  MULTIPLY_ADD
 
 /* ---- f64 ---- */
 #define K(x)        SET(hlort_f64_##x)
@@ -121,7 +124,7 @@ typedef int8_t SET(vbb) __attribute__((vector_size(VECTOR_BYTES / 2), aligned(1)
 typedef int16_t SET(vp) __attribute__((vector_size(VECTOR_BYTES)));
 INLINE SET(vu) SET(hlort_from_s8)(const int8_t *from)
 {
-    return (SET(vu))__builtin_convertvector(*(const SET(vb) *)from, SET(vi));
+    return (SET(vu))__builtin_convertvector(__builtin_convertvector(*(const SET(vb) *)from, SET(vs)), SET(vi));
 }
 #define N(x)        SET(hlort_s8_##x)
 #define TE          int8_t
@@ -144,6 +147,10 @@ INLINE VC N(widen)(const TE *from)
 INLINE TC N(widen1)(TE x)
 {
     return WIDEN1(x);
+}
+INLINE TW N(word)(const TE *from)
+{
+    return (uint32_t)(uint16_t)from[0] | (uint32_t)(uint16_t)from[1] << 16;
 }
 INLINE VW N(along)(const TE *from)
 {
@@ -171,6 +178,9 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 #undef MULTIPLY_ADD
 #undef BEGUN
 #undef A_WORDS
+#undef B_WORDS
+#undef FEW_BEGUN
+#undef MULTIPLY_FEW
 
 extern const KernelSet SET(hlort);
 const KernelSet SET(hlort) = {

@@ -4,6 +4,8 @@
  *   N(widen)(const TE *)     VC of VL elements, as accumulators
  *   N(widen1)(TE)            one
  *   ROWS_AT_ONCE
+ *   B_WORDS(w)               what becomes of B's words where they are multiplied as they lie, and then
+ *   FEW_BEGUN                sums of a row begin at what N(begin_row)(a, step, k) says
  *
  *   held     B is small: sums of a few rows and columns stay in registers for all of k
  *   sweep    B's rows lie in memory: a few of them at a time are swept over all columns, each of them one long stream; all rows of C meet them in registers
@@ -15,7 +17,7 @@ enum {
     N(BESIDE) = 4096 /* elements of C likewise, of several rows: they stay in the first cache */,
     N(FEW) = 4,      /* rows of a kernel */
     N(ALONE) = 8,    /* columns of one with a single row: so many streams, each of them slow, together are as fast as memory */
-    N(SWEPT) = 4,    /* B's rows at a time */
+    N(SWEPT) = G > 2 ? 2 : 4, /* words of B's rows at a time */
     N(WIDE) = 4      /* and vectors of columns, where C has one row */
 };
 
@@ -79,112 +81,171 @@ APART void N(hold_rows)(const Gemm *g, const TE *a, const TE *b, TC *c, int64_t 
         N(hold)(1, g, a, b, c, c_row, n);
 }
 
-/* WIDE vectors of C's only row, from where c and b are, (+)= kr columns of A by those rows of B. */
-INLINE void N(sweep_line)(int kr, int first, const TC x[N(SWEPT)], const TE *b, int64_t b_row, TC *c)
+/* nv vectors of words, of G rows of B or of the first `there` of them. */
+INLINE void N(words)(int nv, int64_t there, VW w[NV], const TE *b, int64_t b_row)
+{
+    if (there < G) {
+        TE few[G][K(NR)] = { 0 };
+        for (int64_t g = 0; g < there; g++)
+            __builtin_memcpy(few[g], b + g * b_row, (uint64_t)(nv * VL) * sizeof *b);
+        N(across)(w, few[0], K(NR));
+    } else if (nv == NV) {
+        N(across)(w, b, b_row);
+    } else {
+        w[0] = N(beside)(b, b_row);
+    }
+    UNROLL for (int v = 0; v < nv; v++)
+        w[v] = B_WORDS(w[v]);
+}
+
+/* A's columns p .. p + kr * G - 1, of which those before k are there, as words; what sums begin at: those of C, or nothing. */
+typedef struct {
+    TW        x[GEMM_MOST_SWEPT][N(SWEPT)];
+    const TC *begin; /* of rows, or NULL: C */
+    int64_t   there; /* rows of the last word */
+} N(Columns);
+
+INLINE VC N(begun)(int first, const N(Columns) *a, int64_t r, const TC *c)
+{
+    if (!first)
+        return *(const VCU *)c;
+    return FEW_BEGUN ? (VC){ 0 } + a->begin[r] : (VC){ 0 };
+}
+
+/* WIDE vectors of C's only row, from where c and b are, (+)= kr words by those of B. */
+INLINE void N(sweep_line)(int kr, int first, const N(Columns) *a, const TE *b, int64_t b_row, TC *c)
 {
     VC acc[N(WIDE)];
     UNROLL for (int v = 0; v < N(WIDE); v++)
-        acc[v] = first ? (VC){ 0 } : (VC) * (const VCU *)(c + v * VL);
+        acc[v] = N(begun)(first, a, 0, c + v * VL);
     UNROLL for (int q = 0; q < kr; q++)
-        UNROLL for (int v = 0; v < N(WIDE); v++)
-            acc[v] += x[q] * N(widen)(b + q * b_row + v * VL);
+        UNROLL for (int v = 0; v < N(WIDE); v += NV) {
+            VW w[NV];
+            N(words)(NV, kr > 1 ? G : a->there, w, b + q * G * b_row + v * VL, b_row);
+            UNROLL for (int e = 0; e < NV; e++)
+                acc[v + e] = MULTIPLY_FEW(acc[v + e], a->x[0][q], w[e]);
+        }
     UNROLL for (int v = 0; v < N(WIDE); v++)
         *(VCU *)(c + v * VL) = acc[v];
 }
 
 /* nv vectors of all m rows: B's stay in registers. */
-INLINE void N(sweep_rows)(int kr, int nv, int first, TC x[GEMM_MOST_SWEPT][N(SWEPT)], int64_t m, const TE *b, int64_t b_row, TC *c, int64_t c_row)
+INLINE void N(sweep_rows)(int kr, int nv, int first, const N(Columns) *a, int64_t m, const TE *b, int64_t b_row, TC *c, int64_t c_row)
 {
-    VC w[N(SWEPT)][2];
+    VW w[N(SWEPT)][NV];
     UNROLL for (int q = 0; q < kr; q++)
-        UNROLL for (int v = 0; v < nv; v++)
-            w[q][v] = N(widen)(b + q * b_row + v * VL);
+        N(words)(nv, kr > 1 ? G : a->there, w[q], b + q * G * b_row, b_row);
     ROLLED for (int64_t r = 0; r < m; r++, c += c_row) {
-        VC acc[2];
+        VC acc[NV];
         UNROLL for (int v = 0; v < nv; v++)
-            acc[v] = first ? (VC){ 0 } : (VC) * (const VCU *)(c + v * VL);
+            acc[v] = N(begun)(first, a, r, c + v * VL);
         UNROLL for (int q = 0; q < kr; q++)
             UNROLL for (int v = 0; v < nv; v++)
-                acc[v] += x[r][q] * w[q][v];
+                acc[v] = MULTIPLY_FEW(acc[v], a->x[r][q], w[q][v]);
         UNROLL for (int v = 0; v < nv; v++)
             *(VCU *)(c + v * VL) = acc[v];
     }
 }
 
-/* C (+)= the columns p .. p + kr - 1 of A by those rows of B, for all columns of the span. */
-INLINE void N(sweep)(int kr, int first, const Gemm *g, TC *c, int64_t c_row, int64_t p, int64_t j0, int64_t n)
+/* C (+)= kr words of A from column p on by those rows of B, for all columns of the span. */
+INLINE void N(sweep)(int kr, int first, const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t p, int64_t j0, int64_t n)
 {
-    const int64_t b_row = g->b_row, m = g->m;
+    const int64_t b_row = g->b_row, m = g->m, k = hlort_min(kr * G, g->k - p);
     const TE     *a = (const TE *)g->a + p * g->a_col, *b = (const TE *)g->b + p * b_row + j0;
-    TC            x[GEMM_MOST_SWEPT][N(SWEPT)];
-    for (int64_t r = 0; r < m; r++)
+    N(Columns)    x = { .begin = begin, .there = k - (kr - 1) * G };
+    for (int64_t r = 0; r < m; r++) {
+        TE few[N(SWEPT) * G] = { 0 };
+        for (int64_t q = 0; q < k; q++)
+            few[q] = a[r * g->a_row + q * g->a_col];
         for (int q = 0; q < kr; q++)
-            x[r][q] = N(widen1)(a[r * g->a_row + q * g->a_col]);
-    __asm__ volatile("" : : "r"(x) : "memory"); /* from memory to all lanes is cheaper than from a register */
+            x.x[r][q] = N(word)(few + q * G);
+    }
+    __asm__ volatile("" : : "r"(&x) : "memory"); /* from memory to all lanes is cheaper than from a register */
     int64_t j = 0;
     if (m == 1)
         ROLLED for (; j + VL * N(WIDE) <= n; j += VL * N(WIDE))
-            N(sweep_line)(kr, first, x[0], b + j, b_row, c + j);
-    ROLLED for (; j + VL * 2 <= n; j += VL * 2)
-        N(sweep_rows)(kr, 2, first, x, m, b + j, b_row, c + j, c_row);
+            N(sweep_line)(kr, first, &x, b + j, b_row, c + j);
+    ROLLED for (; j + VL * NV <= n; j += VL * NV)
+        N(sweep_rows)(kr, NV, first, &x, m, b + j, b_row, c + j, c_row);
     for (; j + VL <= n; j += VL)
-        N(sweep_rows)(kr, 1, first, x, m, b + j, b_row, c + j, c_row);
+        N(sweep_rows)(kr, 1, first, &x, m, b + j, b_row, c + j, c_row);
     for (; j < n; j++)
         for (int64_t r = 0; r < m; r++) {
             TC s = first ? 0 : c[r * c_row + j];
-            for (int q = 0; q < kr; q++)
-                s += x[r][q] * N(widen1)(b[q * b_row + j]);
+            for (int64_t q = 0; q < k; q++)
+                s += N(widen1)(a[r * g->a_row + q * g->a_col]) * N(widen1)(b[q * b_row + j]);
             c[r * c_row + j] = s;
         }
 }
 
-APART void N(sweep_all)(const Gemm *g, TC *c, int64_t c_row, int64_t j0, int64_t n)
+APART void N(sweep_all)(const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t j0, int64_t n)
 {
     int64_t p = 0;
-    for (; p + N(SWEPT) <= g->k; p += N(SWEPT))
-        N(sweep)(N(SWEPT), p == 0, g, c, c_row, p, j0, n);
-    for (; p < g->k; p++)
-        N(sweep)(1, p == 0, g, c, c_row, p, j0, n);
+    for (; p + N(SWEPT) * G <= g->k; p += N(SWEPT) * G)
+        N(sweep)(N(SWEPT), p == 0, g, begin, c, c_row, p, j0, n);
+    for (; p < g->k; p += G)
+        N(sweep)(1, p == 0, g, begin, c, c_row, p, j0, n);
+}
+
+/* The words of the last elements along k, zeros behind them. */
+INLINE VW N(last)(const TE *from, int64_t count)
+{
+    TE few[VL * G] = { 0 };
+    __builtin_memcpy(few, from, (uint64_t)count * sizeof *from);
+    return N(along)(few);
 }
 
 /* C[i .. i + mr, j .. j + nc] by sums along k. */
-INLINE void N(rows)(int mr, int nc, const Gemm *g, TC *c, int64_t c_row, int64_t c_col, int64_t i, int64_t j)
+INLINE void N(rows)(int mr, int nc, const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t c_col, int64_t i, int64_t j)
 {
     const TE *a = (const TE *)g->a + i * g->a_row, *b = (const TE *)g->b + j * g->b_col;
     VC        acc[N(FEW)][N(ALONE)];
-    int64_t   p = 0;
+    int64_t   p = 0, end = g->k;
     UNROLL for (int r = 0; r < mr; r++)
         UNROLL for (int q = 0; q < nc; q++)
             acc[r][q] = (VC){ 0 };
-    ROLLED for (; p + VL <= g->k; p += VL) {
-        VC x[N(FEW)];
+    ROLLED for (; p + VL * G <= g->k; p += VL * G) {
+        VW x[N(FEW)];
         UNROLL for (int r = 0; r < mr; r++)
-            x[r] = N(widen)(a + r * g->a_row + p);
+            x[r] = N(along)(a + r * g->a_row + p);
         UNROLL for (int q = 0; q < nc; q++) {
-            VC w = N(widen)(b + q * g->b_col + p);
+            VW w = B_WORDS(N(along)(b + q * g->b_col + p));
             UNROLL for (int r = 0; r < mr; r++)
-                acc[r][q] += x[r] * w;
+                acc[r][q] = MULTIPLY_FEW(acc[r][q], x[r], w);
         }
     }
+#if G > 1
+    if (p < g->k) {
+        VW x[N(FEW)];
+        end = p;
+        for (int r = 0; r < mr; r++)
+            x[r] = N(last)(a + r * g->a_row + p, g->k - p);
+        UNROLL for (int q = 0; q < nc; q++) {
+            VW w = B_WORDS(N(last)(b + q * g->b_col + p, g->k - p));
+            UNROLL for (int r = 0; r < mr; r++)
+                acc[r][q] = MULTIPLY_FEW(acc[r][q], x[r], w);
+        }
+    }
+#endif
     UNROLL for (int r = 0; r < mr; r++)
         UNROLL for (int q = 0; q < nc; q++) {
-            TC s = 0;
+            TC s = FEW_BEGUN ? begin[i + r] : 0;
             UNROLL for (int e = 0; e < VL; e++)
                 s += acc[r][q][e];
-            for (int64_t t = p; t < g->k; t++)
+            for (int64_t t = p; t < end; t++)
                 s += N(widen1)(a[r * g->a_row + t]) * N(widen1)(b[q * g->b_col + t]);
             c[r * c_row + q * c_col] = s;
         }
 }
 
 #define ROWS_OF(r, nc)                                                                                                              \
-    APART void N(rows_##r)(const Gemm *g, TC *c, int64_t c_row, int64_t c_col, int64_t i, int64_t j, int64_t columns)               \
+    APART void N(rows_##r)(const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t c_col, int64_t i, int64_t j, int64_t columns) \
     {                                                                                                                               \
         if (columns == nc)                                                                                                          \
-            N(rows)(r, nc, g, c, c_row, c_col, i, j);                                                                               \
+            N(rows)(r, nc, g, begin, c, c_row, c_col, i, j);                                                                        \
         else                                                                                                                        \
             for (int64_t q = 0; q < columns; q++)                                                                                   \
-                N(rows)(r, 1, g, c + q * c_col, c_row, c_col, i, j + q);                                                            \
+                N(rows)(r, 1, g, begin, c + q * c_col, c_row, c_col, i, j + q);                                                     \
     }
 ROWS_OF(1, N(ALONE))
 ROWS_OF(2, 4)
@@ -193,28 +254,40 @@ ROWS_OF(4, ROWS_AT_ONCE)
 #undef ROWS_OF
 
 /* Columns j0 .. j1 - 1 of all rows; c is where the first of them is. */
-static void N(rows_all)(const Gemm *g, TC *c, int64_t c_row, int64_t c_col, int64_t j0, int64_t j1)
+static void N(rows_all)(const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t c_col, int64_t j0, int64_t j1)
 {
-    static void (*const rows[])(const Gemm *, TC *, int64_t, int64_t, int64_t, int64_t, int64_t) = { 0, N(rows_1), N(rows_2), N(rows_3), N(rows_4) };
+    typedef void Rows(const Gemm *, const TC *, TC *, int64_t, int64_t, int64_t, int64_t, int64_t);
+    static Rows *const rows[] = { 0, N(rows_1), N(rows_2), N(rows_3), N(rows_4) };
     const int64_t groups = hlort_ceildiv(g->m, N(FEW)), wide = g->m / groups + (g->m % groups > 0), step = wide > 2 ? ROWS_AT_ONCE : wide > 1 ? 4 : N(ALONE);
     for (int64_t j = j0; j < j1; j += step)
         for (int64_t q = 0, i = 0; q < groups; q++) {
             const int64_t mr = g->m / groups + (q < g->m % groups);
-            rows[mr](g, c + i * c_row + (j - j0) * c_col, c_row, c_col, i, j, hlort_min(step, j1 - j));
+            rows[mr](g, begin, c + i * c_row + (j - j0) * c_col, c_row, c_col, i, j, hlort_min(step, j1 - j));
             i += mr;
         }
 }
 
 /* Columns j0 .. j1 - 1 of all rows. */
-static void N(span)(const Gemm *g, TC *c, int64_t c_row, int64_t j0, int64_t j1)
+static void N(span)(const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t j0, int64_t j1)
 {
     if (g->way == GEMM_ROWS) {
-        N(rows_all)(g, c, c_row, 1, j0, j1);
+        N(rows_all)(g, begin, c, c_row, 1, j0, j1);
         return;
     }
     for (int64_t i = 0; i < g->m && g->k == 0; i++)
         __builtin_memset(c + i * c_row, 0, (uint64_t)(j1 - j0) * sizeof *c);
-    N(sweep_all)(g, c, c_row, j0, j1 - j0);
+    N(sweep_all)(g, begin, c, c_row, j0, j1 - j0);
+}
+
+/* What sums of A's rows begin at. */
+INLINE void N(begin_rows)(TC *begin, const TE *a, int64_t a_row, int64_t a_col, int64_t m, int64_t k)
+{
+#if FEW_BEGUN
+    for (int64_t r = 0; r < m; r++)
+        begin[r] = N(begin_row)(a + r * a_row, a_col, k);
+#else
+    (void)begin, (void)a, (void)a_row, (void)a_col, (void)m, (void)k;
+#endif
 }
 
 /* Rows of C that are a power of two apart would share their place in the cache: several of them are swept aside. */
@@ -222,11 +295,13 @@ static void N(few_rows)(const Gemm *g)
 {
     N(Work)      *w = g->work;
     const int     swept = g->way == GEMM_SWEEP && g->m > 1, aside = swept || !g->c;
+    TC            begin[GEMM_MOST_SWEPT];
     const int64_t span = swept ? N(BESIDE) / g->m / (VL * 4) * (VL * 4) : (int64_t)N(SPAN);
+    N(begin_rows)(begin, g->a, g->a_row, g->a_col, g->m, g->k);
     for (int64_t j = 0; j < g->n; j += span) {
         const int64_t columns = hlort_min(span, g->n - j), c_row = aside ? span + 16 : g->c_row;
         TC           *c = aside ? w->sums : (TC *)g->c + j;
-        N(span)(g, c, c_row, j, j + columns);
+        N(span)(g, begin, c, c_row, j, j + columns);
         if (g->epilogue)
             N(finish)(g, c, c_row, 0, j, g->m, columns);
         for (int64_t i = 0; i < g->m && aside && g->c; i++)
@@ -283,15 +358,17 @@ static void N(few_columns)(const Gemm *g)
     enum { BLOCK = 64 };
     N(Work) *w = g->work;
     TE      *turned = (TE *)(void *)w->b;
+    TC       begin[GEMM_FEW];
     /* + 16: as in tiles */
     Gemm     t = { .m = g->n, .n = g->m, .k = g->k, .a = turned, .a_row = g->k + 16, .a_col = 1, .b = g->a, .b_row = 1, .b_col = g->a_row };
     for (int64_t j = 0; j < g->n; j++)
         for (int64_t p = 0; p < g->k; p++)
             turned[j * t.a_row + p] = ((const TE *)g->b)[p * g->b_row + j * g->b_col];
+    N(begin_rows)(begin, turned, t.a_row, 1, g->n, g->k);
     for (int64_t i = 0; i < g->m; i += BLOCK) {
         const int64_t rows = hlort_min(BLOCK, g->m - i), c_row = g->c ? g->c_row : g->n;
         TC           *c = g->c ? (TC *)g->c + i * c_row : w->sums;
-        N(rows_all)(&t, c, 1, c_row, i, i + rows);
+        N(rows_all)(&t, begin, c, 1, c_row, i, i + rows);
         if (g->epilogue)
             N(finish)(g, c, c_row, i, 0, rows, g->n);
     }
