@@ -1,5 +1,6 @@
 /* From an instruction to a kernel: which arrays there are, in which order they are computed, and trying again with what a try has
  * learned. See lower.h. */
+#include "emit/abreast.h"
 #include "emit/loop_blocks.h"
 #include "emit/lower.h"
 
@@ -430,6 +431,8 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         kernel_prune(L.k);
         kernel_collapse(L.k, &L.ix);
         kernel_keep_rolled(L.k);
+        if (!plan->plain)
+            kernel_rows_abreast(L.k, &L.ix);
         kernel_finish(L.k);
         if (!plan->plain)
             kernel_stream(L.k);

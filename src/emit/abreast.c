@@ -1,0 +1,387 @@
+/* A loop over rows is cut into stages: a stage ends with a long loop, and the steps behind one that are loops themselves are a stage too. */
+#include "emit/abreast.h"
+
+#include "support/vec.h"
+
+enum {
+    ABREAST = 4,
+    LONG = 17,       /* trips: others start lanes, or join them */
+    MOST_ROW = 128,  /* trips of a row's longest loop: with longer ones the chains do not show */
+    MOST_BYTES = 16384 /* of what the stages hand on */
+};
+
+typedef VEC(KStmt *) Stage;
+
+typedef struct Loops {
+    const IxAtom *was, *is;
+} Loops;
+
+/* A loop over rows that is being looked at, then rewritten. */
+typedef struct Rows {
+    Kernel *k;
+    IxCtx  *cx;
+    KStmt  *loop;
+    VEC(Stage) stages;
+    Map     stage_of; /* temporaries and arrays that a stage declares or touches: its number, counted from 1 as the address of an element of `marks` */
+    char   *marks;
+    int32_t at;       /* the stage that is gone through */
+    bool    bad;
+    Map     shared;   /* temporary or array: the array that it becomes */
+    VEC(KArray *) arrays;
+    int64_t bytes;
+    const IxAtom *block;  /* the rows abreast */
+    const Ix     *row;    /* which of them */
+    VEC(Loops)    loops;
+} Rows;
+
+/* ---- stages ---- */
+
+static int64_t trips(const IxAtom *loop)
+{
+    return loop->hi - loop->lo + 1;
+}
+
+static int64_t all_trips(const KStmt *loop)
+{
+    int64_t inner = 1;
+    for (const KStmt *s = loop->body->first; s; s = s->next)
+        if (s->kind == KS_FOR && all_trips(s) > inner)
+            inner = all_trips(s);
+    return inner > MOST_ROW || trips(loop->loop) > MOST_ROW ? MOST_ROW + 1 : inner * trips(loop->loop);
+}
+
+static void note_load(void *cookie, const KExpr *x)
+{
+    *(bool *)cookie |= x->kind == KX_LOAD;
+}
+
+static bool reads(const KStmt *loop)
+{
+    bool     any = false;
+    KVisitor v = { note_load, NULL, &any };
+    kernel_visit(loop->body, &v);
+    return any;
+}
+
+/* false: there are statements that no stage can have, or rows are long. */
+static bool make_stages(Rows *r)
+{
+    Arena  *a = r->k->arena;
+    Stage   stage = { 0 };
+    int32_t n_long = 0;
+    bool    steps = false; /* the stage has loops that go on with what is there */
+    for (KStmt *s = r->loop->body->first; s; s = s->next) {
+        if (s->kind != KS_DECLARE && s->kind != KS_ASSIGN && s->kind != KS_STORE && s->kind != KS_FOR && s->kind != KS_ARRAY)
+            return false;
+        int64_t n = s->kind == KS_FOR ? all_trips(s) : 0;
+        if (n > MOST_ROW || s->from || s->end)
+            return false;
+        if (n >= LONG && steps) {
+            vec_push(a, &r->stages, stage);
+            stage = (Stage){ 0 };
+        }
+        vec_push(a, &stage, s);
+        steps = s->kind == KS_FOR ? (n < LONG && (steps || reads(s))) : steps;
+        if (n >= LONG) {
+            vec_push(a, &r->stages, stage);
+            stage = (Stage){ 0 };
+            n_long++;
+        }
+    }
+    if (stage.n)
+        vec_push(a, &r->stages, stage);
+    return n_long > 1;
+}
+
+/* ---- what stages hand on ---- */
+
+/* x is touched by this stage; is it by another one? */
+static bool is_elsewhere(Rows *r, const void *x)
+{
+    const char *mark = map_get(&r->stage_of, x);
+    if (!mark)
+        map_put(&r->stage_of, x, &r->marks[r->at]);
+    return mark && mark != &r->marks[r->at];
+}
+
+static void hand_on(Rows *r, const void *x, const char *name, Type type, int64_t count)
+{
+    if (map_has(&r->shared, x))
+        return;
+    int64_t bytes = count * ABREAST * type_bytes(type);
+    KArray *y = ARENA_NEW(r->k->arena, KArray);
+    *y = (KArray){ .kind = KARRAY_LOCAL, .type = type, .name = name, .count = count * ABREAST, .restricted = true };
+    map_put(&r->shared, x, y);
+    vec_push(r->k->arena, &r->arrays, y);
+    r->bytes = bytes > MOST_BYTES || r->bytes > MOST_BYTES ? MOST_BYTES + 1 : r->bytes + bytes;
+}
+
+static void look_at_temp(Rows *r, KTemp *t)
+{
+    if (map_has(&r->stage_of, t) && is_elsewhere(r, t))
+        hand_on(r, t, t->name, t->type, 1);
+}
+
+/* A temporary in an index has to be one: those that stages hand on are none. */
+static void look_at_index(Rows *r, const Ix *x)
+{
+    for (int32_t i = 0; x && i < x->n; i++) {
+        const IxAtom *y = x->t[i].atom;
+        if (y->kind == IX_VALUE && map_has(&r->stage_of, y->owner) && is_elsewhere(r, y->owner))
+            r->bad = true;
+        look_at_index(r, y->arg);
+    }
+}
+
+static void look_at_array(Rows *r, KArray *x)
+{
+    if (map_has(&r->stage_of, x) && is_elsewhere(r, x))
+        hand_on(r, x, x->name, x->type, x->count);
+}
+
+static void look_at_expr(void *cookie, const KExpr *x)
+{
+    Rows *r = cookie;
+    look_at_index(r, x->index);
+    if (x->kind == KX_TEMP)
+        look_at_temp(r, x->temp);
+    if (x->kind == KX_LOAD)
+        look_at_array(r, x->array);
+    r->bad |= x->kind == KX_DISTINCT;
+}
+
+static void look_at_stmt(void *cookie, const KStmt *s)
+{
+    Rows *r = cookie;
+    look_at_index(r, s->index);
+    look_at_index(r, s->from);
+    look_at_index(r, s->end);
+    if (s->kind == KS_ASSIGN) {
+        r->bad |= !map_has(&r->stage_of, s->temp); /* of all rows */
+        look_at_temp(r, s->temp);
+    }
+    if (s->kind == KS_STORE)
+        look_at_array(r, s->array);
+}
+
+static void declare(void *cookie, const KStmt *s)
+{
+    Rows *r = cookie;
+    if (s->kind == KS_DECLARE)
+        map_put(&r->stage_of, s->temp, &r->marks[r->at]);
+    if (s->kind == KS_ARRAY)
+        map_put(&r->stage_of, s->array, &r->marks[r->at]);
+}
+
+/* Arrays that the loop does not declare: read, or written by one stage that nobody reads from. */
+typedef struct Outside {
+    Rows *r;
+    Map   written; /* array: its stage's mark */
+} Outside;
+
+static void note_written(void *cookie, const KStmt *s)
+{
+    Outside *o = cookie;
+    if (s->kind != KS_STORE || map_has(&o->r->stage_of, s->array))
+        return;
+    const char *mark = map_get(&o->written, s->array);
+    o->r->bad |= s->atomic || s->array->kind == KARRAY_LOCAL || (mark && mark != &o->r->marks[o->r->at]);
+    map_put(&o->written, s->array, &o->r->marks[o->r->at]);
+}
+
+static void check_read(void *cookie, const KExpr *x)
+{
+    Outside *o = cookie;
+    o->r->bad |= x->kind == KX_LOAD && map_has(&o->written, x->array);
+}
+
+static void each_stage(Rows *r, const KVisitor *v)
+{
+    for (r->at = 0; r->at < r->stages.n; r->at++)
+        for (int32_t i = 0; i < r->stages.v[r->at].n; i++) {
+            KStmt *s = r->stages.v[r->at].v[i], alone = *s;
+            alone.next = NULL;
+            KBlock b = { .first = &alone };
+            kernel_visit(&b, v);
+        }
+}
+
+static bool can_go_abreast(Rows *r)
+{
+    Arena *a = r->k->arena;
+    r->marks = ARENA_ARRAY(a, char, r->stages.n);
+    r->stage_of = map_new(a);
+    r->shared = map_new(a);
+    each_stage(r, &(KVisitor){ NULL, declare, r });
+    each_stage(r, &(KVisitor){ look_at_expr, look_at_stmt, r });
+    Outside o = { .r = r, .written = map_new(a) };
+    each_stage(r, &(KVisitor){ NULL, note_written, &o });
+    each_stage(r, &(KVisitor){ check_read, NULL, &o });
+    return !r->bad && r->arrays.n > 0 && r->bytes <= MOST_BYTES;
+}
+
+/* ---- rewriting ---- */
+
+static const Ix *new_index(Rows *r, const Ix *x)
+{
+    if (!x)
+        return NULL;
+    const Ix *at = ix_add(r->cx, ix_plus(r->cx, ix_times(r->cx, ix_of(r->cx, r->block), ABREAST), r->loop->loop->lo), r->row);
+    x = ix_replace(r->cx, x, r->loop->loop, at);
+    for (int32_t i = 0; i < r->loops.n; i++)
+        x = ix_replace(r->cx, x, r->loops.v[i].was, ix_of(r->cx, r->loops.v[i].is));
+    return x;
+}
+
+/* Where the row's part of an array begins that stages hand on. */
+static const Ix *shared_index(Rows *r, const KArray *x, const Ix *index)
+{
+    const Ix *part = ix_times(r->cx, r->row, x->count / ABREAST);
+    return index ? ix_add(r->cx, part, new_index(r, index)) : part;
+}
+
+static const KExpr *new_expr(Rows *r, const KExpr *x)
+{
+    if (!x)
+        return NULL;
+    KArray *y = x->kind == KX_TEMP ? map_get(&r->shared, x->temp) : x->kind == KX_LOAD ? map_get(&r->shared, x->array) : NULL;
+    if (y)
+        return kx_load(r->k->arena, y, shared_index(r, y, x->index));
+    KExpr *copy = arena_copy(r->k->arena, x, sizeof *x);
+    copy->index = new_index(r, x->index);
+    for (int32_t i = 0; i < x->n; i++)
+        copy->arg[i] = new_expr(r, x->arg[i]);
+    return copy;
+}
+
+static KBlock *new_block(Rows *r, const KBlock *b);
+
+/* NULL: nothing is left of it. */
+static KStmt *new_stmt(Rows *r, const KStmt *s)
+{
+    KArray *y = s->kind == KS_STORE || s->kind == KS_ARRAY ? map_get(&r->shared, s->array) : s->temp ? map_get(&r->shared, s->temp) : NULL;
+    if (y && (s->kind == KS_ARRAY || !s->value))
+        return NULL;
+    KStmt *copy = arena_copy(r->k->arena, s, sizeof *s);
+    copy->value = new_expr(r, s->value);
+    copy->index = y ? shared_index(r, y, s->index) : new_index(r, s->index);
+    copy->from = new_index(r, s->from);
+    copy->end = new_index(r, s->end);
+    if (y) {
+        copy->kind = KS_STORE;
+        copy->array = y;
+        copy->temp = NULL;
+    }
+    if (s->kind == KS_FOR) {
+        copy->loop = ix_new_atom(r->cx, IX_LOOP, s->loop->name, s->loop->lo, s->loop->hi, s->loop->depth + 1, s->loop->owner);
+        vec_push(r->k->arena, &r->loops, ((Loops){ s->loop, copy->loop }));
+    }
+    copy->body = s->body ? new_block(r, s->body) : NULL;
+    copy->other = s->other ? new_block(r, s->other) : NULL;
+    r->loops.n -= s->kind == KS_FOR;
+    return copy;
+}
+
+static void append(KBlock *b, KStmt *s)
+{
+    if (!s)
+        return;
+    s->next = NULL;
+    if (b->last)
+        b->last->next = s;
+    else
+        b->first = s;
+    b->last = s;
+}
+
+static KBlock *new_block(Rows *r, const KBlock *b)
+{
+    KBlock *copy = arena_copy(r->k->arena, b, sizeof *b);
+    copy->first = copy->last = NULL;
+    for (const KStmt *s = b->first; s; s = s->next)
+        append(copy, new_stmt(r, s));
+    return copy;
+}
+
+static KStmt *stage_loop(Rows *r, const Stage *stage)
+{
+    Arena        *a = r->k->arena;
+    const IxAtom *of = r->loop->loop, *row = ix_new_atom(r->cx, IX_LOOP, of->name, 0, ABREAST - 1, of->depth + 1, of->owner);
+    KStmt        *loop = ARENA_NEW(a, KStmt);
+    KBlock       *body = ARENA_NEW(a, KBlock);
+    *loop = (KStmt){ .kind = KS_FOR, .loop = row, .body = body, .rolled = true };
+    r->row = ix_of(r->cx, row);
+    for (int32_t i = 0; i < stage->n; i++)
+        append(body, new_stmt(r, stage->v[i]));
+    return body->first ? loop : NULL;
+}
+
+/* The loop over blocks of rows; the old one, which stays behind it, has the rows that fill no block. */
+static KStmt *blocks_of_rows(Rows *r)
+{
+    Arena        *a = r->k->arena;
+    const IxAtom *of = r->loop->loop;
+    KBlock       *body = arena_copy(a, r->loop->body, sizeof *r->loop->body);
+    KStmt        *loop = arena_copy(a, r->loop, sizeof *r->loop);
+    body->first = body->last = NULL;
+    r->block = ix_new_atom(r->cx, IX_LOOP, of->name, 0, trips(of) / ABREAST - 1, of->depth, of->owner);
+    loop->loop = r->block;
+    loop->body = body;
+    for (int32_t i = 0; i < r->arrays.n; i++) {
+        KStmt *s = ARENA_NEW(a, KStmt);
+        *s = (KStmt){ .kind = KS_ARRAY, .array = r->arrays.v[i] };
+        append(body, s);
+    }
+    for (int32_t i = 0; i < r->stages.n; i++)
+        append(body, stage_loop(r, &r->stages.v[i]));
+    return loop;
+}
+
+/* The new ones have the first choice of names. */
+static void note_arrays(Kernel *k, const Rows *r)
+{
+    KArray **v = ARENA_ARRAY(k->arena, KArray *, r->arrays.n + k->n_arrays);
+    for (int32_t i = 0; i < r->arrays.n; i++)
+        v[i] = r->arrays.v[i];
+    for (int32_t i = 0; i < k->n_arrays; i++)
+        v[r->arrays.n + i] = k->arrays[i];
+    k->arrays = v;
+    k->n_arrays += r->arrays.n;
+}
+
+static void in_block(Kernel *k, IxCtx *cx, KBlock *b)
+{
+    for (KStmt **link = &b->first; *link; link = &(*link)->next) {
+        KStmt *s = *link;
+        Rows   r = { .k = k, .cx = cx, .loop = s };
+        int64_t n = s->kind == KS_FOR && !s->from && !s->end ? trips(s->loop) : 0;
+        if (n < 2 * ABREAST || !make_stages(&r) || !can_go_abreast(&r)) {
+            if (s->body)
+                in_block(k, cx, s->body);
+            if (s->other)
+                in_block(k, cx, s->other);
+            continue;
+        }
+        note_arrays(k, &r);
+        KStmt *blocks = blocks_of_rows(&r);
+        *link = blocks;
+        blocks->next = n % ABREAST ? s : s->next;
+        ((IxAtom *)(uintptr_t)s->loop)->lo += n / ABREAST * ABREAST;
+        if (!blocks->next)
+            b->last = blocks;
+        if (n % ABREAST)
+            link = &blocks->next;
+    }
+}
+
+void kernel_rows_abreast(Kernel *k, IxCtx *cx)
+{
+    IxCtx quiet = *cx;
+    quiet.split = NULL;
+    for (int32_t i = 0; i < k->n_results * k->n_operands; i++)
+        if (k->may_alias[i])
+            return;
+    in_block(k, &quiet, k->body);
+    quiet.split = cx->split;
+    *cx = quiet;
+}

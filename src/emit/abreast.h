@@ -1,0 +1,21 @@
+/* Short rows that go through several loops, a few at a time.
+ *
+ *     for i { m = -inf; for j: m = max(m, x[i][j]);  for j: e[j] = exp(x[i][j] - m);  ... }
+ *
+ * One row's loops wait for each other: the end of a maximum is a chain of steps, and nothing of the next loop can begin before it. So each loop does
+ * ABREAST rows before the next one begins, and what the loops hand on gets an element, or a row, for each:
+ *
+ *     for i { float m[4], e[4][n];
+ *         for r < 4 { m[r] = -inf; for j: m[r] = max(m[r], x[4i + r][j]); }
+ *         for r < 4 { for j: e[r][j] = exp(x[4i + r][j] - m[r]); }  ... }
+ *
+ * Every row sees the same operations in the same order. Measured, 20000 rows of 64 and 65536 of 128 elements of a softmax with AVX-512: 1.46 -> 0.78 ms, 4.9 -> 4.4. */
+#ifndef EMIT_ABREAST_H
+#define EMIT_ABREAST_H
+
+#include "emit/kernel_ir.h"
+
+/* Changes the kernel, whose loops are collapsed. Those stay as they are whose rows are long, or hand on values through memory that is not theirs. */
+void kernel_rows_abreast(Kernel *k, IxCtx *cx);
+
+#endif
