@@ -156,3 +156,34 @@ void c_elements(Buf *b, Type t, const void *data, int64_t n)
         buf_puts(b, k + 1 < n ? ", " : "\n");
     }
 }
+
+/* ---- tables that gcc 12 misreads ---- */
+
+/* For processors with AVX-512 it copies what it knows in pieces of 32 and 64 bytes. A piece that is two or more equal words of 8 bytes and then nothing but the
+ * sign of these is taken for equal words throughout (ix86_convert_const_wide_int_to_broadcast of gcc 12.2). What it does not know it loads. */
+const char c_table_macro[] =
+    "#ifndef HLO_TABLE\n"
+    "#if defined __GNUC__ && !defined __clang__ && __GNUC__ == 12 && defined __AVX512F__ /* copies of such constants go wrong there, where they are known */\n"
+    "#define HLO_TABLE __attribute__((used))\n"
+    "#else\n"
+    "#define HLO_TABLE const\n"
+    "#endif\n"
+    "#endif\n";
+
+static uint64_t word_at(const void *data, int64_t at)
+{
+    uint64_t w;
+    memcpy(&w, (const char *)data + at, sizeof w);
+    return w;
+}
+
+const char *c_table(const void *data, int64_t bytes, int64_t element)
+{
+    enum { PIECE = 32, WORD = 8, MOST = 4096 /* longer copies are calls */ };
+    for (int64_t at = 0; bytes <= MOST && at + PIECE <= bytes; at += element) {
+        uint64_t first = word_at(data, at), sign = first >> 63 ? UINT64_MAX : 0, third = word_at(data, at + 2 * WORD), last = word_at(data, at + 3 * WORD);
+        if (first != sign && word_at(data, at + WORD) == first && last == sign && (third == sign || third == first))
+            return "HLO_TABLE";
+    }
+    return "const";
+}

@@ -32,5 +32,8 @@ const void *c_memory_order(Arena *a, const Constant *c);
 const char *c_storage(Type t);
 void        c_element(Buf *b, Type t, const void *data, int64_t k);
 void        c_elements(Buf *b, Type t, const void *data, int64_t n);
+/* "const", or HLO_TABLE for a static array of that many bytes of which gcc 12 may copy something else, if it knows its elements; the macro, guarded. */
+const char *c_table(const void *data, int64_t bytes, int64_t element);
+extern const char c_table_macro[];
 
 #endif

@@ -131,11 +131,21 @@ static const KExpr *compare_pred(Arena *a, KOp op, const KExpr *p, const KExpr *
     return if_no == if_yes ? kx_int(a, TYPE_PRED, if_yes) : if_yes ? x : kx_unary(a, KOP_NOT, TYPE_PRED, x);
 }
 
+/* true | x is true, false | x is x: compilers warn of what they need not compute. NULL: neither. */
+static const KExpr *with_known(KOp op, const KExpr *known, const KExpr *x)
+{
+    if (known->kind != KX_INT || known->type != TYPE_PRED || x->type != TYPE_PRED || (op != KOP_OR && op != KOP_AND))
+        return NULL;
+    return (known->i != 0) == (op == KOP_OR) ? known : x;
+}
+
 const KExpr *kx_binary(Arena *a, KOp op, Type t, const KExpr *p, const KExpr *q)
 {
     if (compares_with_itself(op, p, q))
         return kx_int(a, t, op == KOP_EQ || op == KOP_LE || op == KOP_GE);
     const KExpr *simple = compare_pred(a, op, p, q);
+    simple = simple ? simple : with_known(op, p, q);
+    simple = simple ? simple : with_known(op, q, p);
     if (simple)
         return simple;
     KExpr *x = new_expr(a, KX_BINARY, t);

@@ -1,6 +1,8 @@
 /* Kernel IR as text of C and its relatives. What is printed needs no include: fixed-width integers, what prelude.c puts in front, and GNU C's
  * _Complex parts. */
 #include "emit/dialect.h"
+
+#include "emit/c_text.h"
 #include "emit/loop_blocks.h"
 
 #include <math.h>
@@ -647,7 +649,7 @@ static void print_table(Printer *p, const KArray *x)
 {
     const Literal *l = x->literal;
     Type           t = storage_type(x->type), m = machine_type(x->type);
-    buf_printf(p->b, "    static const %s %s[%lld] = {", element_type(p->dialect, x), x->name, (long long)x->count);
+    buf_printf(p->b, "    static %s %s %s[%lld] = {", p->dialect->hints ? c_table(l->data, x->count * type_bytes(x->type), type_bytes(x->type)) : "const", element_type(p->dialect, x), x->name, (long long)x->count);
     for (int64_t i = 0; i < x->count; i++) {
         buf_puts(p->b, i % 8 == 0 ? "\n        " : " ");
         if (type_is_complex(m)) {

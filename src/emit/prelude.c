@@ -3,6 +3,7 @@
  * A helper is a row: its name (or a family, for add_s32 and its like) and its text, in which $T, $U, $M, $N, ... stand for the type
  * that the name ends in. What is no helper is a function of libm and gets its prototype. */
 #include "emit/dialect.h"
+#include "emit/c_text.h"
 #include "emit/loop_blocks.h"
 
 #include <math.h>
@@ -547,6 +548,17 @@ static const char rolled_macro[] =
     "#define HLO_ROLLED\n"
     "#endif\n";
 
+static bool have_misread_table(int32_t n, const Kernel *const *kernels)
+{
+    for (int32_t k = 0; k < n; k++)
+        for (int32_t i = 0; i < kernels[k]->n_arrays; i++) {
+            const KArray *x = kernels[k]->arrays[i];
+            if (x->kind == KARRAY_CONST && strcmp(c_table(x->literal->data, x->count * type_bytes(x->type), type_bytes(x->type)), "const") != 0)
+                return true;
+        }
+    return false;
+}
+
 void dialect_prelude(Buf *b, const Dialect *d, int32_t n, const Kernel *const *kernels)
 {
     Arena  *a = arena_new();
@@ -561,6 +573,10 @@ void dialect_prelude(Buf *b, const Dialect *d, int32_t n, const Kernel *const *k
         buf_puts(b, independent_macro);
     if (p.rolled && d->hints)
         buf_puts(b, rolled_macro);
+    if (d->hints && have_misread_table(n, kernels)) {
+        buf_putc(b, '\n');
+        buf_puts(b, c_table_macro);
+    }
     if (p.prototypes.n)
         buf_putc(b, '\n');
     buf_put(b, p.prototypes.p, p.prototypes.n);

@@ -589,11 +589,23 @@ Inst *rule_convolution_dilate(Simp *s, Inst *i)
 
 /* ---- reduce-window ---- */
 
-/* Windows meet the initial value outside of the array, whoever put it there. */
+/* Meeting the initial value once more changes nothing. */
+static bool may_meet_again(const Inst *initial, const Comp *reducer)
+{
+    switch (comp_binary_op(reducer)) {
+    case OP_MAXIMUM: case OP_MINIMUM: case OP_AND: case OP_OR: return true;
+    case OP_ADD: case OP_XOR: return splat_is(initial, 0);
+    case OP_MULTIPLY: return splat_is(initial, 1);
+    default: return false;
+    }
+}
+
+/* Elements of the padding are met, places outside of the array are not: a window begins with the initial value, once. */
 Inst *rule_reduce_window_pad(Simp *s, Inst *i)
 {
     const Inst *pad = inst_operand(i, 0);
-    if (i->n_operands != 2 || pad->op != OP_PAD || !simp_same_splat(inst_operand(pad, 1), inst_operand(i, 1)))
+    if (i->n_operands != 2 || pad->op != OP_PAD || !simp_same_splat(inst_operand(pad, 1), inst_operand(i, 1)) ||
+        !may_meet_again(inst_operand(i, 1), inst_callee(i, 0)))
         return NULL;
     WindowDim *v = arena_copy(s->scratch, inst_window(i)->v, (size_t)inst_window(i)->n * sizeof *v);
     for (int32_t k = 0; k < inst_window(i)->n; k++)

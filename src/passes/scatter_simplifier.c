@@ -64,7 +64,8 @@ static Inst *new_scatter(Inst *i, Inst *const *operands, const Shape *shape, int
 static Inst *simple(PassCtx *cx, Inst *i)
 {
     int32_t n = i->op == OP_SCATTER ? i->n_operands / 2 : 0; /* arrays that are updated */
-    if (n == 0 || inst_ints(i, ATTR_INPUT_BATCHING_DIMS).n || shape_count(inst_operand(i, n + 1)->shape) <= 0 || is_simple(i, n))
+    if (n == 0 || inst_ints(i, ATTR_INPUT_BATCHING_DIMS).n || shape_count(inst_operand(i, 0)->shape) <= 0 || shape_count(inst_operand(i, n + 1)->shape) <= 0 ||
+        is_simple(i, n))
         return NULL;
     Arena        *a = i->comp->module->arena;
     int32_t       rank = inst_operand(i, 0)->shape->rank;

@@ -5,6 +5,8 @@
 #include "target-c/target_c.h"
 #include "target-c/text.h"
 
+#include <string.h>
+
 static int64_t align_up(int64_t n)
 {
     return (n + PROGRAM_ALIGN - 1) / PROGRAM_ALIGN * PROGRAM_ALIGN;
@@ -34,6 +36,22 @@ static bool all_bits_zero(const char *p, int64_t bytes)
     return true;
 }
 
+/* "const", with the bytes that the array has in memory. */
+static const char *table_kind(const Constant *c, const void *data)
+{
+    return c_table(data, c->bytes, type_bytes(type_component(c->shape->type)));
+}
+
+static bool needs_macro(const Program *p, const int64_t *places)
+{
+    Arena *a = arena_new();
+    bool   any = false;
+    for (int32_t k = 0; k < p->n_constants && !any; k++)
+        any = places[k] < 0 && strcmp(table_kind(&p->constants[k], c_memory_order(a, &p->constants[k])), "const") != 0;
+    arena_free(a);
+    return any;
+}
+
 static void put_array(Buf *b, const Constant *c)
 {
     Arena      *a = arena_new();
@@ -41,7 +59,7 @@ static void put_array(Buf *b, const Constant *c)
     bool        complex = type_is_complex(c->shape->type);
     Type        t = type_component(c->shape->type);
     int64_t     n = c->literal->count * (complex ? 2 : 1);
-    buf_printf(b, "static const %s %s[%lld] __attribute__((aligned(%d)))", c_storage(t), c->name, (long long)(n > 0 ? n : 1), PROGRAM_ALIGN);
+    buf_printf(b, "static %s %s %s[%lld] __attribute__((aligned(%d)))", table_kind(c, data), c_storage(t), c->name, (long long)(n > 0 ? n : 1), PROGRAM_ALIGN);
     if (n == 0 || all_bits_zero(data, c->bytes)) {
         buf_puts(b, " = { 0 };");
     } else if (n > 16 && !complex && literal_all_equal_bits(c->literal)) {
@@ -96,6 +114,8 @@ void c_constants(Buf *b, const Program *p, const char *weights, const int64_t *p
         any = any || places[k] >= 0;
     if (any)
         put_incbin(b, p->name, weights);
+    if (needs_macro(p, places))
+        buf_puts(b, c_table_macro);
     for (int32_t k = 0; k < p->n_constants; k++)
         if (places[k] < 0) {
             put_array(b, &p->constants[k]);
