@@ -328,14 +328,34 @@ static Inst *without_tuple(Simp *s, const Inst *i)
     return simp_new(s, OP_TUPLE, i->shape, 1, &r);
 }
 
+/* Sums of one result may be taken in another order, and in a wider type, than those of several. */
+static bool sums_floats(const Inst *i)
+{
+    const Inst *root = inst_callee(i, 0)->root;
+    if (root->op != OP_TUPLE || root->n_operands != 1)
+        return false;
+    Op op = inst_operand(root, 0)->op;
+    return (type_is_float(root->shape->elems[0]->type) || type_is_complex(root->shape->elems[0]->type)) && op != OP_MAXIMUM && op != OP_MINIMUM;
+}
+
 Inst *rule_reduce_single(Simp *s, Inst *i)
 {
-    return without_tuple(s, i);
+    return sums_floats(i) ? NULL : without_tuple(s, i);
+}
+
+Inst *rule_reduce_float_single(Simp *s, Inst *i)
+{
+    return sums_floats(i) ? without_tuple(s, i) : NULL;
 }
 
 Inst *rule_reduce_window_single(Simp *s, Inst *i)
 {
-    return without_tuple(s, i);
+    return sums_floats(i) ? NULL : without_tuple(s, i);
+}
+
+Inst *rule_reduce_window_float_single(Simp *s, Inst *i)
+{
+    return sums_floats(i) ? without_tuple(s, i) : NULL;
 }
 
 /* The dimension along which i counts from 0 and never wraps around, -1: it does something else. */

@@ -26,11 +26,12 @@ const PassInfo pass_table[] = {
 const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 
 #define LOOPS "simplify-conditional,while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-invariant-code-motion"
+#define EXCHANGES "all-gather-dynamic-slice-simplifier,all-gather-bcast-reorder,collective-quantizer"
 #define AFTER(more) "all-reduce-simplifier,reduce-scatter-creator,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,tuple-simplifier,while-loop-trip-count-annotator," \
     more "fusion,algsimp{only=tuple-gte},dce"
 
 /* What is done again and again, with the rules of algsimp that the level has and what the target adds; NARROW as well: it and reshape-mover undo each other. */
-#define SIMPLIFY(algsimp, more) "fix(inline," algsimp ",reshape-mover,simplify-sorts,permutation_sort_simplifier," more "constant_folding," LOOPS ",cse,dce)"
+#define SIMPLIFY(algsimp, more) "fix(inline," algsimp ",reshape-mover,simplify-sorts,permutation_sort_simplifier," more "constant_folding," LOOPS "," EXCHANGES ",cse,dce)"
 #define NARROW(algsimp) "fix(convert-mover," algsimp ",dce)"
 #define CPU(algsimp) "dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "") "," AFTER("layout-assignment,")
 #define CUDA(algsimp, exact) "dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,") "," NARROW(algsimp) \
