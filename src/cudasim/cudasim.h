@@ -83,6 +83,7 @@ typedef struct cudasim_product {
     cudasim_act    act;
 } cudasim_product;
 cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const void *lhs, const void *rhs, const void *added, const void *bias, cudaStream_t s);
+double cudasim_half_value(uint16_t bits);
 bool cudasim_has_library(const char *name); /* unless CUDASIM_WITHOUT names it */
 
 cudaError_t cudasim_malloc(void **p, size_t bytes); /* filled with bytes 255: NaNs */

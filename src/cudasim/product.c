@@ -19,7 +19,7 @@ static bool is_complex(cudasim_type t)
 
 /* ---- elements ---- */
 
-static double half_value(uint16_t h)
+double cudasim_half_value(uint16_t h)
 {
     const int e = h >> 10 & 31, m = h & 1023;
     const double v = e == 31 ? (m ? NAN : INFINITY) : e ? ldexp(m | 1024, e - 25) : ldexp(m, -24);
@@ -65,11 +65,11 @@ static double load(cudasim_type t, const void *p, int64_t i)
     switch (t) {
     case CUDASIM_F64: case CUDASIM_C128: return ((const double *)p)[i];
     case CUDASIM_F32: case CUDASIM_C64: return ((const float *)p)[i];
-    case CUDASIM_F16: return half_value(((const uint16_t *)p)[i]);
+    case CUDASIM_F16: return cudasim_half_value(((const uint16_t *)p)[i]);
     case CUDASIM_S8: return ((const int8_t *)p)[i];
     case CUDASIM_S32: return ((const int32_t *)p)[i];
     case CUDASIM_F8E4M3: return e4m3_value(((const uint8_t *)p)[i]);
-    case CUDASIM_F8E5M2: return half_value((uint16_t)(((const uint8_t *)p)[i] << 8)); /* the upper half of one */
+    case CUDASIM_F8E5M2: return cudasim_half_value((uint16_t)(((const uint8_t *)p)[i] << 8)); /* the upper half of one */
     case CUDASIM_BF16: break;
     }
     const uint32_t bits = (uint32_t)((const uint16_t *)p)[i] << 16;

@@ -394,7 +394,8 @@ static bool write_others(Arena *a, const char *folder, const Source *x)
 {
     OutFile f;
     if (x->language->simulated)
-        return write_beside(a, folder, "cuda_runtime.h", cudasim_header) && write_beside(a, folder, "cublasLt.h", cudasim_blas_header);
+        return write_beside(a, folder, "cuda_runtime.h", cudasim_header) && write_beside(a, folder, "cublasLt.h", cudasim_blas_header) &&
+               write_beside(a, folder, "mma.h", cudasim_mma_header);
     if (x->language->device || !target_c_has_weights(x->program, &source_options))
         return true;
     outfile_open(&f, a, arena_printf(a, "%s/%s", folder, source_options.weights));
@@ -450,6 +451,7 @@ static const char *code_key(const Compiler *c, const Source *x)
     if (x->language->simulated) {
         cache_key_add_text(&k, cudasim_header);
         cache_key_add_text(&k, cudasim_blas_header);
+        cache_key_add_text(&k, cudasim_mma_header);
     } else if (!x->language->device)
         target_c_weights(x->program, &source_options, to_key, &k);
     return cache_key_text(c->arena, &k);

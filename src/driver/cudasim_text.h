@@ -2,6 +2,6 @@
 #ifndef DRIVER_CUDASIM_TEXT_H
 #define DRIVER_CUDASIM_TEXT_H
 
-extern const char cudasim_header[], cudasim_blas_header[]; /* cuda_runtime.h, cublasLt.h */
+extern const char cudasim_header[], cudasim_blas_header[], cudasim_mma_header[]; /* cuda_runtime.h, cublasLt.h, mma.h */
 
 #endif

@@ -13,8 +13,11 @@
 #include "target-cuda/part.h"
 
 /* What parts call, which may be less than what their kernels would. */
-void cuda_prelude(Buf *b, const Program *p)
+void cuda_prelude(Buf *b, const Program *p, bool tensor)
 {
+    Dialect dialect = cuda_dialect;
+    if (tensor)
+        dialect.helper = "[[maybe_unused]] static __device__ inline";
     cuda_complex_prelude(b, p);
     Arena *a = arena_new();
     VEC(const Kernel *) v = { 0 };
@@ -27,7 +30,7 @@ void cuda_prelude(Buf *b, const Program *p)
             vec_push(a, &v, part);
         }
     }
-    dialect_prelude(b, &cuda_dialect, v.n, v.v);
+    dialect_prelude(b, &dialect, v.n, v.v);
     arena_free(a);
 }
 
@@ -243,11 +246,11 @@ static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
     return m;
 }
 
-void cuda_kernels(Buf *b, const Program *p, const char *linkage)
+bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
 {
     Arena *a = arena_new();
     Buf    kernels = { 0 };
-    bool   shares[BY_TURN + 1] = { false }, asked = false;
+    bool   shares[BY_TURN + 1] = { false }, asked = false, tensor = false;
     for (int32_t f = 0; f < p->n_functions; f++) {
         CudaPart *parts;
         int32_t   n = parts_of(a, p->functions[f].kernel, &parts);
@@ -257,8 +260,10 @@ void cuda_kernels(Buf *b, const Program *p, const char *linkage)
             buf_puts(&kernels, j ? "\n" : "");
             put_kernel(&kernels, a, &p->functions[f], number++, j, &parts[j]);
         }
-        for (int32_t j = 0; j < n; j++)
+        for (int32_t j = 0; j < n; j++) {
             asked |= cuda_part_shared(&parts[j]) > 0;
+            tensor |= parts[j].share == BY_TILE && cuda_tile_on_tensor_cores(&parts[j]);
+        }
         for (int32_t j = 0; j < n; j++)
             if (parts[j].row.sums || parts[j].share == BY_TILE)
                 shares[parts[j].share] = true;
@@ -270,6 +275,7 @@ void cuda_kernels(Buf *b, const Program *p, const char *linkage)
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
     buf_free(&kernels);
     arena_free(a);
+    return tensor;
 }
 
 void cuda_prototypes(Buf *b, const Program *p, const char *linkage)

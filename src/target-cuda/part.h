@@ -86,6 +86,17 @@ void    cuda_tile_body(Buf *b, const CudaPart *part);
 int64_t cuda_tile_blocks(const CudaPart *part);
 bool    cuda_choose_tiles(Arena *a, CudaPart *part);
 void    cuda_tile_services(Buf *b);
+enum { TILE_SIDE = 16 /* a tile's width for each of part->each */, TILE_PIECE = 128 /* terms of a sum's pieces */ };
+bool    cuda_tile_in_pieces(const CudaPart *part); /* sums are made of pieces */
+void    cuda_tile_loop(Buf *b, const CudaPart *part); /* the loop's head, and where the tile begins */
+/* "const int i0 = m / 14, i1 = m % 14;" */
+void    cuda_tile_loop_values(Buf *b, const CudaPart *part, const TileLoops *loops, const char *number, int depth);
+/* One side's piece, `deep` terms of it, into shared memory, so that neighbours of a warp read neighbours. name: "lhs" or "rhs". It lies there with neighbours in the
+ * result beside each other; as_read: with those that are read beside each other. */
+void    cuda_tile_side(Buf *b, const CudaPart *part, const TileSide *side, const char *name, int deep, bool as_read);
+/* tensor.c: whether tensor cores can do the sums; a body where they do. */
+bool    cuda_tile_on_tensor_cores(const CudaPart *part);
+void    cuda_tensor_body(Buf *b, const CudaPart *part);
 /* turn.c: likewise for BY_TURN. */
 void    cuda_turn_body(Buf *b, const CudaPart *part);
 int64_t cuda_turn_blocks(const CudaPart *part);

@@ -199,7 +199,7 @@ static void put_block(Out *o, const Block *x)
 
 /* ---- the file ---- */
 
-static void put_top(Buf *b, const Program *p, const char *how, const char *includes, bool products)
+static void put_top(Buf *b, const Program *p, const char *how, const char *includes, bool tensor, bool products)
 {
     buf_puts(b, "/* HLO module ");
     c_comment_text(b, p->module->name);
@@ -208,6 +208,8 @@ static void put_top(Buf *b, const Program *p, const char *how, const char *inclu
                how, p->name, p->name);
     c_interface_comment(b, p);
     buf_puts(b, includes);
+    if (tensor)
+        buf_puts(b, "#include <mma.h>\n\n");
     if (products)
         cuda_product_includes(b);
     c_int_types(b);
@@ -296,14 +298,19 @@ static bool any_step(const Program *p, StepKind kind, Type t)
     return false;
 }
 
-static void put_kernels(Buf *b, const Program *p, const char *launchers)
+/* True: there are some for tensor cores. */
+static bool put_kernels(Buf *b, const Program *p, const char *launchers)
 {
-    cuda_prelude(b, p);
+    Buf  kernels = { 0 };
+    bool tensor = cuda_kernels(&kernels, p, launchers);
+    cuda_prelude(b, p, tensor);
     if (p->n_functions > 0)
         buf_puts(b, launch_service);
     if (cuda_has_products(p))
         cuda_product_services(b);
-    cuda_kernels(b, p, launchers);
+    buf_put(b, kernels.p ? kernels.p : "", kernels.n);
+    buf_free(&kernels);
+    return tensor;
 }
 
 static void put_scratch(Out *o)
@@ -375,12 +382,21 @@ static void put_entry(Out *o)
                link, p->name, p->name, p->name);
 }
 
+/* All that is for the device; q: p with names for launchers. */
+static void put_device_text(Buf *b, const Program *p, const Program *q, const char *how, const char *includes, const char *launchers)
+{
+    Buf  kernels = { 0 };
+    bool tensor = put_kernels(&kernels, q, launchers);
+    put_top(b, p, how, includes, tensor, cuda_has_products(p));
+    put_constants(b, p);
+    buf_put(b, kernels.p ? kernels.p : "", kernels.n);
+    buf_free(&kernels);
+}
+
 static void put_source(Buf *b, const Program *p, const char *includes)
 {
     Out o = { .b = b, .p = p, .arena = arena_new() };
-    put_top(b, p, "nvcc -arch=sm_90 -c FILE.cu", includes, cuda_has_products(p));
-    put_constants(b, p);
-    put_kernels(b, p, "static");
+    put_device_text(b, p, p, "nvcc -arch=sm_90 -c FILE.cu", includes, "static");
     buf_puts(b, services);
     put_entry(&o);
     arena_free(o.arena);
@@ -407,9 +423,7 @@ void target_cuda_kernels(Buf *b, const Program *p)
 {
     Arena  *a = arena_new();
     Program q = prefixed(a, p);
-    put_top(b, p, "nvcc -arch=sm_90 -c FILE.cu; it belongs to what --emit=host prints", "#include <cuda_runtime.h>\n\n", cuda_has_products(p));
-    put_constants(b, p);
-    put_kernels(b, &q, "extern \"C\"");
+    put_device_text(b, p, &q, "nvcc -arch=sm_90 -c FILE.cu; it belongs to what --emit=host prints", "#include <cuda_runtime.h>\n\n", "extern \"C\"");
     if (p->n_constants > 0)
         put_constant_addresses(b, p, "extern \"C\" ", p->name);
     arena_free(a);
@@ -420,7 +434,7 @@ void target_cuda_host(Buf *b, const Program *p)
     Out     o = { .b = b, .arena = arena_new(), .c = true, .split = true };
     Program q = prefixed(o.arena, p);
     o.p = &q;
-    put_top(b, p, "cc -c FILE.c; it belongs to what --emit=kernels prints", "#include <cuda_runtime_api.h>\n\n", false);
+    put_top(b, p, "cc -c FILE.c; it belongs to what --emit=kernels prints", "#include <cuda_runtime_api.h>\n\n", false, false);
     buf_puts(b, "\n");
     cuda_prototypes(b, &q, "extern");
     if (p->n_constants > 0)

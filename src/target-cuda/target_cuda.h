@@ -15,11 +15,11 @@ void target_cuda_host(Buf *b, const Program *p);
 void target_cuda_header(Buf *b, const Program *p);  /* --emit=h */
 void target_cuda_main(Buf *b, const Program *p);    /* --emit=main: source and a main */
 
-/* What kernels call. */
-void cuda_prelude(Buf *b, const Program *p);
+/* What kernels call; tensor: on some devices they may call less. */
+void cuda_prelude(Buf *b, const Program *p, bool tensor);
 /* Each function's kernels, and NAME_launch, which starts them. Parameters of that: the stream, the results, then the operands, then working memory; only those
- * that the kernel uses. */
-void cuda_kernels(Buf *b, const Program *p, const char *linkage);
+ * that the kernel uses. True: some are for tensor cores, and mma.h is wanted. */
+bool cuda_kernels(Buf *b, const Program *p, const char *linkage);
 /* The launchers' prototypes. linkage is "static", or what launchers of all files begin with: "extern \"C\"", "extern". */
 void cuda_prototypes(Buf *b, const Program *p, const char *linkage);
 /* A call of it; args[p] is the text of a pointer to device memory for kernel parameter p, in the order of kernel.h. */

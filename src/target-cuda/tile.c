@@ -18,7 +18,7 @@
 #include "support/buf.h"
 #include "target-cuda/part.h"
 
-enum { DEPTH = 16, SIDE = 16, PAD = 4, LEAST_SIDE = 16, LEAST_DEPTH = 8, LONG_SUM = 1024, PIECE = 128 };
+enum { DEPTH = 16, SIDE = TILE_SIDE, PAD = 4, LEAST_SIDE = 16, LEAST_DEPTH = 8, LONG_SUM = 1024 };
 
 static int64_t tiles_along(int64_t n, int width)
 {
@@ -79,10 +79,14 @@ void cuda_tile_services(Buf *b)
                 "}\n");
 }
 
+bool cuda_tile_in_pieces(const CudaPart *part)
+{
+    return type_is_float(part->tile.acc->type) && part->tile.k.count >= LONG_SUM;
+}
+
 /* ---- the body ---- */
 
-/* "const int i0 = m / 14, i1 = m % 14;" */
-static void put_loop_values(Buf *b, const CudaPart *part, const TileLoops *loops, const char *number, int depth)
+void cuda_tile_loop_values(Buf *b, const CudaPart *part, const TileLoops *loops, const char *number, int depth)
 {
     int64_t inner = loops->count;
     if (loops->n == 0)
@@ -102,27 +106,29 @@ static void put_loop_values(Buf *b, const CudaPart *part, const TileLoops *loops
     buf_puts(b, ";\n");
 }
 
-/* One side's piece into shared memory, so that neighbours of a warp read neighbours. free: "m" or "n". */
-static void put_side(Buf *b, const CudaPart *part, const TileSide *side, const TileLoops *loops, const char *name, const char *free)
+void cuda_tile_side(Buf *b, const CudaPart *part, const TileSide *side, const char *name, int deep, bool as_read)
 {
-    const TilePart *t = &part->tile;
-    int             width = SIDE * part->each;
-    const char     *type = dialect_type(part->dialect, side->value->type), *i = part->dialect->index;
-    buf_printf(b, "            for (int at_tile = threadIdx.x; at_tile < %d; at_tile += %d) {\n", width * DEPTH, THREADS);
+    const TilePart  *t = &part->tile;
+    const bool       is_lhs = name[0] == 'l';
+    const TileLoops *loops = is_lhs ? &t->rows : &t->cols;
+    const char       free = is_lhs ? 'm' : 'n';
+    const int        width = SIDE * part->each, inner = side->along ? deep : width;
+    const char      *type = dialect_type(part->dialect, side->value->type), *i = part->dialect->index;
+    buf_printf(b, "            for (int at_tile = threadIdx.x; at_tile < %d; at_tile += %d) {\n", width * deep, THREADS);
     if (side->along)
-        buf_printf(b, "                const %s at_k = from_k + at_tile %% %d, at_%s = from_%s + at_tile / %d;\n", i, DEPTH, free, free, DEPTH);
+        buf_printf(b, "                const %s at_k = from_k + at_tile %% %d, at_%c = from_%c + at_tile / %d;\n", i, inner, free, free, inner);
     else
-        buf_printf(b, "                const %s at_k = from_k + at_tile / %d, at_%s = from_%s + at_tile %% %d;\n", i, width, free, free, width);
+        buf_printf(b, "                const %s at_k = from_k + at_tile / %d, at_%c = from_%c + at_tile %% %d;\n", i, inner, free, free, inner);
     buf_printf(b, "                %s %s = 0;\n", type, side->value->name);
-    buf_printf(b, "                if (at_k < %lld && at_%s < %lld) {\n", (long long)t->k.count, free, (long long)loops->count);
-    put_loop_values(b, part, loops, free[0] == 'm' ? "at_m" : "at_n", 5);
-    put_loop_values(b, part, &t->k, "at_k", 5);
+    buf_printf(b, "                if (at_k < %lld && at_%c < %lld) {\n", (long long)t->k.count, free, (long long)loops->count);
+    cuda_tile_loop_values(b, part, loops, is_lhs ? "at_m" : "at_n", 5);
+    cuda_tile_loop_values(b, part, &t->k, "at_k", 5);
     dialect_block(b, part->dialect, side->body, 5);
     buf_puts(b, "                }\n");
-    if (side->along)
-        buf_printf(b, "                %s_tile[at_tile %% %d][at_tile / %d] = %s;\n", name, DEPTH, DEPTH, side->value->name);
+    if (side->along && !as_read)
+        buf_printf(b, "                %s_tile[at_tile %% %d][at_tile / %d] = %s;\n", name, inner, inner, side->value->name);
     else
-        buf_printf(b, "                %s_tile[at_tile / %d][at_tile %% %d] = %s;\n", name, width, width, side->value->name);
+        buf_printf(b, "                %s_tile[at_tile / %d][at_tile %% %d] = %s;\n", name, inner, inner, side->value->name);
     buf_puts(b, "            }\n");
 }
 
@@ -152,7 +158,7 @@ static void put_piece_end(Buf *b, const CudaPart *part)
                   "                        tile_sums[tile_r][tile_c] += piece_sums[tile_r][tile_c];\n"
                   "                        piece_sums[tile_r][tile_c] = 0;\n"
                   "                    }\n",
-               PIECE, PIECE - DEPTH, DEPTH, (long long)part->tile.k.count, each, each);
+               TILE_PIECE, TILE_PIECE - DEPTH, DEPTH, (long long)part->tile.k.count, each, each);
 }
 
 static void put_epilogue(Buf *b, const CudaPart *part, const char *type)
@@ -166,21 +172,21 @@ static void put_epilogue(Buf *b, const CudaPart *part, const char *type)
                   "                const %s at_m = from_m + threadIdx.x / 16 * %d + tile_r, at_n = from_n + threadIdx.x %% 16 * %d + tile_c;\n"
                   "                if (at_m < %lld && at_n < %lld) {\n",
                each, each, part->dialect->index, each, each, (long long)t->rows.count, (long long)t->cols.count);
-    put_loop_values(b, part, &t->rows, "at_m", 5);
-    put_loop_values(b, part, &t->cols, "at_n", 5);
+    cuda_tile_loop_values(b, part, &t->rows, "at_m", 5);
+    cuda_tile_loop_values(b, part, &t->cols, "at_n", 5);
     buf_printf(b, "%*s%s %s = tile_sums[tile_r][tile_c];\n", 20, "", type, t->acc->name);
     dialect_block(b, part->dialect, t->epilogue, 5);
     buf_puts(b, "                }\n            }\n");
 }
 
-static void put_tile(Buf *b, const CudaPart *part)
+static void put_place(Buf *b, const CudaPart *part)
 {
     const TilePart *t = &part->tile;
     int             width = SIDE * part->each;
     int64_t         down = tiles_along(t->rows.count, width), across = tiles_along(t->cols.count, width);
     if (t->batch.n > 0) {
         buf_printf(b, "        const %s at_batch = tile / %lld;\n", part->dialect->index, (long long)(down * across));
-        put_loop_values(b, part, &t->batch, "at_batch", 2);
+        cuda_tile_loop_values(b, part, &t->batch, "at_batch", 2);
     }
     buf_printf(b, "        const %s from_m = tile / %lld", part->dialect->index, (long long)across);
     if (t->batch.n > 0)
@@ -188,23 +194,29 @@ static void put_tile(Buf *b, const CudaPart *part)
     buf_printf(b, " * %d, from_n = tile %% %lld * %d;\n", width, (long long)across, width);
 }
 
-void cuda_tile_body(Buf *b, const CudaPart *part)
+void cuda_tile_loop(Buf *b, const CudaPart *part)
+{
+    const char *i = part->dialect->index;
+    buf_printf(b, "    for (%s tile = blockIdx.x; tile < %lld; tile += gridDim.x) {\n", i, (long long)tiles_of(&part->tile, part->each));
+    put_place(b, part);
+}
+
+static void put_plain_body(Buf *b, const CudaPart *part)
 {
     const TilePart *t = &part->tile;
     int             each = part->each, width = SIDE * each;
     const char     *type = dialect_type(part->dialect, t->acc->type), *i = part->dialect->index;
-    bool            pieces = type_is_float(t->acc->type) && t->k.count >= LONG_SUM;
+    bool            pieces = cuda_tile_in_pieces(part);
     buf_printf(b, "    __shared__ __align__(16) %s lhs_tile[%d][%d];\n", type, DEPTH, width + PAD);
     buf_printf(b, "    __shared__ __align__(16) %s rhs_tile[%d][%d];\n", type, DEPTH, width + PAD);
     dialect_block(b, part->dialect, part->threads.before, 1);
-    buf_printf(b, "    for (%s tile = blockIdx.x; tile < %lld; tile += gridDim.x) {\n", i, (long long)tiles_of(t, each));
-    put_tile(b, part);
+    cuda_tile_loop(b, part);
     buf_printf(b, "        %s tile_sums[%d][%d] = {};\n", type, each, each);
     if (pieces)
         buf_printf(b, "        %s piece_sums[%d][%d] = {};\n", type, each, each);
     buf_printf(b, "        for (%s from_k = 0; from_k < %lld; from_k += %d) {\n", i, (long long)t->k.count, DEPTH);
-    put_side(b, part, &t->lhs, &t->rows, "lhs", "m");
-    put_side(b, part, &t->rhs, &t->cols, "rhs", "n");
+    cuda_tile_side(b, part, &t->lhs, "lhs", DEPTH, false);
+    cuda_tile_side(b, part, &t->rhs, "rhs", DEPTH, false);
     buf_printf(b, "            __syncthreads();\n            hlo_multiply_tiles(%s_sums, lhs_tile, rhs_tile, ", pieces ? "piece" : "tile");
     put_add(b, t->step, type);
     buf_puts(b, ");\n            __syncthreads();\n");
@@ -213,4 +225,16 @@ void cuda_tile_body(Buf *b, const CudaPart *part)
     buf_puts(b, "        }\n");
     put_epilogue(b, part, type);
     buf_puts(b, "    }\n");
+}
+
+void cuda_tile_body(Buf *b, const CudaPart *part)
+{
+    const bool tensor = cuda_tile_on_tensor_cores(part);
+    if (tensor) {
+        buf_puts(b, "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800\n");
+        cuda_tensor_body(b, part);
+        buf_puts(b, "#else\n");
+    }
+    put_plain_body(b, part);
+    buf_puts(b, tensor ? "#endif\n" : "");
 }
