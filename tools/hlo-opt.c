@@ -82,7 +82,7 @@ static const Option options[] = {
     {"time-passes", 0, OPT_FLAG, ARG(time_passes), NULL, "show how long each pass took", "Passes"},
     {"stats", 0, OPT_FORM, ARG(stats), "text|json", "show how many rewrites each pass made", "Passes"},
     {"annotate-origin", 0, OPT_FLAG, ARG(annotate), NULL, "say behind instructions which pass made them", "Passes"},
-    {"remarks", 0, OPT_STRING, ARG(remarks), "RE", "say why rewrites and fusions are made or not", "Passes"},
+    {"remarks", 0, OPT_MAYBE, ARG(remarks), "RE", "say why rewrites and fusions are made or not", "Passes"},
     {"start-at", 0, OPT_STRING, ARG(start_at), "PASS[,N]", "leave out what runs before (the Nth run of) PASS", "Passes"},
     {"stop-after", 0, OPT_STRING, ARG(stop_after), "PASS[,N]", "leave out what runs after it", "Passes"},
     {"bisect-limit", 0, OPT_INT, ARG(bisect_limit), "N", "leave out what follows N runs of passes", "Passes"},
@@ -580,7 +580,7 @@ static bool compile_expressions(Args *args, Arena *a)
 {
     if (args->filter && !(args->only_comps = compile_regex(a, "--filter-computations", args->filter)))
         return false;
-    return !args->remarks || (args->remarked = compile_regex(a, "--remarks", args->remarks));
+    return !args->remarks || (args->remarked = compile_regex(a, "--remarks", *args->remarks ? args->remarks : "."));
 }
 
 /* "PASS" or "PASS,N". */

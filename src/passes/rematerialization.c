@@ -179,7 +179,10 @@ static int64_t shrink(Remat *r)
             break;
         r->cx->rewrites++;
     }
-    if (before.bytes > r->limit && r->c == r->c->module->entry)
+    if (peak.bytes > r->limit && r->c == r->c->module->entry)
+        diag_warning(r->cx->diag, LOC_NONE, "rematerialization: %lld bytes of temporaries were needed, and %lld still are; the limit is %lld",
+                     (long long)before.bytes, (long long)peak.bytes, (long long)r->limit);
+    else if (before.bytes > r->limit && r->c == r->c->module->entry)
         diag_note(r->cx->diag, LOC_NONE, "rematerialization: %lld bytes of temporaries were needed, now %lld; the limit is %lld",
                   (long long)before.bytes, (long long)peak.bytes, (long long)r->limit);
     return peak.bytes;
