@@ -6,6 +6,8 @@
 #include "support/diag.h"
 #include "support/tool.h"
 
+enum { SHARED_BESIDE = 4096 /* bytes of a block's shared memory that kernels want beside the rows that they keep there */ };
+
 /* device.def says what the columns mean. */
 typedef struct Device {
     const char *name, *target;

@@ -521,8 +521,11 @@ static bool wanted_in_one_row(const Fuser *f, const Inst *i)
     double      rows = rows_of(i);
     if (n->n_contexts < 2 || n->role != ROLE_ELEMENTWISE || n->contexts[0]->group->kept == MAX_KEPT)
         return false;
-    double most = f->cx->device->row < KEPT_ROW_BYTES ? f->cx->device->row : KEPT_ROW_BYTES;
-    return rows >= 1 && fusion_count(i) / rows * type_bytes(i->shape->type) <= most;
+    const Device *v = f->cx->device;
+    double        most = v->row < KEPT_ROW_BYTES ? v->row : KEPT_ROW_BYTES, bytes = fusion_count(i) / rows * type_bytes(i->shape->type);
+    if (v->shared > 0 && bytes * (n->contexts[0]->group->kept + 1) > v->shared - SHARED_BESIDE)
+        return false;
+    return rows >= 1 && bytes <= most;
 }
 
 /* Its producers are asked by the one loop that makes the row. */

@@ -20,7 +20,7 @@ typedef enum Share {
 } Share;
 
 enum { WAVES = 8 /* blocks of a launch at most: so many times as many as a device keeps at once */ };
-enum { STATIC_SHARED = 40 * 1024 /* bytes of arrays that are declared; more are asked for when a kernel is launched */, PARTS_SHARED = 4096 /* at most, beside them */ };
+enum { STATIC_SHARED = 40 * 1024 /* bytes of arrays that are declared; more are asked for when a kernel is launched */ };
 enum { WARP = 32, THREADS = 256, LONG_ROW_THREADS = 1024, COLUMN_SHARES = THREADS / WARP };
 
 typedef struct CudaPart {

@@ -36,7 +36,7 @@ void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
         part->share = t->count < THREADS * part->device->units ? BY_COLUMN : BY_THREAD;
     else if (t->n_loops > 0 && r->longest <= SHORT_ROW && r->array_bytes * COLUMN_SHARES <= STATIC_SHARED)
         part->share = BY_WARP;
-    else if (r->array_bytes <= STATIC_SHARED || r->array_bytes + PARTS_SHARED <= part->device->shared)
+    else if (r->array_bytes <= STATIC_SHARED || r->array_bytes + SHARED_BESIDE <= part->device->shared)
         part->share = BY_BLOCK;
 }
 
