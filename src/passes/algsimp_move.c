@@ -29,6 +29,15 @@ Inst *rule_copy_copy(Simp *s, Inst *i)
     return simp_new(s, OP_COPY, i->shape, 1, &x);
 }
 
+/* What is made for the copy alone may as well be made in its layout. */
+Inst *rule_copy_layout(Simp *s, Inst *i)
+{
+    Inst *x = inst_operand(i, 0), *of[] = {x->n_operands == 1 ? inst_operand(x, 0) : NULL};
+    if ((x->op != OP_TRANSPOSE && x->op != OP_BROADCAST && x->op != OP_RESHAPE) || x->n_uses != 1 || !inst_is_free(x))
+        return NULL;
+    return simp_like(s, x, i->shape, of);
+}
+
 Inst *rule_bitcast_noop(Simp *s, Inst *i)
 {
     return simp_same(s, inst_operand(i, 0));

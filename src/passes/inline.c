@@ -4,7 +4,7 @@
  *   ROOT %c = f32[4] call(%x), to_apply=%f              =>     ROOT %n = f32[4] negate(%x)
  *
  * Computations stand after what they call, so one walk in module order inlines everything, inner calls first. Composite calls are
- * inlined too: what they compute is their body. A call stays when its attributes ask for that, when it runs on another thread,
+ * inlined too: what they compute is their body. Arrays of which only the layout is another one inside are copied. A call stays when its attributes ask for that, when it runs on another thread,
  * when control edges would have to order effects inside the body, and when copying a body for several calls would make the module
  * huge. */
 #include "config.h"
@@ -34,6 +34,12 @@ static bool same_thread(const Comp *a, const Comp *b)
     return strcmp(x, y) == 0;
 }
 
+/* Equal, or arrays of which a copy makes one the other. */
+static bool copies_to(const Shape *x, const Shape *y)
+{
+    return shape_equal(x, y) || (shape_is_array(x) && shape_is_array(y) && x->type == y->type && shape_same_dims(x, y) && !shape_is_dynamic(x) && !shape_is_dynamic(y));
+}
+
 static bool may_inline(const Inst *call)
 {
     const Comp *body = inst_callee(call, 0);
@@ -42,16 +48,27 @@ static bool may_inline(const Inst *call)
     if ((call->n_control || call->n_control_succs) && inst_has_effect(call))
         return false;
     for (int32_t k = 0; k < body->n_params; k++)
-        if (!shape_equal(comp_param(body, k)->shape, inst_operand(call, k)->shape))
+        if (!copies_to(comp_param(body, k)->shape, inst_operand(call, k)->shape))
             return false;
-    return shape_equal(body->root->shape, call->shape);
+    return copies_to(body->root->shape, call->shape);
+}
+
+/* x in the layout of shape. */
+static Inst *in_layout(Inst *call, Inst *x, const Shape *shape)
+{
+    if (shape_equal(x->shape, shape))
+        return x;
+    Inst *y = inst_new(call->comp, call, OP_COPY, shape, 1, &x, NULL);
+    y->meta = call->meta;
+    y->loc = call->loc;
+    return y;
 }
 
 /* The copy of i for this call. Parameters are the call's operands. */
-static Inst *copy(const Inst *i, const Inst *call, Inst **operands, Inst *before)
+static Inst *copy(const Inst *i, Inst *call, Inst **operands, Inst *before)
 {
     if (i->op == OP_PARAMETER)
-        return inst_operand(call, (int32_t)i->param);
+        return in_layout(call, inst_operand(call, (int32_t)i->param), i->shape);
     for (int32_t k = 0; k < i->n_operands; k++)
         operands[k] = inst_operand(i, k)->aux;
     Inst *j = inst_clone_into(call->comp, before, i, i->n_operands, operands);
@@ -72,8 +89,8 @@ void inst_inline(Inst *call, Arena *scratch)
     Inst **operands = ARENA_ARRAY(scratch, Inst *, most);
     for (Inst *i = body->first; i; i = i->next)
         i->aux = copy(i, call, operands, call);
-    Inst *result = body->root->aux;
-    if (body->root->op == OP_PARAMETER)
+    Inst *result = in_layout(call, body->root->aux, call->shape);
+    if (body->root->op == OP_PARAMETER && result == inst_operand(call, (int32_t)body->root->param))
         inst_drop_control(call); /* an older instruction cannot wait for what the call waited for */
     inst_replace(call, result);
     inst_delete(call);
