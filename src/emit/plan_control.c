@@ -5,9 +5,13 @@
  *     while (condition(state)) {
  *         new = body(state)
  *         state <- new                    all leaves at once: a leaf may be another one's old value
- *     } */
+ *     }
+ *
+ * For a device, which would have to be asked after each iteration, a loop that counts has no condition: analysis/loops.h says how often it runs. */
+#include "analysis/loops.h"
 #include "analysis/memory.h"
 #include "emit/plan.h"
+#include "passes/util.h"
 
 /* ---- parallel copies ---- */
 
@@ -123,16 +127,34 @@ static void loop_assign(Plan *p, StepList *body, const Loop *l, const Value *new
     parallel_copy(p, body, n, to, from, i);
 }
 
+/* It does nothing but look. */
+static bool only_looks(const Comp *condition)
+{
+    for (const Inst *i = condition->first; i; i = i->next)
+        if (inst_must_stay(i) || (i->n_callees > 0 && i->op != OP_FUSION))
+            return false;
+    return true;
+}
+
+/* A device would have to be asked after each iteration. */
+static bool needs_no_test(const Plan *p, const Inst *i, LoopCount *count)
+{
+    return p->options->device && while_counted(i, count) && only_looks(while_condition(i));
+}
+
 Value *plan_while(Plan *p, StepList *out, const Inst *i)
 {
-    Loop      l = loop_enter(p, out, i);
-    PlanStep *s = step_new(p, out, STEP_WHILE, i, 1);
-    s->step.n_operands = 1;
+    LoopCount  count;
+    const bool counted = needs_no_test(p, i, &count);
+    Loop       l = loop_enter(p, out, i);
+    PlanStep  *s = step_new(p, out, STEP_WHILE, i, counted ? 0 : 1);
+    s->step.n_operands = counted ? 0 : 1;
+    s->step.trips = counted ? count.trips : -1;
     s->step.n_blocks = 1;
     s->blocks = ARENA_ARRAY(p->arena, StepList, 1);
     p->loops++;
-    Value *test = plan_comp(p, &s->condition, while_condition(i), &l.state, i);
-    s->slots[0] = test->v[0].slot;
+    if (!counted)
+        s->slots[0] = plan_comp(p, &s->condition, while_condition(i), &l.state, i)->v[0].slot;
     Value *new = plan_comp(p, &s->blocks[0], while_body(i), &l.state, i);
     loop_assign(p, &s->blocks[0], &l, new, i);
     p->loops--;

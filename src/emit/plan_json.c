@@ -104,6 +104,8 @@ static void put_step(Buf *b, const Program *p, const Step *s)
     put_buffers(b, p, s, 0, reads);
     buf_puts(b, ", \"writes\": ");
     put_buffers(b, p, s, reads, s->n_buffers);
+    if (s->kind == STEP_WHILE && s->n_buffers == 0)
+        buf_printf(b, ", \"trips\": %lld", (long long)s->trips);
     if (s->kind == STEP_WHILE) {
         buf_puts(b, ", \"condition\": ");
         put_block(b, p, &s->condition);

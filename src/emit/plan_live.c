@@ -137,7 +137,8 @@ static void live_while(Live *l, const PlanStep *s)
 {
     int32_t test = s->begin[0], behind_n = l->n;
     Slot  **behind = snapshot(l);
-    if (s->slots[0]->first_def < s->tick) /* a test that is the same every time */
+    const bool tests = s->step.n_operands > 0;
+    if (tests && s->slots[0]->first_def < s->tick) /* a test that is the same every time */
         open_slot(l, s->slots[0], 2 * s->last + 1);
     open_outer(l, &s->condition, s->tick, 2 * s->last + 1);
     open_outer(l, &s->blocks[0], s->tick, 2 * s->last + 1);
@@ -146,7 +147,8 @@ static void live_while(Live *l, const PlanStep *s)
     live_block(l, &s->blocks[0]);
     for (int32_t k = 0; k < behind_n; k++)
         open_slot(l, behind[k], 2 * test + 2);
-    open_slot(l, s->slots[0], 2 * test + 1);
+    if (tests)
+        open_slot(l, s->slots[0], 2 * test + 1);
     live_block(l, &s->condition);
     for (int32_t k = 0; k < around_n; k++)
         open_slot(l, around[k], 2 * s->tick + 2);

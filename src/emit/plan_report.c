@@ -78,7 +78,10 @@ static void put_head(Buf *b, const Program *p, const Step *s)
     case STEP_WHILE:
     case STEP_IF:
         buf_puts(b, s->kind == STEP_WHILE ? "while " : "if ");
-        put_buffer(b, p, s->buffers[0]);
+        if (s->n_buffers > 0)
+            put_buffer(b, p, s->buffers[0]);
+        else
+            buf_printf(b, "counted, %lld times", (long long)s->trips);
         break;
     }
     buf_printf(b, "  %%%s\n", s->inst->name);
@@ -90,7 +93,7 @@ static void put_block(Buf *b, const Program *p, const Block *x, int depth)
         const Step *s = x->v[k];
         buf_printf(b, "%*s%d ", 2 * depth, "", s->number);
         put_head(b, p, s);
-        if (s->kind == STEP_WHILE) {
+        if (s->kind == STEP_WHILE && s->n_buffers > 0) {
             buf_printf(b, "%*scondition\n", 2 * depth, "");
             put_block(b, p, &s->condition, depth + 1);
         }

@@ -150,6 +150,10 @@ static void run_step(Machine *m, const Step *s)
         check(false, "no random numbers here");
         break;
     case STEP_WHILE:
+        for (int64_t trip = 0; trip < s->trips; trip++)
+            run_block(m, &s->blocks[0]);
+        if (s->n_buffers == 0)
+            break;
         for (run_block(m, &s->condition); *address(m, s->buffers[0]); run_block(m, &s->condition))
             run_block(m, &s->blocks[0]);
         break;
@@ -237,9 +241,11 @@ static void test(const char *name, Expect e, const char *text)
     diag_init(&d, a);
     diag_source(&d, name, text, strlen(text));
     Module  *m = parse_module(text, strlen(text), &d);
-    Program *p = m ? program_plan(a, m, NULL, &d) : NULL;
+    /* for a device, too, whose loops that count have no test */
+    const PlanOptions options = { .device = device_of_target("cuda") };
+    Program *p = m ? program_plan(a, m, NULL, &d) : NULL, *q = m ? program_plan(a, m, &options, &d) : NULL;
     diag_print(&d, stdout, false);
-    check(p != NULL, "no program");
+    check(p != NULL && q != NULL, "no program");
     Literal **args = ARENA_ARRAY(a, Literal *, m->entry->n_params), **flat = ARENA_ARRAY(a, Literal *, p->n_args);
     int32_t   n = 0;
     check(fake_arguments(m, 7, NULL, args, &d), "no arguments");
@@ -248,9 +254,9 @@ static void test(const char *name, Expect e, const char *text)
     EvalOptions o = { 0 };
     Literal    *expected = eval_module(m, m->entry->n_params, args, &o, &d);
     check(expected != NULL, "the evaluator gives no value");
-    for (int donated = 0; donated < 2; donated++) {
-        Machine machine = { .p = p, .a = a, .d = &d };
-        run_program(&machine, flat, donated);
+    for (int k = 0; k < 4; k++) {
+        Machine machine = { .p = k < 2 ? p : q, .a = a, .d = &d };
+        run_program(&machine, flat, k % 2 == 1);
         compare_results(&machine, expected);
     }
     if (e.copies >= 0 && e.copies != p->n_copies) {

@@ -71,7 +71,8 @@ struct Step {
                               index; VALUE: what is shown */
     const Buffer **buffers;
     const Shape **shapes;  /* VALUE: of the buffers, each with the order in memory at that time; tokens have no buffer */
-    Block       condition; /* WHILE: computes the predicate into buffers[0] */
+    Block       condition; /* WHILE: computes the predicate into buffers[0]; */
+    int64_t     trips;     /* or there is neither, and the body runs so often; else -1 */
     int32_t     n_blocks;  /* WHILE: 1, the body; IF: one per branch */
     Block      *blocks;
 };

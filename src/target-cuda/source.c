@@ -7,7 +7,7 @@
  *             return 1;
  *
  * args, results and scratch are device memory. All work is on one stream; a predicate is read back, which waits for it. NAME_enqueue returns when
- * everything is on the stream, so that a graph can be made of a module without loops and branches; NAME_run, when the results are there.
+ * everything is on the stream, so that a graph can be made of a module without branches and loops, but for those that count; NAME_run, when the results are there.
  * The host part is C as well as C++, and can be printed as a file of its own.
  *
  * The text includes the toolkit's header alone and depends on nothing but the Program. */
@@ -135,6 +135,12 @@ static void put_inner(Out *o, const Block *x)
 
 static void put_while(Out *o, const Step *s)
 {
+    if (s->n_buffers == 0) {
+        put_line(o, "for (int64_t trip = 0; trip < %lld; trip++) {", (long long)s->trips);
+        put_inner(o, &s->blocks[0]);
+        put_line(o, "}");
+        return;
+    }
     put_line(o, "while (1) {");
     o->indent++;
     put_block(o, &s->condition);
@@ -293,7 +299,7 @@ static void put_constant_addresses(Buf *b, const Program *p, const char *link, c
 static bool any_step(const Program *p, StepKind kind, Type t)
 {
     for (int32_t k = 0; k < p->n_steps; k++)
-        if (p->steps[k]->kind == kind && (t == TYPE_COUNT || p->steps[k]->buffers[0]->shape->type == t))
+        if (p->steps[k]->kind == kind && (t == TYPE_COUNT || (p->steps[k]->n_buffers > 0 && p->steps[k]->buffers[0]->shape->type == t)))
             return true;
     return false;
 }
@@ -353,7 +359,7 @@ static void put_variables(Out *o, bool pred, bool branch)
 static void put_entry(Out *o)
 {
     const Program *p = o->p;
-    bool           loops = any_step(p, STEP_WHILE, TYPE_COUNT), pred = loops || any_step(p, STEP_IF, TYPE_PRED), branch = any_step(p, STEP_IF, TYPE_S32);
+    bool           loops = any_step(p, STEP_WHILE, TYPE_PRED), pred = loops || any_step(p, STEP_IF, TYPE_PRED), branch = any_step(p, STEP_IF, TYPE_S32);
     if (pred || branch)
         buf_puts(o->b, read_service);
     if (p->random)
@@ -449,7 +455,7 @@ void target_cuda_host(Buf *b, const Program *p)
 void target_cuda_header(Buf *b, const Program *p)
 {
     Buf own = { 0 };
-    buf_printf(&own, "/* The same without waiting for the results; can be captured as a graph when the module has neither loops nor branches. */\n"
+    buf_printf(&own, "/* The same without waiting for the results; can be captured as a graph when the module has no branches, and no loops but those that count. */\n"
                      "int %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n",
                p->name);
     c_header(b, p, "", own.p);
