@@ -149,7 +149,7 @@ static int64_t array_bytes(const KArray *x)
 /* A kernel that goes through more than a last cache holds leaves little of it to who comes next. */
 void kernel_stream(Kernel *k)
 {
-    enum { LARGE = 16 << 20, LEAST = 4 << 20 };
+    enum { LARGE = 18 << 20, LEAST = 4 << 20 };
     int64_t bytes = 0;
     for (int32_t p = 0; p < k->n_operands + k->n_results; p++)
         if (k->params[p]->read || k->params[p]->written)

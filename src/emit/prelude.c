@@ -99,37 +99,47 @@ static const Helper helpers[] = {
 
     /* Functions of libm in a form that becomes part of the loop: no call, no branch, vectors of any width. |relative error| of each below 4e-7, NaN, infinities, -0
      * and denormals as they should be. Adding 1.5 * 2^23 rounds to an integer n; e^x = 2^n e^r with r = x - n log 2, log 2 in two parts. tanh and erf are
-     * x p(x^2) / q(x^2) with the coefficients of Eigen. */
-    { H_EXACT, "exp_f32", "f32_as_u32 u32_as_f32",
-      "float exp_f32(float x)\n{\n    float c = x > 90.0f ? 90.0f : x;\n    c = c < -105.0f ? -105.0f : c;\n"
+     * x p(x^2) / q(x^2) with the coefficients of Eigen. Bounds are kept as patterns of bits: those of positive numbers are in order as signed integers, those of
+     * negative ones, the other way round, as unsigned ones. Where floats are compared gcc computes what follows from a bound on a path of its own. */
+    { H_EXACT, "between_f32", "f32_as_u32 u32_as_f32",
+      "float between_f32(float x, uint32_t low, int32_t high) /* bits of a negative number and of a positive one; NaN is one of them */\n{\n"
+      "    int32_t  i = (int32_t)f32_as_u32(x) < high ? (int32_t)f32_as_u32(x) : high;\n"
+      "    uint32_t u = (uint32_t)i < low ? (uint32_t)i : low;\n    return u32_as_f32(u);\n}\n" },
+    { H_EXACT, "within_f32", "f32_as_u32 u32_as_f32",
+      "float within_f32(float x, uint32_t most) /* |x| at most what has these bits; NaN is that */\n{\n    uint32_t u = f32_as_u32(x) & 0x7fffffffu;\n"
+      "    u = u < most ? u : most;\n    return u32_as_f32(u | (f32_as_u32(x) & 0x80000000u));\n}\n" },
+    { H_EXACT, "exp_f32", "f32_as_u32 u32_as_f32 between_f32",
+      "float exp_f32(float x)\n{\n    float c = between_f32(x, 0xc2d20000u, 0x42b40000); /* -105, 90 */\n"
       "    float t = c * 1.44269504f + 12582912.0f, n = t - 12582912.0f, r = n * -0.693359375f + c;\n    r = n * 2.12194440e-4f + r;\n"
       "    float q = r * 0.001381446285f + 0.008368780447f;\n"
       "    q = q * r + 0.04166839429f, q = q * r + 0.1666652011f, q = q * r + 0.4999999341f;\n"
       "    int32_t k = (int32_t)f32_as_u32(t) - 0x4b400000, half = k >> 1; /* two powers: the result may be a denormal */\n"
-      "    return (r * r * q + r + 1.0f) * u32_as_f32((uint32_t)(half + 127) << 23) * u32_as_f32((uint32_t)(k - half + 127) << 23);\n}\n" },
-    { H_EXACT, "expm1_f32", "f32_as_u32 u32_as_f32",
-      "float expm1_f32(float x)\n{\n    float c = x > 89.0f ? 89.0f : x;\n    c = c < -40.0f ? -40.0f : c;\n"
+      "    float   y = (r * r * q + r + 1.0f) * u32_as_f32((uint32_t)(half + 127) << 23) * u32_as_f32((uint32_t)(k - half + 127) << 23);\n"
+      "    return x != x ? x : y;\n}\n" },
+    { H_EXACT, "expm1_f32", "f32_as_u32 u32_as_f32 between_f32",
+      "float expm1_f32(float x)\n{\n    float c = between_f32(x, 0xc2200000u, 0x42b20000); /* -40, 89 */\n"
       "    float t = c * 1.44269504f + 12582912.0f, n = t - 12582912.0f, r = n * -0.693359375f + c;\n    r = n * 2.12194440e-4f + r;\n"
       "    float q = r * 0.001381446285f + 0.008368780447f;\n"
       "    q = q * r + 0.04166839429f, q = q * r + 0.1666652011f, q = q * r + 0.4999999341f;\n"
       "    float half = u32_as_f32((f32_as_u32(t) - 0x4b400000u + 126u) << 23), y = 2.0f * (half * (r * r * q + r) + (half - 0.5f));\n"
-      "    return x == 0.0f ? x : y;\n}\n" },
-    { H_EXACT, "tanh_f32", "",
-      "float tanh_f32(float x)\n{\n    float c = x > 7.9f ? 7.9f : x;\n    c = c < -7.9f ? -7.9f : c;\n"
-      "    float z = c * c, p = z * -2.76076847742355e-16f + 2.00018790482477e-13f;\n"
+      "    return x == 0.0f || x != x ? x : y;\n}\n" },
+    { H_EXACT, "tanh_f32", "f32_as_u32 u32_as_f32 within_f32",
+      "float tanh_f32(float x)\n{\n    uint32_t u = f32_as_u32(x) & 0x7fffffffu;\n    float    c = within_f32(x, 0x40fccccdu); /* 7.9 */\n"
+      "    float    z = c * c, p = z * -2.76076847742355e-16f + 2.00018790482477e-13f;\n"
       "    p = p * z - 8.60467152213735e-11f, p = p * z + 5.12229709037114e-08f, p = p * z + 1.48572235717979e-05f;\n"
       "    p = p * z + 6.37261928875436e-04f, p = p * z + 4.89352455891786e-03f;\n"
-      "    float q = z * 1.19825839466702e-06f + 1.18534705686654e-04f;\n"
+      "    float    q = z * 1.19825839466702e-06f + 1.18534705686654e-04f;\n"
       "    q = q * z + 2.26843463243900e-03f, q = q * z + 4.89352518554385e-03f;\n"
-      "    float y = z < 1.6e-7f ? x : c * p / q;\n    y = x > 7.9f ? 1.0f : y;\n    return x < -7.9f ? -1.0f : y;\n}\n" },
-    { H_EXACT, "erf_f32", "",
-      "float erf_f32(float x)\n{\n    float c = x > 4.0f ? 4.0f : x;\n    c = c < -4.0f ? -4.0f : c;\n"
+      "    float    y = u > 0x40fccccdu ? u32_as_f32(0x3f800000u | (f32_as_u32(x) & 0x80000000u)) : c * p / q;\n"
+      "    return u - 0x39d1b718u > 0x7f800000u - 0x39d1b718u ? x : y; /* up to 4e-4, NaN */\n}\n" },
+    { H_EXACT, "erf_f32", "f32_as_u32 u32_as_f32 within_f32",
+      "float erf_f32(float x)\n{\n    float c = within_f32(x, 0x40800000u); /* 4 */\n"
       "    float z = c * c, p = z * -2.72614225801306e-10f + 2.77068142495902e-08f;\n"
       "    p = p * z - 2.10102402082508e-06f, p = p * z - 5.69250639462346e-05f, p = p * z - 7.34990630326855e-04f;\n"
       "    p = p * z - 2.95459980854025e-03f, p = p * z - 1.60960333262415e-02f;\n"
       "    float q = z * -1.45660718464996e-05f - 2.13374055278905e-04f;\n"
       "    q = q * z - 1.68282697438203e-03f, q = q * z - 7.37332916720468e-03f, q = q * z - 1.42647390514189e-02f;\n"
-      "    return c * (p / q);\n}\n" },
+      "    float y = c * (p / q);\n    return x != x ? x : y;\n}\n" },
     /* tanh |x| = (1 - e^-2|x|) / (1 + e^-2|x|), both times the denominator of Cephes' e^r = 1 + 2 r p(r^2) / (q(r^2) - r p(r^2)): below 4.5 ulp (2^24 samples). */
     { H_EXACT, "tanh_f64", "f64_as_u64 u64_as_f64",
       "double tanh_f64(double x)\n{\n    double c = x < 0.0 ? 2.0 * x : -2.0 * x;\n    c = c < -40.0 ? -40.0 : c;\n"
@@ -183,6 +193,9 @@ static const Helper helpers[] = {
       "void store_past_caches(void *to, const void *from, int64_t bytes) /* a multiple of 32 */\n{\n#if defined __AVX__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(1), may_alias));\n"
       "    typedef float v8s __attribute__((vector_size(32), may_alias));\n"
+      "#if defined __AVX512F__ && !defined __clang__\n    typedef float v16f __attribute__((vector_size(64), aligned(1), may_alias));\n"
+      "    if (bytes % 64 == 0 && (__UINTPTR_TYPE__)to % 64 == 0) { /* a line at a time */\n        for (int64_t k = 0; k < bytes; k += 64)\n"
+      "            __builtin_ia32_movntps512((float *)((char *)to + k), *(const v16f *)((const char *)from + k));\n        return;\n    }\n#endif\n"
       "    if ((__UINTPTR_TYPE__)to % 32 == 0) {\n        for (int64_t k = 0; k < bytes; k += 32) {\n"
       "            v8s  v = *(const v8f *)((const char *)from + k);\n            v8s *at = (v8s *)((char *)to + k);\n"
       "#if defined __clang__\n            __builtin_nontemporal_store(v, at);\n#else\n            __builtin_ia32_movntps256((float *)at, v);\n#endif\n"
@@ -194,13 +207,13 @@ static const Helper helpers[] = {
       "void f16_block_to_f32(float *to, const uint16_t *from, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
       "    typedef short v8s __attribute__((vector_size(16), aligned(2), may_alias));\n"
-      "    for (int64_t k = 0; k < n; k += 8)\n        *(v8f *)(to + k) = __builtin_ia32_vcvtph2ps256(*(const v8s *)(from + k));\n"
+      "    for (int64_t k = 0; k < n; k += 8)\n        *(v8f *)(to + k) = __builtin_ia32_vcvtph2ps256(*(const v8s *)(from + k));\n    (void)f16_to_f32;\n"
       "#else\n    for (int64_t k = 0; k < n; k++)\n        to[k] = f16_to_f32(from[k]);\n#endif\n}\n" },
     { H_EXACT, "f32_block_to_f16", "f32_to_f16",
       "void f32_block_to_f16(uint16_t *to, const float *from, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
       "    typedef short v8s __attribute__((vector_size(16), aligned(2), may_alias));\n"
-      "    for (int64_t k = 0; k < n; k += 8)\n        *(v8s *)(to + k) = __builtin_ia32_vcvtps2ph256(*(const v8f *)(from + k), 0);\n"
+      "    for (int64_t k = 0; k < n; k += 8)\n        *(v8s *)(to + k) = __builtin_ia32_vcvtps2ph256(*(const v8f *)(from + k), 0);\n    (void)f32_to_f16;\n"
       "#else\n    for (int64_t k = 0; k < n; k++)\n        to[k] = f32_to_f16(from[k]);\n#endif\n}\n" },
 
     /* Floats of 8 bits and fewer. Kinds: 0 has infinities, 1 one NaN and no infinity, 2 neither infinity nor -0, 3 no NaN either. */

@@ -175,6 +175,9 @@ Inst *rule_dot_unit(Simp *s, Inst *i)
     for (int32_t k = 0; k < contracting.n; k++)
         if (inst_operand(i, 0)->shape->dims[contracting.v[k]] != 1)
             return NULL;
+    for (int32_t side = 0; side < 2; side++)
+        if (inst_operand(i, side)->shape->type != t || inst_operand(i, side)->shape->layout)
+            return NULL;
     static const AttrId contracting_ids[] = {ATTR_LHS_CONTRACTING_DIMS, ATTR_RHS_CONTRACTING_DIMS};
     static const AttrId batch_ids[] = {ATTR_LHS_BATCH_DIMS, ATTR_RHS_BATCH_DIMS};
     Inst *operands[2];
@@ -183,8 +186,6 @@ Inst *rule_dot_unit(Simp *s, Inst *i)
         Inst *x = inst_operand(i, side);
         Ints  drop = inst_ints(i, contracting_ids[side]), kept = inst_ints(i, batch_ids[side]);
         Ints  sizes = scratch_ints(s, x->shape->rank - drop.n), where = scratch_ints(s, x->shape->rank);
-        if (x->shape->type != t || x->shape->layout)
-            return NULL;
         int32_t n = 0;
         for (int32_t d = 0; d < x->shape->rank; d++) {
             *ints_at(where, d) = n;

@@ -156,7 +156,8 @@ Inst *rule_map_inline(Simp *s, Inst *i)
         }
         b->aux = j;
     }
-    return simp_same(s, body->root->aux);
+    Inst *result = body->root->aux; /* a parameter may have another layout */
+    return shape_equal(result->shape, i->shape) ? result : simp_new(s, result->shape->type == i->shape->type ? OP_COPY : OP_CONVERT, i->shape, 1, &result);
 }
 
 /* ---- sort, control flow ---- */
