@@ -29,6 +29,7 @@ struct cudasim_graph {
 
 struct cudasim_stream {
     struct cudasim_graph queue;
+    uint32_t             queued;  /* since it was last empty */
     cudaGraph_t          capture; /* NULL: work is queued */
     cudaStream_t         next;
 };
@@ -104,6 +105,7 @@ static cudaError_t finish(cudaStream_t s)
     if (s->capture)
         return failed(cudaErrorStreamCaptureUnsupported);
     drain(s, NULL, 0);
+    s->queued = 0;
     return failed(cudasim_has_fault() ? cudaErrorLaunchFailure : cudaSuccess);
 }
 
@@ -129,6 +131,8 @@ static Work *work_new(WorkKind kind, const void *held, size_t bytes)
     return w;
 }
 
+enum { MOST_QUEUED = 1 << 14 }; /* a queue has an end, as a device's: who adds the next one waits for all */
+
 static cudaError_t put(cudaStream_t s, Work *w)
 {
     struct cudasim_graph *q = s->capture ? s->capture : &s->queue;
@@ -139,6 +143,10 @@ static cudaError_t put(cudaStream_t s, Work *w)
     else
         q->first = w;
     q->last = w;
+    if (!s->capture && ++s->queued == MOST_QUEUED) {
+        s->queued = 0;
+        drain(s, NULL, 0);
+    }
     return cudaSuccess;
 }
 
