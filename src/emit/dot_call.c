@@ -33,6 +33,8 @@ static const struct {
     { TYPE_S32, TYPE_S32, "hlort_dot_s32" },
     { TYPE_U32, TYPE_U32, "hlort_dot_s32" },
     { TYPE_S8, TYPE_S32, "hlort_dot_s8_s32" },
+    { TYPE_U8, TYPE_S32, "hlort_dot_u8_s32" },
+    { TYPE_U8, TYPE_U32, "hlort_dot_u8_s32" },
     { TYPE_C64, TYPE_C64, "hlort_dot_c64" },
     { TYPE_C128, TYPE_C128, "hlort_dot_c128" },
 };

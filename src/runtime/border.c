@@ -151,7 +151,7 @@ void border_mend(const Border *b)
     int          checked = 0;
     for (int64_t d = 0; d < im->n; d++)
         checked |= im->d[d].checked;
-    if (!checked || b->type == GEMM_S32 || b->type == GEMM_S8_S32)
+    if (!checked || b->type == GEMM_S32 || b->type == GEMM_S8_S32 || b->type == GEMM_U8_S32)
         return;
     Border part = *b;
     for (const int64_t end = b->feature + b->features; part.feature < end; part.feature += part.features) {

@@ -377,4 +377,5 @@ FUNCTION(f16, GEMM_F16, uint16_t, uint16_t)
 FUNCTION(f16_f32, GEMM_F16_F32, uint16_t, float)
 FUNCTION(s32, GEMM_S32, uint32_t, uint32_t)
 FUNCTION(s8_s32, GEMM_S8_S32, int8_t, uint32_t)
+FUNCTION(u8_s32, GEMM_U8_S32, uint8_t, uint32_t)
 #undef FUNCTION

@@ -45,12 +45,10 @@ static void pixels(Case *c, int64_t d, int64_t *o, int64_t x, int64_t w, int64_t
 
 enum { UNTOUCHED = 77 };
 
-static void expect(Case *c, uint32_t *state)
+static void add_up(Case *c)
 {
     const hlort_conv *v = &c->v;
     int64_t           o[MOST];
-    c->x = values(c->x_count, random_bits(state));
-    c->w = values(c->w_count, random_bits(state));
     c->want = malloc((size_t)(c->y_count + 1) * sizeof *c->want);
     for (int64_t k = 0; k < c->y_count; k++)
         c->want[k] = UNTOUCHED;
@@ -58,6 +56,13 @@ static void expect(Case *c, uint32_t *state)
         for (int64_t g = 0; g < v->groups; g++)
             for (int64_t f = 0; f < v->out; f++)
                 pixels(c, 0, o, n * v->x_batch + g * v->x_group, v->w_first + g * v->w_group + f * v->w_out, n * v->y_batch + g * v->y_group + f * v->y_out);
+}
+
+static void expect(Case *c, uint32_t *state)
+{
+    c->x = values(c->x_count, random_bits(state));
+    c->w = values(c->w_count, random_bits(state));
+    add_up(c);
 }
 
 /* ---- layouts ---- */
@@ -192,7 +197,7 @@ static void report(const hlort_conv *v)
                 (long long)v->spatial[d].y);
 }
 
-static void run(const Case *c, const KernelSet *s, GemmType t)
+static void run_values(const Case *c, const KernelSet *s, GemmType t)
 {
     static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
     void       *x = operand(kinds[t].in, c->x, c->x_count), *w = operand(kinds[t].in, c->w, c->w_count);
@@ -218,6 +223,20 @@ static void forget(Case *c)
     free(c->x);
     free(c->w);
     free(c->want);
+}
+
+static void run(const Case *c, const KernelSet *s, GemmType t)
+{
+    if (kinds[t].in != U8) {
+        run_values(c, s, t);
+        return;
+    }
+    Case u = *c;
+    u.x = magnitudes(c->x, c->x_count);
+    u.w = magnitudes(c->w, c->w_count);
+    add_up(&u);
+    run_values(&u, s, t);
+    forget(&u);
 }
 
 /* On every set, with some of the types. */

@@ -87,7 +87,7 @@ enum { IN, OUT };
 const int8_t hlort_bytes[GEMM_TYPES][2] = {
     [GEMM_F32] = { 4, 4 }, [GEMM_F64] = { 8, 8 },     [GEMM_BF16] = { 2, 2 }, [GEMM_BF16_F32] = { 2, 4 },
     [GEMM_F16] = { 2, 2 }, [GEMM_F16_F32] = { 2, 4 }, [GEMM_S32] = { 4, 4 },  [GEMM_S8_S32] = { 1, 4 },
-    [GEMM_C64] = { 8, 8 },   [GEMM_C128] = { 16, 16 },
+    [GEMM_U8_S32] = { 1, 4 }, [GEMM_C64] = { 8, 8 }, [GEMM_C128] = { 16, 16 },
 };
 
 /* An epilogue that rounds sums to C's type. */
@@ -239,6 +239,7 @@ FUNCTION(f16, GEMM_F16, uint16_t, uint16_t)
 FUNCTION(f16_f32, GEMM_F16_F32, uint16_t, float)
 FUNCTION(s32, GEMM_S32, uint32_t, uint32_t)
 FUNCTION(s8_s32, GEMM_S8_S32, int8_t, uint32_t)
+FUNCTION(u8_s32, GEMM_U8_S32, uint8_t, uint32_t)
 FUNCTION(c64, GEMM_C64, float, float)
 FUNCTION(c128, GEMM_C128, double, double)
 #undef FUNCTION

@@ -44,7 +44,7 @@ typedef struct Gemm {
 typedef void GemmFunction(const Gemm *g);
 
 /* Of the operands, and of C where it is another one. */
-typedef enum GemmType { GEMM_F32, GEMM_F64, GEMM_BF16, GEMM_BF16_F32, GEMM_F16, GEMM_F16_F32, GEMM_S32, GEMM_S8_S32, GEMM_C64, GEMM_C128, GEMM_TYPES } GemmType;
+typedef enum GemmType { GEMM_F32, GEMM_F64, GEMM_BF16, GEMM_BF16_F32, GEMM_F16, GEMM_F16_F32, GEMM_S32, GEMM_S8_S32, GEMM_U8_S32, GEMM_C64, GEMM_C128, GEMM_TYPES } GemmType;
 
 /* The kernels of one set of instructions: none where the set was left out. */
 typedef struct KernelSet {

@@ -92,104 +92,28 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 #undef MULTIPLY_FEW
 #undef MULTIPLY_ADD
 
-/* ---- s8, summed in s32: a is u - 128 where u has a's bits but the first, so that sums of u * b begin at -128 times the sum of b ---- */
+/* ---- s8 and u8, summed in 32 bits ---- */
 typedef int8_t SET(vb) __attribute__((vector_size(VECTOR_BYTES / 4), aligned(1), may_alias));
+typedef uint8_t SET(vub) __attribute__((vector_size(VECTOR_BYTES / 4), aligned(1), may_alias));
 
-#define K(x)                  SET(hlort_bytes_##x)
-#define TW                    uint32_t
-#define VW                    SET(vu)
-#define VWU                   SET(vuu)
-#define VL                    (VECTOR_BYTES / 4)
-#define KC                    BLOCK_K
-#define FUSED                 0
-#define N(x)                  SET(hlort_s8_##x)
-#define TE                    int8_t
-#define TC                    uint32_t
-#define VC                    SET(vu)
-#define VCU                   SET(vuu)
-#define G                     4
-#define BEGUN                 1
-#define A_WORDS(w)            ((w) ^ 0x80808080)
-#define B_WORDS               A_WORDS
-#define FEW_BEGUN             1
-#define MULTIPLY_FEW(c, a, b) MULTIPLY_BYTES(c, b, (VW){ 0 } + (a)) /* the other way round: few rows begin at sums of A */
-#define MULTIPLY_ADD(c, a, b) MULTIPLY_BYTES(c, (VW){ 0 } + (a), b)
-#include "runtime/gemm_tile.h"
-
-INLINE VC N(widen)(const TE *from)
-{
-    return (VC)__builtin_convertvector(__builtin_convertvector(*(const SET(vb) *)from, SET(vs)), SET(vi));
-}
-INLINE TC N(widen1)(TE x)
-{
-    return (uint32_t)(int32_t)x;
-}
-INLINE TW N(word)(const TE *from)
-{
-    TW w;
-    __builtin_memcpy(&w, from, sizeof w);
-    return w;
-}
-INLINE VW N(along)(const TE *from)
-{
-    return *(const SET(vw1) *)from;
-}
-INLINE VW N(beside)(const TE *from, int64_t row)
-{
-    typedef uint16_t Pairs __attribute__((vector_size(VECTOR_BYTES / 4)));
-    typedef uint64_t Longs __attribute__((vector_size(VECTOR_BYTES / 4)));
-    SET(vb) r[4];
-    Pairs   low[2], high[2];
-    UNROLL for (int g = 0; g < G; g++)
-        r[g] = *(const SET(vb) *)(from + g * row);
-    UNROLL for (int g = 0; g < 2; g++) {
-        low[g] = (Pairs)__builtin_shufflevector(r[2 * g], r[2 * g + 1], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-        high[g] = (Pairs)__builtin_shufflevector(r[2 * g], r[2 * g + 1], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-    }
-    Longs a = (Longs)__builtin_shufflevector(low[0], low[1], 0, 8, 1, 9, 2, 10, 3, 11), b = (Longs)__builtin_shufflevector(low[0], low[1], 4, 12, 5, 13, 6, 14, 7, 15);
-    Longs c = (Longs)__builtin_shufflevector(high[0], high[1], 0, 8, 1, 9, 2, 10, 3, 11), d = (Longs)__builtin_shufflevector(high[0], high[1], 4, 12, 5, 13, 6, 14, 7, 15);
-    return (VW)__builtin_shufflevector(__builtin_shufflevector(a, b, 0, 1, 2, 3), __builtin_shufflevector(c, d, 0, 1, 2, 3), 0, 1, 2, 3, 4, 5, 6, 7);
-}
-INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
-{
-    UNROLL for (int v = 0; v < NV; v++)
-        w[v] = N(beside)(from + v * VL, row);
-}
-INLINE void N(begin)(TC *begin, const TW *panel, int64_t kc)
-{
-    VC sums[NV] = { 0 };
-    for (int64_t p = 0; p < kc; p++)
-        UNROLL for (int v = 0; v < NV; v++)
-            sums[v] = MULTIPLY_BYTES(sums[v], (VW){ 0 } + 0x01010101, *(const VW *)(panel + p * K(NR) + v * VL));
-    UNROLL for (int v = 0; v < NV; v++)
-        *(VC *)(begin + v * VL) = sums[v] * -128U;
-}
-INLINE TC N(begin_row)(const TE *a, int64_t step, int64_t k)
-{
-    uint32_t sum = 0;
-    for (int64_t p = 0; p < k; p++)
-        sum = sum + N(widen1)(a[p * step]);
-    return sum * -128U;
-}
-#include "runtime/gemm_body.h"
-#include "runtime/gemv_body.h"
-#include "runtime/gemm_words_end.h"
-#undef N
-#undef TE
-#undef G
-#undef BEGUN
-#undef A_WORDS
-#undef B_WORDS
-#undef FEW_BEGUN
-#undef MULTIPLY_FEW
-#undef MULTIPLY_ADD
+#define K(x)      SET(hlort_bytes_##x)
+#define N(x)      SET(hlort_s8_##x)
+#define TE        int8_t
+#define IS_SIGNED 1
+#include "runtime/gemm_bytes.h"
+#define K(x)      SET(hlort_ubytes_##x)
+#define N(x)      SET(hlort_u8_##x)
+#define TE        uint8_t
+#define IS_SIGNED 0
+#include "runtime/gemm_bytes.h"
 
 extern const KernelSet SET(hlort);
 const KernelSet SET(hlort) = {
     .name = HLORT_TEXT(HLORT_SET),
-    .gemm = { [GEMM_BF16] = SET(hlort_bf16_gemm), [GEMM_BF16_F32] = SET(hlort_bf16_gemm), [GEMM_S8_S32] = SET(hlort_s8_gemm) },
+    .gemm = { [GEMM_BF16] = SET(hlort_bf16_gemm), [GEMM_BF16_F32] = SET(hlort_bf16_gemm), [GEMM_S8_S32] = SET(hlort_s8_gemm),
+              [GEMM_U8_S32] = SET(hlort_u8_gemm) },
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
-    .together = { [GEMM_BF16] = 2, [GEMM_BF16_F32] = 2, [GEMM_S8_S32] = 4 },
+    .together = { [GEMM_BF16] = 2, [GEMM_BF16_F32] = 2, [GEMM_S8_S32] = 4, [GEMM_U8_S32] = 4 },
     .rest = &REST,
 };
 

@@ -118,61 +118,49 @@ INLINE float SET(hlort_from_f16_1)(uint16_t x)
 #define WIDEN1(x)   (x)
 #include "runtime/gemm_simple.h"
 
-/* ---- s8, summed in s32 ---- */
+/* ---- s8 and u8, summed in 32 bits ---- */
 typedef int8_t SET(vb) __attribute__((vector_size(VECTOR_BYTES / 4), aligned(1), may_alias));
-typedef int8_t SET(vbb) __attribute__((vector_size(VECTOR_BYTES / 2), aligned(1), may_alias));
-typedef int16_t SET(vp) __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint8_t SET(vub) __attribute__((vector_size(VECTOR_BYTES / 4), aligned(1), may_alias));
 INLINE SET(vu) SET(hlort_from_s8)(const int8_t *from)
 {
     return (SET(vu))__builtin_convertvector(__builtin_convertvector(*(const SET(vb) *)from, SET(vs)), SET(vi));
 }
-#define N(x)        SET(hlort_s8_##x)
-#define TE          int8_t
-#define WIDEN(from) SET(hlort_from_s8)(from)
-#define WIDEN1(x)   ((uint32_t)(int32_t)(x))
-#ifndef MULTIPLY_PAIRS
-#include "runtime/gemm_simple.h"
-#else
-/* A word is a pair of s16: two products of s8 fit into a lane's sum. */
+INLINE SET(vu) SET(hlort_from_u8)(const uint8_t *from)
+{
+    return __builtin_convertvector(__builtin_convertvector(*(const SET(vub) *)from, SET(vh)), SET(vu));
+}
+#ifdef MULTIPLY_PAIRS
+/* Two products of s8 or u8 fit into a lane's sum. */
+typedef int8_t SET(vbb) __attribute__((vector_size(VECTOR_BYTES / 2), aligned(1), may_alias));
+typedef uint8_t SET(vubb) __attribute__((vector_size(VECTOR_BYTES / 2), aligned(1), may_alias));
+typedef int16_t SET(vp) __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint16_t SET(vup) __attribute__((vector_size(VECTOR_BYTES)));
 #undef K
 #undef MULTIPLY_ADD
 #define K(x)                  SET(hlort_pair_##x)
 #define MULTIPLY_ADD(c, a, b) ((c) + (VC)MULTIPLY_PAIRS((VW){ 0 } + (a), b))
 #include "runtime/gemm_tile.h"
-#define G 2
-INLINE VC N(widen)(const TE *from)
-{
-    return WIDEN(from);
-}
-INLINE TC N(widen1)(TE x)
-{
-    return WIDEN1(x);
-}
-INLINE TW N(word)(const TE *from)
-{
-    return (uint32_t)(uint16_t)from[0] | (uint32_t)(uint16_t)from[1] << 16;
-}
-INLINE VW N(along)(const TE *from)
-{
-    return (VW)__builtin_convertvector(*(const SET(vbb) *)from, SET(vp));
-}
-INLINE VW N(beside)(const TE *from, int64_t row)
-{
-    return (N(widen)(from) & 0xffff) | (N(widen)(from + row) << 16);
-}
-INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
-{
-    UNROLL for (int v = 0; v < NV; v++)
-        w[v] = N(beside)(from + v * VL, row);
-}
-#include "runtime/gemm_body.h"
-#include "runtime/gemv_body.h"
-#undef N
-#undef TE
-#undef G
-#undef WIDEN
-#undef WIDEN1
+#endif
+#define N(x)         SET(hlort_s8_##x)
+#define TE           int8_t
+#define WIDEN(from)  SET(hlort_from_s8)(from)
+#define WIDEN1(x)    ((uint32_t)(int32_t)(x))
+#ifdef MULTIPLY_PAIRS
+#define WIDEN2(from) (VW)__builtin_convertvector(*(const SET(vbb) *)(from), SET(vp))
+#include "runtime/gemm_pairs.h"
+#else
+#include "runtime/gemm_simple.h"
+#endif
+#define N(x)         SET(hlort_u8_##x)
+#define TE           uint8_t
+#define WIDEN(from)  SET(hlort_from_u8)(from)
+#define WIDEN1(x)    ((uint32_t)(x))
+#ifdef MULTIPLY_PAIRS
+#define WIDEN2(from) (VW)__builtin_convertvector(*(const SET(vubb) *)(from), SET(vup))
+#include "runtime/gemm_pairs.h"
 #undef MULTIPLY_PAIRS
+#else
+#include "runtime/gemm_simple.h"
 #endif
 #include "runtime/gemm_words_end.h"
 #undef MULTIPLY_ADD
@@ -194,6 +182,7 @@ const KernelSet SET(hlort) = {
         [GEMM_F16_F32] = SET(hlort_f16_gemm),
         [GEMM_S32] = SET(hlort_s32_gemm),
         [GEMM_S8_S32] = SET(hlort_s8_gemm),
+        [GEMM_U8_S32] = SET(hlort_u8_gemm),
         [GEMM_C64] = SET(hlort_c64_gemm),
         [GEMM_C128] = SET(hlort_c128_gemm),
     },

@@ -105,6 +105,19 @@ typedef struct {
     int64_t   there; /* rows of the last word */
 } N(Columns);
 
+/* The word of G elements, of which the first `there` are there. */
+INLINE TW N(strided)(const TE *from, int64_t step, int64_t there)
+{
+    TE few[G] = { 0 };
+    if (there == G)
+        UNROLL for (int g = 0; g < G; g++)
+            few[g] = from[g * step];
+    else
+        for (int64_t g = 0; g < there; g++)
+            few[g] = from[g * step];
+    return N(word)(few);
+}
+
 INLINE VC N(begun)(int first, const N(Columns) *a, int64_t r, const TC *c)
 {
     if (!first)
@@ -153,13 +166,9 @@ INLINE void N(sweep)(int kr, int first, const Gemm *g, const TC *begin, TC *c, i
     const int64_t b_row = g->b_row, m = g->m, k = hlort_min(kr * G, g->k - p);
     const TE     *a = (const TE *)g->a + p * g->a_col, *b = (const TE *)g->b + p * b_row + j0;
     N(Columns)    x = { .begin = begin, .there = k - (kr - 1) * G };
-    for (int64_t r = 0; r < m; r++) {
-        TE few[N(SWEPT) * G] = { 0 };
-        for (int64_t q = 0; q < k; q++)
-            few[q] = a[r * g->a_row + q * g->a_col];
-        for (int q = 0; q < kr; q++)
-            x.x[r][q] = N(word)(few + q * G);
-    }
+    for (int64_t r = 0; r < m; r++)
+        UNROLL for (int q = 0; q < kr; q++)
+            x.x[r][q] = N(strided)(a + r * g->a_row + q * G * g->a_col, g->a_col, kr > 1 ? G : x.there);
     __asm__ volatile("" : : "r"(&x) : "memory"); /* from memory to all lanes is cheaper than from a register */
     int64_t j = 0;
     if (m == 1)

@@ -85,6 +85,7 @@ void hlort_dot_f16(const hlort_dot *d, const hlort_how *how, const uint16_t *a, 
 void hlort_dot_f16_f32(const hlort_dot *d, const hlort_how *how, const uint16_t *a, const uint16_t *b, float *c);
 void hlort_dot_s32(const hlort_dot *d, const hlort_how *how, const uint32_t *a, const uint32_t *b, uint32_t *c); /* modulo 2^32: u32, too */
 void hlort_dot_s8_s32(const hlort_dot *d, const hlort_how *how, const int8_t *a, const int8_t *b, uint32_t *c);
+void hlort_dot_u8_s32(const hlort_dot *d, const hlort_how *how, const uint8_t *a, const uint8_t *b, uint32_t *c);
 /* Elements are pairs (real, imaginary), distances count pairs; C must not be NULL. */
 void hlort_dot_c64(const hlort_dot *d, const hlort_how *how, const float *a, const float *b, float *c);
 void hlort_dot_c128(const hlort_dot *d, const hlort_how *how, const double *a, const double *b, double *c);
@@ -116,6 +117,7 @@ void hlort_conv_f16(const hlort_conv *v, const hlort_how *how, const uint16_t *x
 void hlort_conv_f16_f32(const hlort_conv *v, const hlort_how *how, const uint16_t *x, const uint16_t *w, float *y);
 void hlort_conv_s32(const hlort_conv *v, const hlort_how *how, const uint32_t *x, const uint32_t *w, uint32_t *y); /* modulo 2^32: u32, too */
 void hlort_conv_s8_s32(const hlort_conv *v, const hlort_how *how, const int8_t *x, const int8_t *w, uint32_t *y);
+void hlort_conv_u8_s32(const hlort_conv *v, const hlort_how *how, const uint8_t *x, const uint8_t *w, uint32_t *y);
 
 /* Triangular systems, T X = B or X T = B, one behind the other. X and B are [rows, others], on the right [others, rows], their elements neighbours; they may be the
  * same memory. Of T the half that the order of the unknowns needs is read: the first one depends on none, and that is the last row or column when backward. */

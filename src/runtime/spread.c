@@ -75,7 +75,8 @@ static void add(const Part *p, void *sums, const void *terms, int64_t n, int64_t
     switch (p->job->type) {
     case GEMM_F64: add_doubles(sums, terms, n, step); break;
     case GEMM_S32:
-    case GEMM_S8_S32: add_words(sums, terms, n, step); break;
+    case GEMM_S8_S32:
+    case GEMM_U8_S32: add_words(sums, terms, n, step); break;
     default: add_floats(sums, terms, n, step); break;
     }
 }

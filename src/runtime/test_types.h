@@ -34,14 +34,24 @@ static int *values(int64_t n, uint32_t seed)
     return v;
 }
 
-typedef enum Kind { F32, F64, BF16, F16, S32, S8 } Kind;
+/* Of numbers of either sign, for a type without one. */
+static int *magnitudes(const int *v, int64_t n)
+{
+    int *to = malloc((size_t)(n + 1) * sizeof *to);
+    for (int64_t k = 0; k < n; k++)
+        to[k] = v[k] < 0 ? -v[k] : v[k];
+    return to;
+}
+
+typedef enum Kind { F32, F64, BF16, F16, S32, S8, U8 } Kind;
 static const struct {
     Kind in, out, sums;
 } kinds[] = {
     [GEMM_F32] = { F32, F32, F32 }, [GEMM_F64] = { F64, F64, F64 },     [GEMM_BF16] = { BF16, BF16, F32 }, [GEMM_BF16_F32] = { BF16, F32, F32 },
     [GEMM_F16] = { F16, F16, F32 }, [GEMM_F16_F32] = { F16, F32, F32 }, [GEMM_S32] = { S32, S32, S32 },    [GEMM_S8_S32] = { S8, S32, S32 },
+    [GEMM_U8_S32] = { U8, S32, S32 },
 };
-static const size_t size_of[] = { 4, 8, 2, 2, 4, 1 };
+static const size_t size_of[] = { 4, 8, 2, 2, 4, 1, 1 };
 
 /* A whole number in `bits` bits of mantissa, the nearest and of two the even one. */
 static double rounded(double v, int bits)
@@ -91,6 +101,7 @@ static double get(Kind t, const void *p, int64_t k)
     case BF16: return half_value(((const uint16_t *)p)[k], 7, 127);
     case F16: return half_value(((const uint16_t *)p)[k], 10, 15);
     case S32: return ((const int32_t *)p)[k];
+    case U8: return ((const uint8_t *)p)[k];
     default: return ((const int8_t *)p)[k];
     }
 }
@@ -103,6 +114,7 @@ static void put(Kind t, void *p, int64_t k, double v)
     case BF16: ((uint16_t *)p)[k] = half_bits(v, 7, 127); break;
     case F16: ((uint16_t *)p)[k] = half_bits(v, 10, 15); break;
     case S32: ((int32_t *)p)[k] = (int32_t)v; break;
+    case U8: ((uint8_t *)p)[k] = (uint8_t)v; break;
     default: ((int8_t *)p)[k] = (int8_t)v; break;
     }
 }

@@ -19,6 +19,7 @@ static const char *c_type(Type t)
     case TYPE_BF16:
     case TYPE_F16: return "uint16_t";
     case TYPE_S8: return "int8_t";
+    case TYPE_U8: return "uint8_t";
     case TYPE_S32:
     case TYPE_U32: return "uint32_t";
     default: die("%s is no type of the runtime's", type_name(t));
