@@ -444,25 +444,51 @@ Inst *rule_pad_broadcast(Simp *s, Inst *i)
     return simp_broadcast(s, i->shape, x, (Ints){kept.v, n});
 }
 
-/* Padding that takes away is a slice of padding that adds. */
+/* n places fewer at one end of elements that are `step` apart: how many elements go, and what is left of the places up to the next one. */
+static int64_t taken(int64_t n, int64_t step, int64_t *places)
+{
+    int64_t elements = n / step + (n % step != 0);
+    *places = elements * step - n;
+    return elements;
+}
+
+/* One dimension: padding that takes nothing away, of the elements that are left. */
+static void take_first(PadDim p, int64_t size, int64_t padded, SliceRange *cut, PadDim *rest)
+{
+    int64_t step = p.interior + 1, first = 0, last = 0;
+    *rest = p;
+    if (p.lo < 0)
+        first = taken(-p.lo, step, &rest->lo);
+    if (p.hi < 0)
+        last = taken(-p.hi, step, &rest->hi);
+    *cut = (SliceRange){first, size - last, 1};
+    if (first + last < size)
+        return;
+    *cut = (SliceRange){0, 0, 1};
+    *rest = (PadDim){padded, 0, 0};
+}
+
+/* Padding that takes away: what it takes is left out before, where that costs nothing. */
 Inst *rule_pad_negative(Simp *s, Inst *i)
 {
     const PadDim *p = simp_padding(i);
+    const Shape  *x = inst_operand(i, 0)->shape;
     int32_t       rank = i->shape->rank;
-    PadDim       *more = ARENA_ARRAY(s->scratch, PadDim, rank);
+    PadDim       *rest = ARENA_ARRAY(s->scratch, PadDim, rank);
     SliceRange   *cut = ARENA_ARRAY(s->scratch, SliceRange, rank);
     Ints          sizes = scratch_ints(s, rank);
     bool          any = false;
     for (int32_t k = 0; k < rank; k++) {
-        more[k] = (PadDim){p[k].lo > 0 ? p[k].lo : 0, p[k].hi > 0 ? p[k].hi : 0, p[k].interior};
-        int64_t start = p[k].lo < 0 ? -p[k].lo : 0, end = p[k].hi < 0 ? -p[k].hi : 0;
-        cut[k] = (SliceRange){start, start + i->shape->dims[k], 1};
-        *ints_at(sizes, k) = i->shape->dims[k] + start + end;
-        any |= start || end;
+        if (p[k].interior == INT64_MAX || p[k].lo == INT64_MIN || p[k].hi == INT64_MIN)
+            return NULL;
+        take_first(p[k], x->dims[k], i->shape->dims[k], &cut[k], &rest[k]);
+        *ints_at(sizes, k) = cut[k].limit - cut[k].start;
+        any |= p[k].lo < 0 || p[k].hi < 0;
     }
     if (!any)
         return NULL;
-    return simp_slice(s, i->shape, simp_pad(s, simp_shape(s, i->shape->type, rank, sizes.v), inst_operand(i, 0), inst_operand(i, 1), more), cut);
+    Inst *left = simp_slice(s, simp_shape(s, x->type, rank, sizes.v), inst_operand(i, 0), cut);
+    return simp_pad(s, i->shape, left, inst_operand(i, 1), rest);
 }
 
 Inst *rule_concatenate_one(Simp *s, Inst *i)

@@ -33,7 +33,8 @@ typedef struct Turn {
     hlort_axis        outer[HLORT_MOST_AXES];
     int64_t           pieces, piece; /* of `across`, or of `down` for runs, per unit */
     int64_t           parts;
-    int               stream;
+    int               stream;        /* lines are written past the caches */
+    int               staged;        /* the lines of a block of the result would meet in few places of the first cache */
 } Turn;
 
 /* ---- a block ---- */
@@ -52,9 +53,9 @@ typedef uint64_t v8 __attribute__((vector_size(16)));
 #define LOW_8  0, 2
 #define HIGH_8 1, 3
 
-/* out[c][r] = from[r][c] for LINE / BYTES rows and columns; rows of out are LINE apart. */
+/* to[c][r] = from[r][c] for LINE / BYTES rows and columns, which are so many bytes apart. */
 #define BLOCK(BYTES)                                                                               \
-    APART void block_##BYTES(const char *from, int64_t row, char *out)                             \
+    APART void block_##BYTES(const char *from, int64_t row, char *to, int64_t to_row)              \
     {                                                                                              \
         enum { LANES = 16 / BYTES };                                                               \
         ROLLED                                                                                     \
@@ -77,7 +78,7 @@ typedef uint64_t v8 __attribute__((vector_size(16)));
                 }                                                                                  \
                 UNROLL                                                                             \
                 for (int i = 0; i < LANES; i++)                                                    \
-                    memcpy(out + (t * LANES + i) * LINE + g * 16, &r[i], 16);                      \
+                    memcpy(to + (t * LANES + i) * to_row + g * 16, &r[i], 16);                     \
             }                                                                                      \
     }
 BLOCK(1)
@@ -86,21 +87,21 @@ BLOCK(4)
 BLOCK(8)
 #undef BLOCK
 
-static void block_16(const char *from, int64_t row, char *out)
+static void block_16(const char *from, int64_t row, char *to, int64_t to_row)
 {
     for (int r = 0; r < 4; r++)
         for (int c = 0; c < 4; c++)
-            memcpy(out + c * LINE + r * 16, from + r * row + c * 16, 16);
+            memcpy(to + c * to_row + r * 16, from + r * row + c * 16, 16);
 }
 
-static void turn_block(int64_t bytes, const char *from, int64_t row, char *out)
+static void turn_block(int64_t bytes, const char *from, int64_t row, char *to, int64_t to_row)
 {
     switch (bytes) {
-    case 1: block_1(from, row, out); break;
-    case 2: block_2(from, row, out); break;
-    case 4: block_4(from, row, out); break;
-    case 8: block_8(from, row, out); break;
-    default: block_16(from, row, out); break;
+    case 1: block_1(from, row, to, to_row); break;
+    case 2: block_2(from, row, to, to_row); break;
+    case 4: block_4(from, row, to, to_row); break;
+    case 8: block_8(from, row, to, to_row); break;
+    default: block_16(from, row, to, to_row); break;
     }
 }
 
@@ -132,6 +133,10 @@ static void turn_one(const Turn *x, const char *from, char *to, int64_t rows, in
     char          out[LINE * LINE] __attribute__((aligned(64))), in[LINE * LINE] __attribute__((aligned(64)));
     const int64_t bytes = x->d->bytes, edge = LINE / bytes;
     int64_t       row = x->down.from;
+    if (rows == edge && columns == edge && !x->stream && !x->staged) {
+        turn_block(bytes, from, row, to, x->across.to);
+        return;
+    }
     if (rows < edge || columns < edge) {
         for (int64_t r = 0; r < rows; r++)
             memcpy(in + r * LINE, from + r * row, (size_t)(columns * bytes));
@@ -140,7 +145,7 @@ static void turn_one(const Turn *x, const char *from, char *to, int64_t rows, in
         from = in;
         row = LINE;
     }
-    turn_block(bytes, from, row, out);
+    turn_block(bytes, from, row, out, LINE);
     for (int64_t c = 0; c < columns; c++)
         if (rows == edge)
             write_line(to + c * x->across.to, out + c * LINE, x->stream);
@@ -263,6 +268,13 @@ static int may_stream(const Turn *x, int64_t bytes)
     return whole;
 }
 
+/* Lines so many bytes apart, in a cache of 64 places that hold 8 lines each: more than half of what fits? */
+static int shares_places(int64_t apart, int64_t lines)
+{
+    int64_t step = apart & -apart;
+    return lines * (step < LINE ? LINE : step) / (64 * LINE) > 4;
+}
+
 void hlort_transpose(const hlort_axes *d, const hlort_how *how, const void *from, void *to)
 {
     Turn x = { .d = d, .from = from, .to = to, .members = 1 };
@@ -274,6 +286,7 @@ void hlort_transpose(const hlort_axes *d, const hlort_how *how, const void *from
     if (all == 0)
         return;
     x.stream = may_stream(&x, all);
+    x.staged = shares_places(x.across.to, LINE / d->bytes);
     x.piece = hlort_ceildiv(hlort_ceildiv(PART_BYTES, each), unit_of) * unit_of;
     x.pieces = hlort_ceildiv(inner, x.piece);
     x.parts = hlort_min(hlort_min(x.members * x.pieces, hlort_ceildiv(all, PART_BYTES)), 8 * (int64_t)pool_threads(how->pool));
