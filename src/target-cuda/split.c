@@ -86,6 +86,28 @@ static void keep_needed(Arena *a, CudaPart *x, bool first)
     r->tail = tail;
 }
 
+static bool any_uses(const KBlock *b, const KTemp *t)
+{
+    bool found = false;
+    for (const KStmt *s = b->first; s && !found; s = s->next)
+        found = uses_temp(s, t);
+    return found;
+}
+
+/* Of the values that are the same for all threads those that a stage's steps need, or others of them that it needs. */
+static const KBlock *needed_before(Arena *a, const KStmt *s, const KBlock *steps)
+{
+    KBlock *b = ARENA_NEW(a, KBlock);
+    if (!s)
+        return b;
+    const KBlock *later = needed_before(a, s->next, steps);
+    if (s->kind != KS_DECLARE || any_uses(steps, s->temp) || any_uses(later, s->temp))
+        kblock_append_copy(a, b, s);
+    for (s = later->first; s; s = s->next)
+        kblock_append_copy(a, b, s);
+    return b;
+}
+
 bool cuda_split(Arena *a, const Kernel *k, CudaPart *part, CudaPart *second, int64_t *at)
 {
     int32_t memory = k->n_operands + k->n_results;
@@ -101,12 +123,15 @@ bool cuda_split(Arena *a, const Kernel *k, CudaPart *part, CudaPart *second, int
     second->stage = 2;
     for (CudaPart *x = part;; x = second) {
         keep_needed(a, x, x == part);
-        KBlock *body = ARENA_NEW(a, KBlock);
-        for (const KStmt *s = x->threads.before->first; s; s = s->next)
-            kblock_append_copy(a, body, s);
+        KBlock *steps = ARENA_NEW(a, KBlock), *body = ARENA_NEW(a, KBlock);
         for (int32_t j = 0; j < x->row.n_steps; j++)
             if (x == part ? j < x->row.tail : x->row.steps[j].kind != ROW_LOOP)
-                kblock_append_copy(a, body, x->row.steps[j].stmt);
+                kblock_append_copy(a, steps, x->row.steps[j].stmt);
+        x->threads.before = needed_before(a, x->threads.before->first, steps);
+        for (const KStmt *s = x->threads.before->first; s; s = s->next)
+            kblock_append_copy(a, body, s);
+        for (const KStmt *s = steps->first; s; s = s->next)
+            kblock_append_copy(a, body, s);
         x->threads.whole = kernel_part(a, k, body);
         x->threads.whole.uses[memory] = true;
         if (x == second)
