@@ -370,7 +370,9 @@ static bool made_of_indices(const Inst *i)
     const Inst *list[MOST] = {i};
     int32_t     n = 1;
     for (int32_t at = 0; at < n; at++) {
-        if (inst_is_dear(list[at]) || (node(list[at])->role != ROLE_ELEMENTWISE && list[at]->op != OP_BROADCAST))
+        const Inst *x = list[at];
+        bool        free = x->op == OP_BROADCAST || (node(x)->role == ROLE_VIEW && keeps_sizes(x->shape, inst_operand(x, 0)->shape));
+        if (inst_is_dear(x) || (node(x)->role != ROLE_ELEMENTWISE && !free))
             return false;
         for (int32_t k = 0; k < list[at]->n_operands; k++) {
             if (node(inst_operand(list[at], k))->role == ROLE_LEAF)
