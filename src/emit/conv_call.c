@@ -139,6 +139,34 @@ bool conv_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *r
     return conv_call_cost(out) >= LEAST && conv_call_cost(out) >= LEAST_PRODUCT * (double)products(out);
 }
 
+/* Another pass costs little beside many taps, and less where the third cache holds the result (measured, with a residual: 1 x 56 x 56 x 64 to 256 features 1073 us with an
+ * epilogue, 1050 without; of 4 images 5.76 and 6.49 ms). */
+int64_t conv_call_row(const ConvCall *x)
+{
+    enum { LARGE = 8 << 20 }; /* bytes */
+    const hlort_conv *v = &x->v;
+    int64_t           pixels = 1;
+    double            bytes = (double)v->batch * (double)v->groups * (double)v->out * type_bytes(x->out);
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        if (v->spatial[d].base_dilation != 1 || v->spatial[d].window != 1)
+            return 0;
+        pixels *= v->spatial[d].out;
+    }
+    if (bytes * (double)pixels < LARGE)
+        return 0;
+    if (v->y_out == 1)
+        return v->groups * v->out;
+    /* Pixels are neighbours in all dimensions, in some order of these. */
+    int64_t all = 1;
+    for (int64_t n = 0; n < v->n_spatial; n++)
+        for (int64_t d = 0; d < v->n_spatial; d++)
+            if (v->spatial[d].out > 1 && v->spatial[d].y == all) {
+                all *= v->spatial[d].out;
+                break;
+            }
+    return all == pixels ? pixels : 0;
+}
+
 bool conv_call_equal(const ConvCall *x, const ConvCall *y)
 {
     return x->symbol == y->symbol && memcmp(&x->v, &y->v, sizeof x->v) == 0; /* members of one size: no gaps */

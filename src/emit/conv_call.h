@@ -14,6 +14,8 @@ typedef struct ConvCall {
 /* The call for convolution i with operands and result in these layouts. False: the runtime has nothing for it, or it is too small to be worth a call. */
 bool conv_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, ConvCall *out);
 bool conv_call_equal(const ConvCall *x, const ConvCall *y);
+/* As dot_call_row. */
+int64_t conv_call_row(const ConvCall *x);
 
 /* Multiplications, those with what lies beside the image too. */
 double conv_call_cost(const ConvCall *x);

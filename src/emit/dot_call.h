@@ -23,6 +23,8 @@ enum { DOT_FEW_COLUMNS = 16, DOT_FEW_TERMS = 8, DOT_FEW_ROWS = 16 };
 bool dot_call_sizes(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out);
 /* The call for dot i with operands and result in these layouts. False: the runtime has nothing for it, or it is too small to be worth a call. */
 bool dot_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out);
+/* Of how many neighbours of the result an epilogue may get some at once: none of its tiles goes on behind them. 0: there is none. */
+int64_t dot_call_row(const DotCall *d);
 bool dot_call_equal(const DotCall *x, const DotCall *y);
 
 #endif

@@ -18,6 +18,8 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
             return expand_attention;
         if (runtime && output_expands(i))
             return expand_output;
+        if (runtime && output_hero(i, &(int64_t){ 0 }))
+            return NULL;
         if (o->products && product_expands(i))
             return expand_product;
         if (runtime && transpose_expands(i))

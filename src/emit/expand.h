@@ -17,6 +17,8 @@ void expand_rng(Inst *i);
 void expand_ragged_dot(Inst *i);
 void expand_scaled_dot(Inst *i);
 
+/* The dot or convolution of fusion i that is a call with the rest as its epilogue, made for a row of so many elements; NULL: there is none. */
+const Inst *output_hero(const Inst *i, int64_t *row);
 bool output_expands(const Inst *i);
 void expand_output(Inst *i);
 bool product_expands(const Inst *i);

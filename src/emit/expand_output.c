@@ -3,6 +3,8 @@
  *
  *     out = fusion(x, w, b), kind=kOutput        =>   d = dot(x, w);  out = fusion(x, w, b, d), kind=kLoop
  *
+ * One of them stays inside when the runtime can hand over its elements as they are finished, and the rest wants them one by one: the fusion is one call (plan_dot.c).
+ *
  * In the text of the module it stays where the optimizer has put it; which code computes it is for the emitter to choose. */
 #include "emit/conv_call.h"
 #include "emit/dot_call.h"
@@ -37,9 +39,37 @@ static const Inst *called_dot(const Comp *body, IsCalled *is)
     return x == body->root ? NULL : x;
 }
 
+static bool takes_arrays(const Inst *i)
+{
+    for (int32_t k = 0; k < i->n_operands; k++)
+        if (!shape_is_array(inst_operand(i, k)->shape))
+            return false;
+    return true;
+}
+
+const Inst *output_hero(const Inst *i, int64_t *row)
+{
+    const Inst *x = i->op == OP_FUSION && i->n_callees == 1 && takes_arrays(i) ? called_dot(inst_callee(i, 0), is_called) : NULL;
+    DotCall     d;
+    ConvCall    c;
+    if (!x)
+        return NULL;
+    const Shape *lhs = inst_operand(x, 0)->shape, *rhs = inst_operand(x, 1)->shape;
+    if (x->op == OP_CONVOLUTION)
+        *row = conv_call(x, lhs, rhs, x->shape, &c) ? conv_call_row(&c) : 0;
+    else
+        *row = dot_call(x, lhs, rhs, x->shape, &d) ? dot_call_row(&d) : 0;
+    Arena        *a = arena_new();
+    const Kernel *k = kernel_lower_tile(a, i, x, *row);
+    *row = k ? kernel_tile_row(k) : 0;
+    arena_free(a);
+    return *row ? x : NULL;
+}
+
 bool output_expands(const Inst *i)
 {
-    return i->op == OP_FUSION && i->n_callees == 1 && called_dot(inst_callee(i, 0), is_called);
+    int64_t row;
+    return i->op == OP_FUSION && i->n_callees == 1 && called_dot(inst_callee(i, 0), is_called) && !output_hero(i, &row);
 }
 
 /* A dot of i's body that is for the library of a device; NULL as well where that can do all of i. */
@@ -96,7 +126,8 @@ Inst *output_replace(Inst *i, const Inst *dot, Inst *outside)
 
 void expand_output(Inst *i)
 {
-    for (const Inst *dot; (dot = called_dot(inst_callee(i, 0), is_called));)
+    int64_t row;
+    for (const Inst *dot; (dot = called_dot(inst_callee(i, 0), is_called)) && !output_hero(i, &row);)
         i = output_replace(i, dot, dot_outside(i, dot));
 }
 

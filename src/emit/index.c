@@ -62,14 +62,23 @@ const Ix *ix_of(IxCtx *cx, const IxAtom *atom)
     return x;
 }
 
+/* Is a floor(arg / by)? That of floor(y / n) is floor(y / (n * by)). */
+static bool is_quotient(const IxAtom *a, const Ix *arg, int64_t by)
+{
+    if (a->kind != IX_DIV)
+        return false;
+    if (a->by == by && ix_equal(a->arg, arg))
+        return true;
+    const IxAtom *inner = arg->n == 1 && arg->c == 0 && arg->t[0].k == 1 ? arg->t[0].atom : NULL;
+    return inner && inner->kind == IX_DIV && a->by == wrap_mul(inner->by, by) && ix_equal(a->arg, inner->arg);
+}
+
 /* The place of floor(arg / by) with k * by in x, where mod is arg % by with k; -1. */
 static int32_t other_part(const Ix *x, const IxTerm *mod)
 {
-    for (int32_t i = 0; i < x->n; i++) {
-        const IxAtom *a = x->t[i].atom;
-        if (a->kind == IX_DIV && a->by == mod->atom->by && x->t[i].k == wrap_mul(mod->k, a->by) && ix_equal(a->arg, mod->atom->arg))
+    for (int32_t i = 0; i < x->n; i++)
+        if (x->t[i].k == wrap_mul(mod->k, mod->atom->by) && is_quotient(x->t[i].atom, mod->atom->arg, mod->atom->by))
             return i;
-    }
     return -1;
 }
 

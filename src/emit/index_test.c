@@ -49,6 +49,8 @@ static void test_division(IxCtx *cx)
     CHECK(ix_div(cx, i, 3)->t[0].atom->kind == IX_DIV);
     const Ix *k = ix_plus(cx, ix_of(cx, loop(cx, 100)), 5), *parts = ix_add(cx, ix_times(cx, ix_div(cx, k, 45), 90), ix_times(cx, ix_mod(cx, k, 45), 2));
     CHECK(ix_equal(parts, ix_times(cx, k, 2))); /* what was divided comes together again */
+    const Ix *q = ix_of(cx, loop(cx, 200)), *digits = ix_add(cx, ix_times(cx, ix_div(cx, q, 25), 50), ix_times(cx, ix_mod(cx, ix_div(cx, q, 5), 5), 10));
+    CHECK(ix_equal(ix_add(cx, digits, ix_times(cx, ix_mod(cx, q, 5), 2)), ix_times(cx, q, 2)));
     CHECK(ix_equal(ix_add(cx, parts, i), ix_add(cx, i, ix_times(cx, k, 2))));
     CHECK(!ix_equal(ix_add(cx, ix_times(cx, ix_div(cx, k, 45), 44), ix_mod(cx, k, 45)), k));
     puts("ok division");

@@ -14,6 +14,17 @@ typedef struct Kernel Kernel; /* emit/kernel_ir.h */
  * one accumulator for each result, without lanes or blocks of columns. */
 Kernel *kernel_lower(Arena *a, const Inst *i, bool plain, Diag *d);
 
+/* What i, a fusion, makes of each element of hero, a dot or a convolution of its body that a routine computes: a function of some neighbours among them. Parameters:
+ * the operands, the hero's sums, the results, all of them arrays; then the number of a row of `row` elements in the hero's memory, and from which to before which of
+ * them (KERNEL_ROW, RANGE_FROM, RANGE_END). The sums are those elements, the first one first. NULL, without a report, when that cannot be one loop over neighbours. */
+Kernel *kernel_lower_tile(Arena *a, const Inst *i, const Inst *hero, int64_t row);
+#define KERNEL_ROW "range_row"
+/* The length of its rows, which divides the one that was asked for; the result that it writes over the sums, of their type and in their order, or -1; -1, too, where
+ * a result is the hero. 0: it is another kernel. */
+int64_t kernel_tile_row(const Kernel *k);
+int32_t kernel_tile_in_place(const Kernel *k);
+bool    kernel_tile_uses_row(const Kernel *k); /* or else KERNEL_ROW is left out */
+
 /* True when kernel_lower would succeed, without doing the work; else reports. */
 bool kernel_supported(const Inst *i, Diag *d);
 

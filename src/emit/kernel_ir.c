@@ -350,6 +350,7 @@ static void sign(Kernel *k)
         if (x->literal)
             buf_put(s.out, x->literal->data, (size_t)literal_bytes(x->literal));
     }
+    buf_printf(s.out, "%lld %d", (long long)k->tile_row, k->tile_in_place);
     sign_block(&s, k->body);
 }
 
@@ -460,7 +461,7 @@ static void note_accesses(Kernel *k)
 void kernel_finish(Kernel *k)
 {
     note_accesses(k);
-    for (int32_t r = 0; r < k->n_results; r++)
+    for (int32_t r = 0; r < k->n_results && !k->tile_row; r++) /* what the runtime calls is not in place: its operands have to stay as long as there are tiles */
         for (int32_t o = 0; o < k->n_operands; o++) {
             KArray *result = k->params[k->n_operands + r], *operand = k->params[o];
             bool   *may = &k->may_alias[r * k->n_operands + o];
@@ -481,6 +482,21 @@ bool kernel_uses_param(const Kernel *k, int32_t param)
 int64_t kernel_temp_bytes(const Kernel *k)
 {
     return k->temp_bytes;
+}
+
+int64_t kernel_tile_row(const Kernel *k)
+{
+    return k->tile_row;
+}
+
+int32_t kernel_tile_in_place(const Kernel *k)
+{
+    return k->tile_in_place;
+}
+
+bool kernel_tile_uses_row(const Kernel *k)
+{
+    return k->tile_uses_row;
 }
 
 bool kernel_may_alias(const Kernel *k, int32_t result_leaf, int32_t operand_leaf)

@@ -115,6 +115,9 @@ struct Kernel {
     int32_t     n_arrays;
     KArray    **arrays;
     int64_t     temp_bytes;
+    int64_t     tile_row;              /* of kernel_lower_tile, or 0 */
+    int32_t     tile_in_place;
+    bool        tile_uses_row;
     int64_t     split_offset;          /* of what split.h has reserved of it, up to its end */
     const Device *device;              /* whose threads it is for; NULL: for one thread */
     bool        any_order;             /* floats may be added to an element in any order, which gives other bits from run to run */

@@ -4,6 +4,7 @@
 
 #include "emit/conv_call.h"
 #include "emit/dot_call.h"
+#include "emit/kernel.h"
 #include "emit/order_call.h"
 #include "emit/solve_call.h"
 #include "ir/extern_call.h"
@@ -17,6 +18,8 @@ typedef struct LibraryCall {
     const ConvCall *conv;      /* or */
     const SolveCall *solve;    /* or */
     const OrderCall *order;    /* or, all NULL, LAPACK's */
+    const Kernel *tile;        /* NULL, or the epilogue of a dot or a convolution, whose operands and results the call has behind the two */
+    int32_t     tile_function; /* in Program.functions */
     LapackCall  lapack;
     int64_t     place[LAPACK_MOST_ARGS]; /* of an argument's working memory, in bytes; -1: it needs none */
     int64_t     temp_bytes;              /* all of it; 0: none */

@@ -84,8 +84,7 @@ void stage_concatenate(Lower *L, const Inst *x, KArray *const *to)
     }
 }
 
-/* What has a stage of its own wherever it stands. */
-static bool is_hero(const Inst *x)
+bool is_staged(const Inst *x)
 {
     switch (x->op) {
     case OP_CONCATENATE: return x->n_operands > MAX_BRANCHES;
@@ -106,7 +105,7 @@ void stage(Lower *L, const Inst *x, KArray *const *to)
     case OP_REDUCE: stage_reduce(L, 1, &x, &to); break;
     case OP_DOT: stage_dot(L, x, to); break;
     case OP_CONCATENATE:
-        if (is_hero(x)) {
+        if (is_staged(x)) {
             stage_concatenate(L, x, to);
             break;
         }
@@ -156,6 +155,8 @@ static void make_params(Lower *L)
         if (!is_inlined(outside) && !map_has(&L->memory, inside))
             map_put(&L->memory, inside, arrays);
     }
+    if (L->plan->tile_hero)
+        tile_param(L);
     L->k->n_operands = L->arrays.n;
     int32_t       n;
     const Shape **leaves = leaves_of(L->arena, i->shape, &n);
@@ -182,7 +183,7 @@ static void inline_constants(Lower *L)
 static void look_behind(Lower *L, Result *r)
 {
     const Inst *x = behind_bitcasts(L, r->x);
-    if (x == r->x || !is_hero(x) || !shape_is_array(x->shape))
+    if (x == r->x || !is_staged(x) || !shape_is_array(x->shape))
         return;
     r->x = x;
     r->to->shape = x->shape;
@@ -368,6 +369,10 @@ static void lower_elements(Lower *L, const Result *r, const bool *now)
 static void lower_fusion(Lower *L)
 {
     Result *r = L->results = fusion_results(L);
+    if (L->plan->tile_hero) {
+        tile_stage(L);
+        return;
+    }
     bool   *early = ARENA_ARRAY(L->arena, bool, L->k->n_results), *late = ARENA_ARRAY(L->arena, bool, L->k->n_results);
     bool    keep = reads_what_is_updated(L, r);
     break_long_bodies(L);
@@ -378,7 +383,7 @@ static void lower_fusion(Lower *L)
         bool apart = epilogue_has(L, r[k].x);
         late[k] = is_update(r[k].x) && is_last(L, r[k].x);
         early[k] = !late[k] && !apart;
-        if (is_hero(r[k].x) && !apart)
+        if (is_staged(r[k].x) && !apart)
             map_put(&L->plan->materialise, r[k].x, L->plan);
         if (late[k] && keep)
             keep_updates(L, r[k].x);
@@ -431,10 +436,12 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         kernel_prune(L.k);
         kernel_collapse(L.k, &L.ix);
         kernel_keep_rolled(L.k);
-        if (!plan->plain)
+        if (!plan->plain && !plan->tile_hero)
             kernel_rows_abreast(L.k, &L.ix);
+        if (plan->tile_hero)
+            tile_finish(L.k);
         kernel_finish(L.k);
-        if (!plan->plain)
+        if (!plan->plain && !plan->tile_hero)
             kernel_stream(L.k);
         kernel_name(L.k, plan->plain);
     }
@@ -468,5 +475,29 @@ Kernel *kernel_lower(Arena *a, const Inst *i, bool plain, Diag *d)
         inst_error(d, i, "%s %%%s is too tangled to compile as one kernel", op_name(i->op), i->name);
         return NULL;
     }
+    return k;
+}
+
+Kernel *kernel_lower_tile(Arena *a, const Inst *i, const Inst *hero, int64_t row)
+{
+    enum { LEAST = 32 }; /* elements of a row, and of what it is made of: a vector of any type begins where another one would */
+    Arena  *scratch = arena_new();
+    Kernel *k = NULL;
+    Diag    quiet;
+    diag_init(&quiet, scratch);
+    while (row >= LEAST && kernel_supported(i, &quiet)) {
+        Plan plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .rows = map_new(scratch), .norms = map_new(scratch),
+                      .body = inst_callee(i, 0), .tile_hero = hero, .tile_row = row };
+        bool again = false;
+        k = lower_once(a, i, &plan, &again, &quiet);
+        if (again || (k && k->temp_bytes > 0))
+            k = NULL;
+        const int64_t shorter = k ? tile_shorter_row(k) : row;
+        if (shorter == row)
+            break;
+        k = NULL;
+        row = shorter % LEAST == 0 ? shorter : 0;
+    }
+    arena_free(scratch);
     return k;
 }

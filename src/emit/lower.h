@@ -36,6 +36,8 @@ typedef struct Plan {
     const Comp *body;   /* what is lowered as a fusion's body, or NULL */
     bool   plain;       /* of kernel_lower */
     bool   no_epilogue; /* a try has found that what a hero makes is not wanted element by element: lower_epilogue.c */
+    const Inst *tile_hero; /* NULL, or of kernel_lower_tile */
+    int64_t     tile_row;
 } Plan;
 
 typedef struct Epilogue Epilogue;
@@ -189,7 +191,15 @@ void epilogue_begin(Lower *L); /* finds a hero */
 bool epilogue_has(const Lower *L, const Inst *x); /* the hero, or made of its elements */
 void epilogue_stage(Lower *L);
 int64_t epilogue_step(const Lower *L, const Inst *x, int32_t dim); /* of x's results along dim so many, or a multiple, belong together */
+bool epilogue_follow(Lower *L, const Inst *hero, const Ix **at); /* from that element of the hero; false: that is not how it is wanted */
+const Ix *const *epilogue_index(const Lower *L, const Inst *x); /* the element of x that it leads to; NULL: none */
 void store_result(Lower *L, const Inst *x, KArray *to, const Ix *const *index, const KExpr *value); /* x[index], of x's type, is finished */
+
+/* lower_tile.c: kernel_lower_tile. */
+void tile_param(Lower *L); /* the sums, behind the operands */
+void tile_stage(Lower *L); /* fails when it cannot be */
+void tile_finish(Kernel *k);
+int64_t tile_shorter_row(const Kernel *k); /* a row without divisions in its loop, or 0: there is none */
 
 /* lower.c. Stages: x into its arrays, one a leaf. */
 const Shape **leaves_of(Arena *a, const Shape *s, int32_t *n); /* the arrays of a shape, in order */
@@ -222,6 +232,9 @@ bool        is_norm(const Inst *i);
 
 /* lower_window.c: body gets the index of each element of in that the window at out covers. */
 void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, NestBody *body, void *cookie);
+
+/* What has a stage of its own wherever it stands. */
+bool is_staged(const Inst *x);
 
 /* lower_dot.c: for products. */
 bool    is_cheap(Lower *L, const Inst *x); /* may be expanded for every use */

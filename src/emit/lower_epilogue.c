@@ -140,6 +140,23 @@ static bool try_hero(Lower *L, Epilogue *e, const Inst *hero)
     return e->n > 1 && (e->step == 1 || hero->op == OP_DOT);
 }
 
+bool epilogue_follow(Lower *L, const Inst *hero, const Ix **at)
+{
+    Epilogue *e = ARENA_NEW(L->arena, Epilogue);
+    *e = (Epilogue){ .hero = hero, .step = 1, .n = 1, .member[0] = { hero, at } };
+    for (const Inst *x = hero->next; x; x = x->next)
+        if (!follow(L, e, x))
+            return false;
+    L->epilogue = e;
+    return true;
+}
+
+const Ix *const *epilogue_index(const Lower *L, const Inst *x)
+{
+    const Member *m = member_of(L->epilogue, x);
+    return m ? m->at : NULL;
+}
+
 /* A reduction along rows is computed inside the loops that want it, unless a try has found that it cannot be. One of several that share their loops has
  * an array like the others. */
 static bool may_be_hero(Lower *L, const Inst *x)

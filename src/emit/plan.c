@@ -294,6 +294,8 @@ static void finish(Plan *p, const StepList *body)
     }
     for (int32_t k = 0; k < p->functions.n && p->options->runtime; k++) {
         Function *x = &p->functions.v[k];
+        if (kernel_tile_row(x->kernel))
+            continue;
         x->n_ranges = kernel_ranges(p->arena, x->kernel, &x->ranges);
         p->program->runtime |= x->n_ranges > 0;
     }

@@ -187,9 +187,21 @@ static const Lowered *function_of(Plan *p, Kernel *k, const Inst *i)
     return l;
 }
 
-static const Lowered *lower(Plan *p, const Inst *i, Diag *d)
+/* Of kernel k of i, which lives in an arena of its own. */
+static const Lowered *lowered(Plan *p, Kernel *k, const Inst *i, Arena *own)
 {
     static const Lowered refused;
+    const Lowered *l = k ? function_of(p, k, i) : &refused;
+    if (k && l->kernel == k)
+        arena_defer(p->arena, (void (*)(void *))arena_free, own);
+    else
+        arena_free(own);
+    map_put(&p->kernels, i, (void *)(uintptr_t)l);
+    return l;
+}
+
+static const Lowered *lower(Plan *p, const Inst *i, Diag *d)
+{
     const Lowered *l = map_get(&p->kernels, i);
     if (l)
         return l;
@@ -203,13 +215,23 @@ static const Lowered *lower(Plan *p, const Inst *i, Diag *d)
         kernel_for_library(k);
     if (k)
         k->any_order = p->options->any_order;
-    l = k ? function_of(p, k, i) : &refused;
-    if (k && l->kernel == k)
-        arena_defer(p->arena, (void (*)(void *))arena_free, own);
-    else
-        arena_free(own);
-    map_put(&p->kernels, i, (void *)(uintptr_t)l);
-    return l;
+    return lowered(p, k, i, own);
+}
+
+const Kernel *plan_tile(Plan *p, const Inst *i, const Inst *hero, int64_t row, int32_t *function)
+{
+    const Lowered *l = map_get(&p->kernels, i);
+    if (!l) {
+        Arena  *own = arena_new();
+        Kernel *k = kernel_lower_tile(own, i, hero, row);
+        if (!k) {
+            arena_free(own);
+            return NULL;
+        }
+        l = lowered(p, k, i, own);
+    }
+    *function = l->function;
+    return l->kernel && kernel_tile_row(l->kernel) ? l->kernel : NULL;
 }
 
 /* A call of i's kernel: operand leaves, result leaves, working memory. */
@@ -372,7 +394,10 @@ static bool is_seed(const Inst *i)
 /* A fusion is one kernel, or if that cannot be (it holds loops, other fusions, trees of tuples) its instructions one by one. */
 static Value *fusion_value(Plan *p, StepList *out, const Inst *i)
 {
-    Diag quiet;
+    Diag   quiet;
+    Value *called = plan_output(p, out, i);
+    if (called)
+        return called;
     diag_init(&quiet, p->work);
     return lower(p, i, &quiet)->kernel ? kernel_value(p, out, i) : plan_call(p, out, i, inst_callee(i, 0));
 }

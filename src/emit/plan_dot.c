@@ -1,5 +1,6 @@
 /* A dot, a convolution or a triangular solve by itself that is worth it to a call of the runtime. Its operands are read as they lie. */
 #include "emit/dot_call.h"
+#include "emit/expand.h"
 #include "emit/plan.h"
 #include "runtime/hlort.h"
 
@@ -40,6 +41,73 @@ Value *plan_conv(Plan *p, StepList *out, const Inst *i)
     LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
     *c = (LibraryCall){ .inst = i, .conv = v, .temp_bytes = HLORT_WORK_BYTES };
     return call_of(p, out, c, lhs->slot, rhs->slot);
+}
+
+/* The value of the operand of fusion i that its body's instruction x is. */
+static Leaf leaf_of(Plan *p, const Inst *i, const Inst *x)
+{
+    return value_of(p, i->operands[x->param].def)->v[0];
+}
+
+/* The dot or the convolution of i's body; its operands are read as they lie if that can be. */
+static bool fill_call(Plan *p, StepList *out, const Inst *i, const Inst *hero, LibraryCall *c, Slot *operands[2])
+{
+    const Inst *sides[2] = { hero->operands[0].def, hero->operands[1].def };
+    Leaf        l[2] = { leaf_of(p, i, sides[0]), leaf_of(p, i, sides[1]) };
+    for (int k = 0; k < 2; k++) {
+        bool found;
+        if (hero->op == OP_CONVOLUTION) {
+            ConvCall *v = ARENA_NEW(p->arena, ConvCall);
+            found = conv_call(hero, l[0].shape, l[1].shape, hero->shape, v);
+            c->conv = v;
+        } else {
+            DotCall *d = ARENA_NEW(p->arena, DotCall);
+            found = dot_call(hero, l[0].shape, l[1].shape, hero->shape, d);
+            c->dot = d;
+        }
+        const bool swapped = c->dot && c->dot->swapped;
+        operands[0] = l[swapped].slot;
+        operands[1] = l[!swapped].slot;
+        if (found)
+            return true;
+        for (int e = 0; e < 2 && k == 0; e++)
+            l[e] = leaf_as(p, out, l[e], sides[e]->shape, i);
+    }
+    return false;
+}
+
+/* Its buffers: two operands, those of the epilogue, the results, working memory. */
+Value *plan_output(Plan *p, StepList *out, const Inst *i)
+{
+    int64_t     row;
+    const Inst *hero = p->options->runtime ? output_hero(i, &row) : NULL;
+    int32_t     function, n = 2;
+    Slot       *operands[2];
+    if (!hero)
+        return NULL;
+    LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
+    *c = (LibraryCall){ .inst = i, .temp_bytes = HLORT_WORK_BYTES, .tile = plan_tile(p, i, hero, row, &function) };
+    if (!c->tile || !fill_call(p, out, i, hero, c, operands))
+        return NULL;
+    c->tile_function = function;
+    Slot **others = ARENA_ARRAY(p->work, Slot *, i->n_operands);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        if (kernel_uses_param(c->tile, k))
+            others[k] = leaf_as(p, out, value_of(p, i->operands[k].def)->v[0], i->operands[k].def->shape, i).slot;
+    Value    *result = value_fresh(p, i->shape, i);
+    PlanStep *s = step_new(p, out, STEP_CALL, i, 2 + i->n_operands + result->n + 1);
+    s->step.function = plan_call_number(p, c);
+    s->step.call = p->calls.v[s->step.function];
+    s->step.n_operands = 2 + i->n_operands;
+    s->n_results = result->n;
+    s->slots[0] = operands[0];
+    s->slots[1] = operands[1];
+    for (int32_t k = 0; k < i->n_operands; k++)
+        s->slots[n++] = others[k];
+    for (int32_t k = 0; k < result->n; k++)
+        s->slots[n++] = result->v[k].slot;
+    s->slots[n++] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
+    return result;
 }
 
 Value *plan_solve(Plan *p, StepList *out, const Inst *i)

@@ -134,7 +134,7 @@ void program_report_json(Buf *b, const Program *p)
     int64_t peak = program_peak(p, &at);
     buf_puts(b, "{\"program\": ");
     buf_json(b, p->name);
-    buf_printf(b, ",\n \"kernels\": %d, \"functions\": %d, \"copies\": %d, \"library_calls\": %d,\n", p->n_kernels, p->n_functions, p->n_copies, p->n_library);
+    buf_printf(b, ",\n \"kernels\": %d, \"functions\": %d, \"copies\": %d, \"library_calls\": %d,\n", p->n_kernels, program_kernel_functions(p), p->n_copies, p->n_library);
     buf_printf(b, " \"scratch_bytes\": %lld, \"buffer_bytes\": %lld, \"peak_bytes\": %lld, \"peak_step\": %d", (long long)p->scratch_bytes,
                (long long)p->buffer_bytes, (long long)peak, at);
     put_leaves(b, "args", p->n_args, p->args);

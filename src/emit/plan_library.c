@@ -38,6 +38,8 @@ bool library_equal(const LibraryCall *a, const LibraryCall *b)
     const LapackCall *x = &a->lapack, *y = &b->lapack;
     if (a->outside || b->outside) /* each call hands over its own name */
         return false;
+    if (a->tile != b->tile)
+        return false;
     if (a->order || b->order)
         return a->order && b->order && order_call_equal(a->order, b->order);
     if (a->dot || b->dot)

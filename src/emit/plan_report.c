@@ -40,7 +40,8 @@ static void put_head(Buf *b, const Program *p, const Step *s)
     case STEP_KERNEL:
     case STEP_CALL:
         if (s->kind == STEP_CALL)
-            buf_printf(b, "%s calls %s: ", s->call->name, library_symbol(s->call));
+            buf_printf(b, s->call->tile ? "%s calls %s with %s: " : "%s calls %s: ", s->call->name, library_symbol(s->call),
+                       s->call->tile ? p->functions[s->call->tile_function].name : "");
         else
             buf_printf(b, "%s: ", p->functions[s->function].name);
         put_buffers(b, p, s, s->n_operands, s->n_buffers);
@@ -175,9 +176,17 @@ static void put_scratch(Buf *b, const Buffer *x)
     buf_putc(b, '\n');
 }
 
+int32_t program_kernel_functions(const Program *p)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; k < p->n_functions; k++)
+        n += kernel_tile_row(p->functions[k].kernel) == 0;
+    return n;
+}
+
 void program_report(Buf *b, const Program *p)
 {
-    buf_printf(b, "program %s: %d kernels in %d functions, %d copies", p->name, p->n_kernels, p->n_functions, p->n_copies);
+    buf_printf(b, "program %s: %d kernels in %d functions, %d copies", p->name, p->n_kernels, program_kernel_functions(p), p->n_copies);
     if (p->n_library > 0)
         buf_printf(b, ", %d library calls in %d functions", p->n_library, p->n_calls);
     buf_putc(b, '\n');

@@ -77,7 +77,7 @@ struct Step {
     Block      *blocks;
 };
 
-typedef struct Function { /* one emitted kernel */
+typedef struct Function { /* one emitted kernel; what the runtime calls (kernel_tile_row) is no step */
     const char *name;
     Kernel     *kernel;
     const Inst *inst; /* the first instruction that it was made for */
@@ -148,6 +148,7 @@ Program *program_plan(Arena *a, const Module *m, const PlanOptions *o, Diag *d);
 
 /* The plan for people: arguments, results, buffers with their offsets, when they are live and what they hold, steps as an indented list. */
 void program_report(Buf *b, const Program *p);
+int32_t program_kernel_functions(const Program *p); /* those that steps call */
 void program_report_json(Buf *b, const Program *p); /* the same as one JSON object; plan_json.c */
 /* The most bytes of scratch that are live at once, and the number of the first such step (-1: there are none). */
 int64_t program_peak(const Program *p, int32_t *at);

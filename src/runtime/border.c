@@ -31,14 +31,48 @@ static double operand(GemmType t, const char *p, int64_t at)
     }
 }
 
-static int is_nan(GemmType t, const char *p, int64_t at)
+static int is_nan(const Border *b, int64_t at)
 {
-    switch (t) {
-    case GEMM_F64: return ((const double *)(const void *)p)[at] != ((const double *)(const void *)p)[at];
-    case GEMM_BF16: return (((const uint16_t *)(const void *)p)[at] & 0x7fff) > 0x7f80;
-    case GEMM_F16: return (((const uint16_t *)(const void *)p)[at] & 0x7fff) > 0x7c00;
-    default: return ((const float *)(const void *)p)[at] != ((const float *)(const void *)p)[at];
-    }
+    if (b->type == GEMM_F64)
+        return ((const double *)(const void *)b->sums)[at] != ((const double *)(const void *)b->sums)[at];
+    return ((const float *)(const void *)b->sums)[at] != ((const float *)(const void *)b->sums)[at];
+}
+
+/* Whether n sums have a NaN among them: 16 bytes at a time, since mostly there is none. */
+static int have_nan(const char *p, int64_t n, int is_f64)
+{
+    typedef float   v4 __attribute__((vector_size(16), aligned(4), may_alias));
+    typedef double  v2 __attribute__((vector_size(16), aligned(8), may_alias));
+    typedef int32_t bits __attribute__((vector_size(16)));
+    const int64_t   each = is_f64 ? 2 : 4;
+    bits            found = { 0 };
+    int64_t         k = 0;
+    if (is_f64)
+        for (; k + each <= n; k += each)
+            found |= (bits)(*(const v2 *)(const void *)(p + k * 8) != *(const v2 *)(const void *)(p + k * 8));
+    else
+        for (; k + each <= n; k += each)
+            found |= (bits)(*(const v4 *)(const void *)(p + k * 4) != *(const v4 *)(const void *)(p + k * 4));
+    int any = (found[0] | found[1] | found[2] | found[3]) != 0;
+    for (; k < n; k++)
+        any |= is_f64 ? ((const double *)(const void *)p)[k] != ((const double *)(const void *)p)[k] : ((const float *)(const void *)p)[k] != ((const float *)(const void *)p)[k];
+    return any;
+}
+
+/* Of features that are neighbours only those of pixels at the border are looked at. */
+static int pixel_may_have_nan(const Border *b, int64_t pixel)
+{
+    const int is_f64 = b->type == GEMM_F64;
+    return b->im->is_b || have_nan(b->sums + (pixel - b->pixel) * b->stride * (is_f64 ? 8 : 4), b->features, is_f64);
+}
+
+static int tile_may_have_nan(const Border *b)
+{
+    const int is_f64 = b->type == GEMM_F64;
+    for (int64_t i = 0; i < b->features && b->im->is_b; i++)
+        if (have_nan(b->sums + i * b->stride * (is_f64 ? 8 : 4), b->pixels, is_f64))
+            return 1;
+    return !b->im->is_b;
 }
 
 /* The sum of one element, over the taps that are in the image. In f64, which is no less exact than in f32. */
@@ -59,20 +93,17 @@ static double sum_of(const Border *b, const ImageRow *row, int64_t w, int64_t k)
 
 static void put(const Border *b, int64_t at, double v)
 {
-    const float f = (float)v;
-    if (b->narrow)
-        b->narrow((uint16_t *)(void *)b->y + at, &f, 1);
-    else if (b->type == GEMM_F64)
-        ((double *)(void *)b->y)[at] = v;
+    if (b->type == GEMM_F64)
+        ((double *)(void *)b->sums)[at] = v;
     else
-        ((float *)(void *)b->y)[at] = f;
+        ((float *)(void *)b->sums)[at] = (float)v;
 }
 
 /* Of up to FEATURES features, what is known of their kernels. Images full of NaN make sums that are NaN and right: these cost one look at the kernel. */
 enum { FEATURES = 64 };
-typedef enum Kernel { UNKNOWN, FINITE, NOT_FINITE } Kernel;
+enum { UNKNOWN, FINITE, NOT_FINITE };
 
-static Kernel look_at_kernel(const Border *b, int64_t w, int64_t k)
+static unsigned char look_at_kernel(const Border *b, int64_t w, int64_t k)
 {
     ImageRun run;
     for (int64_t at = 0; at < k; at += run.length) {
@@ -86,15 +117,18 @@ static Kernel look_at_kernel(const Border *b, int64_t w, int64_t k)
     return FINITE;
 }
 
-static void mend_pixels(const Border *b, Kernel *known, int64_t pixel, int64_t n)
+static void mend_pixels(const Border *b, unsigned char *known, int64_t pixel, int64_t n)
 {
+    const int64_t by_pixel = b->im->is_b ? 1 : b->stride, by_feature = b->im->is_b ? b->stride : 1;
     const int64_t k = image_taps(b->im) * b->im->in;
     for (int64_t q = 0; q < n; q++) {
         ImageRow row;
+        if (!pixel_may_have_nan(b, pixel + q))
+            continue;
         image_rows(b->im, pixel + q, 1, &row);
         for (int64_t i = 0; i < b->features; i++) {
-            const int64_t f = b->feature + i, at = row.y + f * b->y_out;
-            if (!is_nan(b->type, b->y, at) || known[i] == FINITE)
+            const int64_t f = b->feature + i, at = (pixel + q - b->pixel) * by_pixel + i * by_feature;
+            if (!is_nan(b, at) || known[i] == FINITE)
                 continue;
             if (known[i] == UNKNOWN && (known[i] = look_at_kernel(b, f * b->w_out, k)) == FINITE)
                 continue;
@@ -130,7 +164,7 @@ static void find_inside(const Image *im, const ImageRow *row, int64_t n, int64_t
 static void mend_features(const Border *b)
 {
     const Image  *im = b->im;
-    Kernel        known[FEATURES] = { UNKNOWN };
+    unsigned char own[FEATURES] = { UNKNOWN }, *known = b->feature + b->features <= b->n_known ? b->known + b->feature : own;
     const int64_t line = im->d[im->n - 1].out, end = b->pixel + b->pixels;
     for (int64_t p = b->pixel, n; p < end; p += n) {
         int64_t  low, high;
@@ -145,17 +179,22 @@ static void mend_features(const Border *b)
     }
 }
 
-void border_mend(const Border *b)
+int border_is_checked(const Image *im, GemmType type)
 {
-    const Image *im = b->im;
-    int          checked = 0;
+    int checked = 0;
     for (int64_t d = 0; d < im->n; d++)
         checked |= im->d[d].checked;
-    if (!checked || b->type == GEMM_S32 || b->type == GEMM_S8_S32 || b->type == GEMM_U8_S32)
-        return;
+    return checked && type != GEMM_S32 && type != GEMM_S8_S32 && type != GEMM_U8_S32;
+}
+
+void border_mend(const Border *b)
+{
     Border part = *b;
+    if (!tile_may_have_nan(b))
+        return;
     for (const int64_t end = b->feature + b->features; part.feature < end; part.feature += part.features) {
         part.features = limit(end - part.feature, FEATURES);
         mend_features(&part);
+        part.sums += part.features * (b->im->is_b ? b->stride : 1) * (b->type == GEMM_F64 ? 8 : 4);
     }
 }

@@ -5,17 +5,20 @@
 
 #include "runtime/image.h"
 
-/* A part of a result: pixels and features, from the first ones on. x, w and y are those of pixel 0's corner, feature 0's first tap, and of both. */
+/* A tile of sums, f64 for f64, else f32: pixels and features, from the first ones on. x and w are those of pixel 0's corner and of feature 0's first tap. */
 typedef struct Border {
     const Image *im;
     GemmType     type;
     const char  *x, *w;
-    char        *y;
-    int64_t      w_out, y_out;
+    int64_t      w_out;
+    char        *sums;
+    int64_t      stride;        /* from one pixel to the next, whose features are neighbours; im->is_b: the other way round */
     int64_t      pixel, pixels, feature, features;
-    void (*narrow)(uint16_t *to, const float *from, int64_t n);
+    unsigned char *known;       /* what is known of the kernels of features 0 .. n_known - 1, zeros at first; kept from tile to tile */
+    int64_t        n_known;
 } Border;
 
+int  border_is_checked(const Image *im, GemmType type); /* or else there is nothing to mend */
 void border_mend(const Border *b);
 
 #endif

@@ -36,17 +36,27 @@ typedef struct Job {
     int64_t           images;                     /* whose products are members of their own */
     int               swapped;                    /* pixels are columns */
     Cut               cut;
+    const hlort_how  *how;
 } Job;
 
-/* One member: the product, and how its tiles go to Y when that is not where the kernels put them. */
+/* One member: the product, and how its tiles are mended, handed to the caller's epilogue, and go to Y when that is not where the kernels put them. */
 typedef struct Member {
     Image   im;
     Gemm    g;
     int64_t out, y_out; /* features */
-    char   *y;
+    char   *y;          /* NULL: there is none */
+    int64_t place;      /* of that in the whole of Y, in elements */
+    int     placed;     /* tiles go to Y here */
+    int     checked;    /* border.h */
+    GemmType        type;
+    hlort_epilogue *epilogue;
+    const void     *context;
     void (*narrow)(uint16_t *to, const float *from, int64_t n);
     int64_t bytes_in, bytes[2]; /* of an element of the operands; of a sum, of Y */
+    unsigned char *known;       /* border.h */
 } Member;
+
+enum { MOST = 512, KNOWN = 1024 }; /* rows and columns of a tile; features */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -117,13 +127,62 @@ static int64_t sum_bytes(GemmType t)
     return t == GEMM_F64 ? 8 : 4;
 }
 
-/* Puts a tile's elements where they belong. */
-static void place_tile(const void *context, const hlort_tile *t)
+/* Sums of a tile that are NaN because of zeros beside the image. */
+static void mend_tile(const Member *m, const hlort_tile *t)
 {
-    enum { MOST = 128 }; /* rows and columns of a tile */
-    const Member *m = context;
-    ImageRow      pixels[MOST];
-    image_rows(&m->im, m->im.is_b ? t->column : t->row, m->im.is_b ? t->columns : t->rows, pixels);
+    const Gemm *whole = &m->g;
+    const int   b = m->im.is_b;
+    border_mend(&(Border){ .im = &m->im,
+                           .type = m->type,
+                           .x = b ? whole->b : whole->a,
+                           .w = b ? whole->a : whole->b,
+                           .w_out = b ? whole->a_row : whole->b_col,
+                           .sums = t->sums,
+                           .stride = t->stride,
+                           .pixel = b ? t->column : t->row,
+                           .pixels = b ? t->columns : t->rows,
+                           .feature = b ? t->row : t->column,
+                           .features = b ? t->rows : t->columns,
+                           .known = m->known,
+                           .n_known = KNOWN });
+}
+
+/* How many of n pixels from the first one on are evenly apart, and how far; with by != 0 those that are so far. */
+static int64_t even_pixels(const ImageRow *pixels, int64_t n, int64_t by, int64_t *distance)
+{
+    int64_t k = 1;
+    *distance = by ? by : n > 1 ? pixels[1].y - pixels[0].y : 0;
+    while (k < n && pixels[k].y - pixels[k - 1].y == *distance)
+        k++;
+    return k;
+}
+
+/* Hands a tile to the caller's epilogue: in pieces whose rows are evenly apart, and whose columns are neighbours. */
+static void call_tile(const Member *m, const hlort_tile *t, const ImageRow *pixels)
+{
+    const int64_t features = m->y_out == 1 || m->out == 1;
+    hlort_tile    part = *t;
+    for (int64_t i = 0, n; i < t->rows; i += n) {
+        int64_t by = m->y_out;
+        n = m->im.is_b ? t->rows : even_pixels(pixels + i, t->rows - i, 0, &by);
+        for (int64_t j = 0, c; j < t->columns; j += c) {
+            int64_t one;
+            c = !m->im.is_b ? (features ? t->columns : 1) : even_pixels(pixels + j, t->columns - j, 1, &one);
+            part.sums = (char *)t->sums + (i * t->stride + j) * m->bytes[IN];
+            part.row = t->row + i;
+            part.column = t->column + j;
+            part.rows = n;
+            part.columns = c;
+            part.by = by;
+            part.place = m->place + (m->im.is_b ? pixels[j].y + (t->row + i) * m->y_out : pixels[i].y + (t->column + j) * m->y_out);
+            m->epilogue(m->context, &part);
+        }
+    }
+}
+
+/* Puts a tile's elements where they belong. */
+static void place_tile(const Member *m, const hlort_tile *t, const ImageRow *pixels)
+{
     for (int64_t i = 0; i < t->rows; i++) {
         uint16_t    narrow[MOST];
         const char *from = (const char *)t->sums + i * t->stride * m->bytes[IN];
@@ -140,6 +199,21 @@ static void place_tile(const void *context, const hlort_tile *t)
             __builtin_memcpy(m->y + to * m->bytes[OUT], from + j * m->bytes[OUT], (uint64_t)m->bytes[OUT]);
         }
     }
+}
+
+static void finish_tile(const void *context, const hlort_tile *t)
+{
+    const Member *m = context;
+    ImageRow      pixels[MOST];
+    if (m->checked)
+        mend_tile(m, t);
+    if (!m->epilogue && !m->placed)
+        return;
+    image_rows(&m->im, m->im.is_b ? t->column : t->row, m->im.is_b ? t->columns : t->rows, pixels);
+    if (m->epilogue)
+        call_tile(m, t, pixels);
+    if (m->placed)
+        place_tile(m, t, pixels);
 }
 
 /* Pixels are neighbours in Y from the first to the last. */
@@ -197,6 +271,9 @@ static void make_member(const Job *x, int64_t number, Member *m)
                    .out = v->out,
                    .y_out = v->y_out,
                    .narrow = x->set->narrow[x->type],
+                   .type = x->type,
+                   .epilogue = x->how->epilogue,
+                   .context = x->how->context,
                    .bytes_in = hlort_bytes[x->type][IN],
                    .bytes = { sum_bytes(x->type), hlort_bytes[x->type][OUT] } };
     if (!x->swapped)
@@ -213,13 +290,18 @@ static void make_member(const Job *x, int64_t number, Member *m)
     at_y += rest * v->y_group;
     image_order(&m->im);
     set_product(m, v, x->x + at_x * m->bytes_in, x->w + at_w * m->bytes_in);
-    m->y = x->y + at_y * m->bytes[OUT];
-    if (m->narrow || !(m->im.is_b ? pixels_are_neighbours(&m->im) : m->y_out == 1 || m->out == 1)) {
-        m->g.epilogue = place_tile;
+    const int neighbours = m->im.is_b ? pixels_are_neighbours(&m->im) : m->y_out == 1 || m->out == 1;
+    m->place = m->g.place = at_y;
+    m->y = x->y ? x->y + at_y * m->bytes[OUT] : NULL;
+    m->placed = m->y && (m->narrow || !neighbours);
+    m->checked = m->g.image && border_is_checked(&m->im, m->type);
+    if (m->placed || m->epilogue || m->checked) {
+        m->g.in_blocks = m->epilogue || !m->placed;
+        m->g.epilogue = finish_tile;
         m->g.context = m;
-    } else {
-        m->g.c = m->y;
     }
+    if (!m->placed)
+        m->g.c = m->y;
 }
 
 /* The operands of a piece begin where it does, but those that are images: their pixels are counted from the first. */
@@ -238,26 +320,9 @@ static void cut_piece(Gemm *g, const Member *m, const Cut *cut, int64_t piece)
         g->n = size;
         g->b = counted ? g->b : (const char *)g->b + from * g->b_col * m->bytes_in;
     }
+    g->place += c;
     if (g->c)
         g->c = (char *)g->c + c * m->bytes[OUT];
-}
-
-static void mend(const Job *x, const Member *m, const Gemm *g)
-{
-    const Gemm *whole = &m->g;
-    const int   b = m->im.is_b;
-    border_mend(&(Border){ .im = &m->im,
-                           .type = x->type,
-                           .x = b ? whole->b : whole->a,
-                           .w = b ? whole->a : whole->b,
-                           .y = m->y,
-                           .w_out = b ? whole->a_row : whole->b_col,
-                           .y_out = m->y_out,
-                           .pixel = b ? g->column : g->row,
-                           .pixels = b ? g->n : g->m,
-                           .feature = b ? g->row : g->column,
-                           .features = b ? g->m : g->n,
-                           .narrow = m->narrow });
 }
 
 static void part(void *job, int64_t number, void *work)
@@ -266,8 +331,12 @@ static void part(void *job, int64_t number, void *work)
     const Cut *c = &x->cut;
     int64_t    first = number / c->pieces * c->members, rest = c->count - first;
     for (int64_t k = 0; k < c->members && k < rest; k++) {
-        Member m;
+        unsigned char known[KNOWN];
+        Member        m;
         make_member(x, first + k, &m);
+        if (m.checked)
+            __builtin_memset(known, 0, sizeof known);
+        m.known = known;
         m.g.work = work;
         m.g.batch = first + k;
         Gemm g = m.g;
@@ -277,8 +346,6 @@ static void part(void *job, int64_t number, void *work)
             cut_piece(&g, &m, c, number % c->pieces);
         }
         hlort_kernel(x->set, x->type)(&g);
-        if (g.image)
-            mend(x, &m, &g);
     }
 }
 
@@ -345,8 +412,8 @@ static int as_dot(const Job *x, const hlort_how *how)
 
 void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y)
 {
-    Job j = { .v = v, .set = s, .type = type, .x = x, .w = w, .y = y, .images = 1 };
-    if (is_empty(v) || hlort_spread(s, type, v, how, x, w, y))
+    Job j = { .v = v, .set = s, .type = type, .x = x, .w = w, .y = y, .images = 1, .how = how };
+    if (is_empty(v) || (!how->epilogue && hlort_spread(s, type, v, how, x, w, y)))
         return;
     j.x_end = end_of_image(v, x, hlort_bytes[type][IN]);
     j.swapped = is_swapped(&j);

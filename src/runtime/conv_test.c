@@ -197,7 +197,32 @@ static void report(const hlort_conv *v)
                 (long long)v->spatial[d].y);
 }
 
-static void run_values(const Case *c, const KernelSet *s, GemmType t)
+/* An epilogue that multiplies the sums and counts them; without a Y it puts them where they belong. */
+typedef struct Seen {
+    Kind   sums, out;
+    void  *y; /* to write to, or NULL: they stay in the tile */
+    int   *times;
+    double factor;
+} Seen;
+
+static void see(const void *context, const hlort_tile *t)
+{
+    const Seen *s = context;
+    for (int64_t i = 0; i < t->rows; i++)
+        for (int64_t j = 0; j < t->columns; j++) {
+            const int64_t at = t->place + i * t->by + j;
+            const double  v = get(s->sums, t->sums, i * t->stride + j) * s->factor;
+            s->times[at]++;
+            if (s->y)
+                put(s->out, s->y, at, stored(s->out, v));
+            else
+                put(s->sums, t->sums, i * t->stride + j, v);
+        }
+}
+
+enum { BARE, DOUBLED, TILES_ONLY, MODES };
+
+static void run_values(const Case *c, const KernelSet *s, GemmType t, int mode)
 {
     static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
     void       *x = operand(kinds[t].in, c->x, c->x_count), *w = operand(kinds[t].in, c->w, c->w_count);
@@ -205,13 +230,21 @@ static void run_values(const Case *c, const KernelSet *s, GemmType t)
     for (int64_t k = 0; k < c->y_count; k++)
         before[k] = UNTOUCHED;
     void *y = operand(kinds[t].out, before, c->y_count);
-    hlort_convolve(s, t, &c->v, &(hlort_how){ .work = work, .pool = pool }, x, w, y);
-    for (int64_t k = 0; k < c->y_count; k++)
-        if (get(kinds[t].out, y, k) != stored(kinds[t].out, c->want[k])) {
-            fprintf(stderr, "%s type %d: element %lld is %g, not %d\n", s->name, t, (long long)k, get(kinds[t].out, y, k), c->want[k]);
+    int *times = calloc((size_t)c->y_count + 1, sizeof *times);
+    mode = mode == DOUBLED && kinds[t].out != kinds[t].sums ? TILES_ONLY : mode;
+    Seen      seen = { kinds[t].sums, kinds[t].out, mode == TILES_ONLY ? y : NULL, times, 2 };
+    hlort_how how = { .work = work, .pool = pool, .epilogue = mode == BARE ? NULL : see, .context = &seen };
+    hlort_convolve(s, t, &c->v, &how, x, w, mode == TILES_ONLY ? NULL : y);
+    for (int64_t k = 0; k < c->y_count; k++) {
+        const int    of_y = c->want[k] != UNTOUCHED || (mode != BARE && times[k]);
+        const double want = stored(kinds[t].out, mode == BARE || !of_y ? c->want[k] : 2.0 * c->want[k]);
+        if (get(kinds[t].out, y, k) != want || (mode != BARE && times[k] != of_y)) {
+            fprintf(stderr, "%s type %d mode %d: element %lld is %g, not %g (seen %d times)\n", s->name, t, mode, (long long)k, get(kinds[t].out, y, k), want, times[k]);
             report(&c->v);
             exit(1);
         }
+    }
+    free(times);
     free(x);
     free(w);
     free(y);
@@ -225,17 +258,17 @@ static void forget(Case *c)
     free(c->want);
 }
 
-static void run(const Case *c, const KernelSet *s, GemmType t)
+static void run(const Case *c, const KernelSet *s, GemmType t, int mode)
 {
     if (kinds[t].in != U8) {
-        run_values(c, s, t);
+        run_values(c, s, t, mode);
         return;
     }
     Case u = *c;
     u.x = magnitudes(c->x, c->x_count);
     u.w = magnitudes(c->w, c->w_count);
     add_up(&u);
-    run_values(&u, s, t);
+    run_values(&u, s, t, mode);
     forget(&u);
 }
 
@@ -245,7 +278,7 @@ static void run_everywhere(const Case *c, uint32_t *state, uint32_t one_in)
     for (int s = 0; s < N_SETS; s++)
         for (int t = 0; t < GEMM_C64 && has(sets[s]); t++)
             if ((random_bits(state) >> 16) % one_in == 0)
-                run(c, sets[s], (GemmType)t);
+                run(c, sets[s], (GemmType)t, (int)((random_bits(state) >> 16) % MODES));
 }
 
 /* ---- the tests ---- */
@@ -449,7 +482,11 @@ static void test_not_finite(void)
         for (int s = 0; s < N_SETS; s++) {
             if (!has(sets[s]))
                 continue;
-            hlort_convolve(sets[s], type, &c.v, &(hlort_how){ .work = work }, x, w, y);
+            int      *times = calloc((size_t)c.y_count + 1, sizeof *times);
+            Seen      seen = { kinds[type].sums, out, y, times, 1 };
+            hlort_how how = { .work = work, .epilogue = e % 2 ? see : NULL, .context = &seen };
+            hlort_convolve(sets[s], type, &c.v, &how, x, w, e % 2 ? NULL : y);
+            free(times);
             for (int64_t k = 0; k < c.y_count; k++) {
                 double got = out == BF16 || out == F16 ? ((uint16_t *)y)[k] == infinity[out] : get(out, y, k) == __builtin_inf();
                 CHECK(c.want[k] ? got == 1 : out == BF16 || out == F16 ? ((uint16_t *)y)[k] == 0 : get(out, y, k) == 0);

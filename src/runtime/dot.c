@@ -114,8 +114,8 @@ typedef struct Parts {
     Cut              cut;
 } Parts;
 
-/* Where member `number` lies. */
-static void find_member(const Parts *x, int64_t number, Gemm *g)
+/* Where member `number` lies; the place of its C. */
+static int64_t find_member(const Parts *x, int64_t number, Gemm *g)
 {
     const hlort_dot *d = x->d;
     int64_t          a = 0, b = 0, c = 0, rest = number;
@@ -130,6 +130,7 @@ static void find_member(const Parts *x, int64_t number, Gemm *g)
     g->b = (const char *)g->b + b * hlort_bytes[x->type][IN];
     g->c = g->c ? (char *)g->c + c * hlort_bytes[x->type][OUT] : NULL;
     g->batch = number;
+    return c;
 }
 
 static void cut_piece(const Parts *x, int64_t piece, Gemm *g)
@@ -145,15 +146,17 @@ static void cut_piece(const Parts *x, int64_t piece, Gemm *g)
         g->n = size;
         g->column = from;
     }
+    const int64_t c = from * (cut->by_rows ? g->c_row : 1);
+    g->place += c;
     if (g->c)
-        g->c = (char *)g->c + from * (cut->by_rows ? g->c_row : 1) * hlort_bytes[x->type][OUT];
+        g->c = (char *)g->c + c * hlort_bytes[x->type][OUT];
 }
 
 static void member(const Parts *x, int64_t number, int64_t piece, void *work)
 {
     Gemm   g = x->g;
     Narrow narrow = { .narrow = x->set->narrow[x->type], .c_row = g.c_row };
-    find_member(x, number, &g);
+    g.place = find_member(x, number, &g);
     g.work = work;
     if (narrow.narrow && !g.epilogue) {
         narrow.c = g.c;
@@ -213,7 +216,7 @@ void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlo
 {
     Parts x = { .d = d, .set = s, .type = type, .cut.count = 1 };
     x.g = (Gemm){ .m = d->m, .n = d->n, .k = d->k, .a = a, .a_row = d->a_row, .a_col = d->a_col, .b = b, .b_row = d->b_row, .b_col = d->b_col, .c = c,
-                  .c_row = d->c_row, .epilogue = how->epilogue, .context = how->context };
+                  .c_row = d->c_row, .epilogue = how->epilogue, .context = how->context, .in_blocks = how->epilogue != NULL };
     for (int64_t k = 0; k < d->n_batch; k++)
         x.cut.count *= d->batch[k].count;
     if (d->m == 0 || d->n == 0 || x.cut.count == 0)

@@ -106,6 +106,7 @@ static void see(const void *context, const hlort_tile *t)
             int64_t at = place(s->d, t->batch, t->row + i, t->column + j);
             double  v = get(s->sums, t->sums, i * t->stride + j) * s->factor;
             s->times[at]++;
+            CHECK(at == t->place + i * t->by + j);
             if (s->c)
                 put(s->out, s->c, at, stored(s->out, v));
             else

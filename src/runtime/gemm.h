@@ -37,6 +37,8 @@ typedef struct Gemm {
     void       *work;
     hlort_epilogue *epilogue;
     const void *context;
+    int         in_blocks;          /* the epilogue gets as many rows and columns as lie in the second cache, else what lies in the first */
+    int64_t     place;              /* where in C the part begins */
     int64_t     batch, row, column; /* where the part begins, for the tiles */
     const struct Image *image;      /* not NULL: one operand is an image's windows, the other the kernel (image.h) */
 } Gemm;

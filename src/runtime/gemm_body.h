@@ -215,7 +215,7 @@ typedef struct {
 
 INLINE void N(finish)(const Gemm *g, TC *sums, int64_t stride, int64_t i, int64_t j, int64_t rows, int64_t columns)
 {
-    hlort_tile t = { sums, stride, g->batch, g->row + i, g->column + j, rows, columns };
+    hlort_tile t = { sums, stride, g->batch, g->row + i, g->column + j, rows, columns, g->place + i * g->c_row + j, g->c_row };
     g->epilogue(g->context, &t);
 }
 
@@ -246,10 +246,10 @@ INLINE int N(is_even)(const N(Block) *x, int64_t i, int64_t rows, int64_t *c_row
 INLINE void N(at)(const N(Block) *x, K(Tile) *t, K(Kernel) *kernel, int64_t width, int64_t i, int64_t j, int64_t rows, int64_t columns)
 {
     const Gemm *g = x->g;
-    int         last = x->last && g->epilogue;
+    int         last = x->last && g->epilogue && !g->in_blocks;
     t->add = !x->first;
     if (!g->c) {
-        int one = x->first && x->last;
+        int one = x->first && x->last && !g->in_blocks;
         t->c = one ? x->w->edge : x->w->sums + (i - x->i0) * NC + (j - x->j0);
         t->c_row = one ? (int64_t)K(NR) : (int64_t)NC;
         kernel(t);
@@ -363,6 +363,22 @@ static void N(block)(const N(Block) *x)
         N(panel)(x, j);
 }
 
+/* The epilogue of a block, in pieces whose rows are evenly apart. */
+static void N(finish_block)(const N(Block) *x)
+{
+    const Gemm   *g = x->g;
+    const int64_t columns = x->j1 - x->j0;
+    if (!g->c) {
+        N(finish)(g, x->w->sums, NC, x->i0, x->j0, x->i1 - x->i0, columns);
+        return;
+    }
+    for (int64_t i = x->i0, n, c_row; i < x->i1; i += n) {
+        for (n = x->i1 - i; !N(is_even)(x, i, n, &c_row);)
+            n = n > 2 * MR ? MR : n - 1;
+        N(finish)(g, N(place)(x, i, x->j0), c_row, i, x->j0, n, columns);
+    }
+}
+
 static void N(tiles)(const Gemm *g)
 {
     enum { LEAST_COLUMNS = 3 * K(NR) };
@@ -389,6 +405,8 @@ static void N(tiles)(const Gemm *g)
                     x.again = x.i1 < (whole ? g->m : hlort_min(g->m, from + far));
                     N(block)(&x);
                     x.fresh = 0;
+                    if (x.last && g->epilogue && g->in_blocks)
+                        N(finish_block)(&x);
                 }
             }
     }

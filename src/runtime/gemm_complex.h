@@ -100,7 +100,7 @@ INLINE void N(panel)(const Gemm *g, N(Work) *w, TW *b, int64_t i0, int64_t i1, i
         K(kernels)[2 * rows][K(PACKED)](&t);
         N(store)(c, g->c_row, w->sums, rows, columns, p > 0);
         if (g->epilogue && p + kc >= g->k) {
-            hlort_tile done = { c, g->c_row, g->batch, g->row + i, g->column + j, rows, columns };
+            hlort_tile done = { c, g->c_row, g->batch, g->row + i, g->column + j, rows, columns, 0, 0 };
             g->epilogue(g->context, &done);
         }
         i += rows;

@@ -57,13 +57,15 @@ typedef struct hlort_conv {
     } spatial[HLORT_MOST_SPATIAL];
 } hlort_conv;
 
-/* A finished part of C: element (i, j), 0 <= i < rows, 0 <= j < columns, is sums[i * stride + j] and belongs to C[batch, row + i, column + j]. */
+/* A finished part of C, or of Y: element (i, j), 0 <= i < rows, 0 <= j < columns, is sums[i * stride + j] and belongs place + i * by + j elements behind the first
+ * one of C. That is C[batch, row + i, column + j]; what of Y it is, only place and by say. */
 typedef struct hlort_tile {
     void   *sums; /* f32 for f32, bf16 and f16, f64 for f64, 32-bit integers for integers, pairs for complex numbers */
-    int64_t stride, batch, row, column, rows, columns;
+    int64_t stride, batch, row, column, rows, columns, place, by;
 } hlort_tile;
 
-/* Gets every element of C in one tile, while that lies in the first cache; may change the sums, which then are C's, or write results of its own. */
+/* Gets every element of C in one tile, while that lies in the second cache; may change the sums, which then are C's, or write results of its own. Tiles come from all
+ * threads. A tile begins in the same column for any number of them, or some multiple of 64 columns before or behind. */
 typedef void hlort_epilogue(const void *context, const hlort_tile *tile);
 
 /* Threads that work for a caller. NULL as a pool: the caller's alone. One call at a time has their help, others at that time run alone. */
@@ -108,7 +110,7 @@ typedef struct hlort_axes {
 /* The two are different memory. No working memory is needed. */
 void hlort_transpose(const hlort_axes *d, const hlort_how *how, const void *from, void *to);
 
-/* Y whole, in any order; no epilogue. */
+/* Y whole, in any order; NULL, or the epilogue, as above. A Y without neighbours is handed over element by element. */
 void hlort_conv_f32(const hlort_conv *v, const hlort_how *how, const float *x, const float *w, float *y);
 void hlort_conv_f64(const hlort_conv *v, const hlort_how *how, const double *x, const double *w, double *y);
 void hlort_conv_bf16(const hlort_conv *v, const hlort_how *how, const uint16_t *x, const uint16_t *w, uint16_t *y); /* summed in f32 */

@@ -23,7 +23,7 @@ void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
 static void print_signature(Buf *b, const Kernel *k, const char *name, const KernelPart *part, bool range)
 {
     bool first = true;
-    buf_printf(b, "static __attribute__((noinline)) void %s(", name);
+    buf_printf(b, "static %svoid %s(", kernel_tile_row(k) ? "inline " : "__attribute__((noinline)) ", name);
     for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
         if (!part->uses[p])
@@ -32,6 +32,8 @@ static void print_signature(Buf *b, const Kernel *k, const char *name, const Ker
         dialect_param(b, &dialect, k, p);
         first = false;
     }
+    if (kernel_tile_uses_row(k))
+        buf_puts(b, ", int64_t " KERNEL_ROW);
     if (range)
         buf_puts(b, ", int64_t " RANGE_FROM ", int64_t " RANGE_END ")\n{\n");
     else
@@ -169,5 +171,100 @@ void target_c_ranges_call(Buf *b, int depth, const Function *f, const char *cons
         else
             print_call_of(b, f->kernel, name, &f->ranges[j].whole, args);
     }
+    arena_free(a);
+}
+
+/* ---- tiles ---- */
+
+const char *target_c_tile_name(Arena *a, const char *name)
+{
+    return arena_printf(a, "hlo_%s_tile", name);
+}
+
+static bool is_sums(const Kernel *k, int32_t param)
+{
+    return param == k->n_operands - 1;
+}
+
+/* What the runtime calls:
+ *
+ *     static void hlo_add_tile(const void *context, const hlort_tile *t)
+ *     {
+ *         void *const *p = context;
+ *         for (int64_t i = 0; i < t->rows; i++) {
+ *             float  *sums = (float *)t->sums + i * t->stride;
+ *             int64_t place = t->place + i * t->by, left = t->columns;
+ *             while (left > 0) {
+ *                 const int64_t from = place % 3072, n = left < 3072 - from ? left : 3072 - from;
+ *                 add(p[0], sums, place / 3072, from, from + n);
+ *                 sums += n, place += n, left -= n;
+ *             }
+ *         }
+ *     } */
+static void print_tile(Buf *b, const Function *f, const KernelPart *part)
+{
+    Arena          *a = arena_new();
+    const Kernel   *k = f->kernel;
+    const char     *type = dialect_type(&dialect, k->params[k->n_operands - 1]->type);
+    const long long row = kernel_tile_row(k);
+    bool            has_context = false;
+    int             n = 0;
+    for (int32_t param = 0; param < k->n_operands + k->n_results; param++)
+        has_context |= part->uses[param] && !is_sums(k, param);
+    buf_printf(b,
+               "\nstatic void %s(const void *context, const hlort_tile *t)\n{\n"
+               "%s"
+               "    for (int64_t i = 0; i < t->rows; i++) {\n"
+               "        %s *sums = (%s *)t->sums + i * t->stride;\n"
+               "        int64_t place = t->place + i * t->by, left = t->columns;\n"
+               "        while (left > 0) {\n"
+               "            const int64_t from = place %% %lld, n = left < %lld - from ? left : %lld - from;\n"
+               "            %s(",
+               target_c_tile_name(a, f->name), has_context ? "    void *const *p = context;\n" : "    (void)context;\n", type, type, row, row, row, f->name);
+    for (int32_t r = 0; r < k->n_operands + k->n_results; r++) {
+        const int32_t param = dialect_param_number(k, r);
+        if (part->uses[param] && is_sums(k, param))
+            buf_puts(b, "sums, ");
+        else if (part->uses[param])
+            buf_printf(b, "p[%d], ", n++);
+    }
+    if (kernel_tile_uses_row(k))
+        buf_printf(b, "place / %lld, ", row);
+    buf_puts(b, "from, from + n);\n            sums += n, place += n, left -= n;\n        }\n    }\n}\n");
+    arena_free(a);
+}
+
+void target_c_tile(Buf *b, const Function *f)
+{
+    Arena     *a = arena_new();
+    KernelPart part = kernel_part(a, f->kernel, f->kernel->body);
+    c_origin(b, f->inst);
+    print_function(b, f->kernel, f->name, &part, true);
+    print_tile(b, f, &part);
+    arena_free(a);
+}
+
+/* The parameters in the order of the context. */
+static int32_t context_params(const Kernel *k, int32_t *params)
+{
+    int32_t n = 0;
+    for (int32_t r = 0; r < k->n_operands + k->n_results; r++) {
+        const int32_t param = dialect_param_number(k, r);
+        if (kernel_uses_param(k, param) && !is_sums(k, param))
+            params[n++] = param;
+    }
+    return n;
+}
+
+void target_c_tile_context(Buf *b, const Kernel *k, const char *const *args)
+{
+    Arena   *a = arena_new();
+    int32_t *params = ARENA_ARRAY(a, int32_t, k->n_operands + k->n_results), n = context_params(k, params);
+    buf_puts(b, n ? "(void *const[]){ " : "(void *const[]){ 0");
+    for (int32_t e = 0; e < n; e++) {
+        const char *arg = args[params[e] < k->n_operands ? params[e] : params[e] - 1];
+        buf_printf(b, strchr(arg, ' ') ? "%s(void *)(%s)" : "%s(void *)%s", e > 0 ? ", " : "", arg);
+    }
+    buf_puts(b, " }");
     arena_free(a);
 }

@@ -7,6 +7,7 @@
  *     } */
 #include "target-c/runtime_text.h"
 #include "emit/c_text.h"
+#include "emit/kernel_ir.h"
 #include "target-c/target_c.h"
 
 static const char *c_type(Type t)
@@ -40,10 +41,22 @@ void target_c_runtime_prelude(Buf *b, const Program *p)
 static void put_head(Buf *b, const LibraryCall *x, Type in, Type out)
 {
     c_origin(b, x->inst);
-    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s *c, const %s *a, const %s *b, void *work)\n{\n", x->name, c_type(out), c_type(in), c_type(in));
+    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s%s *c, const %s *a, const %s *b, void *work)\n{\n", x->name,
+               x->tile ? "void *const *context, " : "", c_type(out), c_type(in), c_type(in));
 }
 
-static void put_dot(Buf *b, const LibraryCall *x)
+/* The last line of a product. */
+static void put_product(Buf *b, const Program *p, const LibraryCall *x, const char *symbol, const char *of)
+{
+    Arena *a = arena_new();
+    buf_printf(b, "    %s(&%s, &(hlort_how){ .work = work, .pool = hlo_pool(env)", symbol, of);
+    if (x->tile)
+        buf_printf(b, ", .epilogue = %s, .context = context", target_c_tile_name(a, p->functions[x->tile_function].name));
+    buf_puts(b, " }, a, b, c);\n}\n");
+    arena_free(a);
+}
+
+static void put_dot(Buf *b, const Program *p, const LibraryCall *x)
 {
     const DotCall *d = x->dot;
     put_head(b, x, d->in, d->out);
@@ -57,10 +70,11 @@ static void put_dot(Buf *b, const LibraryCall *x)
     for (int32_t k = 0; k < d->n_batch; k++)
         buf_printf(b, "%s{ %lld, %lld, %lld, %lld }", k > 0 ? ", " : "", (long long)d->batch[k].count, (long long)d->batch[k].a,
                    (long long)d->batch[k].b, (long long)d->batch[k].c);
-    buf_printf(b, "%s    };\n    %s(&dot, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, a, b, c);\n}\n", d->n_batch > 0 ? " },\n" : "", d->symbol);
+    buf_puts(b, d->n_batch > 0 ? " },\n    };\n" : "    };\n");
+    put_product(b, p, x, d->symbol, "dot");
 }
 
-static void put_conv(Buf *b, const LibraryCall *x)
+static void put_conv(Buf *b, const Program *p, const LibraryCall *x)
 {
     const hlort_conv *v = &x->conv->v;
     put_head(b, x, x->conv->in, x->conv->out);
@@ -81,7 +95,8 @@ static void put_conv(Buf *b, const LibraryCall *x)
                    (long long)v->spatial[d].in, (long long)v->spatial[d].out, (long long)v->spatial[d].window, (long long)v->spatial[d].stride,
                    (long long)v->spatial[d].pad, (long long)v->spatial[d].window_dilation, (long long)v->spatial[d].base_dilation, (long long)v->spatial[d].x,
                    (long long)v->spatial[d].w, (long long)v->spatial[d].y);
-    buf_printf(b, "        },\n    };\n    %s(&conv, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, a, b, c);\n}\n", x->conv->symbol);
+    buf_puts(b, "        },\n    };\n");
+    put_product(b, p, x, x->conv->symbol, "conv");
 }
 
 static void put_solve(Buf *b, const LibraryCall *x)
@@ -127,9 +142,22 @@ static bool is_sort(const LibraryCall *x)
     return x->order && x->order->sort.n > 0;
 }
 
-void target_c_runtime(Buf *b, const LibraryCall *x)
+void target_c_runtime(Buf *b, const Program *p, const LibraryCall *x)
 {
-    (x->dot ? put_dot : x->conv ? put_conv : x->solve ? put_solve : is_sort(x) ? put_sort : put_transpose)(b, x);
+    if (x->dot || x->conv)
+        (x->dot ? put_dot : put_conv)(b, p, x);
+    else
+        (x->solve ? put_solve : is_sort(x) ? put_sort : put_transpose)(b, x);
+}
+
+/* Buffers: the two operands, those of the epilogue, the results, working memory. C is the result that is written over the sums. */
+static void put_tile_call(Buf *b, const LibraryCall *x, const char *const *args)
+{
+    const Kernel *k = x->tile;
+    const int32_t others = k->n_operands - 1, c = kernel_tile_in_place(k);
+    buf_printf(b, "%s(env, ", x->name);
+    target_c_tile_context(b, k, args + 2);
+    buf_printf(b, ", %s, %s, %s, %s);", c >= 0 ? args[2 + others + c] : "0", args[0], args[1], args[2 + others + k->n_results]);
 }
 
 /* The arrays as lists; a topk has no operand for the positions. */
@@ -147,7 +175,9 @@ static void put_sort_call(Buf *b, const LibraryCall *x, const char *const *args)
 
 void target_c_runtime_call(Buf *b, const LibraryCall *x, const char *const *args)
 {
-    if (!x->order)
+    if (x->tile)
+        put_tile_call(b, x, args);
+    else if (!x->order)
         buf_printf(b, "%s(env, %s, %s, %s, %s);", x->name, args[2], args[0], args[1], args[3]);
     else if (is_sort(x))
         put_sort_call(b, x, args);

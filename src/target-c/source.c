@@ -425,6 +425,8 @@ static void put_kernels(Buf *b, const Program *p)
         v[k] = p->functions[k].kernel;
     target_c_prelude(b, p->n_functions, v);
     for (int32_t k = 0; k < p->n_functions; k++) {
+        if (kernel_tile_row(v[k]))
+            continue;
         buf_putc(b, '\n');
         if (p->functions[k].n_ranges)
             target_c_ranges(b, &p->functions[k]);
@@ -434,12 +436,17 @@ static void put_kernels(Buf *b, const Program *p)
     target_c_library_prelude(b, p);
     target_c_runtime_prelude(b, p);
     target_c_extern_prelude(b, p);
+    for (int32_t k = 0; k < p->n_functions; k++)
+        if (kernel_tile_row(v[k])) {
+            buf_putc(b, '\n');
+            target_c_tile(b, &p->functions[k]);
+        }
     for (int32_t k = 0; k < p->n_calls; k++) {
         buf_putc(b, '\n');
         if (p->calls[k]->outside)
             target_c_extern(b, p->calls[k]);
         else if (library_is_runtime(p->calls[k]))
-            target_c_runtime(b, p->calls[k]);
+            target_c_runtime(b, p, p->calls[k]);
         else
             target_c_library(b, p->calls[k]);
     }

@@ -27,6 +27,12 @@ void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i);
 /* The same where the runtime's threads share its loops. */
 void target_c_ranges(Buf *b, const Function *f);
 
+/* What the runtime calls for tiles of sums (kernel_tile_row), of which the caller's context is a list of results and operands. */
+void target_c_tile(Buf *b, const Function *f);
+/* That list, for args as below; sums have no place in it. */
+void target_c_tile_context(Buf *b, const Kernel *k, const char *const *args);
+const char *target_c_tile_name(Arena *a, const char *name);
+
 /* A call of it, "name(a, b, c);" indented by depth, and a newline; one after the other when it is several functions. args[p] is the text
  * of a pointer for kernel parameter p, in the order of kernel.h (operand leaves, result leaves, working memory); it may have type
  * void *. */
@@ -40,7 +46,7 @@ void target_c_library_call(Buf *b, const LibraryCall *x, const char *const *args
 void target_c_library_prelude(Buf *b, const Program *p);
 
 /* Likewise a call of the runtime (runtime.c). */
-void target_c_runtime(Buf *b, const LibraryCall *x);
+void target_c_runtime(Buf *b, const Program *p, const LibraryCall *x);
 void target_c_runtime_call(Buf *b, const LibraryCall *x, const char *const *args);
 void target_c_runtime_prelude(Buf *b, const Program *p);
 
