@@ -131,6 +131,31 @@ static const KExpr *compare_pred(Arena *a, KOp op, const KExpr *p, const KExpr *
     return if_no == if_yes ? kx_int(a, TYPE_PRED, if_yes) : if_yes ? x : kx_unary(a, KOP_NOT, TYPE_PRED, x);
 }
 
+/* Nothing of a type is beyond its range: compilers warn of the question. x op limit; NULL: it is a question. */
+static const KExpr *beyond_range(Arena *a, KOp op, Type t, const KExpr *x, const KExpr *limit)
+{
+    int bits = type_is_int(x->type) ? type_bits(x->type) : 64;
+    if (limit->kind != KX_INT || x->kind == KX_INT || bits > 32)
+        return NULL;
+    int64_t least = type_is_signed_int(x->type) ? -(INT64_C(1) << (bits - 1)) : 0, most = least + (INT64_C(1) << bits) - 1;
+    if ((op == KOP_GT || op == KOP_LE) && limit->i == most)
+        return kx_int(a, t, op == KOP_LE);
+    if ((op == KOP_LT || op == KOP_GE) && limit->i == least)
+        return kx_int(a, t, op == KOP_GE);
+    return NULL;
+}
+
+static KOp mirrored(KOp op)
+{
+    switch (op) {
+    case KOP_LT: return KOP_GT;
+    case KOP_GT: return KOP_LT;
+    case KOP_LE: return KOP_GE;
+    case KOP_GE: return KOP_LE;
+    default: return op;
+    }
+}
+
 /* true | x is true, false | x is x: compilers warn of what they need not compute. NULL: neither. */
 static const KExpr *with_known(KOp op, const KExpr *known, const KExpr *x)
 {
@@ -146,6 +171,8 @@ const KExpr *kx_binary(Arena *a, KOp op, Type t, const KExpr *p, const KExpr *q)
     const KExpr *simple = compare_pred(a, op, p, q);
     simple = simple ? simple : with_known(op, p, q);
     simple = simple ? simple : with_known(op, q, p);
+    simple = simple ? simple : beyond_range(a, op, t, p, q);
+    simple = simple ? simple : beyond_range(a, mirrored(op), t, q, p);
     if (simple)
         return simple;
     KExpr *x = new_expr(a, KX_BINARY, t);

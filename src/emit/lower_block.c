@@ -131,6 +131,8 @@ KTemp *accumulator(Lower *L, const KExpr *init, Type t, const char *name)
 
 void assign(Lower *L, KTemp *t, const KExpr *x)
 {
+    if (x->kind == KX_TEMP && x->temp == t)
+        return;
     KStmt *s = new_stmt(L, KS_ASSIGN);
     s->temp = t;
     s->value = x;

@@ -228,13 +228,11 @@ static bool sweep(Module *m, PassCtx *cx)
     Flow    f = flow_of(m, cx->scratch);
     int64_t before = cx->rewrites;
     for (Comp *c = m->last; c; c = c->prev)
-        for (Inst *i = c->last, *prev; i && cx->rewrites < cx->limit; i = prev) {
-            prev = i->prev;
+        for (Inst *i = c->last; i && cx->rewrites < cx->limit; i = i->prev) /* i stays; what is in front of it may go with what it read */
             if (drop_unread(&f, i)) {
                 cx->did_at = i->name;
                 cx->rewrites++;
             }
-        }
     return cx->rewrites > before;
 }
 

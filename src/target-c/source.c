@@ -499,6 +499,8 @@ static void put_scratch(Out *o)
                PROGRAM_ALIGN, p->name, (long long)p->scratch_bytes, PROGRAM_ALIGN);
     list_block(o, &p->body, &seen, &used);
     put_buffers(o, &used);
+    if (used.n == 0)
+        buf_puts(o->b, "    (void)mem;\n"); /* kernels that do nothing name no result */
 }
 
 static void put_entry(Out *o)
