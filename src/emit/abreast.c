@@ -25,6 +25,8 @@ typedef struct Rows {
     Map     stage_of; /* temporaries and arrays that a stage declares or touches: its number, counted from 1 as the address of an element of `marks` */
     char   *marks;
     int32_t at;       /* the stage that is gone through */
+    bool    in_long;  /* in its long loop */
+    bool    waits;    /* a long loop needs a number that an earlier stage finishes */
     bool    bad;
     Map     shared;   /* temporary or array: the array that it becomes */
     VEC(KArray *) arrays;
@@ -118,8 +120,10 @@ static void hand_on(Rows *r, const void *x, const char *name, Type type, int64_t
 
 static void look_at_temp(Rows *r, KTemp *t)
 {
-    if (map_has(&r->stage_of, t) && is_elsewhere(r, t))
-        hand_on(r, t, t->name, t->type, 1);
+    if (!map_has(&r->stage_of, t) || !is_elsewhere(r, t))
+        return;
+    hand_on(r, t, t->name, t->type, 1);
+    r->waits |= r->in_long;
 }
 
 /* A temporary in an index has to be one: those that stages hand on are none. */
@@ -202,6 +206,7 @@ static void each_stage(Rows *r, const KVisitor *v)
             KStmt *s = r->stages.v[r->at].v[i], alone = *s;
             alone.next = NULL;
             KBlock b = { .first = &alone };
+            r->in_long = s->kind == KS_FOR && all_trips(s) >= LONG;
             kernel_visit(&b, v);
         }
 }
@@ -217,7 +222,7 @@ static bool can_go_abreast(Rows *r)
     Outside o = { .r = r, .written = map_new(a) };
     each_stage(r, &(KVisitor){ NULL, note_written, &o });
     each_stage(r, &(KVisitor){ check_read, NULL, &o });
-    return !r->bad && r->arrays.n > 0 && r->bytes <= MOST_BYTES;
+    return !r->bad && r->waits && r->bytes <= MOST_BYTES;
 }
 
 /* ---- rewriting ---- */

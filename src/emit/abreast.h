@@ -15,7 +15,8 @@
 
 #include "emit/kernel_ir.h"
 
-/* Changes the kernel, whose loops are collapsed. Those stay as they are whose rows are long, or hand on values through memory that is not theirs. */
+/* Changes the kernel, whose loops are collapsed. Those stay as they are whose rows are long, whose long loops wait for no number of a row, or that hand on values
+ * through memory that is not theirs. */
 void kernel_rows_abreast(Kernel *k, IxCtx *cx);
 
 #endif
