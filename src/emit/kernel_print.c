@@ -390,7 +390,7 @@ static void print_block_arrays(Printer *p, const LoopBlocks *b, int depth)
     for (int32_t k = 0; k < b->n_out; k++) {
         const Blocked *x = &b->out[k];
         print_block_array(p, x->half ? "float" : element_type(p->dialect, x->array), BLOCK_OUT, k, b->size, depth);
-        if (x->half && x->array->streamed)
+        if (x->half && x->streamed)
             print_block_array(p, element_type(p->dialect, x->array), BLOCK_NARROW, k, b->size, depth);
     }
 }
@@ -417,7 +417,7 @@ static void print_block_out(Printer *p, const LoopBlocks *b, int depth)
 {
     for (int32_t k = 0; k < b->n_out; k++) {
         const Blocked *x = &b->out[k];
-        bool           streamed = x->array->streamed;
+        bool           streamed = x->streamed;
         if (x->half) {
             indent(p, depth);
             buf_puts(p->b, "f32_block_to_f16(");

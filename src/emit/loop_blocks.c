@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, FIXED_BLOCK = 16,
-       LEAST_STREAMED = 256 /* elements of a loop */ };
+       LEAST_STREAMED = 256 /* elements of a loop */, LINE = 64, LONG_ROW = 32768 /* bytes */ };
 
 typedef struct Look {
     const KStmt *loop;
@@ -56,7 +56,7 @@ static void add_in(Look *l, const KExpr *load)
 {
     LoopBlocks *b = l->b;
     if (b->n_in < MOST_BLOCKED && load->kind == KX_LOAD && is_along(load->index, l->loop->loop) && find(b->n_in, b->in, load->array, load->index) < 0)
-        b->in[b->n_in++] = (Blocked){ load->array, load->index, true };
+        b->in[b->n_in++] = (Blocked){ load->array, load->index, true, false };
 }
 
 /* What x always loads. */
@@ -69,13 +69,24 @@ static void look_at(Look *l, const KExpr *x)
         look_at(l, x->arg[k]);
 }
 
+/* A line of which a part is stored past the caches and a part through them costs as much as some 10 KB save: either there are few of them, or none. */
+static bool fills_lines(const KStmt *loop, const KArray *array, const Ix *x)
+{
+    const int64_t bytes = type_bytes(array->type), row = trips(loop) * bytes;
+    bool          whole = row % LINE == 0 && (x->c + loop->loop->lo) * bytes % LINE == 0;
+    for (int32_t k = 0; k < x->n; k++)
+        whole &= x->t[k].atom == loop->loop || x->t[k].k * bytes % LINE == 0;
+    return whole || row >= LONG_ROW;
+}
+
 static void add_out(Look *l, const KStmt *s)
 {
     LoopBlocks *b = l->b;
     bool        stored = s->kind == KS_STORE && !s->atomic && b->n_out < MOST_BLOCKED && is_along(s->index, l->loop->loop);
     bool        half = stored && is_call(s->value, "f32_to_f16");
-    if (half || (stored && s->array->streamed && trips(l->loop) >= LEAST_STREAMED))
-        b->out[b->n_out++] = (Blocked){ s->array, s->index, half };
+    bool        streamed = stored && s->array->streamed && trips(l->loop) >= LEAST_STREAMED && fills_lines(l->loop, s->array, s->index);
+    if (half || streamed)
+        b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed };
 }
 
 static bool loads_from(const KExpr *x, const KArray *array)
@@ -165,7 +176,7 @@ bool block_streams(const KBlock *x)
     for (const KStmt *s = x->first; s && !found; s = s->next) {
         if (s->kind == KS_FOR && loop_blocks(s, &b))
             for (int32_t k = 0; k < b.n_out; k++)
-                found |= b.out[k].array->streamed;
+                found |= b.out[k].streamed;
         found = found || (s->body && block_streams(s->body)) || (s->other && block_streams(s->other));
     }
     return found;

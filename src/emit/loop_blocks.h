@@ -15,6 +15,7 @@ typedef struct Blocked {
     const KArray *array;
     const Ix     *index;
     bool          half; /* f16, whose block is of f32 */
+    bool          streamed; /* stored past the caches */
 } Blocked;
 
 typedef struct LoopBlocks {

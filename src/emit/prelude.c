@@ -207,13 +207,27 @@ static const Helper helpers[] = {
       "void f16_block_to_f32(float *to, const uint16_t *from, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
       "    typedef short v8s __attribute__((vector_size(16), aligned(2), may_alias));\n"
-      "    for (int64_t k = 0; k < n; k += 8)\n        *(v8f *)(to + k) = __builtin_ia32_vcvtph2ps256(*(const v8s *)(from + k));\n    (void)f16_to_f32;\n"
+      "    int64_t done = 0;\n#if defined __AVX512F__ && !defined __clang__ /* what vectors of 512 bits read is written so */\n"
+      "    typedef float v16f __attribute__((vector_size(64), aligned(4), may_alias));\n"
+      "    typedef short v16s __attribute__((vector_size(32), aligned(2), may_alias));\n"
+      "    for (; done + 16 <= n; done += 16)\n"
+      "        *(v16f *)(to + done) = __builtin_ia32_vcvtph2ps512_mask(*(const v16s *)(from + done), (v16f){ 0 }, (unsigned short)-1, 4);\n#endif\n"
+      "    for (int64_t k = done; k < n; k += 8)\n        *(v8f *)(to + k) = __builtin_ia32_vcvtph2ps256(*(const v8s *)(from + k));\n    (void)f16_to_f32;\n"
       "#else\n    for (int64_t k = 0; k < n; k++)\n        to[k] = f16_to_f32(from[k]);\n#endif\n}\n" },
     { H_EXACT, "f32_block_to_f16", "f32_to_f16",
       "void f32_block_to_f16(uint16_t *to, const float *from, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
       "    typedef short v8s __attribute__((vector_size(16), aligned(2), may_alias));\n"
-      "    for (int64_t k = 0; k < n; k += 8)\n        *(v8s *)(to + k) = __builtin_ia32_vcvtps2ph256(*(const v8f *)(from + k), 0);\n    (void)f32_to_f16;\n"
+      "    int64_t done = 0;\n#if defined __AVX512F__ && !defined __clang__ /* a line, which is read as one */\n"
+      "    typedef float v16f __attribute__((vector_size(64), aligned(4), may_alias));\n"
+      "    typedef short v16s __attribute__((vector_size(32)));\n"
+      "    typedef short v32s __attribute__((vector_size(64), aligned(2), may_alias));\n"
+      "    for (; done + 32 <= n; done += 32) {\n"
+      "        v16s low = __builtin_ia32_vcvtps2ph512_mask(*(const v16f *)(from + done), 0, (v16s){ 0 }, (unsigned short)-1);\n"
+      "        v16s high = __builtin_ia32_vcvtps2ph512_mask(*(const v16f *)(from + done + 16), 0, (v16s){ 0 }, (unsigned short)-1);\n"
+      "        *(v32s *)(to + done) = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,\n"
+      "                                                       24, 25, 26, 27, 28, 29, 30, 31);\n    }\n#endif\n"
+      "    for (int64_t k = done; k < n; k += 8)\n        *(v8s *)(to + k) = __builtin_ia32_vcvtps2ph256(*(const v8f *)(from + k), 0);\n    (void)f32_to_f16;\n"
       "#else\n    for (int64_t k = 0; k < n; k++)\n        to[k] = f32_to_f16(from[k]);\n#endif\n}\n" },
 
     /* Floats of 8 bits and fewer. Kinds: 0 has infinities, 1 one NaN and no infinity, 2 neither infinity nor -0, 3 no NaN either. */
@@ -520,7 +534,7 @@ static void need_blocks(Prelude *p, const KStmt *s)
     for (int32_t k = 0; k < b.n_out; k++) {
         if (b.out[k].half)
             need(p, "f32_block_to_f16");
-        if (b.out[k].array->streamed)
+        if (b.out[k].streamed)
             need(p, "store_past_caches");
     }
 }
