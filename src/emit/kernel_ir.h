@@ -159,7 +159,8 @@ Type storage_type(Type t);
 
 /* Drops temporaries and working arrays that nothing reads. */
 void kernel_prune(Kernel *k);
-/* Marks short inner loops in which an element is one of two values: gcc unrolls loops of up to 16 trips before it makes vectors, and makes none of the pieces.
+/* Marks short inner loops in which an element is one of two values, or that store several: gcc unrolls loops of up to 16 trips before it makes vectors, and makes none
+ * of such pieces (1024 x 1024 times 1024 x 8 of f32 in 8 x 8 sums: 2.8 ms, and 0.24 as loops).
  * Also those that load under a condition: unrolled, the pieces are loaded with a vector's mask and lanes are mixed up (gcc before 12.4, PR 114375). */
 void kernel_keep_rolled(Kernel *k);
 /* Gives every array, temporary and loop a name that C accepts and nothing else in the kernel has. threads: nor what targets write around loops

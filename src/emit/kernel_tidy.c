@@ -169,6 +169,7 @@ void kernel_prune(Kernel *k)
 typedef struct Conditions {
     bool loads, tests;
     bool chooses, more; /* an element is one of two values; there are scalars that are kept, or loops */
+    int32_t stores;
 } Conditions;
 
 /* What a call of two values computes may depend on a test, and then a load that is only wanted after it moves behind it. */
@@ -203,6 +204,7 @@ static void note_stmt_test(void *cookie, const KStmt *s)
     Conditions *c = cookie;
     c->tests |= s->kind == KS_IF;
     c->more |= s->kind == KS_ASSIGN || s->kind == KS_FOR;
+    c->stores += s->kind == KS_STORE;
 }
 
 static void keep_rolled(KBlock *b, bool inner, bool tested)
@@ -213,7 +215,7 @@ static void keep_rolled(KBlock *b, bool inner, bool tested)
             Conditions c = { .tests = tested };
             KVisitor   v = { note_expr_test, note_stmt_test, &c };
             kernel_visit(s->body, &v);
-            s->rolled = c.loads && (c.tests || (c.chooses && !c.more && s->loop->hi - s->loop->lo + 1 >= LANES));
+            s->rolled = c.loads && (c.tests || ((c.chooses || c.stores > 1) && !c.more && s->loop->hi - s->loop->lo + 1 >= LANES));
         }
         if (s->body)
             keep_rolled(s->body, inner || s->kind == KS_FOR, tested || (inner && s->kind == KS_IF));

@@ -17,7 +17,8 @@
 #include "emit/lower.h"
 
 enum { ROLE_OUTER = 10, ROLE_K = 11, ROLE_TAIL = 12, ROLE_STORE = 1000 /* + columns */ };
-enum { TILE_ROWS = 4, TILE_COLUMNS = 64, LANES = 16, VECTOR = 4, FEW_ROWS = 12 };
+enum { TILE_ROWS = 4, TILE_COLUMNS = 64, LANES = 16, VECTOR = 4, FEW_ROWS = 12,
+       NARROW = 8, NARROW_ROWS = 8 /* so few columns are one vector: its additions wait for each other, those of other rows do not */ };
 
 typedef struct Side {
     const Inst  *x;
@@ -315,7 +316,9 @@ static void tiled_body(Lower *L, void *cookie, const Ix *const *index)
         return;
     }
     int64_t n = d->rows.shape->dims[d->rows.free[d->rows.tiled]];
-    along(L, d, &d->rows, d->few ? tile_width(n, FEW_ROWS, 3) : tile_width(n, TILE_ROWS, 3), outer, tile_columns);
+    bool    narrow = d->cols.shape->dims[d->cols.free[d->cols.tiled]] <= NARROW;
+    int64_t wanted = d->few ? FEW_ROWS : narrow ? NARROW_ROWS : TILE_ROWS;
+    along(L, d, &d->rows, tile_width(n, wanted, narrow && !d->few ? NARROW_ROWS / 2 + 1 : 3), outer, tile_columns);
 }
 
 static void row_step(Lower *L, void *cookie, const Ix *const *k)

@@ -268,11 +268,13 @@ static void settle_aliases(const Plan *p, int32_t n_steps, Step *const *steps)
     for (int32_t s = 0; s < n_steps; s++) {
         const Step *x = steps[s];
         Kernel     *k = x->kind == STEP_KERNEL ? p->functions.v[x->function].kernel : NULL;
-        if (!k || k->signature.n == 0) /* what does nothing is one function, whatever its operands */
+        if (!k)
             continue;
         for (int32_t r = 0; r < k->n_results; r++)
             for (int32_t o = 0; o < k->n_operands; o++) {
                 int32_t pair = r * k->n_operands + o;
+                if (!kernel_uses_param(k, o) || !kernel_uses_param(k, k->n_operands + r)) /* functions are shared by those that use the same, whatever else they are given */
+                    continue;
                 k->may_alias[pair] |= before[x->function][pair] && same_memory(p->program, x->buffers[o], x->buffers[k->n_operands + r]);
             }
     }

@@ -568,7 +568,7 @@ static const char independent_macro[] =
     "#endif\n";
 
 static const char rolled_macro[] =
-    "\n/* Short loops with choices: gcc unrolls them before it makes vectors, and finds none afterwards; before 12.4 and 13.3 it mixes up lanes there (PR 114375). */\n"
+    "\n/* Short loops with choices, or with several stores: gcc unrolls them before it makes vectors, and finds none afterwards; before 12.4 and 13.3 it mixes up lanes there (PR 114375). */\n"
     "#if defined __GNUC__ && !defined __clang__\n"
     "#define HLO_ROLLED _Pragma(\"GCC unroll 1\")\n"
     "#else\n"
