@@ -157,13 +157,13 @@ void c_elements(Buf *b, Type t, const void *data, int64_t n)
     }
 }
 
-/* ---- tables that gcc 12 misreads ---- */
+/* ---- tables that gcc misreads ---- */
 
-/* For processors with AVX-512 it copies what it knows in pieces of 32 and 64 bytes. A piece that is two or more equal words of 8 bytes and then nothing but the
- * sign of these is taken for equal words throughout (ix86_convert_const_wide_int_to_broadcast of gcc 12.2). What it does not know it loads. */
+/* For processors with AVX-512 gcc 12 copies what it knows in pieces of 32 and 64 bytes. A piece that is two or more equal words of 8 bytes and then nothing but the
+ * sign of these is taken for equal words throughout (ix86_convert_const_wide_int_to_broadcast, seen in gcc 12.2; later ones are not trusted either). What it does not know it loads. */
 const char c_table_macro[] =
     "#ifndef HLO_TABLE\n"
-    "#if defined __GNUC__ && !defined __clang__ && __GNUC__ == 12 && defined __AVX512F__ /* copies of such constants go wrong there, where they are known */\n"
+    "#if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 12 && defined __AVX512F__ /* copies of such constants go wrong there, where they are known */\n"
     "#define HLO_TABLE __attribute__((used))\n"
     "#else\n"
     "#define HLO_TABLE const\n"
