@@ -96,5 +96,9 @@ int main()
     show("relu of doubles", &x);
     x.a->type = x.b->type = CUDA_R_8F_E4M3, x.c->type = x.out->type = CUDA_R_32F;
     show("f8 by columns", &x);
+    for (cublasLtMatrixLayout_t layout : { x.a, x.b, x.c, x.out })
+        cublasLtMatrixLayoutDestroy(layout);
+    cublasLtMatmulDescDestroy(x.d);
+    cublasLtDestroy(x.library);
     return 0;
 }
