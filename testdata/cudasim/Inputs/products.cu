@@ -96,7 +96,8 @@ int main()
     show("relu of doubles", &x);
     x.a->type = x.b->type = CUDA_R_8F_E4M3, x.c->type = x.out->type = CUDA_R_32F;
     show("f8 by columns", &x);
-    for (cublasLtMatrixLayout_t layout : { x.a, x.b, x.c, x.out })
+    const cublasLtMatrixLayout_t layouts[] = { x.a, x.b, x.c, x.out };
+    for (cublasLtMatrixLayout_t layout : layouts)
         cublasLtMatrixLayoutDestroy(layout);
     cublasLtMatmulDescDestroy(x.d);
     cublasLtDestroy(x.library);
