@@ -100,6 +100,5 @@ int main()
     for (cublasLtMatrixLayout_t layout : layouts)
         cublasLtMatrixLayoutDestroy(layout);
     cublasLtMatmulDescDestroy(x.d);
-    cublasLtDestroy(x.library);
     return 0;
 }
