@@ -22,7 +22,7 @@ typedef struct Rows {
     IxCtx  *cx;
     KStmt  *loop;
     VEC(Stage) stages;
-    Map     stage_of; /* temporaries and arrays that a stage declares or touches: its number, counted from 1 as the address of an element of `marks` */
+    Map     stage_of; /* temporaries and arrays that a stage declares: the stage, as the address of its element of `marks` */
     char   *marks;
     int32_t at;       /* the stage that is gone through */
     bool    in_long;  /* in its long loop */
@@ -97,12 +97,10 @@ static bool make_stages(Rows *r)
 
 /* ---- what stages hand on ---- */
 
-/* x is touched by this stage; is it by another one? */
-static bool is_elsewhere(Rows *r, const void *x)
+/* x is declared by another stage than the one that is gone through. What no stage declares is of all rows. */
+static bool is_elsewhere(const Rows *r, const void *x)
 {
     const char *mark = map_get(&r->stage_of, x);
-    if (!mark)
-        map_put(&r->stage_of, x, &r->marks[r->at]);
     return mark && mark != &r->marks[r->at];
 }
 
@@ -120,7 +118,7 @@ static void hand_on(Rows *r, const void *x, const char *name, Type type, int64_t
 
 static void look_at_temp(Rows *r, KTemp *t)
 {
-    if (!map_has(&r->stage_of, t) || !is_elsewhere(r, t))
+    if (!is_elsewhere(r, t))
         return;
     hand_on(r, t, t->name, t->type, 1);
     r->waits |= r->in_long;
@@ -131,7 +129,7 @@ static void look_at_index(Rows *r, const Ix *x)
 {
     for (int32_t i = 0; x && i < x->n; i++) {
         const IxAtom *y = x->t[i].atom;
-        if (y->kind == IX_VALUE && map_has(&r->stage_of, y->owner) && is_elsewhere(r, y->owner))
+        if (y->kind == IX_VALUE && is_elsewhere(r, y->owner))
             r->bad = true;
         look_at_index(r, y->arg);
     }
@@ -139,7 +137,7 @@ static void look_at_index(Rows *r, const Ix *x)
 
 static void look_at_array(Rows *r, KArray *x)
 {
-    if (map_has(&r->stage_of, x) && is_elsewhere(r, x))
+    if (is_elsewhere(r, x))
         hand_on(r, x, x->name, x->type, x->count);
 }
 
