@@ -18,7 +18,8 @@ typedef struct Dialect {
     const char *(*complex_function)(const char *fn);    /* NULL, or complex numbers are a class that the target brings: what the class calls a function of C's */
 } Dialect;
 
-/* What the function that the call x is of is called in the text. */
+/* What the function is called of which x is a call in the text; NULL: it is none. Products of complex numbers are calls where there is no class of them: C's
+ * operator looks for infinities to repair, with a branch, and XLA's does not. */
 const char *dialect_function(const Dialect *d, const KExpr *x);
 
 /* What the functions of these kernels need in front of them, each thing only if it is used: prototypes of libm, conversions of small floats,

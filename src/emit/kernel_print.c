@@ -210,6 +210,8 @@ static bool is_narrow(Type t) { return t == TYPE_S8 || t == TYPE_S16 || t == TYP
 
 static int strength_of(const Printer *p, const KExpr *x)
 {
+    if (dialect_function(p->dialect, x))
+        return P_PRIMARY;
     switch (x->kind) {
     case KX_INT: return x->i < 0 && x->type != TYPE_U64 && x->type != TYPE_U32 ? P_UNARY : P_PRIMARY;
     case KX_FLOAT: return signbit(x->f) ? P_UNARY : P_PRIMARY;
@@ -288,6 +290,10 @@ static void print_call(Printer *p, const KExpr *x)
 
 static void print_bare(Printer *p, const KExpr *x)
 {
+    if (dialect_function(p->dialect, x)) {
+        print_call(p, x);
+        return;
+    }
     switch (x->kind) {
     case KX_INT: print_int(p->b, x->type, x->i); break;
     case KX_FLOAT: print_float(p->b, x->type, x->f); break;
@@ -297,7 +303,7 @@ static void print_bare(Printer *p, const KExpr *x)
     case KX_UNARY: print_unary(p, x); break;
     case KX_DISTINCT: buf_printf(p->b, "%s != %s", x->array->name, x->other->name); break;
     case KX_BINARY: print_binary(p, x); break;
-    case KX_CALL: print_call(p, x); break;
+    case KX_CALL: break;
     case KX_SELECT:
         print_expr(p, x->arg[0], P_LOR);
         buf_puts(p->b, " ? ");
@@ -566,7 +572,7 @@ static void print_break(Printer *p, const KStmt *s, int depth)
 static void print_assignment(Printer *p, const KStmt *s)
 {
     const KExpr *v = s->value, *x = v->kind == KX_BINARY ? v->arg[0] : NULL;
-    bool compound = x && operators[v->op].strength >= P_AND && operators[v->op].strength != P_EQ && operators[v->op].strength != P_REL &&
+    bool compound = x && !dialect_function(p->dialect, v) && operators[v->op].strength >= P_AND && operators[v->op].strength != P_EQ && operators[v->op].strength != P_REL &&
                     (s->kind == KS_ASSIGN ? x->kind == KX_TEMP && x->temp == s->temp
                                           : x->kind == KX_LOAD && x->array == s->array && ix_equal(x->index, s->index));
     if (compound)

@@ -262,7 +262,10 @@ static const Helper helpers[] = {
     { H_SMALL, "f32_to_$", "f64_to_$", "uint8_t f32_to_$X(float x)\n{\n    return f64_to_$X(x);\n}\n" },
     { H_SMALL, "$_round", "$_to_f32 f32_to_$", "float $X_round(float x)\n{\n    return $X_to_f32(f32_to_$X(x));\n}\n" },
 
-    /* Complex functions that C does not have. */
+    /* Complex functions that C does not have; its product without the repair of infinities. */
+    { H_COMPLEX, "mul", "",
+      "$T mul_$X($T x, $T y)\n{\n    $R a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y;\n"
+      "    return __builtin_complex(a * c - b * d, a * d + b * c);\n}\n" },
     { H_COMPLEX, "sign", "cabs#", "$T sign_$X($T z)\n{\n    $R a = cabs$f(z);\n    return a == 0 ? z : z / a;\n}\n" },
     { H_COMPLEX, "exp2", "cexp#", "$T exp2_$X($T z)\n{\n    return cexp$f(z * ($R)0.6931471805599453094);\n}\n" },
     { H_COMPLEX, "log2", "clog#", "$T log2_$X($T z)\n{\n    return clog$f(z) * ($R)1.4426950408889634074;\n}\n" },
@@ -510,6 +513,10 @@ const char *dialect_function(const Dialect *d, const KExpr *x)
         { "expf", "exp_f32" }, { "expm1f", "expm1_f32" }, { "tanhf", "tanh_f32" }, { "erff", "erf_f32" }, { "tanh", "tanh_f64" },
         { "logf", "log_f32" }, { "log1pf", "log1p_f32" },
     };
+    if (x->kind == KX_BINARY && x->op == KOP_MUL && type_is_complex(x->type) && !d->complex_function)
+        return x->type == TYPE_C64 ? "mul_c64" : "mul_c128";
+    if (x->kind != KX_CALL)
+        return NULL;
     for (size_t k = 0; k < sizeof own / sizeof own[0] && d->own_math; k++)
         if (strcmp(x->fn, own[k][0]) == 0)
             return own[k][1];
@@ -519,8 +526,9 @@ const char *dialect_function(const Dialect *d, const KExpr *x)
 static void need_expr(void *cookie, const KExpr *x)
 {
     Prelude *p = cookie;
-    if (x->kind == KX_CALL && !(p->dialect->complex_function && is_complex_call(x)))
-        need(p, dialect_function(p->dialect, x));
+    const char *fn = dialect_function(p->dialect, x);
+    if (fn && !(p->dialect->complex_function && is_complex_call(x)))
+        need(p, fn);
     need_index(cookie, x->index);
 }
 

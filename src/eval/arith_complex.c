@@ -19,6 +19,7 @@ static double _Complex atan2_of(double _Complex y, double _Complex x)
  *              infinite or NaN, as in exp(z).
  * log(1 + z) = (log1p(t) + log1p((n/m)^2) / 2, atan2(b, a + 1)), m and n the larger and smaller of |a+1| and |b|,
  *              t = a if m is a+1 itself, else m - 1.
+ * p * q is plain, as in a dot: C's operator would repair infinities.
  * A power of 0, of 1 and by 0 is settled first; an infinite base under a real exponent is infinite or 0. */
 #define COMPLEX_ARITH(S, T, R)                                                                                                \
     static T S##_sign_of(T p)                                                                                                   \
@@ -77,7 +78,7 @@ static double _Complex atan2_of(double _Complex y, double _Complex x)
     ARITH2(S##_make, R, T, MAKE(p, q))                                                                                         \
     ARITH2(S##_add, T, T, p + q)                                                                                               \
     ARITH2(S##_subtract, T, T, p - q)                                                                                          \
-    ARITH2(S##_multiply, T, T, p * q)                                                                                          \
+    ARITH2(S##_multiply, T, T, MAKE(RE(p) * RE(q) - IM(p) * IM(q), RE(p) * IM(q) + IM(p) * RE(q)))                             \
     ARITH2(S##_divide, T, T, p / q)                                                                                            \
     ARITH2(S##_power, T, T, S##_power_of(p, q))                                                                                \
     ARITH2(S##_atan2, T, T, atan2_of(p, q))

@@ -1,8 +1,8 @@
 /* Complex numbers. CUDA's C++ has none that kernels can use without further headers, so the text brings a class, and of the functions those that are called.
  *
- * Arithmetic is that of C (annex G): a product or quotient that came out as NaNs is looked at again for infinities. Functions of either precision compute in
- * double, which makes single ones right to the last bit or the one before it; names are hlo_ and C's name without c and f (csqrtf is hlo_sqrt). Formulas:
- * W. Kahan, "Branch cuts for complex elementary functions", 1987. */
+ * A quotient that came out as NaNs is looked at again for infinities, as in C (annex G); a product is plain but inside of functions.
+ * Those compute in double for either precision, which makes single ones right to the last bit or the one before it; names are hlo_ and C's name without c and f
+ * (csqrtf is hlo_sqrt). Formulas: W. Kahan, "Branch cuts for complex elementary functions", 1987. */
 #include "target-cuda/part.h"
 
 #include <string.h>
@@ -21,8 +21,7 @@ static const char class_text[] =
     "    friend __device__ bool operator!=(hlo_complex a, hlo_complex b) { return a.re != b.re || a.im != b.im; }\n"
     "    friend __device__ hlo_complex operator*(hlo_complex a, hlo_complex b)\n"
     "    {\n"
-    "        const hlo_complex z(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);\n"
-    "        return z.re == z.re || z.im == z.im ? z : infinite_product(a, b, z);\n"
+    "        return hlo_complex(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);\n"
     "    }\n"
     "    friend __device__ hlo_complex operator/(hlo_complex a, hlo_complex b)\n"
     "    {\n"
@@ -40,11 +39,13 @@ static const char class_text[] =
     "    static __device__ bool infinite(R x) { return x - x != 0 && x == x; }\n"
     "    // 1 for an infinity, 0 for the rest, with the sign\n"
     "    static __device__ R boxed(R x) { return copysign(infinite(x) ? (R)1 : (R)0, x); }\n"
-    "    static __device__ hlo_complex infinite_product(hlo_complex a, hlo_complex b, hlo_complex z)\n"
+    "    // C's, which functions want\n"
+    "    static __device__ hlo_complex repaired_product(hlo_complex a, hlo_complex b)\n"
     "    {\n"
+    "        const hlo_complex z = a * b;\n"
     "        const bool left = infinite(a.re) || infinite(a.im), right = infinite(b.re) || infinite(b.im);\n"
     "        const bool over = infinite(a.re * b.re) || infinite(a.im * b.im) || infinite(a.re * b.im) || infinite(a.im * b.re);\n"
-    "        if (!left && !right && !over)\n"
+    "        if (z.re == z.re || z.im == z.im || (!left && !right && !over))\n"
     "            return z;\n"
     "        if (left)\n"
     "            a = hlo_complex(boxed(a.re), boxed(a.im));\n"
@@ -197,11 +198,11 @@ static const struct ComplexFunction {
       "    if (x == hlo_complex<R>(1) || y == hlo_complex<R>(0))\n        return hlo_complex<R>(1);\n"
       "    if (x == hlo_complex<R>(0) && y.im == 0 && y.re > 0)\n        return hlo_complex<R>(0);\n"
       "    if (y.im == 0 && (x.re == inf || x.re == -inf || x.im == inf || x.im == -inf))\n        return hlo_complex<R>(y.re > 0 ? inf : 0);\n"
-      "    return hlo_complex<R>(hlo_exp(hlo_c128(y) * hlo_log(hlo_c128(x))));\n}\n",
+      "    return hlo_complex<R>(hlo_exp(hlo_c128::repaired_product(hlo_c128(y), hlo_log(hlo_c128(x)))));\n}\n",
       NULL },
     { NAME("atan2"), { "log", "sqrt" },
       "template <typename R> static __device__ hlo_complex<R> hlo_atan2(hlo_complex<R> y, hlo_complex<R> x)\n{\n"
-      "    const hlo_c128 u(y), v(x), w = hlo_log(hlo_c128(v.re - u.im, v.im + u.re) / hlo_sqrt(v * v + u * u)); // atan2 = -i w\n"
+      "    const hlo_c128 u(y), v(x), w = hlo_log(hlo_c128(v.re - u.im, v.im + u.re) / hlo_sqrt(hlo_c128::repaired_product(v, v) + hlo_c128::repaired_product(u, u))); // atan2 = -i w\n"
       "    return " OF("w.im", "-w.re") ";\n}\n",
       NULL },
 };
