@@ -303,7 +303,53 @@ static int64_t passed_through(const Inst *gather, int32_t d)
     return offset.v[before];
 }
 
-/* gather(pad(x)) that takes the padded dimensions whole -> pad(gather(x)), also where a reshape between the two leaves these dimensions alone. */
+static bool is_padded(PadDim p) { return p.lo || p.hi || p.interior; }
+
+/* The dimension of the places that goes along with dimension d of the operand, -1. */
+static int64_t batch_of_places(const Inst *gather, int32_t d)
+{
+    Ints batch = inst_ints(gather, ATTR_OPERAND_BATCHING_DIMS), places = inst_ints(gather, ATTR_START_INDICES_BATCHING_DIMS);
+    for (int32_t k = 0; k < batch.n; k++)
+        if (batch.v[k] == d)
+            return places.v[k];
+    return -1;
+}
+
+/* The dimension of a gather's result that dimension d of its places is. */
+static int64_t result_of_places(const Inst *gather, int64_t d)
+{
+    int64_t vector = inst_int(gather, ATTR_INDEX_VECTOR_DIM, 0), before = d - (d > vector);
+    for (int64_t k = 0;; k++)
+        if (!ints_has(inst_ints(gather, ATTR_OFFSET_DIMS), k) && before-- == 0)
+            return k;
+}
+
+/* The places of a gather without their padding, which is the same as that of the operand along batches and none elsewhere; those that the padding of the
+ * operand is read by are thereby gone. Places that are not padded are themselves. NULL: another padding. */
+static Inst *unpadded_places(Simp *s, const Inst *gather, const Inst *pad, const int32_t *where)
+{
+    Inst   *places = inst_operand(gather, 1);
+    PadDim *same = ARENA_ARRAY(s->scratch, PadDim, places->shape->rank);
+    bool    any = false;
+    for (int32_t d = 0; d < pad->shape->rank; d++) {
+        int64_t b = where[d] < 0 ? -1 : batch_of_places(gather, where[d]);
+        if (b < 0 || !is_padded(simp_padding(pad)[d]))
+            continue;
+        same[b] = simp_padding(pad)[d];
+        any = true;
+    }
+    if (!any)
+        return places;
+    for (int32_t k = 0; k < places->shape->rank && places->op == OP_PAD; k++) {
+        PadDim p = simp_padding(places)[k];
+        if (p.lo != same[k].lo || p.hi != same[k].hi || p.interior != same[k].interior)
+            return NULL;
+    }
+    return places->op == OP_PAD ? inst_operand(places, 0) : NULL;
+}
+
+/* gather(pad(x)) that takes the padded dimensions whole, or goes along them with places that are padded alike -> pad(gather(x)), also where a reshape
+ * between the two leaves these dimensions alone. */
 Inst *rule_gather_pad(Simp *s, Inst *i)
 {
     const Inst *r = inst_operand(i, 0), *pad = r->op == OP_RESHAPE ? inst_operand(r, 0) : r;
@@ -314,6 +360,9 @@ Inst *rule_gather_pad(Simp *s, Inst *i)
     int32_t     *where = whole_dims(s, pad->shape, whole);
     Ints         source = scratch_ints(s, whole->rank), sizes = scratch_ints(s, whole->rank), out = scratch_ints(s, i->shape->rank);
     PadDim      *v = ARENA_ARRAY(s->scratch, PadDim, i->shape->rank);
+    Inst        *places = unpadded_places(s, i, pad, where);
+    if (!places)
+        return NULL;
     for (int32_t d = 0; d < whole->rank; d++) {
         *ints_at(source, d) = whole->dims[d];
         *ints_at(sizes, d) = inst_ints(i, ATTR_SLICE_SIZES).v[d];
@@ -322,16 +371,18 @@ Inst *rule_gather_pad(Simp *s, Inst *i)
         *ints_at(out, d) = i->shape->dims[d];
     for (int32_t d = 0; d < pad->shape->rank; d++) {
         PadDim p = simp_padding(pad)[d];
-        if (!p.lo && !p.hi && !p.interior)
+        if (!is_padded(p))
             continue;
-        int64_t to = where[d] < 0 ? -1 : passed_through(i, where[d]);
+        int64_t batch = where[d] < 0 ? -1 : batch_of_places(i, where[d]);
+        int64_t to = where[d] < 0 ? -1 : batch >= 0 ? result_of_places(i, batch) : passed_through(i, where[d]);
         if (to < 0)
             return NULL;
-        *ints_at(source, where[d]) = *ints_at(sizes, where[d]) = *ints_at(out, (int32_t)to) = x->shape->dims[d];
+        *ints_at(source, where[d]) = *ints_at(out, (int32_t)to) = x->shape->dims[d];
+        *ints_at(sizes, where[d]) = batch >= 0 ? 1 : x->shape->dims[d];
         v[to] = p;
     }
     Inst *part = simp_reshape(s, simp_shape(s, x->shape->type, source.n, source.v), x);
-    Inst *g = simp_like(s, i, simp_shape(s, i->shape->type, out.n, out.v), (Inst *[]){part, inst_operand(i, 1)});
+    Inst *g = simp_like(s, i, simp_shape(s, i->shape->type, out.n, out.v), (Inst *[]){part, places});
     inst_set_ints(g, ATTR_SLICE_SIZES, sizes);
     return simp_pad(s, i->shape, g, inst_operand(pad, 1), v);
 }

@@ -105,10 +105,9 @@ static Inst *fold(PassCtx *cx, Inst *i)
     Inst *inner = i->n_operands ? inst_operand(i, 0) : NULL;
     if (!is_plain(i) || !is_plain(inner) || inner->n_uses != 1)
         return NULL;
-    Op   op = comp_binary_op(inst_callee(i, 0));
-    Type t = i->shape->type;
-    bool exact = op == OP_MAXIMUM || op == OP_MINIMUM || op == OP_AND || op == OP_OR || type_is_int(t) || t == TYPE_PRED;
-    if (op == OP_COUNT || !op_has(op, F_COMMUTES) || comp_binary_op(inst_callee(inner, 0)) != op || (pass_arg_is(cx, "exact") && !exact))
+    Op op = comp_binary_op(inst_callee(i, 0));
+    if (op == OP_COUNT || !op_has(op, F_COMMUTES) || comp_binary_op(inst_callee(inner, 0)) != op ||
+        (pass_arg_is(cx, "exact") && !reduces_exactly(op, i->shape->type)))
         return NULL;
     const ReplicaGroups *groups = joined_groups(i, inner, cx->scratch);
     if (!groups)

@@ -18,14 +18,14 @@ static bool is_reduced(const Inst *x, Op collective, Op op)
            x->shape->type == inst_operand(x, 0)->shape->type && !x->comp->async_wrapped && comp_binary_op(inst_callee(x, 0)) == op;
 }
 
-static bool is_exact(Op op, Type t)
+bool reduces_exactly(Op op, Type t)
 {
     return op == OP_MAXIMUM || op == OP_MINIMUM || op == OP_AND || op == OP_OR || type_is_int(t) || t == TYPE_PRED;
 }
 
 Inst *reduced_together(PassCtx *cx, Inst *i, Op collective)
 {
-    if (i->n_operands != 2 || !op_has(i->op, F_COMMUTES) || (pass_arg_is(cx, "exact") && !is_exact(i->op, i->shape->type)))
+    if (i->n_operands != 2 || !op_has(i->op, F_COMMUTES) || (pass_arg_is(cx, "exact") && !reduces_exactly(i->op, i->shape->type)))
         return NULL;
     Inst *a = inst_operand(i, 0), *b = inst_operand(i, 1);
     Inst *x = a->n_operands ? inst_operand(a, 0) : NULL, *y = b->n_operands ? inst_operand(b, 0) : NULL;

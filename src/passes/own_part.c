@@ -54,18 +54,6 @@ static bool value_on(const Inst *i, GroupMode mode, int64_t id, int depth, int64
     }
 }
 
-/* Each device of each group begins at its own part. */
-static bool own_parts(const Inst *start, IntsList groups, GroupMode mode, int64_t part)
-{
-    for (int32_t g = 0; g < groups.n; g++)
-        for (int32_t k = 0; k < groups.v[g].n; k++) {
-            int64_t v;
-            if (!value_on(start, mode, groups.v[g].v[k], MAX_DEPTH, &v) || v != k * part)
-                return false;
-        }
-    return true;
-}
-
 /* The one dimension in which s has fewer elements than x, -1: none or several. */
 static int32_t cut_dim(const Shape *x, const Shape *s)
 {
@@ -79,7 +67,26 @@ static int32_t cut_dim(const Shape *x, const Shape *s)
     return dim;
 }
 
-int32_t own_part_dim(Arena *scratch, const Inst *slice, const Inst *collective)
+/* The part at which each device of each group begins; false: one is not known, or begins at none of so many. */
+static bool find_numbers(Arena *scratch, const Inst *start, IntsList groups, GroupMode mode, int64_t size, int64_t parts, IntsList *numbers)
+{
+    Ints *all = ARENA_ARRAY(scratch, Ints, groups.n);
+    for (int32_t g = 0; g < groups.n; g++) {
+        if (groups.v[g].n > MOST_IDS)
+            return false;
+        all[g] = ints_make(scratch, groups.v[g].n);
+        for (int32_t k = 0; k < groups.v[g].n; k++) {
+            int64_t v;
+            if (!value_on(start, mode, groups.v[g].v[k], MAX_DEPTH, &v) || v < 0 || v % size || v / size >= parts)
+                return false;
+            *ints_at(all[g], k) = v / size;
+        }
+    }
+    *numbers = (IntsList){all, groups.n};
+    return true;
+}
+
+int32_t own_part_numbers(Arena *scratch, const Inst *slice, const Inst *collective, IntsList *numbers)
 {
     if (slice->op != OP_DYNAMIC_SLICE || slice->n_operands != 1 + slice->shape->rank)
         return -1;
@@ -90,8 +97,22 @@ int32_t own_part_dim(Arena *scratch, const Inst *slice, const Inst *collective)
     int32_t      dim = cut_dim(whole, slice->shape);
     if (!good || groups.n == 0 || groups.n > MOST_IDS || dim < 0 || mode == GROUP_CROSS_BOTH)
         return -1;
-    for (int32_t g = 0; g < groups.n; g++)
-        if (groups.v[g].n > MOST_IDS || groups.v[g].n * slice->shape->dims[dim] != whole->dims[dim])
+    int64_t size = slice->shape->dims[dim];
+    if (size == 0 || whole->dims[dim] % size || !find_numbers(scratch, inst_operand(slice, dim + 1), groups, mode, size, whole->dims[dim] / size, numbers))
+        return -1;
+    return dim;
+}
+
+int32_t own_part_dim(Arena *scratch, const Inst *slice, const Inst *collective)
+{
+    IntsList numbers;
+    int32_t  dim = own_part_numbers(scratch, slice, collective, &numbers);
+    for (int32_t g = 0; dim >= 0 && g < numbers.n; g++) {
+        if (numbers.v[g].n * slice->shape->dims[dim] != inst_operand(slice, 0)->shape->dims[dim])
             return -1;
-    return own_parts(inst_operand(slice, dim + 1), groups, mode, slice->shape->dims[dim]) ? dim : -1;
+        for (int32_t k = 0; k < numbers.v[g].n; k++)
+            if (numbers.v[g].v[k] != k)
+                return -1;
+    }
+    return dim;
 }

@@ -27,24 +27,25 @@ const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 
 #define LOOPS "simplify-conditional,while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-invariant-code-motion"
 #define EXCHANGES "all-gather-dynamic-slice-simplifier,all-gather-bcast-reorder,collective-quantizer"
-#define AFTER(more) "all-reduce-simplifier,reduce-scatter-creator,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,tuple-simplifier,while-loop-trip-count-annotator," \
-    more "fusion,algsimp{only=tuple-gte},dce"
+#define AFTER(more) "all-reduce-simplifier,reduce-scatter-creator,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,collective-permute-combiner," \
+    "tuple-simplifier,while-loop-trip-count-annotator," more "fusion,algsimp{only=tuple-gte},dce"
 
 /* What is done again and again, with the rules of algsimp that the level has and what the target adds; NARROW as well: it and reshape-mover undo each other. */
-#define SIMPLIFY(algsimp, more) "fix(inline," algsimp ",reshape-mover,simplify-sorts,permutation_sort_simplifier," more "constant_folding," LOOPS "," EXCHANGES ",cse,dce)"
+#define SIMPLIFY(algsimp, more) "fix(inline," algsimp ",reshape-mover,simplify-sorts,permutation_sort_simplifier,scatter-slice-simplifier," more "constant_folding," LOOPS "," EXCHANGES ",cse,dce)"
 #define NARROW(algsimp) "fix(convert-mover," algsimp ",dce)"
-#define CPU(algsimp) "dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "") "," AFTER("layout-assignment,")
+#define CPU(algsimp, exact) "dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "") ",while-loop-all-reduce-code-motion" exact "," AFTER("layout-assignment,")
 #define CUDA(algsimp, exact) "dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,") "," NARROW(algsimp) \
-    ",all-reduce-folder" exact ",all-reduce-reassociate" exact ",reduce-scatter-reassociate" exact ",all-gather-optimizer," AFTER("")
+    ",all-reduce-folder" exact ",all-reduce-reassociate" exact ",reduce-scatter-reassociate" exact ",while-loop-all-reduce-code-motion" exact \
+    ",all-gather-optimizer,all-reduce-splitter" exact "," AFTER("")
 #define O1 "conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce"
 
 /* A kernel on a GPU costs its launch and its memory traffic, so there narrow elements are moved, one kernel computes on all parts of an array, sums over
- * devices are exchanged once, and batch normalization joins the kernels around it wherever its features are. On a CPU sums for each of the inner features
- * alone are cheaper than its routine, and the others change nothing that could be measured. */
+ * devices are exchanged once and no more of them than is needed, and batch normalization joins the kernels around it wherever its features are. On a CPU sums
+ * for each of the inner features alone are cheaper than its routine, and the others change nothing that could be measured. */
 const char *pipeline_for_level(int level, const char *target)
 {
     static const char *const levels[2][4] = {
-        {"", O1, CPU("algsimp{finite}"), CPU("algsimp")},
+        {"", O1, CPU("algsimp{finite}", "{exact}"), CPU("algsimp", "")},
         {"", O1, CUDA("algsimp{finite}", "{exact}"), CUDA("algsimp", "")},
     };
     return levels[strcmp(target, "cuda") == 0][level < 0 ? 0 : level > 3 ? 3 : level];

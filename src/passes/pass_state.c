@@ -58,6 +58,7 @@ uint64_t module_state(const Module *m)
 {
     State s = {0};
     s.h = hash_u64((uint64_t)(uintptr_t)m->entry, (uint64_t)m->is_scheduled);
+    s.h = hash_u64(hash_u64(s.h, (uint64_t)m->n_aliases), (uint64_t)m->n_donors);
     for (const Comp *c = m->first; c; c = c->next) {
         s.h = hash_u64(s.h, (uint64_t)(uintptr_t)c);
         s.h = hash_u64(hash_u64(s.h, (uint64_t)(uintptr_t)c->name), (uint64_t)(uintptr_t)c->root);
