@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -69,16 +68,9 @@ bool execution_fits(const Signature *s, const Module *m, Diag *d)
 
 /* ---- arrays ---- */
 
-/* Large blocks come from the system directly, in huge pages where it has them. */
 static void *block(Arena *a, int64_t bytes)
 {
-    size_t n = ((size_t)bytes / 64 + 1) * 64, page = n >= (4 << 20) ? 2 << 20 : 64;
-    n = (n + page - 1) / page * page;
-    void *p = aligned_alloc(page, n);
-    if (!p)
-        die_out_of_memory("arrays");
-    if (page > 64)
-        madvise(p, n, MADV_HUGEPAGE);
+    void *p = mem_array((size_t)bytes + 1, "arrays");
     arena_defer(a, free, p);
     return p;
 }

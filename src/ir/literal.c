@@ -55,9 +55,7 @@ Literal *literal_new(Type t, int32_t rank, const int64_t *dims)
     Literal *l = new_block(t, rank, dims, count, size <= SMALL ? size + ALIGNMENT : 0);
     l->inside = size <= SMALL;
     char *behind = (char *)(l->dims + rank);
-    l->data = l->inside ? behind + (ALIGNMENT - (uintptr_t)behind % ALIGNMENT) : aligned_alloc(ALIGNMENT, size);
-    if (l->data == NULL)
-        die_out_of_memory("a literal");
+    l->data = l->inside ? behind + (ALIGNMENT - (uintptr_t)behind % ALIGNMENT) : mem_array(size, "a literal");
     return l;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 typedef struct Block {
     struct Block *next;
@@ -211,6 +212,20 @@ void *mem_grow(void *p, int64_t n, size_t size)
     if (!q)
         die_out_of_memory(NULL);
     return q;
+}
+
+void *mem_array(size_t n, const char *what)
+{
+    enum { LARGE = 4 << 20, HUGE_PAGE = 2 << 20, LINE = 64 };
+    size_t page = n >= LARGE ? HUGE_PAGE : LINE, whole = n > SIZE_MAX - page ? 0 : (n / page + (n % page || !n)) * page;
+    void  *p = whole ? aligned_alloc(page, whole) : NULL;
+    if (!p)
+        die_out_of_memory(what);
+#ifdef MADV_HUGEPAGE
+    if (page == HUGE_PAGE)
+        (void)madvise(p, whole, MADV_HUGEPAGE); /* a wish */
+#endif
+    return p;
 }
 
 void mem_free(void *p)

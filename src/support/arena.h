@@ -37,6 +37,9 @@ void arena_defer(Arena *a, void (*fn)(void *), void *p);
 void *mem_alloc(int64_t n, size_t size);
 void *mem_grow(void *p, int64_t n, size_t size); /* contents kept, growth not zeroed */
 void  mem_free(void *p);
+/* n bytes for an array: not zeroed, from the beginning of a cache line on; what is large lies in huge pages where the system has them, since what reads it
+ * waits for memory. Never NULL: `what` is for the message. free() takes it. */
+void *mem_array(size_t n, const char *what);
 
 /* The process's answer to "no memory": a message and exit 2. what may be NULL. */
 _Noreturn void die_out_of_memory(const char *what);

@@ -63,6 +63,18 @@ static void test_arena_drop(void)
     puts("ok arena_drop");
 }
 
+static void test_array(void)
+{
+    static const size_t sizes[] = { 0, 1, 64, 65, (4 << 20) - 1, 4 << 20, (6 << 20) + 1 };
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        unsigned char *p = mem_array(sizes[k], "a test");
+        CHECK((uintptr_t)p % (sizes[k] < 4 << 20 ? 64 : 2 << 20) == 0);
+        memset(p, 0xff, sizes[k]);
+        free(p);
+    }
+    puts("ok array");
+}
+
 static void test_map(void)
 {
     Arena *a = arena_new();
@@ -160,6 +172,7 @@ int main(void)
 {
     test_arena();
     test_arena_drop();
+    test_array();
     test_map();
     test_intern();
     test_buf();
