@@ -13,6 +13,7 @@
 #include <string.h>
 #include <tuple>
 
+#define CUDART_VERSION 13000
 #ifndef __CUDA_ARCH__
 #define __CUDA_ARCH__ 900 /* unless -D says another device: kernels are compiled as for that one */
 #endif
@@ -164,24 +165,98 @@ static inline cudaError_t cudaDeviceReset(void)
     return cudaSuccess;
 }
 
+static inline cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = cudasim_has_library("conditions") ? CUDART_VERSION : 12030;
+    return cudaSuccess;
+}
+
+/* ---- graphs ---- */
+
 typedef cudaGraph_t cudaGraphExec_t;
+typedef cudasim_node cudaGraphNode_t;
+typedef uint64_t cudaGraphConditionalHandle;
+enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaGraphCondAssignDefault = 1 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
-static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) { return cudasim_capture_begin(s); }
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
+enum cudaStreamUpdateCaptureDependenciesFlags { cudaStreamAddCaptureDependencies, cudaStreamSetCaptureDependencies };
+enum cudaGraphNodeType { cudaGraphNodeTypeConditional = 13 };
+enum cudaGraphConditionalNodeType { cudaGraphCondTypeIf, cudaGraphCondTypeWhile, cudaGraphCondTypeSwitch };
+struct cudaGraphEdgeData {
+    unsigned char from_port, to_port, type, reserved[5];
+};
+struct cudaConditionalNodeParams {
+    cudaGraphConditionalHandle   handle;
+    cudaGraphConditionalNodeType type;
+    unsigned                     size;
+    cudaGraph_t                 *phGraph_out;
+};
+struct cudaGraphNodeParams {
+    cudaGraphNodeType         type;
+    cudaConditionalNodeParams conditional;
+};
+
+static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return cudasim_stream_create(s); }
+static inline cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode)
+{
+    static thread_local cudaStreamCaptureMode now = cudaStreamCaptureModeGlobal;
+    const cudaStreamCaptureMode was = now;
+    now = *mode;
+    *mode = was;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) { return cudasim_capture_begin(s); }
+static inline cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t s, cudaGraph_t g, const cudaGraphNode_t *behind, const cudaGraphEdgeData *, size_t n, cudaStreamCaptureMode)
+{
+    return cudasim_capture_begin_to(s, g, behind, n);
+}
 static inline cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *is)
 {
     *is = cudasim_stream_is_capturing(s) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return cudaSuccess;
 }
-static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) { return cudasim_capture_end(s, g); }
-static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long = 0)
+static inline cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s, cudaStreamCaptureStatus *is, unsigned long long *id = nullptr, cudaGraph_t *g = nullptr,
+                                                   const cudaGraphNode_t **behind = nullptr, const cudaGraphEdgeData **edges = nullptr, size_t *n = nullptr)
 {
-    *x = g;
+    cudaGraph_t            graph;
+    const cudaGraphNode_t *nodes;
+    size_t                 n_nodes;
+    *is = cudasim_capture_info(s, &graph, &nodes, &n_nodes) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    if (*is == cudaStreamCaptureStatusNone)
+        return cudaSuccess;
+    if (id)
+        *id = 1;
+    if (g)
+        *g = graph;
+    if (behind)
+        *behind = nodes;
+    if (edges)
+        *edges = nullptr;
+    if (n)
+        *n = n_nodes;
     return cudaSuccess;
 }
+static inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t s, cudaGraphNode_t *behind, const cudaGraphEdgeData *, size_t n, unsigned flags = 0)
+{
+    return flags == cudaStreamSetCaptureDependencies ? cudasim_capture_wait(s, behind, n) : cudaErrorNotSupported; /* a graph is a line here */
+}
+static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) { return cudasim_capture_end(s, g); }
+static inline cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t g, unsigned first = 0, unsigned flags = 0)
+{
+    return cudasim_condition_create(handle, g, first, flags);
+}
+static inline cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t g, const cudaGraphNode_t *behind, const cudaGraphEdgeData *, size_t n, cudaGraphNodeParams *params)
+{
+    cudaConditionalNodeParams *c = &params->conditional;
+    if (params->type != cudaGraphNodeTypeConditional)
+        return cudaErrorNotSupported;
+    return cudasim_graph_add_conditional(node, g, behind, n, c->handle, static_cast<enum cudasim_conditional>(c->type), c->size, &c->phGraph_out);
+}
+static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long = 0) { return cudasim_graph_instantiate(x, g); }
 static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s) { return cudasim_graph_launch(x, s); }
-static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return cudaSuccess; }
+static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x) { return cudasim_graph_destroy(x); }
 static inline cudaError_t cudaGraphDestroy(cudaGraph_t g) { return cudasim_graph_destroy(g); }
+static inline void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned value) { cudasim_set_condition(handle, value); }
 
 template <typename T> static inline cudaError_t cudaGetSymbolAddress(void **at, const T &symbol)
 {

@@ -99,12 +99,24 @@ cudaError_t cudasim_event_record(cudaEvent_t e, cudaStream_t s);
 cudaError_t cudasim_event_synchronize(cudaEvent_t e);
 cudaError_t cudasim_stream_wait(cudaStream_t s, cudaEvent_t e);
 
-/* Work that is enqueued between these becomes a graph instead. */
+/* Work that is enqueued between these becomes a graph instead; that of begin_to is added to a graph that there is, a body's, which end does not give. A stream that is
+ * captured waits for the last node of its graph; whoever adds one says that the stream waits for it. */
+typedef struct Work *cudasim_node;
 cudaError_t cudasim_capture_begin(cudaStream_t s);
+cudaError_t cudasim_capture_begin_to(cudaStream_t s, cudaGraph_t g, const cudasim_node *behind, size_t n);
 bool        cudasim_stream_is_capturing(cudaStream_t s);
-cudaError_t cudasim_capture_end(cudaStream_t s, cudaGraph_t *g);
+bool        cudasim_capture_info(cudaStream_t s, cudaGraph_t *g, const cudasim_node **behind, size_t *n);
+cudaError_t cudasim_capture_wait(cudaStream_t s, const cudasim_node *behind, size_t n);
+cudaError_t cudasim_capture_end(cudaStream_t s, cudaGraph_t *g); /* g may be NULL */
+cudaError_t cudasim_graph_instantiate(cudaGraph_t *to, cudaGraph_t g); /* a copy that can be launched; checks what stands in it */
 cudaError_t cudasim_graph_launch(cudaGraph_t g, cudaStream_t s);
 cudaError_t cudasim_graph_destroy(cudaGraph_t g);
+
+/* Nodes whose bodies the device chooses by a condition that a kernel sets. first: its value when a launch of the graph begins, where flags is 1. */
+enum cudasim_conditional { CUDASIM_IF, CUDASIM_WHILE, CUDASIM_SWITCH };
+cudaError_t cudasim_condition_create(uint64_t *handle, cudaGraph_t g, unsigned first, unsigned flags);
+cudaError_t cudasim_graph_add_conditional(cudasim_node *node, cudaGraph_t g, const cudasim_node *behind, size_t n_behind, uint64_t handle, enum cudasim_conditional kind,
+                                          unsigned n, cudaGraph_t **bodies);
 
 cudaError_t cudasim_last_error(int keep);
 const char *cudasim_error_string(cudaError_t e);
@@ -118,6 +130,7 @@ unsigned cudasim_ballot(unsigned mask, int is, int line);
 unsigned cudasim_active(void);              /* the lanes that have not ended */
 void     cudasim_warp_barrier(unsigned mask, int line);
 void     cudasim_atomic(const void *p, size_t bytes, const void *caller); /* is about to be read and written in one */
+void     cudasim_set_condition(uint64_t handle, unsigned value);
 void     cudasim_aligned(uintptr_t p, size_t bytes);  /* must be a multiple of that */
 
 #ifdef __cplusplus

@@ -1,36 +1,16 @@
 /* Streams: queues of work. Nothing is done before somebody waits for a stream, an event or the device, so that a program which forgot to wait sees memory
  * as it was. What is copied from the host's memory is taken at once, as CUDA does it with memory that is not pinned. */
-#include "cudasim/sim.h"
+#include "cudasim/work.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef enum WorkKind { LAUNCH, COPY, SET, CALL, RECORD, WAIT } WorkKind;
-
-typedef struct Work Work;
-struct Work {
-    WorkKind       kind;
-    Work          *next;
-    cudasim_launch launch;
-    void          *to;
-    const void    *from;
-    size_t         bytes;
-    int            byte;
-    void         (*f)(void *);
-    cudaEvent_t    event;
-    uint64_t       turn; /* of the event: which record is meant */
-    size_t         held_bytes;
-    _Alignas(16) unsigned char held[]; /* arguments, or bytes from the host */
-};
-
-struct cudasim_graph {
-    Work *first, *last;
-};
 
 struct cudasim_stream {
     struct cudasim_graph queue;
     uint32_t             queued;  /* since it was last empty */
     cudaGraph_t          capture; /* NULL: work is queued */
+    bool                 into;    /* the graph is somebody's: the body of a node */
+    Work                *behind;  /* what the next captured piece waits for */
     cudaStream_t         next;
 };
 
@@ -63,14 +43,16 @@ static struct cudasim_stream *stream_of(cudaStream_t s)
 
 static void drain(cudaStream_t s, cudaEvent_t until, uint64_t turn);
 
-static void do_work(const Work *w)
+void work_do(const Work *w)
 {
     switch (w->kind) {
     case LAUNCH: cudasim_run(&w->launch); return;
     case COPY: memmove(w->to, w->from, w->bytes); return;
     case SET: memset(w->to, w->byte, w->bytes); return;
-    case CALL: w->f(w->to); return;
+    case CALL: case LIBRARY: w->f(w->to); return;
     case RECORD: w->event->done = w->turn; return;
+    case CONDITIONAL: choice_do(&w->choice); return;
+    case GRAPH: graph_do(w->choice.bodies[0]); return;
     case WAIT:
         if (w->event->done < w->turn)
             drain(w->event->stream, w->event, w->turn);
@@ -86,18 +68,9 @@ static void drain(cudaStream_t s, cudaEvent_t until, uint64_t turn)
         s->queue.first = w->next;
         if (!w->next)
             s->queue.last = NULL;
-        do_work(w);
-        free(w);
+        work_do(w);
+        work_free(w);
     }
-}
-
-static void drop(struct cudasim_graph *g)
-{
-    for (Work *w = g->first, *next; w; w = next) {
-        next = w->next;
-        free(w);
-    }
-    *g = (struct cudasim_graph){ 0 };
 }
 
 static cudaError_t finish(cudaStream_t s)
@@ -119,7 +92,7 @@ static cudaError_t finish_all(void)
 
 /* ---- queuing ---- */
 
-static Work *work_new(WorkKind kind, const void *held, size_t bytes)
+Work *work_new(WorkKind kind, const void *held, size_t bytes)
 {
     Work *w = calloc(1, sizeof *w + bytes);
     if (w) {
@@ -133,17 +106,34 @@ static Work *work_new(WorkKind kind, const void *held, size_t bytes)
 
 enum { MOST_QUEUED = 1 << 14 }; /* a queue has an end, as a device's: who adds the next one waits for all */
 
+/* What follows a node that was added by hand has to wait for it. */
+static bool is_behind(const struct cudasim_stream *s)
+{
+    if (s->behind == s->capture->last)
+        return true;
+    cudasim_fault(NULL, 0, "captured work does not wait for the node that was added before it");
+    return false;
+}
+
+static cudaError_t capture(cudaStream_t s, Work *w)
+{
+    if (!is_behind(s)) {
+        work_free(w);
+        return failed(cudaErrorLaunchFailure);
+    }
+    graph_put(s->capture, w);
+    s->behind = w;
+    return cudaSuccess;
+}
+
 static cudaError_t put(cudaStream_t s, Work *w)
 {
-    struct cudasim_graph *q = s->capture ? s->capture : &s->queue;
     if (!w)
         return failed(cudaErrorMemoryAllocation);
-    if (q->last)
-        q->last->next = w;
-    else
-        q->first = w;
-    q->last = w;
-    if (!s->capture && ++s->queued == MOST_QUEUED) {
+    if (s->capture)
+        return capture(s, w);
+    graph_put(&s->queue, w);
+    if (++s->queued == MOST_QUEUED) {
         s->queued = 0;
         drain(s, NULL, 0);
     }
@@ -237,6 +227,7 @@ cudaError_t cudasim_enqueue_copy(void *to, const void *from, size_t bytes, enum 
         w->to = to;
         w->from = hold ? w->held : from;
         w->bytes = bytes;
+        w->on_host = !to_device || !from_device;
     }
     return put(stream_of(s), w);
 }
@@ -270,7 +261,7 @@ cudaError_t cudasim_enqueue_work(void (*f)(void *), const void *args, size_t byt
 {
     if (cudasim_has_fault())
         return failed(cudaErrorLaunchFailure);
-    Work *w = work_new(CALL, args, bytes);
+    Work *w = work_new(LIBRARY, args, bytes);
     if (w) {
         w->f = f;
         w->to = w->held;
@@ -304,7 +295,7 @@ cudaError_t cudasim_stream_destroy(cudaStream_t s)
     if (!*at)
         return failed(cudaErrorInvalidValue);
     *at = s->next;
-    drop(&s->queue);
+    graph_drop(&s->queue);
     free(s);
     return e;
 }
@@ -363,44 +354,74 @@ cudaError_t cudasim_event_synchronize(cudaEvent_t e)
 
 /* ---- graphs ---- */
 
+static bool may_capture(cudaStream_t s)
+{
+    return s && !s->capture; /* the default stream cannot be captured */
+}
+
 cudaError_t cudasim_capture_begin(cudaStream_t s)
 {
-    if (!s || s->capture) /* the default stream cannot be captured */
+    if (!may_capture(s))
         return failed(cudaErrorStreamCaptureUnsupported);
     s->capture = calloc(1, sizeof *s->capture);
+    s->behind = NULL;
+    s->into = false;
     return s->capture ? cudaSuccess : failed(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudasim_capture_begin_to(cudaStream_t s, cudaGraph_t g, const cudasim_node *behind, size_t n)
+{
+    if (!may_capture(s) || !g)
+        return failed(cudaErrorStreamCaptureUnsupported);
+    if (g->last ? n != 1 || behind[0] != g->last : n != 0)
+        return failed(cudaErrorNotSupported);
+    s->capture = g;
+    s->behind = g->last;
+    s->into = true;
+    return cudaSuccess;
+}
+
+bool cudasim_capture_info(cudaStream_t s, cudaGraph_t *g, const cudasim_node **behind, size_t *n)
+{
+    struct cudasim_stream *x = stream_of(s);
+    if (!x->capture)
+        return false;
+    *g = x->capture;
+    *behind = &x->behind;
+    *n = x->behind != NULL;
+    return true;
+}
+
+cudaError_t cudasim_capture_wait(cudaStream_t s, const cudasim_node *behind, size_t n)
+{
+    struct cudasim_stream *x = stream_of(s);
+    if (!x->capture || n != 1)
+        return failed(cudaErrorInvalidValue);
+    x->behind = behind[0];
+    return cudaSuccess;
 }
 
 cudaError_t cudasim_capture_end(cudaStream_t s, cudaGraph_t *g)
 {
     if (!s || !s->capture)
         return failed(cudaErrorInvalidValue);
-    *g = s->capture;
+    const bool good = is_behind(s);
+    if (g)
+        *g = s->capture;
     s->capture = NULL;
-    return cudaSuccess;
+    return failed(good ? cudaSuccess : cudaErrorLaunchFailure);
 }
 
 cudaError_t cudasim_graph_launch(cudaGraph_t g, cudaStream_t s)
 {
-    cudaError_t e = cudaSuccess;
-    for (const Work *w = g->first; w && !e; w = w->next) {
-        Work *copy = work_new(w->kind, w->held, w->held_bytes);
-        if (copy) {
-            memcpy(copy, w, sizeof *w);
-            copy->next = NULL;
-            copy->launch.args = copy->held;
-            copy->to = w->to == w->held ? copy->held : w->to;
-        }
-        e = put(stream_of(s), copy);
+    Work *w = g ? work_new(GRAPH, NULL, 0) : NULL;
+    if (!g)
+        return failed(cudaErrorInvalidValue);
+    if (w && !graph_hold(w, g)) {
+        free(w);
+        w = NULL;
     }
-    return e;
-}
-
-cudaError_t cudasim_graph_destroy(cudaGraph_t g)
-{
-    drop(g);
-    free(g);
-    return cudaSuccess;
+    return put(stream_of(s), w);
 }
 
 /* ---- errors ---- */
@@ -431,9 +452,10 @@ const char *cudasim_error_string(cudaError_t e)
 
 void cudasim_reset(void)
 {
-    drop(&device.standard.queue);
+    graph_drop(&device.standard.queue);
     for (cudaStream_t s = device.streams; s; s = s->next)
-        drop(&s->queue);
+        graph_drop(&s->queue);
+    conditions_reset();
     cudasim_fault_clear();
     cudasim_memory_reset();
     cudasim_check_reset();

@@ -6,14 +6,15 @@
  *         if (hlo_failed(env, "%dot.3", dot_3_launch(stream, v_dot_3, args[0], args[1])))
  *             return 1;
  *
- * args, results and scratch are device memory. All work is on one stream; a predicate is read back, which waits for it. NAME_enqueue returns when
- * everything is on the stream, so that a graph can be made of a module without branches and loops, but for those that count; NAME_run, when the results are there.
+ * args, results and scratch are device memory. All work is on one stream. Loops that do not count and branches are conditional nodes of a graph, or a predicate is read back, which waits for
+ * it (flow.c). NAME_enqueue returns when everything is on the stream; NAME_run, when the results are there.
  * The host part is C as well as C++, and can be printed as a file of its own.
  *
  * The text includes the toolkit's header alone and depends on nothing but the Program. */
 #include "emit/c_text.h"
 #include "support/map.h"
 #include "support/vec.h"
+#include "target-cuda/flow.h"
 #include "target-cuda/part.h"
 #include "target-cuda/target_cuda.h"
 
@@ -24,6 +25,7 @@ typedef struct Out {
     int            indent;
     bool           c;     /* the text is C, not C++ */
     bool           split; /* kernels are in a file of their own */
+    int32_t        choices; /* loops and branches that have a name */
 } Out;
 
 static void line_start(Out *o)
@@ -53,6 +55,12 @@ static const char *address(Out *o, const Buffer *x)
     case BUFFER_SCRATCH: return x->name;
     }
     die("a buffer of no kind");
+}
+
+/* What functions that are no launchers begin with. */
+static const char *service_prefix(const Out *o)
+{
+    return o->split ? o->p->name : "hlo";
 }
 
 /* "if (hlo_failed(env, "%add.3", CALL)) return 1;" with the call in between. */
@@ -103,25 +111,25 @@ static void put_copy(Out *o, const Step *s)
         o->indent--;
 }
 
+/* Words come as a launch's parameters, which a graph keeps. */
+static void put_words(Out *o, const Step *s, const char *second)
+{
+    checked_begin(o, s->inst);
+    buf_printf(o->b, "%s_words(stream, %s, words[0], %s)", service_prefix(o), address(o, s->buffers[0]), second);
+    checked_end(o);
+}
+
 static void put_random(Out *o, const Step *s)
 {
     int64_t delta = inst_int(s->inst, ATTR_DELTA, 0);
     put_line(o, "hlo_random(random, words, %lluu, %su);", (unsigned long long)delta, delta < 0 ? "18446744073709551615" : "0");
-    put_memcpy(o, s->inst, address(o, s->buffers[0]), "words", 16, "HostToDevice");
+    put_words(o, s, "words[1], 2");
 }
 
 static void put_seed(Out *o, const Step *s)
 {
     put_line(o, "words[0] = env && env->size >= __builtin_offsetof(hlo_env, random) ? env->seed : 0;");
-    put_memcpy(o, s->inst, address(o, s->buffers[0]), "words", 8, "HostToDevice");
-}
-
-/* The predicate or index of a loop or a branch, brought to the host. */
-static void put_readback(Out *o, const Step *s, const char *to)
-{
-    checked_begin(o, s->inst);
-    buf_printf(o->b, "hlo_read(stream, &%s, %s, sizeof %s)", to, address(o, s->buffers[0]), to);
-    checked_end(o);
+    put_words(o, s, "0, 1");
 }
 
 static void put_block(Out *o, const Block *x);
@@ -133,6 +141,26 @@ static void put_inner(Out *o, const Block *x)
     o->indent--;
 }
 
+/* What is drawn in it would be the same each time that a graph runs it. */
+static void put_choice(Out *o, const Step *s, const char *name)
+{
+    if (cuda_choice_has_random(s)) {
+        line_start(o);
+        buf_puts(o->b, "if (flow->captures && hlo_failed(env, ");
+        c_string(o->b, arena_printf(o->arena, "random numbers in %s %%%s", op_name(s->inst->op), s->inst->name));
+        buf_puts(o->b, ", cudaErrorStreamCaptureUnsupported))\n");
+        put_line(o, "    return 1;");
+    }
+    put_line(o, "hlo_choice %s = hlo_begin_choice();", name);
+}
+
+static void put_choice_end(Out *o, const Step *s)
+{
+    checked_begin(o, s->inst);
+    buf_puts(o->b, "flow->status");
+    checked_end(o);
+}
+
 static void put_while(Out *o, const Step *s)
 {
     if (s->n_buffers == 0) {
@@ -141,42 +169,42 @@ static void put_while(Out *o, const Step *s)
         put_line(o, "}");
         return;
     }
+    const char *name = arena_printf(o->arena, "loop_%d", ++o->choices);
+    put_choice(o, s, name);
     put_line(o, "while (1) {");
     o->indent++;
     put_block(o, &s->condition);
-    put_readback(o, s, "pred");
-    put_line(o, "if (!pred)");
+    put_line(o, "if (!hlo_goes_on(flow, &stream, &%s, %s))", name, address(o, s->buffers[0]));
     put_line(o, "    break;");
     put_block(o, &s->blocks[0]);
     o->indent--;
     put_line(o, "}");
+    put_choice_end(o, s);
 }
 
+/* Of a predicate the first branch is the one that is true. */
 static void put_if(Out *o, const Step *s)
 {
-    put_readback(o, s, "pred");
-    put_line(o, "if (pred) {");
-    put_inner(o, &s->blocks[0]);
-    if (s->blocks[1].n > 0) {
-        put_line(o, "} else {");
-        put_inner(o, &s->blocks[1]);
+    const char   *name = arena_printf(o->arena, "branch_%d", ++o->choices);
+    const bool    pred = s->buffers[0]->shape->type == TYPE_PRED;
+    const int32_t n = cuda_branches(s);
+    put_choice(o, s, name);
+    put_line(o, "while (hlo_next_branch(flow, &stream, &%s, %s, %d, %d)) {", name, address(o, s->buffers[0]), n, pred);
+    o->indent++;
+    for (int32_t k = 0; k < n; k++) {
+        if (n > 1 && k + 1 < n)
+            put_line(o, "%sif (%s.at == %d) {", k > 0 ? "} else " : "", name, k);
+        else if (n > 1)
+            put_line(o, "} else {%s", pred ? "" : arena_printf(o->arena, " // %d, and what is out of range", k));
+        o->indent += n > 1;
+        put_block(o, &s->blocks[k]);
+        o->indent -= n > 1;
     }
+    if (n > 1)
+        put_line(o, "}");
+    o->indent--;
     put_line(o, "}");
-}
-
-static void put_switch(Out *o, const Step *s)
-{
-    put_readback(o, s, "branch");
-    put_line(o, "switch (branch) {");
-    for (int32_t k = 0; k < s->n_blocks; k++) {
-        if (k + 1 < s->n_blocks)
-            put_line(o, "case %d:", k);
-        else
-            put_line(o, "default: // %d, and what is out of range", k);
-        put_inner(o, &s->blocks[k]);
-        put_line(o, "    break;");
-    }
-    put_line(o, "}");
+    put_choice_end(o, s);
 }
 
 static void put_step(Out *o, const Step *s)
@@ -190,7 +218,7 @@ static void put_step(Out *o, const Step *s)
     case STEP_IF:
         line_start(o);
         c_step_origin(o->b, s->inst);
-        (s->kind == STEP_WHILE ? put_while : s->buffers[0]->shape->type == TYPE_PRED ? put_if : put_switch)(o, s);
+        (s->kind == STEP_WHILE ? put_while : put_if)(o, s);
         return;
     case STEP_CALL: case STEP_EXCHANGE: case STEP_CHECK: case STEP_REPLICA: case STEP_PARTITION: case STEP_VALUE: break;
     }
@@ -214,6 +242,8 @@ static void put_top(Buf *b, const Program *p, const char *how, const char *inclu
                how, p->name, p->name);
     c_interface_comment(b, p);
     buf_puts(b, includes);
+    if (cuda_replays(p))
+        buf_puts(b, "#include <pthread.h>\n");
     if (tensor)
         buf_puts(b, "#include <mma.h>\n\n");
     if (products)
@@ -267,17 +297,22 @@ static const char launch_service[] =
     "    return cudaLaunchKernelEx(&config, kernel, args...);\n"
     "}\n";
 
+static const char words_service[] =
+    "\nstatic __global__ void hlo_words_kernel(uint64_t *to, uint64_t first, uint64_t second, int n)\n"
+    "{\n"
+    "    to[0] = first;\n"
+    "    if (n > 1)\n"
+    "        to[1] = second;\n"
+    "}\n"
+    "\n%s cudaError_t %s_words(cudaStream_t stream, void *to, uint64_t first, uint64_t second, int n)\n"
+    "{\n"
+    "    return hlo_launch(stream, 1, 1, hlo_words_kernel, (uint64_t *)to, first, second, n);\n"
+    "}\n";
+
 static const char stream_service[] =
     "\nstatic cudaStream_t hlo_stream(const hlo_env *env)\n"
     "{\n"
     "    return env && env->size >= __builtin_offsetof(hlo_env, stream) + sizeof(void *) ? (cudaStream_t)env->stream : (cudaStream_t)0;\n"
-    "}\n";
-
-static const char read_service[] =
-    "\nstatic cudaError_t hlo_read(cudaStream_t stream, void *to, const void *from, size_t bytes)\n"
-    "{\n"
-    "    cudaError_t e = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);\n"
-    "    return e ? e : cudaStreamSynchronize(stream);\n"
     "}\n";
 
 /* Text that is not for kernels may be C, and then has no extern "C". */
@@ -296,22 +331,28 @@ static void put_constant_addresses(Buf *b, const Program *p, const char *link, c
     buf_puts(b, "}\n");
 }
 
-static bool any_step(const Program *p, StepKind kind, Type t)
+static bool has_words(const Program *p)
 {
+    bool has = p->random;
     for (int32_t k = 0; k < p->n_steps; k++)
-        if (p->steps[k]->kind == kind && (t == TYPE_COUNT || (p->steps[k]->n_buffers > 0 && p->steps[k]->buffers[0]->shape->type == t)))
-            return true;
-    return false;
+        has |= p->steps[k]->kind == STEP_SEED;
+    return has;
 }
 
-/* True: there are some for tensor cores. */
-static bool put_kernels(Buf *b, const Program *p, const char *launchers)
+/* True: there are some for tensor cores. prefix: of what the host's text calls besides launchers. */
+static bool put_kernels(Buf *b, const Program *p, const char *launchers, const char *prefix)
 {
     Buf  kernels = { 0 };
     bool tensor = cuda_kernels(&kernels, p, launchers);
     cuda_prelude(b, p, tensor);
-    if (p->n_functions > 0)
+    if (p->n_functions > 0 || has_words(p) || cuda_has_choices(p))
         buf_puts(b, launch_service);
+    if (has_words(p))
+        buf_printf(b, words_service, launchers, prefix);
+    if (cuda_has_choices(p)) {
+        cuda_flow_guard(b, p);
+        cuda_flow_kernels(b, launchers, prefix);
+    }
     if (cuda_has_products(p))
         cuda_product_services(b);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
@@ -334,16 +375,11 @@ static void put_scratch(Out *o)
     }
 }
 
-static void put_variables(Out *o, bool pred, bool branch)
+static void put_variables(Out *o)
 {
     const Program *p = o->p;
-    bool           seed = any_step(p, STEP_SEED, TYPE_COUNT);
-    put_line(o, "const cudaStream_t stream = hlo_stream(env);");
-    if (pred)
-        put_line(o, "uint8_t pred;");
-    if (branch)
-        put_line(o, "int32_t branch;");
-    if (p->random || seed)
+    put_line(o, cuda_has_choices(p) ? "cudaStream_t stream = flow->streams[0];" : "const cudaStream_t stream = hlo_stream(env);");
+    if (has_words(p))
         put_line(o, "uint64_t words[2];");
     if (p->random) {
         put_line(o, "uint64_t own[2] = { 0x%x, 0 };", RANDOM_START);
@@ -356,12 +392,32 @@ static void put_variables(Out *o, bool pred, bool branch)
     }
 }
 
+/* The body of NAME_enqueue, or of NAME_steps, which it calls. */
+static void put_steps(Out *o)
+{
+    const Program *p = o->p;
+    if (p->scratch_bytes > 0)
+        put_scratch(o);
+    o->indent = 1;
+    put_variables(o);
+    buf_printf(o->b, "    (void)args, (void)results, (void)stream%s;\n\n", p->scratch_bytes > 0 ? "" : ", (void)scratch");
+    put_block(o, &p->body);
+    put_line(o, "return 0;");
+    buf_puts(o->b, "}\n");
+}
+
+static void put_flow(Out *o)
+{
+    const Program *p = o->p;
+    buf_printf(o->b, "\nstatic int %s_steps(const hlo_env *env, hlo_flow *flow, const void *const *args, void *const *results, void *scratch)\n{\n", p->name);
+    put_steps(o);
+    if (cuda_replays(p))
+        cuda_flow_replay(o->b, p);
+}
+
 static void put_entry(Out *o)
 {
     const Program *p = o->p;
-    bool           loops = any_step(p, STEP_WHILE, TYPE_PRED), pred = loops || any_step(p, STEP_IF, TYPE_PRED), branch = any_step(p, STEP_IF, TYPE_S32);
-    if (pred || branch)
-        buf_puts(o->b, read_service);
     if (p->random)
         c_random_function(o->b);
     buf_puts(o->b, stream_service);
@@ -371,28 +427,30 @@ static void put_entry(Out *o)
     buf_printf(o->b, "\n%s %s_scratch_bytes;\n"
                      "%sconst uint64_t %s_scratch_bytes = %lld;\n"
                      "\n%sint %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n"
-                     "%sint %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n"
-                     "\n%sint %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n",
-               o->c ? "extern const uint64_t" : "extern \"C\" const uint64_t", p->name, link, p->name, (long long)p->scratch_bytes, link, p->name, link, p->name,
-               link, p->name);
-    if (p->scratch_bytes > 0)
-        put_scratch(o);
-    o->indent = 1;
-    put_variables(o, pred, branch);
-    buf_printf(o->b, "    (void)args, (void)results, (void)stream%s;\n\n", p->scratch_bytes > 0 ? "" : ", (void)scratch");
-    put_block(o, &p->body);
-    put_line(o, "return 0;");
-    buf_printf(o->b, "}\n"
-                     "\n%sint %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n"
+                     "%sint %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n",
+               o->c ? "extern const uint64_t" : "extern \"C\" const uint64_t", p->name, link, p->name, (long long)p->scratch_bytes, link, p->name, link, p->name);
+    if (cuda_has_choices(p)) {
+        cuda_flow_services(o->b, p, service_prefix(o), o->c);
+        put_flow(o);
+    }
+    buf_printf(o->b, "\n%sint %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n", link, p->name);
+    if (cuda_has_choices(p)) {
+        cuda_flow_enqueue(o->b, p);
+        buf_puts(o->b, "}\n");
+    } else {
+        put_steps(o);
+    }
+    buf_printf(o->b, "\n%sint %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n"
                      "    return %s_enqueue(env, args, results, scratch) || hlo_failed(env, \"%s_run\", cudaStreamSynchronize(hlo_stream(env)));\n}\n",
                link, p->name, p->name, p->name);
 }
 
 /* All that is for the device; q: p with names for launchers. */
-static void put_device_text(Buf *b, const Program *p, const Program *q, const char *how, const char *includes, const char *launchers)
+static void put_device_text(Buf *b, const Program *p, const Program *q, const char *how, const char *includes, const char *launchers,
+                            const char *prefix)
 {
     Buf  kernels = { 0 };
-    bool tensor = put_kernels(&kernels, q, launchers);
+    bool tensor = put_kernels(&kernels, q, launchers, prefix);
     put_top(b, p, how, includes, tensor, cuda_has_products(p));
     put_constants(b, p);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
@@ -402,7 +460,7 @@ static void put_device_text(Buf *b, const Program *p, const Program *q, const ch
 static void put_source(Buf *b, const Program *p, const char *includes)
 {
     Out o = { .b = b, .p = p, .arena = arena_new() };
-    put_device_text(b, p, p, "nvcc -arch=sm_90 -c FILE.cu", includes, "static");
+    put_device_text(b, p, p, "nvcc -arch=sm_90 -c FILE.cu", includes, "static", "hlo");
     buf_puts(b, services);
     put_entry(&o);
     arena_free(o.arena);
@@ -429,7 +487,7 @@ void target_cuda_kernels(Buf *b, const Program *p)
 {
     Arena  *a = arena_new();
     Program q = prefixed(a, p);
-    put_device_text(b, p, &q, "nvcc -arch=sm_90 -c FILE.cu; it belongs to what --emit=host prints", "#include <cuda_runtime.h>\n\n", "extern \"C\"");
+    put_device_text(b, p, &q, "nvcc -arch=sm_90 -c FILE.cu; it belongs to what --emit=host prints", "#include <cuda_runtime.h>\n\n", "extern \"C\"", p->name);
     if (p->n_constants > 0)
         put_constant_addresses(b, p, "extern \"C\" ", p->name);
     arena_free(a);
@@ -445,6 +503,12 @@ void target_cuda_host(Buf *b, const Program *p)
     cuda_prototypes(b, &q, "extern");
     if (p->n_constants > 0)
         buf_printf(b, "extern cudaError_t %s_constants(void **at);\n", p->name);
+    if (has_words(p))
+        buf_printf(b, "extern cudaError_t %s_words(cudaStream_t stream, void *to, uint64_t first, uint64_t second, int n);\n", p->name);
+    if (cuda_has_choices(p)) {
+        cuda_flow_guard(b, p);
+        cuda_flow_prototype(b, p->name);
+    }
     buf_puts(b, services);
     put_entry(&o);
     arena_free(o.arena);
@@ -455,7 +519,7 @@ void target_cuda_host(Buf *b, const Program *p)
 void target_cuda_header(Buf *b, const Program *p)
 {
     Buf own = { 0 };
-    buf_printf(&own, "/* The same without waiting for the results; can be captured as a graph when the module has no branches, and no loops but those that count. */\n"
+    buf_printf(&own, "/* The same without waiting for the results; can be captured as a graph. */\n"
                      "int %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n",
                p->name);
     c_header(b, p, "", own.p);
