@@ -402,9 +402,12 @@ static bool non_negative(const Inst *i, int depth)
     case OP_MAXIMUM:
         return type_is_int(t) ? non_negative(inst_operand(i, 0), depth - 1) || non_negative(inst_operand(i, 1), depth - 1)
                               : all_non_negative(i, 0, depth - 1);
+    case OP_CLAMP:
+        return type_is_int(t) && non_negative(inst_operand(i, 0), depth - 1) && non_negative(inst_operand(i, 2), depth - 1);
     case OP_SELECT:
         return all_non_negative(i, 1, depth - 1);
-    case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_SLICE: case OP_REVERSE: case OP_COPY: case OP_SQRT:
+    case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_SLICE: case OP_REVERSE: case OP_COPY: case OP_SQRT: case OP_FLOOR: case OP_CEIL:
+    case OP_ROUND_NEAREST_AFZ: case OP_ROUND_NEAREST_EVEN:
         return inst_operand(i, 0)->shape->type == t && non_negative(inst_operand(i, 0), depth - 1);
     case OP_CONVERT:
         return convert_non_negative(i, depth);
