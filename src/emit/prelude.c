@@ -5,16 +5,17 @@
 #include "emit/dialect.h"
 #include "emit/c_text.h"
 #include "emit/loop_blocks.h"
+#include "emit/power_text.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef enum HelperClass { H_EXACT, H_SIGNED, H_UNSIGNED, H_INT, H_FLOAT, H_SMALL /* f8, f6, f4 */, H_COMPLEX, H_TO_INT, H_TO_SHORT /* of 16 bits and fewer */
+typedef enum HelperClass { H_EXACT, H_WHOLE /* with all that stands in front of the function */, H_SIGNED, H_UNSIGNED, H_INT, H_FLOAT, H_SMALL /* f8, f6, f4 */, H_COMPLEX, H_TO_INT, H_TO_SHORT /* of 16 bits and fewer */
 } HelperClass;
 
 typedef struct Helper {
     HelperClass cls;
-    const char *name;  /* EXACT: all of it; TO_INT, TO_SHORT: what stands before the type (f32_to_); SMALL: with $ for the type; else what stands before "_s32" */
+    const char *name;  /* EXACT, WHOLE: all of it; TO_INT, TO_SHORT: what stands before the type (f32_to_); SMALL: with $ for the type; else what stands before "_s32" */
     const char *needs; /* names, separated by blanks, $ for the type */
     const char *text;
 } Helper;
@@ -167,6 +168,7 @@ static const Helper helpers[] = {
       "    float    r = u32_as_f32((t & 0x7fffffu) + 0x3f3504f3u) - 1.0f, more = lost * u32_as_f32((int32_t)scale < 0 ? 0 : scale);\n"
       "    float    y = log_of_parts_f32((float)((int32_t)t >> 23), r + more);\n    y = x < __builtin_inff() && x != 0.0f ? y : x;\n"
       "    y = x == -1.0f ? -__builtin_inff() : y;\n    return x < -1.0f ? __builtin_nanf(\"\") : y;\n}\n" },
+    { H_WHOLE, "pow_f32", "powf", power_text },
 
     { H_EXACT, "bf16_to_f32", "u32_as_f32", "float bf16_to_f32(uint16_t x)\n{\n    return u32_as_f32((uint32_t)x << 16);\n}\n" },
     { H_EXACT, "bf16_bits", "f32_as_u32",
@@ -407,7 +409,7 @@ static Type match(const Helper *h, const char *name)
     size_t n = strlen(name), m = strlen(h->name);
     Type   t = TYPE_COUNT;
     switch (h->cls) {
-    case H_EXACT: return strcmp(name, h->name) == 0 ? TYPE_F32 : TYPE_COUNT;
+    case H_EXACT: case H_WHOLE: return strcmp(name, h->name) == 0 ? TYPE_F32 : TYPE_COUNT;
     case H_SMALL: {
         size_t before = strcspn(h->name, "$"), after = m - before - 1;
         if (n <= m - 1 || strncmp(name, h->name, before) != 0 || strcmp(name + n - after, h->name + before + 1) != 0)
@@ -480,7 +482,9 @@ static void need(Prelude *p, const char *name)
         if (t == TYPE_COUNT)
             continue;
         need_all(p, helpers[k].needs, t);
-        buf_printf(&p->text, "\n%s ", p->dialect->helper);
+        buf_putc(&p->text, '\n');
+        if (helpers[k].cls != H_WHOLE)
+            buf_printf(&p->text, "%s ", p->dialect->helper);
         put_text(&p->text, p->dialect, helpers[k].text, t);
         return;
     }
@@ -511,7 +515,7 @@ const char *dialect_function(const Dialect *d, const KExpr *x)
 {
     static const char *const own[][2] = {
         { "expf", "exp_f32" }, { "expm1f", "expm1_f32" }, { "tanhf", "tanh_f32" }, { "erff", "erf_f32" }, { "tanh", "tanh_f64" },
-        { "logf", "log_f32" }, { "log1pf", "log1p_f32" },
+        { "logf", "log_f32" }, { "log1pf", "log1p_f32" }, { "powf", "pow_f32" },
     };
     if (x->kind == KX_BINARY && x->op == KOP_MUL && type_is_complex(x->type) && !d->complex_function)
         return x->type == TYPE_C64 ? "mul_c64" : "mul_c128";
