@@ -476,6 +476,33 @@ static const KExpr *mixed_floats(Lower *L, const Inst *x, const Type *types, con
     return scalar_convert(a, wide, x->shape->type, r);
 }
 
+/* Whether all elements of x are one constant. */
+static bool is_everywhere(const Lower *L, const Inst *x, double *v)
+{
+    int32_t leaf = 0;
+    for (x = resolve(L, x, &leaf); x->op == OP_BROADCAST || x->op == OP_RESHAPE; x = resolve(L, inst_operand(x, 0), &leaf))
+        ;
+    const Literal *l = x->op == OP_CONSTANT ? x->literal : NULL;
+    bool           known = l && l->count == 1 && type_is_float(l->type) && !l->elided;
+    *v = known ? literal_get_f64(l, 0) : NAN;
+    return known;
+}
+
+/* Whether the floats of x are NaN, or between bounds that the integers of type t have, however they are rounded: they were clamped. */
+static bool fits_in(const Lower *L, const Inst *x, Type t)
+{
+    int32_t leaf = 0;
+    double  lo, hi;
+    for (x = resolve(L, x, &leaf); x->op == OP_ROUND_NEAREST_EVEN || x->op == OP_ROUND_NEAREST_AFZ || x->op == OP_FLOOR || x->op == OP_CEIL;
+         x = resolve(L, inst_operand(x, 0), &leaf))
+        ;
+    if (x->op != OP_CLAMP || !is_everywhere(L, inst_operand(x, 0), &lo) || !is_everywhere(L, inst_operand(x, 2), &hi))
+        return false;
+    int    bits = type_bits(t);
+    double end = ldexp(1.0, type_is_signed_int(t) ? bits - 1 : bits);
+    return lo >= (type_is_signed_int(t) ? -end : 0) && hi <= end - 1 && (float)hi < end;
+}
+
 const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *const *args)
 {
     Arena *a = L->arena;
@@ -489,7 +516,10 @@ const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *
         return scalar_compare(a, x, t, args[0], args[1]);
     case OP_SELECT: return kx_select(a, args[0], scalar_convert(a, types[1], to, args[1]), scalar_convert(a, types[2], to, args[2]));
     case OP_CLAMP: return clamp(a, to, args[0], args[1], args[2]);
-    case OP_CONVERT: return scalar_convert(a, t, to, args[0]);
+    case OP_CONVERT:
+        if ((t == TYPE_F32 || t == TYPE_F64) && type_is_int(to) && fits_in(L, inst_operand(x, 0), to))
+            return call1(a, machine_type(to), arena_printf(a, "%s_in_%s", type_name(t), type_name(to)), args[0]);
+        return scalar_convert(a, t, to, args[0]);
     case OP_REDUCE_PRECISION: return reduce_precision(a, x, t, args[0]);
     case OP_STOCHASTIC_CONVERT: return stochastic(a, x, types[1], args[0], args[1]);
     case OP_BITCAST_CONVERT:

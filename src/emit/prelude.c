@@ -78,6 +78,11 @@ static const Helper helpers[] = {
     { H_TO_INT, "f32_to_", "", "$T f32_to_$X(float x)\n{\n    return x != x ? 0 : x < (float)$LO ? $LO : x >= $ENDf ? $HI : ($T)x;\n}\n" },
     { H_TO_INT, "f64_to_", "", "$T f64_to_$X(double x)\n{\n    return x != x ? 0 : x < (double)$LO ? $LO : x >= $END ? $HI : ($T)x;\n}\n" },
 
+    /* Likewise of what is NaN or in range. */
+    { H_TO_SHORT, "f32_in_", "", "$T f32_in_$X(float x)\n{\n    return ($T)(int32_t)(x != x ? 0.0f : x);\n}\n" },
+    { H_TO_INT, "f32_in_", "", "$T f32_in_$X(float x)\n{\n    return ($T)(x != x ? 0.0f : x);\n}\n" },
+    { H_TO_INT, "f64_in_", "", "$T f64_in_$X(double x)\n{\n    return ($T)(x != x ? 0.0 : x);\n}\n" },
+
     /* Floats. Extremes give NaN when either operand is; b > a ? b : a is one instruction of many processors, a when b is NaN. */
     { H_FLOAT, "max", "", "$T max_$X($T a, $T b)\n{\n    $T r = b > a ? b : a;\n    return b != b ? b : r;\n}\n" },
     { H_FLOAT, "min", "", "$T min_$X($T a, $T b)\n{\n    $T r = b < a ? b : a;\n    return b != b ? b : r;\n}\n" },
