@@ -38,12 +38,18 @@ static const char *symbol_of(Type lhs, Type rhs, Type out)
     return NULL;
 }
 
+/* Sums in lanes, no longer in the runtime than in the text, and without the compiler's time for tiles of every shape. */
+static bool is_by_channel(const hlort_conv *v, Type in)
+{
+    return type_is_float(in) && hlort_conv_by_channel(v);
+}
+
 static bool is_few(const hlort_conv *v, Type in)
 {
     const int64_t few = type_bits(in) == 8 ? FEW_BYTES : FEW;
     int64_t terms = v->in < FEW_TERMS ? v->in : FEW_TERMS;
     if (v->groups > 1 && v->in == 1 && v->out == 1)
-        return true;
+        return !is_by_channel(v, in);
     for (int64_t d = 0; d < v->n_spatial; d++) {
         if (v->spatial[d].base_dilation > 1)
             return false;
@@ -136,7 +142,7 @@ bool conv_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *r
     v->n_spatial = l->spatial;
     if ((groups > 1 && batch_groups > 1) || !fill_spatial(i, lhs, result, x, w, y, v) || is_few(v, lhs->type) || !sums_fit(out))
         return false;
-    return conv_call_cost(out) >= LEAST && conv_call_cost(out) >= LEAST_PRODUCT * (double)products(out);
+    return conv_call_cost(out) >= LEAST && (is_by_channel(v, lhs->type) || conv_call_cost(out) >= LEAST_PRODUCT * (double)products(out));
 }
 
 /* Another pass costs little beside many taps, and less where the third cache holds the result (measured, with a residual: 1 x 56 x 56 x 64 to 256 features 1073 us with an
@@ -146,6 +152,8 @@ int64_t conv_call_row(const ConvCall *x)
     enum { LARGE = 8 << 20 }; /* bytes */
     const hlort_conv *v = &x->v;
     int64_t           pixels = 1;
+    if (is_by_channel(v, x->in))
+        return v->groups;
     double            bytes = (double)v->batch * (double)v->groups * (double)v->out * type_bytes(x->out);
     for (int64_t d = 0; d < v->n_spatial; d++) {
         if (v->spatial[d].base_dilation != 1 || v->spatial[d].window != 1)

@@ -8,7 +8,7 @@
  *
  * With few features that is left to spread.c. Features are the columns of the product when they are neighbours in Y; else pixels are, and the image is B. */
 #include "runtime/border.h"
-#include "runtime/gemm.h"
+#include "runtime/depthwise.h"
 #include "runtime/pool.h"
 #include "runtime/spread.h"
 #include "runtime/vec.h"
@@ -120,11 +120,6 @@ static void add_dim(Member *m, const hlort_conv *v, int64_t d, const Phase *p, i
                                      .y = p->pixels * v->spatial[d].y };
     *w += p->t * v->spatial[d].w;
     *y += p->o * v->spatial[d].y;
-}
-
-static int64_t sum_bytes(GemmType t)
-{
-    return t == GEMM_F64 ? 8 : 4;
 }
 
 /* Sums of a tile that are NaN because of zeros beside the image. */
@@ -275,7 +270,7 @@ static void make_member(const Job *x, int64_t number, Member *m)
                    .epilogue = x->how->epilogue,
                    .context = x->how->context,
                    .bytes_in = hlort_bytes[x->type][IN],
-                   .bytes = { sum_bytes(x->type), hlort_bytes[x->type][OUT] } };
+                   .bytes = { hlort_sum_bytes(x->type), hlort_bytes[x->type][OUT] } };
     if (!x->swapped)
         m->im.d[m->im.n++] = (ImageDim){ .out = v->batch, .step = 1, .window = 1, .dilation = 1, .size = v->batch, .x = v->x_batch, .y = v->y_batch };
     for (int64_t d = 0; d < v->n_spatial; d++) {
@@ -413,7 +408,7 @@ static int as_dot(const Job *x, const hlort_how *how)
 void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y)
 {
     Job j = { .v = v, .set = s, .type = type, .x = x, .w = w, .y = y, .images = 1, .how = how };
-    if (is_empty(v) || (!how->epilogue && hlort_spread(s, type, v, how, x, w, y)))
+    if (is_empty(v) || hlort_depthwise(s, type, v, how, x, w, y) || (!how->epilogue && hlort_spread(s, type, v, how, x, w, y)))
         return;
     j.x_end = end_of_image(v, x, hlort_bytes[type][IN]);
     j.swapped = is_swapped(&j);

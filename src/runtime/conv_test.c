@@ -304,8 +304,10 @@ static void random_case(Case *c, uint32_t *state)
     *c = (Case){ .v = { .batch = below(state, 4), .groups = below(state, 3) ? 1 : below(state, 20), .n_spatial = below(state, MOST + 1) } };
     v->in = below(state, features[below(state, 4)]);
     v->out = below(state, features[below(state, 4)]);
-    if (v->groups > 1 && below(state, 2))
+    if (v->groups > 1 && below(state, 2)) {
         v->in = v->out = 1;
+        v->groups = 1 + below(state, 2) * below(state, 150);
+    }
     for (int64_t d = 0; d < v->n_spatial; d++) {
         v->spatial[d].in = below(state, v->n_spatial == 3 ? 6 : v->n_spatial == 2 ? 12 : 50);
         v->spatial[d].window = below(state, v->n_spatial == 3 ? 4 : 7);

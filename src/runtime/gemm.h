@@ -45,6 +45,9 @@ typedef struct Gemm {
 
 typedef void GemmFunction(const Gemm *g);
 
+struct PixelRun;
+typedef void PixelsFunction(const struct PixelRun *r); /* depthwise.h */
+
 /* Of the operands, and of C where it is another one. */
 typedef enum GemmType { GEMM_F32, GEMM_F64, GEMM_BF16, GEMM_BF16_F32, GEMM_F16, GEMM_F16_F32, GEMM_S32, GEMM_S8_S32, GEMM_U8_S32, GEMM_C64, GEMM_C128, GEMM_TYPES } GemmType;
 
@@ -54,6 +57,7 @@ typedef struct KernelSet {
     int8_t        together[GEMM_TYPES]; /* elements along k that an instruction multiplies in a lane, or 0 */
     const struct KernelSet *rest; /* the set that has the types which are not here, or NULL */
     GemmFunction *gemm[GEMM_TYPES];
+    PixelsFunction *depthwise[GEMM_TYPES]; /* some of them */
     void (*narrow[GEMM_TYPES])(uint16_t *to, const float *from, int64_t n); /* sums to C's type where that is a narrower one */
 } KernelSet;
 
@@ -85,6 +89,12 @@ void    hlort_cut(Cut *x, const Gemm *g, int threads);
 int64_t hlort_cut_parts(const Cut *x);
 
 extern const int8_t hlort_bytes[GEMM_TYPES][2]; /* of an operand's element, of C's */
+
+/* Of a sum, of types that are no pairs. */
+static inline int64_t hlort_sum_bytes(GemmType t)
+{
+    return t == GEMM_F64 ? 8 : 4;
+}
 
 void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlort_how *how, const void *a, const void *b, void *c);
 void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y);

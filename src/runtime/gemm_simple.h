@@ -30,6 +30,9 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 }
 #include "runtime/gemm_body.h"
 #include "runtime/gemv_body.h"
+#ifdef DEPTHWISE
+#include "runtime/depthwise_body.h"
+#endif
 
 #undef N
 #undef TE

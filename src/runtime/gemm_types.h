@@ -2,7 +2,7 @@
  *
  * Who includes it defines HLORT_SET, VECTOR_BYTES, the tile TILE_ROWS x TILE_VECTORS, and the block of 32-bit words BLOCK_K, BLOCK_ROWS, BLOCK_COLUMNS. Blocks
  * of 64-bit words have half as many k. MULTIPLY_PAIRS(a, b), if there is one, adds the two products of pairs of s16 in each lane. */
-#include "runtime/gemm.h"
+#include "runtime/depthwise.h"
 #include "runtime/image.h"
 #include "runtime/vec.h"
 
@@ -29,6 +29,7 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define MULTIPLY_FEW  MULTIPLY_ADD
 
 /* ---- f64 ---- */
+#define DEPTHWISE
 #define K(x)        SET(hlort_f64_##x)
 #define TW          double
 #define TC          double
@@ -101,6 +102,7 @@ INLINE float SET(hlort_from_f16_1)(uint16_t x)
 #include "runtime/gemm_words_end.h"
 
 /* ---- s32, u32: modulo 2^32 ---- */
+#undef DEPTHWISE
 #define K(x)        SET(hlort_u32_##x)
 #define TW          uint32_t
 #define TC          uint32_t
@@ -185,6 +187,14 @@ const KernelSet SET(hlort) = {
         [GEMM_U8_S32] = SET(hlort_u8_gemm),
         [GEMM_C64] = SET(hlort_c64_gemm),
         [GEMM_C128] = SET(hlort_c128_gemm),
+    },
+    .depthwise = {
+        [GEMM_F32] = SET(hlort_f32_run_pixels),
+        [GEMM_F64] = SET(hlort_f64_run_pixels),
+        [GEMM_BF16] = SET(hlort_bf16_run_pixels),
+        [GEMM_BF16_F32] = SET(hlort_bf16_run_pixels),
+        [GEMM_F16] = SET(hlort_f16_run_pixels),
+        [GEMM_F16_F32] = SET(hlort_f16_run_pixels),
     },
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
 };

@@ -154,6 +154,22 @@ typedef struct hlort_sort {
 void hlort_sort_lines(const hlort_sort *d, const hlort_how *how, const void *const *from, void *const *to);
 /* end */
 
+/* Whether a convolution is a sum for each of many features, which are neighbours in X and Y: those that hlort_conv_* sum in the lanes of vectors. */
+enum { HLORT_LEAST_CHANNELS = 16, HLORT_MOST_CHANNELS = 8192, HLORT_MOST_OUTER = 256, HLORT_MOST_MOVED = 128 * 1024 };
+static inline int hlort_conv_by_channel(const hlort_conv *v)
+{
+    int64_t outer = 1, taps = v->groups;
+    if (v->in != 1 || v->out != 1 || v->groups < HLORT_LEAST_CHANNELS || v->groups > HLORT_MOST_CHANNELS || v->x_group != 1 || v->y_group != 1 || v->n_spatial == 0)
+        return 0;
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        if (v->spatial[d].base_dilation != 1 || v->spatial[d].window > HLORT_MOST_OUTER)
+            return 0;
+        outer *= d < v->n_spatial - 1 ? v->spatial[d].window : 1;
+        taps *= v->spatial[d].window;
+    }
+    return outer <= HLORT_MOST_OUTER && (v->w_group == 1 || taps <= HLORT_MOST_MOVED);
+}
+
 /* How many entries are sorted at once. */
 static inline int64_t hlort_sort_entries(const hlort_sort *d)
 {

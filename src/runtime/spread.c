@@ -81,11 +81,6 @@ static void add(const Part *p, void *sums, const void *terms, int64_t n, int64_t
     }
 }
 
-static int64_t sum_bytes(GemmType t)
-{
-    return t == GEMM_F64 ? 8 : 4;
-}
-
 static int64_t lines_of(const Part *p)
 {
     int64_t n = 1;
@@ -107,7 +102,7 @@ static int64_t line_at(const Part *p, int64_t number, const int64_t *by)
 
 static void clear(const Part *p)
 {
-    const int64_t last = p->job->v->n_spatial - 1, n = p->high[last] - p->low[last], bytes = sum_bytes(p->job->type), lines = lines_of(p);
+    const int64_t last = p->job->v->n_spatial - 1, n = p->high[last] - p->low[last], bytes = hlort_sum_bytes(p->job->type), lines = lines_of(p);
     for (int64_t k = 0; k < lines; k++) {
         char *line = p->sums + line_at(p, k, p->by) * bytes;
         if (p->by[last] == 1)
@@ -189,7 +184,7 @@ static bool is_in_part(const Part *p, const Pixel *pixel, const int64_t *t, int6
 static void spread_taps(const Part *p, const Pixel *pixel, const int64_t *t, int64_t n, const char *terms)
 {
     const hlort_conv *v = p->job->v;
-    const int64_t     last = v->n_spatial - 1, dilation = v->spatial[last].window_dilation, bytes = sum_bytes(p->job->type);
+    const int64_t     last = v->n_spatial - 1, dilation = v->spatial[last].window_dilation, bytes = hlort_sum_bytes(p->job->type);
     int64_t           at;
     if (!is_in_part(p, pixel, t, last, &at))
         return;
@@ -205,7 +200,7 @@ static void spread_tile(const void *context, const hlort_tile *tile)
 {
     const Part       *p = context;
     const hlort_conv *v = p->job->v;
-    const int64_t     last = v->n_spatial - 1, bytes = sum_bytes(p->job->type);
+    const int64_t     last = v->n_spatial - 1, bytes = hlort_sum_bytes(p->job->type);
     Pixel             pixels[TILE];
     find_pixels(p->job, tile->row, tile->rows, pixels);
     for (int64_t j = 0, n; j < tile->columns; j += n) {
@@ -221,7 +216,7 @@ static void spread_tile(const void *context, const hlort_tile *tile)
 static void spread_pixels(const Part *p, const Pixel *pixel, const int64_t *t, int64_t n, const char *sums, const char *terms)
 {
     const hlort_conv *v = p->job->v;
-    const int64_t     last = v->n_spatial - 1, bytes = sum_bytes(p->job->type);
+    const int64_t     last = v->n_spatial - 1, bytes = hlort_sum_bytes(p->job->type);
     int64_t           at;
     if (!is_in_part(p, pixel, t, last, &at))
         return;
@@ -235,7 +230,7 @@ static void spread_lines(const void *context, const hlort_tile *tile)
 {
     const Part       *p = context;
     const hlort_conv *v = p->job->v;
-    const int64_t     last = v->n_spatial - 1, bytes = sum_bytes(p->job->type);
+    const int64_t     last = v->n_spatial - 1, bytes = hlort_sum_bytes(p->job->type);
     for (int64_t j = 0, n; j < tile->columns; j += n) {
         Pixel pixel;
         find_pixels(p->job, tile->column + j, 1, &pixel);
@@ -310,7 +305,7 @@ static void part(void *data, int64_t number, void *work)
     p.feature = aside ? all : v->y_out;
     char *const sums = aside ? (char *)work + HLORT_TILES_BYTES + KERNEL_BYTES : y;
     for (int64_t f = 0; f < v->out; f++) {
-        p.sums = sums + f * p.feature * sum_bytes(job->type);
+        p.sums = sums + f * p.feature * hlort_sum_bytes(job->type);
         clear(&p);
         if (job->dilated)
             multiply(&p, x, w + f * v->w_out * in, work);
@@ -319,7 +314,7 @@ static void part(void *data, int64_t number, void *work)
     if (!job->dilated)
         multiply(&p, x, w, work);
     for (int64_t f = 0; f < v->out && aside; f++) {
-        p.sums = sums + f * p.feature * sum_bytes(job->type);
+        p.sums = sums + f * p.feature * hlort_sum_bytes(job->type);
         narrow_lines(&p, (uint16_t *)(void *)y + f * v->y_out);
     }
 }
