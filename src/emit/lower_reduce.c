@@ -18,7 +18,8 @@
  *
  * Extremes in lanes do not look for NaN at each element: lanes of sums beside them tell whether there may have been one, and then the row is gone through again.
  *
- * Long rows are made two at a time: memory brings two streams faster than one.
+ * Extremes of long rows that a cache holds are made two at a time, so that two chains of them and of sums go on at once. From memory one stream is faster: what is
+ * fetched ahead of a row is the next one.
  *
  * Reductions of a fusion that go over the same elements are made in the same loops, each with accumulators of its own (lower_together.c). */
 #include "analysis/choice.h"
@@ -27,7 +28,7 @@
 enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8, ROLE_AGAIN = 9,
        ROLE_PAIRS = 10, ROLE_LAST_ROW = 11, ROLE_ABREAST = 16, ROLE_LAST_ROWS = 32 /* on top of the block's */ };
 enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, COLUMN_BYTES = 16384 /* of accumulators */,
-       ROWS_ABREAST = 4, FEW = 4 /* lanes that are joined one by one */, LONG_ROW = 1024 };
+       ROWS_ABREAST = 4, FEW = 4 /* lanes that are joined one by one */, LONG_ROW = 1024, SECOND_CACHE = 1 << 20 /* bytes */ };
 
 typedef struct Reduction Reduction;
 struct Reduction {
@@ -775,11 +776,12 @@ static void last_row(Lower *L, void *cookie, const Ix *const *index)
     row_stage(L, s, at);
 }
 
-/* The kept dimension whose rows are made two at a time: the last one of some length, where rows are long; else -1. */
+/* The kept dimension whose rows are made two at a time: the last one of some length, where extremes of long rows are in a cache; else -1. */
 static int32_t paired_dim(Lower *L, const Reduction *r)
 {
-    const Shape *out = leaf_shape(r->x, 0);
-    if (r->next || r->n > 1 || !wants_lanes(r) || r->extents[r->n_reduced - 1] < LONG_ROW || !is_cheap_row(L, r))
+    const Shape  *out = leaf_shape(r->x, 0);
+    const int64_t elements = r->count * shape_count(out);
+    if (r->next || r->n > 1 || !wants_sums(r) || elements * type_bytes(r->in->type) > SECOND_CACHE || !is_cheap_row(L, r))
         return -1;
     for (int32_t d = out->rank; d-- > 0;)
         if (out->dims[d] > 1)
