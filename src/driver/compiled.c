@@ -52,7 +52,7 @@ static const Language languages[] = {
         .flags = { "-std=gnu11", "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-fno-loop-interchange", "-fopenmp-simd",
                    "-w" },
         .fast = { "-std=gnu11", "-O1", "-ftree-vectorize", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-w" },
-        .rest = { "-fPIC", "-shared" } },
+        .rest = { "-fPIC", "-shared", "-nostdlib" } }, /* what else it calls, this program has: two thirds of the linker's time */
     [CODE_CUDASIM] = { .source = "module.cu", .name = "c++", .compiler = "C++ compiler", .backend = "cudasim", .usual_names = "g++ and clang++", .usual = { "g++", "clang++" },
         .flags = { CUDASIM_FLAGS }, .rest = { "-fsanitize=thread", "-fPIC", "-shared", "-nodefaultlibs", "-I.", "-x", "c++" }, .device = true, .simulated = true },
     [CODE_CUDASIM_UNCHECKED] = { .source = "module.cu", .name = "c++", .compiler = "C++ compiler", .backend = "cudasim", .usual_names = "g++ and clang++",
@@ -292,7 +292,16 @@ static int add_openblas(const Compiler *c, const char **argv, int most)
     return n;
 }
 
-static bool compile(const Compiler *c, const char *folder, bool openblas)
+typedef struct Source {
+    Arena         *arena; /* of the program */
+    const Language *language;
+    const Program *program;
+    Buf            text;
+    bool           openblas; /* it calls LAPACK */
+    bool           whole;    /* C that calls nothing but what this program has: libmvec it has not */
+} Source;
+
+static bool compile(const Compiler *c, const char *folder, const Source *x)
 {
     enum { LINK_WORDS = 16 };
     const char *argv[MOST_FLAGS + MOST_REST + LINK_WORDS + 10] = { c->path };
@@ -302,10 +311,10 @@ static bool compile(const Compiler *c, const char *folder, bool openblas)
         argv[k++] = c->flags[f];
     for (int r = 0; r < MOST_REST && c->language->rest[r]; r++)
         argv[k++] = c->language->rest[r];
-    const char *const files[] = { "-o", code_file, c->language->source, "-lm", "-lc", "-lgcc" };
-    for (size_t r = 0; r < sizeof files / sizeof *files; r++)
+    const char *const files[] = { "-o", code_file, c->language->source, "-lgcc", "-lc", "-lm" };
+    for (size_t r = 0; r < sizeof files / sizeof *files - (x->whole ? 2 : 0); r++)
         argv[k++] = files[r];
-    if (openblas)
+    if (x->openblas)
         k += add_openblas(c, &argv[k], LINK_WORDS);
     int status = program_run(argv, folder, &output);
     if (status < 0)
@@ -320,14 +329,6 @@ static bool compile(const Compiler *c, const char *folder, bool openblas)
 }
 
 /* ---- building ---- */
-
-typedef struct Source {
-    Arena         *arena; /* of the program */
-    const Language *language;
-    const Program *program;
-    Buf            text;
-    bool           openblas; /* it calls LAPACK */
-} Source;
 
 static const TargetCOptions source_options = { .weights = "weights.bin" }; /* beside the source, where the compiler runs */
 
@@ -368,6 +369,7 @@ static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *
             buf_puts(&out->text, device_services);
         } else {
             target_c_source(&out->text, p, &source_options);
+            out->whole = !memmem(out->text.p, out->text.n, "HLO_VECTOR", strlen("HLO_VECTOR"));
         }
         out->program = p;
     }
@@ -421,7 +423,7 @@ static bool compile_into_cache(const Compiler *c, const Source *x, const char *k
         diag_error(c->d, LOC_NONE, "the cache folder: %s", strerror(errno));
         return false;
     }
-    bool ok = write_source(c->arena, folder, x, c->d) && compile(c, folder, x->openblas);
+    bool ok = write_source(c->arena, folder, x, c->d) && compile(c, folder, x);
     if (ok) {
         unlink(arena_printf(c->arena, "%s/%s", folder, source_options.weights));
         ok = cache_put_folder(c->cache, c->arena, folder, key, code_file);
