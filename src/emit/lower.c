@@ -35,7 +35,23 @@ typedef struct ElementStage {
     const int32_t     *leaf;
     KArray *const     *to;
     bool               open; /* the last operation needs no name */
+    const KBlock     **row;  /* of each of the kernel's results: the loops of a row in which it was stored beside */
 } ElementStage;
+
+/* Results that are one value a row are stored where the row's loops begin. */
+static void store_beside(Lower *L, ElementStage *s, const Ix *const *index)
+{
+    for (int32_t k = 0; k < L->k->n_results && L->results; k++) {
+        Result *r = &L->results[k];
+        KBlock *cur = L->cur, *row = r->beside ? block_for(L, index_depth(index, r->to->shape->rank)) : NULL;
+        if (!row || s->row[k] == row || !shape_is_row_of(r->to->shape, s->to[0]->shape))
+            continue;
+        s->row[k] = row;
+        L->cur = row;
+        store_at(L, r->to, index, value_at(L, r->x, r->leaf, index));
+        L->cur = cur;
+    }
+}
 
 static void element_body(Lower *L, void *cookie, const Ix *const *index)
 {
@@ -43,13 +59,14 @@ static void element_body(Lower *L, void *cookie, const Ix *const *index)
     const KExpr **v = ARENA_ARRAY(L->arena, const KExpr *, s->n);
     for (int32_t k = 0; k < s->n; k++)
         v[k] = s->open ? open_value_at(L, s->x[k], s->leaf[k], index) : value_at(L, s->x[k], s->leaf[k], index);
+    store_beside(L, s, index);
     for (int32_t k = 0; k < s->n; k++)
         store_at(L, s->to[k], index, v[k]);
 }
 
 void stage_loops(Lower *L, int32_t n, const Inst *const *x, const int32_t *leaf, KArray *const *to)
 {
-    ElementStage s = { .n = n, .x = x, .leaf = leaf, .to = to, .open = n == 1 };
+    ElementStage s = { .n = n, .x = x, .leaf = leaf, .to = to, .open = n == 1, .row = ARENA_ARRAY(L->arena, const KBlock *, L->k->n_results) };
     const Shape *shape = to[0]->shape;
     nest(L, shape->rank, plan_dims(L, x[0], ROLE_ELEMENTS, shape->rank, shape->dims), major_order(L, shape), element_body, &s);
 }
@@ -366,6 +383,25 @@ static void lower_elements(Lower *L, const Result *r, const bool *now)
     }
 }
 
+/* What is made element by element in a nest of its own, of whatever layout. */
+static bool makes_elements(const Lower *L, const Result *r)
+{
+    return !is_staged(r->x) && !is_update(r->x) && !epilogue_has(L, r->x) && is_pointwise(r->x) && !map_has(&L->plan->materialise, r->x);
+}
+
+/* A value of each row of another result, which is made of it. */
+static bool goes_beside(const Lower *L, const Result *all, const Result *r)
+{
+    bool inside = false, fits = false;
+    if ((r->x->op != OP_REDUCE && !op_has(r->x->op, F_ELEMENTWISE)) || epilogue_has(L, r->x) || map_has(&L->plan->materialise, r->x))
+        return false;
+    for (const Use *u = r->x->uses; u; u = u->next)
+        inside |= u->user != L->body->root;
+    for (int32_t k = 0; k < L->k->n_results && inside; k++)
+        fits |= shape_is_row_of(r->to->shape, all[k].to->shape) && makes_elements(L, &all[k]);
+    return fits;
+}
+
 static void lower_fusion(Lower *L)
 {
     Result *r = L->results = fusion_results(L);
@@ -382,8 +418,9 @@ static void lower_fusion(Lower *L)
     for (int32_t k = 0; k < L->k->n_results; k++) {
         bool apart = epilogue_has(L, r[k].x);
         late[k] = is_update(r[k].x) && is_last(L, r[k].x);
-        early[k] = !late[k] && !apart;
-        if (is_staged(r[k].x) && !apart)
+        r[k].beside = goes_beside(L, r, &r[k]);
+        early[k] = !late[k] && !apart && !r[k].beside;
+        if (is_staged(r[k].x) && !apart && !r[k].beside)
             map_put(&L->plan->materialise, r[k].x, L->plan);
         if (late[k] && keep)
             keep_updates(L, r[k].x);
@@ -391,6 +428,9 @@ static void lower_fusion(Lower *L)
     for (const Inst *i = L->body->first; i; i = i->next)
         if (map_has(&L->plan->materialise, i) && !(is_update(i) && is_last(L, i)) && !epilogue_has(L, i))
             lower_kept(L, i, r);
+    lower_elements(L, r, early);
+    for (int32_t k = 0; k < L->k->n_results; k++)
+        early[k] = r[k].beside && !r[k].to->written;
     lower_elements(L, r, early);
     if (L->epilogue)
         epilogue_stage(L);

@@ -48,6 +48,7 @@ typedef struct Result {
     const Inst *x;
     int32_t     leaf;
     KArray     *to;
+    bool        beside; /* a value of each row of another result, stored in the loops of that one */
 } Result;
 
 typedef struct WantedRow { const Inst *x; int32_t first; /* dimension of its rows */ } WantedRow;

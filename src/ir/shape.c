@@ -199,6 +199,14 @@ bool shape_same_dims(const Shape *a, const Shape *b)
     return a->rank == b->rank && (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
+bool shape_is_row_of(const Shape *s, const Shape *of)
+{
+    bool fits = shape_is_array(s) && shape_is_array(of) && s->rank < of->rank && !s->layout && !of->layout && shape_count(of) > shape_count(s);
+    for (int32_t d = 0; fits && d < s->rank; d++)
+        fits = s->dims[d] == of->dims[d];
+    return fits;
+}
+
 typedef enum { COMPARE_ALL, COMPARE_COMPATIBLE, COMPARE_ANY_FLOAT } ShapeCompare;
 
 static bool same(const Shape *a, const Shape *b, ShapeCompare how)

@@ -89,6 +89,7 @@ bool shape_equal(const Shape *a, const Shape *b);
 bool shape_compatible(const Shape *a, const Shape *b);
 bool shape_compatible_ignoring_precision(const Shape *a, const Shape *b); /* any float matches any float */
 bool shape_same_dims(const Shape *a, const Shape *b);                     /* arrays: rank and sizes */
+bool shape_is_row_of(const Shape *s, const Shape *of); /* s has one element for each row of `of`: its leading sizes, and fewer elements; default layouts */
 
 /* Layouts. */
 bool          layout_equal(const Layout *a, const Layout *b, int32_t rank);

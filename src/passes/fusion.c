@@ -308,7 +308,7 @@ static bool moves_whole(const Inst *u)
 static bool has_outer_loops(const Inst *u, const Context *c)
 {
     Group *g = c->group;
-    if (fusion_is_result(u, g))
+    if (fusion_is_result(u, g) && !fusion_is_row_result(u, g))
         return true;
     if (c->count == 1 && !g->outer)
         g->outer = u;

@@ -94,6 +94,7 @@ bool    fusion_pays_beside(const Fuser *f, const Inst *i, int32_t loops); /* i i
 bool     fusion_waits(Fuser *f, const Group *g, const Group *h); /* h's kernel needs a result of g's, be it through others */
 bool     fusion_join(Fuser *f, Inst *i);
 bool     fusion_is_result(const Inst *i, const Group *g);
+bool     fusion_is_row_result(const Inst *i, const Group *g); /* one of them, stored once in each row of the loops of another */
 bool     fusion_go_together(Fuser *f, const Inst *i, const Inst *later); /* two reductions of one kernel are made in the same loops */
 Context *fusion_shared_context(Fuser *f, const Inst *u, Context *c); /* of the operands of a reduction that c asks for; NULL: nobody's yet */
 void     fusion_share_context(const Inst *u, const Context *from, Context *to);
