@@ -125,6 +125,8 @@ template <typename... Params> static inline cudaError_t cudaFuncSetAttribute(voi
 
 static inline cudaError_t cudaMalloc(void **p, size_t bytes) { return cudasim_malloc(p, bytes); }
 template <typename T> static inline cudaError_t cudaMalloc(T **p, size_t bytes) { return cudasim_malloc(reinterpret_cast<void **>(p), bytes); }
+static inline cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t s) { return cudasim_malloc_async(p, bytes, s); }
+static inline cudaError_t cudaFreeAsync(void *p, cudaStream_t s) { return cudasim_free_async(p, s); }
 static inline cudaError_t cudaFree(void *p) { return cudasim_free(p); }
 static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t s = nullptr)
 {

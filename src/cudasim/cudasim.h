@@ -83,10 +83,23 @@ typedef struct cudasim_product {
     cudasim_act    act;
 } cudasim_product;
 cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const void *lhs, const void *rhs, const void *added, const void *bias, cudaStream_t s);
+/* A routine of LAPACK or BLAS by its Fortran name, as the library of the system has it. */
+typedef enum cudasim_kind {
+    CUDASIM_TEXT, CUDASIM_INT, CUDASIM_ARRAY, CUDASIM_ROOM /* working memory */, CUDASIM_ONE /* the number, in single precision where value is not 0 */
+} cudasim_kind;
+typedef struct cudasim_argument {
+    cudasim_kind kind;
+    int64_t      value; /* the letter; the number; bytes */
+    const void  *array; /* on the device */
+    size_t       align;
+} cudasim_argument;
+cudaError_t cudasim_enqueue_fortran(const char *symbol, const cudasim_argument *args, size_t n, cudaStream_t s);
 double cudasim_half_value(uint16_t bits);
 bool cudasim_has_library(const char *name); /* unless CUDASIM_WITHOUT names it */
 
 cudaError_t cudasim_malloc(void **p, size_t bytes); /* filled with bytes 255: NaNs */
+cudaError_t cudasim_malloc_async(void **p, size_t bytes, cudaStream_t s);
+cudaError_t cudasim_free_async(void *p, cudaStream_t s);
 cudaError_t cudasim_free(void *p);                  /* when the work on all streams is done */
 
 cudaError_t cudasim_stream_create(cudaStream_t *s);

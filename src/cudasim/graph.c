@@ -270,6 +270,8 @@ static void check_work(const struct cudasim_graph *g, bool in_body)
             cudasim_fault(NULL, 0, "the body of a conditional node has a call of the host's");
         if (in_body && w->kind == COPY && w->on_host)
             cudasim_fault(NULL, 0, "the body of a conditional node has a copy of the host's memory");
+        if (in_body && w->allocates)
+            cudasim_fault(NULL, 0, "the body of a conditional node allocates memory");
         for (unsigned k = 0; k < w->choice.n; k++)
             check_work(w->choice.bodies[k], true);
     }

@@ -91,19 +91,24 @@ cudaError_t cudasim_malloc(void **p, size_t bytes)
     return cudaSuccess;
 }
 
-cudaError_t cudasim_free(void *p)
+bool cudasim_memory_give_back(void *p)
 {
     size_t k = blocks_up_to((uintptr_t)p);
-    if (!p)
-        return cudaSuccess;
-    cudaError_t e = cudasim_device_synchronize();
     if (k == 0 || memory.blocks[k - 1].lo != (uintptr_t)p)
-        return cudaErrorInvalidValue;
+        return false;
     memory.used -= (size_t)(memory.blocks[k - 1].hi - memory.blocks[k - 1].lo);
     memmove(&memory.blocks[k - 1], &memory.blocks[k], (memory.n-- - k) * sizeof *memory.blocks);
     memory.last = (Range){ 0, 0 };
     free(p);
-    return e;
+    return true;
+}
+
+cudaError_t cudasim_free(void *p)
+{
+    if (!p)
+        return cudaSuccess;
+    cudaError_t e = cudasim_device_synchronize();
+    return cudasim_memory_give_back(p) ? e : cudaErrorInvalidValue;
 }
 
 void cudasim_memory_reset(void)

@@ -45,6 +45,7 @@ typedef struct Image {
 bool cudasim_image_of(const void *p, Image *out);
 /* [p, p + n) is in device memory or in a variable of a loaded file. */
 bool cudasim_memory_is_device(const void *p, size_t n);
+bool cudasim_memory_give_back(void *p); /* false: no block begins there */
 void cudasim_memory_reset(void);
 
 /* log.c. Each launch is between the two; accesses of threads to device memory. */

@@ -51,6 +51,10 @@ void work_do(const Work *w)
     case SET: memset(w->to, w->byte, w->bytes); return;
     case CALL: case LIBRARY: w->f(w->to); return;
     case RECORD: w->event->done = w->turn; return;
+    case FREE:
+        if (!w->allocates) /* a graph's comes again */
+            cudasim_memory_give_back(w->to);
+        return;
     case CONDITIONAL: choice_do(&w->choice); return;
     case GRAPH: graph_do(w->choice.bodies[0]); return;
     case WAIT:
@@ -243,6 +247,32 @@ cudaError_t cudasim_enqueue_set(void *to, int byte, size_t bytes, cudaStream_t s
         w->to = to;
         w->byte = byte;
         w->bytes = bytes;
+    }
+    return put(stream_of(s), w);
+}
+
+/* Memory in the order of the stream is there at once, and holds nothing until its turn. A graph keeps what it has. */
+cudaError_t cudasim_malloc_async(void **p, size_t bytes, cudaStream_t s)
+{
+    cudaError_t e = bytes > 0 ? cudasim_malloc(p, bytes) : cudaErrorInvalidValue;
+    if (e)
+        return failed(e);
+    Work *w = work_new(SET, NULL, 0);
+    if (w) {
+        w->to = *p;
+        w->byte = 0xff;
+        w->bytes = bytes;
+        w->allocates = cudasim_stream_is_capturing(s);
+    }
+    return put(stream_of(s), w);
+}
+
+cudaError_t cudasim_free_async(void *p, cudaStream_t s)
+{
+    Work *w = work_new(FREE, NULL, 0);
+    if (w) {
+        w->to = p;
+        w->allocates = cudasim_stream_is_capturing(s);
     }
     return put(stream_of(s), w);
 }

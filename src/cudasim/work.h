@@ -4,7 +4,7 @@
 
 #include "cudasim/sim.h"
 
-typedef enum WorkKind { LAUNCH, COPY, SET, CALL, LIBRARY, RECORD, WAIT, CONDITIONAL, GRAPH } WorkKind;
+typedef enum WorkKind { LAUNCH, COPY, SET, CALL, LIBRARY, RECORD, WAIT, CONDITIONAL, GRAPH, FREE } WorkKind;
 
 /* What the device decides: bodies of which it does one, or one again and again. The node owns them. */
 typedef struct Choice {
@@ -27,6 +27,7 @@ struct Work {
     cudaEvent_t    event;
     uint64_t       turn; /* of the event: which record is meant */
     Choice         choice; /* GRAPH: its one body */
+    bool           allocates; /* SET, FREE: memory of a graph's own */
     bool           on_host; /* COPY: one of its ends is in the host's memory */
     size_t         held_bytes;
     _Alignas(16) unsigned char held[]; /* arguments, or bytes from the host */

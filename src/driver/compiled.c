@@ -160,6 +160,7 @@ static void (*const solves)(const hlort_solve *, const hlort_how *, const float 
 static void (*const sorts)(const hlort_sort *, const hlort_how *, const void *const *, void *const *) __attribute__((used)) = hlort_sort_lines;
 static cudaError_t (*const simulator)(const cudasim_launch *, cudaStream_t) __attribute__((used)) = cudasim_enqueue_launch;
 static bool (*const simulated_libraries)(const char *) __attribute__((used)) = cudasim_has_library;
+static cudaError_t (*const simulated_routines)(const char *, const cudasim_argument *, size_t, cudaStream_t) __attribute__((used)) = cudasim_enqueue_fortran;
 
 Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signature **s)
 {
@@ -363,7 +364,7 @@ static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *
         s->n_copies = p->n_copies;
         s->meets = p->on_devices;
         s->feeds = (p->infeeds ? FEEDS_IN : 0) | (p->outfeeds ? FEEDS_OUT : 0);
-        out->openblas = p->lapack;
+        out->openblas = p->lapack && !out->language->device;
         if (out->language->device) {
             target_cuda_source(&out->text, p);
             buf_puts(&out->text, device_services);
@@ -397,6 +398,7 @@ static bool write_others(Arena *a, const char *folder, const Source *x)
     OutFile f;
     if (x->language->simulated)
         return write_beside(a, folder, "cuda_runtime.h", cudasim_header) && write_beside(a, folder, "cublasLt.h", cudasim_blas_header) &&
+               write_beside(a, folder, "cublas_v2.h", cudasim_cublas_header) && write_beside(a, folder, "cusolverDn.h", cudasim_solver_header) &&
                write_beside(a, folder, "mma.h", cudasim_mma_header);
     if (x->language->device || !target_c_has_weights(x->program, &source_options))
         return true;
@@ -453,6 +455,8 @@ static const char *code_key(const Compiler *c, const Source *x)
     if (x->language->simulated) {
         cache_key_add_text(&k, cudasim_header);
         cache_key_add_text(&k, cudasim_blas_header);
+        cache_key_add_text(&k, cudasim_cublas_header);
+        cache_key_add_text(&k, cudasim_solver_header);
         cache_key_add_text(&k, cudasim_mma_header);
     } else if (!x->language->device)
         target_c_weights(x->program, &source_options, to_key, &k);

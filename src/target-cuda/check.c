@@ -1,5 +1,6 @@
 /* Refusals. They come after planning, so that what no target can do has been reported, and before a byte is printed. */
 #include "emit/kernel_ir.h"
+#include "target-cuda/solver.h"
 #include "target-cuda/target_cuda.h"
 
 /* Pointers that a kernel can take: its parameters have 4 KiB on every device. Bytes of a thread's own arrays: the hardware has 512 KiB for
@@ -33,11 +34,14 @@ static bool is_feed(const Step *s)
     return s->inst->op == OP_INFEED || s->inst->op == OP_OUTFEED;
 }
 
-static void check_step(const Step *s, Diag *d)
+static void check_step(const Program *p, const Step *s, Diag *d)
 {
     switch (s->kind) {
     case STEP_CALL:
-        inst_error(d, s->inst, "the call of %s cannot be compiled for CUDA", library_symbol(s->call));
+        if (!cuda_solver_has(s->call))
+            inst_error(d, s->inst, "the call of %s cannot be compiled for CUDA", library_symbol(s->call));
+        else if (!p->products)
+            inst_error(d, s->inst, "the call of %s needs cuSOLVER, which --libraries=none leaves out", library_symbol(s->call));
         break;
     case STEP_EXCHANGE:
     case STEP_CHECK:
@@ -61,7 +65,7 @@ bool target_cuda_supported(const Program *p, Diag *d)
 {
     int32_t before = d->errors;
     for (int32_t k = 0; k < p->n_steps; k++)
-        check_step(p->steps[k], d);
+        check_step(p, p->steps[k], d);
     for (int32_t k = 0; k < p->n_functions; k++)
         check_kernel(&p->functions[k], d);
     return d->errors == before;

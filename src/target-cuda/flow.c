@@ -37,25 +37,27 @@ bool cuda_has_choices(const Program *p)
     return false;
 }
 
-static bool block_has_random(const Block *x)
+/* Random numbers are the host's: a graph would have the same again. Libraries' working memory is allocated, which may not be in a loop's body. */
+static const char *hindrance(const Step *s);
+static const char *hindrance_in(const Block *x)
 {
-    for (int32_t k = 0; k < x->n; k++) {
-        const Step *s = x->v[k];
-        if (s->kind == STEP_RANDOM || s->kind == STEP_SEED || (s->kind == STEP_WHILE && block_has_random(&s->condition)))
-            return true;
-        for (int32_t j = 0; j < s->n_blocks; j++)
-            if (block_has_random(&s->blocks[j]))
-                return true;
-    }
-    return false;
+    const char *why = NULL;
+    for (int32_t k = 0; k < x->n && !why; k++)
+        why = hindrance(x->v[k]);
+    return why;
 }
 
-bool cuda_choice_has_random(const Step *s)
+static const char *hindrance(const Step *s)
 {
-    bool has = s->kind == STEP_WHILE && block_has_random(&s->condition);
-    for (int32_t k = 0; k < s->n_blocks; k++)
-        has |= block_has_random(&s->blocks[k]);
-    return has;
+    const char *why = s->kind == STEP_RANDOM || s->kind == STEP_SEED ? "random numbers" : s->kind == STEP_CALL ? "a library's call" : hindrance_in(&s->condition);
+    for (int32_t k = 0; k < s->n_blocks && !why; k++)
+        why = hindrance_in(&s->blocks[k]);
+    return why;
+}
+
+const char *cuda_choice_hindrance(const Step *s)
+{
+    return hindrance(s);
 }
 
 /* How many choices stand inside of each other. A loop's condition is part of its body, too. */
@@ -93,7 +95,7 @@ static int64_t launches_of(const Block *x)
 
 bool cuda_replays(const Program *p)
 {
-    return cuda_has_choices(p) && !block_has_random(&p->body) && launches_of(&p->body) <= MOST_LAUNCHES;
+    return cuda_has_choices(p) && !hindrance_in(&p->body) && launches_of(&p->body) <= MOST_LAUNCHES;
 }
 
 int32_t cuda_branches(const Step *s)

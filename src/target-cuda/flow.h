@@ -6,7 +6,7 @@
 #include "support/buf.h"
 
 bool    cuda_has_choices(const Program *p);         /* if there are none, nothing of this is needed */
-bool    cuda_choice_has_random(const Step *s);      /* numbers are drawn in it: it cannot be part of a graph */
+const char *cuda_choice_hindrance(const Step *s);   /* what is in it that cannot be part of a graph, NULL: nothing */
 int32_t cuda_branches(const Step *s);               /* how many of its branches have steps; they come first */
 bool    cuda_replays(const Program *p);             /* NAME_enqueue makes a graph of its own */
 

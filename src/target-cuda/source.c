@@ -16,7 +16,10 @@
 #include "support/vec.h"
 #include "target-cuda/flow.h"
 #include "target-cuda/part.h"
+#include "target-cuda/solver.h"
 #include "target-cuda/target_cuda.h"
+
+#include <string.h>
 
 typedef struct Out {
     Buf           *b;
@@ -88,6 +91,16 @@ static void put_kernel(Out *o, const Step *s)
     checked_end(o);
 }
 
+static void put_call(Out *o, const Step *s)
+{
+    const char **args = ARENA_ARRAY(o->arena, const char *, s->n_buffers);
+    for (int32_t k = 0; k < s->n_buffers; k++)
+        args[k] = address(o, s->buffers[k]);
+    checked_begin(o, s->inst);
+    cuda_solver_call(o->b, s->call, o->split ? o->p->name : NULL, args);
+    checked_end(o);
+}
+
 static void put_memcpy(Out *o, const Inst *i, const char *to, const char *from, int64_t bytes, const char *kind)
 {
     checked_begin(o, i);
@@ -141,13 +154,13 @@ static void put_inner(Out *o, const Block *x)
     o->indent--;
 }
 
-/* What is drawn in it would be the same each time that a graph runs it. */
 static void put_choice(Out *o, const Step *s, const char *name)
 {
-    if (cuda_choice_has_random(s)) {
+    const char *why = cuda_choice_hindrance(s);
+    if (why) {
         line_start(o);
         buf_puts(o->b, "if (flow->captures && hlo_failed(env, ");
-        c_string(o->b, arena_printf(o->arena, "random numbers in %s %%%s", op_name(s->inst->op), s->inst->name));
+        c_string(o->b, arena_printf(o->arena, "%s in %s %%%s", why, op_name(s->inst->op), s->inst->name));
         buf_puts(o->b, ", cudaErrorStreamCaptureUnsupported))\n");
         put_line(o, "    return 1;");
     }
@@ -211,6 +224,7 @@ static void put_step(Out *o, const Step *s)
 {
     switch (s->kind) {
     case STEP_KERNEL: put_kernel(o, s); return;
+    case STEP_CALL: put_call(o, s); return;
     case STEP_COPY: put_copy(o, s); return;
     case STEP_RANDOM: put_random(o, s); return;
     case STEP_SEED: put_seed(o, s); return;
@@ -220,7 +234,7 @@ static void put_step(Out *o, const Step *s)
         c_step_origin(o->b, s->inst);
         (s->kind == STEP_WHILE ? put_while : put_if)(o, s);
         return;
-    case STEP_CALL: case STEP_EXCHANGE: case STEP_CHECK: case STEP_REPLICA: case STEP_PARTITION: case STEP_VALUE: break;
+    case STEP_EXCHANGE: case STEP_CHECK: case STEP_REPLICA: case STEP_PARTITION: case STEP_VALUE: break;
     }
     die("a step that target_cuda_supported refuses");
 }
@@ -233,7 +247,7 @@ static void put_block(Out *o, const Block *x)
 
 /* ---- the file ---- */
 
-static void put_top(Buf *b, const Program *p, const char *how, const char *includes, bool tensor, bool products)
+static void put_top(Buf *b, const Program *p, const char *how, const char *includes, bool tensor, bool kernels)
 {
     buf_puts(b, "/* HLO module ");
     c_comment_text(b, p->module->name);
@@ -246,8 +260,10 @@ static void put_top(Buf *b, const Program *p, const char *how, const char *inclu
         buf_puts(b, "#include <pthread.h>\n");
     if (tensor)
         buf_puts(b, "#include <mma.h>\n\n");
-    if (products)
+    if (kernels && cuda_has_products(p))
         cuda_product_includes(b);
+    if (kernels && cuda_has_solves(p))
+        cuda_solver_includes(b);
     c_int_types(b);
     c_env_type(b);
 }
@@ -345,7 +361,7 @@ static bool put_kernels(Buf *b, const Program *p, const char *launchers, const c
     Buf  kernels = { 0 };
     bool tensor = cuda_kernels(&kernels, p, launchers);
     cuda_prelude(b, p, tensor);
-    if (p->n_functions > 0 || has_words(p) || cuda_has_choices(p))
+    if (p->n_functions > 0 || has_words(p) || cuda_has_choices(p) || cuda_has_solves(p))
         buf_puts(b, launch_service);
     if (has_words(p))
         buf_printf(b, words_service, launchers, prefix);
@@ -357,6 +373,10 @@ static bool put_kernels(Buf *b, const Program *p, const char *launchers, const c
         cuda_product_services(b);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
     buf_free(&kernels);
+    if (cuda_has_solves(p)) {
+        cuda_solver_services(b, p);
+        cuda_solver_functions(b, p, launchers, strcmp(launchers, "static") == 0 ? NULL : prefix);
+    }
     return tensor;
 }
 
@@ -451,7 +471,7 @@ static void put_device_text(Buf *b, const Program *p, const Program *q, const ch
 {
     Buf  kernels = { 0 };
     bool tensor = put_kernels(&kernels, q, launchers, prefix);
-    put_top(b, p, how, includes, tensor, cuda_has_products(p));
+    put_top(b, p, how, includes, tensor, true);
     put_constants(b, p);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
     buf_free(&kernels);
@@ -501,6 +521,7 @@ void target_cuda_host(Buf *b, const Program *p)
     put_top(b, p, "cc -c FILE.c; it belongs to what --emit=kernels prints", "#include <cuda_runtime_api.h>\n\n", false, false);
     buf_puts(b, "\n");
     cuda_prototypes(b, &q, "extern");
+    cuda_solver_prototypes(b, &q, "extern", p->name);
     if (p->n_constants > 0)
         buf_printf(b, "extern cudaError_t %s_constants(void **at);\n", p->name);
     if (has_words(p))

@@ -1,0 +1,630 @@
+/* Calls of LAPACK's routines by cuSOLVER, which has many of them with the same arguments, and of triangular solves by cuBLAS.
+ *
+ *     static cudaError_t lu_launch(cudaStream_t stream, void *a_to, void *ipiv_to, void *info_to, const void *a_in)
+ *     {
+ *         float *const a = (float *)a_to;
+ *         ...
+ *         hlo_solver *const solver = hlo_begin_solving(stream, &status);
+ *         if (!status)
+ *             status = hlo_solved(solver->cusolverDnSgetrf_bufferSize(solver->handle, 4, 4, a, 4, &room));
+ *         if (!status)
+ *             status = cudaMallocAsync(&memory, 256 + room * sizeof(float), stream);
+ *         for (int i = 0; i < 3 && !status; i++)
+ *             status = hlo_solved(solver->cusolverDnSgetrf(solver->handle, 4, 4, a + 16 * i, 4, work, ipiv + 4 * i, info + i));
+ *         return hlo_end_solving(stream, memory, status);
+ *     }
+ *
+ * Working memory is asked for in the order of the stream: how much it is, only the library knows. A wide matrix's singular values are those of its adjoint: the library takes tall ones. What
+ * goes on for ever on numbers that are not finite gets zeros instead, and what comes out is taken back (see LapackCall.finite). */
+#include "target-cuda/solver.h"
+#include "emit/c_text.h"
+#include "support/diag.h"
+#include "text/print.h"
+
+#include <string.h>
+
+enum { HEAD = 256 }; /* bytes of working memory for an int that nobody reads, and for whether a matrix is finite */
+
+/* Numbers in cuSOLVER's and cuBLAS's names. */
+static const char *routine(const LapackCall *c)
+{
+    const bool complex = type_is_complex(c->type);
+    switch (c->id) {
+    case LAPACK_POTRF: return "potrf";
+    case LAPACK_GETRF: return "getrf";
+    case LAPACK_GEQRF: return "geqrf";
+    case LAPACK_ORGQR: return complex ? "ungqr" : "orgqr";
+    case LAPACK_ORMQR: return complex ? "unmqr" : "ormqr";
+    case LAPACK_SYTRD: return complex ? "hetrd" : "sytrd";
+    case LAPACK_SYEVD: case LAPACK_HEEVD: return complex ? "heevd" : "syevd";
+    case LAPACK_GESDD: case LAPACK_GESVD: return "gesvd";
+    case LAPACK_TRSM: return "trsm";
+    case LAPACK_GEEV: case LAPACK_GEES: case LAPACK_GEHRD: case LAPACK_GEQP3: case LAPACK_GTSV: break;
+    }
+    return NULL;
+}
+
+static char letter(const LapackCall *c)
+{
+    return (char)(c->symbol[0] - 'a' + 'A');
+}
+
+static const char *value_type(Type t)
+{
+    switch (t) {
+    case TYPE_S32: return "int";
+    case TYPE_F32: return "float";
+    case TYPE_F64: return "double";
+    case TYPE_C64: return "cuComplex";
+    case TYPE_C128: return "cuDoubleComplex";
+    default: die("%s is no type of LAPACK's", type_name(t));
+    }
+}
+
+bool cuda_solver_has(const LibraryCall *x)
+{
+    return library_is_lapack(x) && routine(&x->lapack);
+}
+
+bool cuda_has_solves(const Program *p)
+{
+    return p->n_calls > 0;
+}
+
+static bool is_svd(const LapackCall *c)
+{
+    return c->id == LAPACK_GESDD || c->id == LAPACK_GESVD;
+}
+
+static int64_t size(const LapackCall *c, const char *name)
+{
+    for (int32_t k = 0; k < c->n_args; k++)
+        if (c->args[k].kind == LAPACK_SIZE && strcmp(c->args[k].name, name) == 0)
+            return c->args[k].value;
+    die("%s has no size %s", c->symbol, name);
+}
+
+static char option(const LapackCall *c, const char *name)
+{
+    for (int32_t k = 0; k < c->n_args; k++)
+        if (c->args[k].kind == LAPACK_OPTION && strcmp(c->args[k].name, name) == 0)
+            return (char)c->args[k].value;
+    die("%s has no option %s", c->symbol, name);
+}
+
+static bool is_wide(const LapackCall *c)
+{
+    return is_svd(c) && size(c, "m") < size(c, "n");
+}
+
+/* ---- what is in front of everything ---- */
+
+void cuda_solver_includes(Buf *b)
+{
+    buf_puts(b, "#if !defined(HLO_NO_CUSOLVER) && defined(__has_include)\n"
+                "#if __has_include(<cusolverDn.h>) && __has_include(<cublas_v2.h>)\n"
+                "#define HLO_CUSOLVER 1\n"
+                "#include <cublas_v2.h>\n"
+                "#include <cusolverDn.h>\n"
+                "#include <dlfcn.h>\n"
+                "#include <pthread.h>\n"
+                "#include <stdlib.h>\n"
+                "#endif\n"
+                "#endif\n");
+}
+
+static const char opening[] =
+    "\n/* The libraries on one device, from the first call on to the process's end. */\n"
+    "struct hlo_solver {\n"
+    "    int                device;\n"
+    "    bool               good;\n"
+    "    cusolverDnHandle_t handle;\n"
+    "    cublasHandle_t     blas;\n"
+    "#define HLO_POINTER(name) decltype(&::name) name;\n"
+    "    HLO_CUSOLVER_FUNCTIONS(HLO_POINTER)\n"
+    "    HLO_CUBLAS_FUNCTIONS(HLO_POINTER)\n"
+    "#undef HLO_POINTER\n"
+    "    hlo_solver *next;\n"
+    "};\n"
+    "\nstatic pthread_mutex_t hlo_solver_lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, and of the streams that handles are set to */\n"
+    "static hlo_solver     *hlo_solvers;\n"
+    "\n#define HLO_FILE_OF(name, version) \"lib\" name \".so.\" #version\n"
+    "#define HLO_FILE(name, version) HLO_FILE_OF(name, version)\n"
+    "static bool hlo_load_solver(hlo_solver *x)\n"
+    "{\n"
+    "#ifdef HLO_CUSOLVER_IS_LINKED\n"
+    "#define HLO_FIND(name) x->name = ::name;\n"
+    "    HLO_CUSOLVER_FUNCTIONS(HLO_FIND)\n"
+    "    HLO_CUBLAS_FUNCTIONS(HLO_FIND)\n"
+    "    return true;\n"
+    "#else\n"
+    "    void *file = dlopen(HLO_FILE(\"cublas\", CUBLAS_VER_MAJOR), RTLD_NOW | RTLD_LOCAL);\n"
+    "    bool  all = file != NULL;\n"
+    "#define HLO_FIND(name) all = all && (x->name = (decltype(x->name))dlsym(file, #name)) != NULL;\n"
+    "    HLO_CUBLAS_FUNCTIONS(HLO_FIND)\n"
+    "    file = dlopen(HLO_FILE(\"cusolver\", CUSOLVER_VER_MAJOR), RTLD_NOW | RTLD_LOCAL);\n"
+    "    all = all && file;\n"
+    "    HLO_CUSOLVER_FUNCTIONS(HLO_FIND)\n"
+    "    return all;\n"
+    "#endif\n"
+    "}\n"
+    "\n/* NULL: there is none, or it would be opened while work is captured, which may not be. */\n"
+    "static hlo_solver *hlo_solver_on(int device, cudaStream_t stream)\n"
+    "{\n"
+    "    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;\n"
+    "    hlo_solver             *x = hlo_solvers;\n"
+    "    while (x && x->device != device)\n"
+    "        x = x->next;\n"
+    "    if (!x && !cudaStreamIsCapturing(stream, &capture) && capture == cudaStreamCaptureStatusNone && (x = (hlo_solver *)calloc(1, sizeof *x)) != NULL) {\n"
+    "        x->device = device;\n"
+    "        x->next = hlo_solvers;\n"
+    "        hlo_solvers = x;\n"
+    "        x->good = hlo_load_solver(x) && !x->cusolverDnCreate(&x->handle) && !x->cublasCreate_v2(&x->blas);\n"
+    "    }\n"
+    "    return x && x->good && !x->cusolverDnSetStream(x->handle, stream) && !x->cublasSetStream_v2(x->blas, stream) ? x : NULL;\n"
+    "}\n"
+    "\n/* Until its end the libraries are this call's. */\n"
+    "static hlo_solver *hlo_begin_solving(cudaStream_t stream, cudaError_t *status)\n"
+    "{\n"
+    "    int device = 0;\n"
+    "    pthread_mutex_lock(&hlo_solver_lock);\n"
+    "    *status = *status ? *status : cudaGetDevice(&device);\n"
+    "    hlo_solver *const x = *status ? NULL : hlo_solver_on(device, stream);\n"
+    "    if (!x && !*status)\n"
+    "        *status = cudaErrorNotSupported;\n"
+    "    return x;\n"
+    "}\n"
+    "\nstatic cudaError_t hlo_end_solving(cudaStream_t stream, void *memory, cudaError_t status)\n"
+    "{\n"
+    "    const cudaError_t freed = memory ? cudaFreeAsync(memory, stream) : cudaSuccess;\n"
+    "    pthread_mutex_unlock(&hlo_solver_lock);\n"
+    "    return status ? status : freed;\n"
+    "}\n"
+    "\n/* Of either library. */\n"
+    "template <typename Status> static cudaError_t hlo_solved(Status status)\n"
+    "{\n"
+    "    return (int)status == 0 ? cudaSuccess : cudaErrorUnknown;\n"
+    "}\n";
+
+static const char turning[] =
+    "\n/* Of a complex number, which has a y; of a real one, for which there is the second one alone. */\n"
+    "template <typename T> static __device__ auto hlo_conjugate(T x, int) -> decltype(x.y = -x.y, T())\n"
+    "{\n"
+    "    x.y = -x.y;\n"
+    "    return x;\n"
+    "}\n"
+    "template <typename T> static __device__ T hlo_conjugate(T x, long)\n"
+    "{\n"
+    "    return x;\n"
+    "}\n"
+    "\n/* to [cols, rows] = the adjoint of from [rows, cols], columns side by side */\n"
+    "template <typename T> static __global__ void hlo_adjoint_kernel(T *to, const T *from, int64_t rows, int64_t cols)\n"
+    "{\n"
+    "    for (int64_t i = blockIdx.x * 256 + threadIdx.x; i < rows * cols; i += gridDim.x * 256)\n"
+    "        to[i % rows * cols + i / rows] = hlo_conjugate(from[i], 0);\n"
+    "}\n"
+    "\ntemplate <typename T> static cudaError_t hlo_adjoint(cudaStream_t stream, T *to, const T *from, int64_t rows, int64_t cols)\n"
+    "{\n"
+    "    const int64_t blocks = (rows * cols + 255) / 256;\n"
+    "    return hlo_launch(stream, (unsigned)(blocks < 1024 ? blocks : 1024), 256, hlo_adjoint_kernel<T>, to, from, rows, cols);\n"
+    "}\n";
+
+static const char finite_service[] =
+    "\n/* A matrix with numbers that are not finite becomes zeros, and *bad 1. */\n"
+    "template <typename T> static __global__ void hlo_finite_kernel(T *a, int64_t n, int *bad)\n"
+    "{\n"
+    "    int is = 0;\n"
+    "    for (int64_t i = threadIdx.x; i < n; i += 256)\n"
+    "        is |= !isfinite(a[i]);\n"
+    "    is = __syncthreads_or(is);\n"
+    "    for (int64_t i = threadIdx.x; i < n && is; i += 256)\n"
+    "        a[i] = 0;\n"
+    "    if (threadIdx.x == 0)\n"
+    "        *bad = is;\n"
+    "}\n"
+    "\n/* What came out of that is taken back: it is what `from` is, or zeros. */\n"
+    "static __global__ void hlo_take_back_kernel(const int *bad, char *to, const char *from, int64_t n)\n"
+    "{\n"
+    "    for (int64_t i = blockIdx.x * 256 + threadIdx.x; i < n && *bad; i += gridDim.x * 256)\n"
+    "        to[i] = from ? from[i] : 0;\n"
+    "}\n"
+    "\nstatic __global__ void hlo_not_finite_kernel(const int *bad, int *info)\n"
+    "{\n"
+    "    if (*bad)\n"
+    "        *info = -4;\n"
+    "}\n";
+
+/* Each function once. */
+static void put_functions(Buf *b, const Program *p, bool blas)
+{
+    buf_puts(b, blas ? "#define HLO_CUBLAS_FUNCTIONS(F) F(cublasCreate_v2) F(cublasSetStream_v2)" : "\n#define HLO_CUSOLVER_FUNCTIONS(F) F(cusolverDnCreate) F(cusolverDnSetStream)");
+    for (int32_t k = 0; k < p->n_calls; k++) {
+        const LapackCall *c = &p->calls[k]->lapack;
+        bool              first = (c->id == LAPACK_TRSM) == blas;
+        for (int32_t j = 0; j < k && first; j++)
+            first = letter(c) != letter(&p->calls[j]->lapack) || strcmp(routine(c), routine(&p->calls[j]->lapack)) != 0;
+        if (first && blas)
+            buf_printf(b, " \\\n    F(cublas%c%s_v2)", letter(c), routine(c));
+        else if (first)
+            buf_printf(b, " \\\n    F(cusolverDn%c%s_bufferSize) F(cusolverDn%c%s)", letter(c), routine(c), letter(c), routine(c));
+    }
+    buf_putc(b, '\n');
+}
+
+static bool is_called(const LapackCall *c)
+{
+    return !lapack_is_empty(c) && c->batch > 0;
+}
+
+void cuda_solver_services(Buf *b, const Program *p)
+{
+    bool wide = false, finite = false;
+    for (int32_t k = 0; k < p->n_calls; k++) {
+        const LapackCall *c = &p->calls[k]->lapack;
+        wide |= is_called(c) && is_wide(c);
+        finite |= is_called(c) && c->finite;
+    }
+    buf_puts(b, "\n#ifdef HLO_CUSOLVER");
+    put_functions(b, p, false);
+    put_functions(b, p, true);
+    buf_puts(b, opening);
+    if (wide)
+        buf_puts(b, turning);
+    if (finite)
+        buf_puts(b, finite_service);
+    buf_puts(b, "#endif\n");
+}
+
+/* ---- one call ---- */
+
+static bool is_overwritten(const LapackBuffer *f)
+{
+    return f->operand >= 0 && f->result >= 0;
+}
+
+static const LapackBuffer *find(const LapackCall *c, bool result, int32_t number)
+{
+    for (int32_t k = 0; k < c->n_buffers; k++)
+        if ((result ? c->buffers[k].result : c->buffers[k].operand) == number)
+            return &c->buffers[k];
+    return NULL;
+}
+
+static void put_name(Buf *b, const LibraryCall *x, const char *prefix)
+{
+    buf_printf(b, "%s%s%s_launch(", prefix ? prefix : "", prefix ? "_" : "", x->name);
+}
+
+static void put_head(Buf *b, const LibraryCall *x, const char *linkage, const char *prefix)
+{
+    const LapackBuffer *f;
+    buf_printf(b, "%s cudaError_t ", linkage);
+    put_name(b, x, prefix);
+    buf_puts(b, "cudaStream_t stream");
+    for (int32_t r = 0; (f = find(&x->lapack, true, r)) != NULL; r++)
+        buf_printf(b, ", void *%s_to", f->name);
+    for (int32_t o = 0; (f = find(&x->lapack, false, o)) != NULL; o++)
+        buf_printf(b, ", const void *%s_in", f->name);
+    buf_putc(b, ')');
+}
+
+/* "a + 16 * i", of one of the batch */
+static void put_member(Buf *b, const LapackCall *c, const char *name)
+{
+    buf_puts(b, name);
+    if (c->batch > 1)
+        buf_printf(b, " + %lld * i", (long long)c->buffers[lapack_buffer(c, name)].count);
+}
+
+static void put_info(Buf *b, const LapackCall *c)
+{
+    if (lapack_buffer(c, "info") >= 0)
+        buf_puts(b, c->batch > 1 ? "info + i" : "info");
+    else
+        buf_puts(b, "(int *)memory");
+}
+
+static const char *uplo(const LapackCall *c)
+{
+    return option(c, "uplo") == 'L' ? "CUBLAS_FILL_MODE_LOWER" : "CUBLAS_FILL_MODE_UPPER";
+}
+
+static const char *operation(char x)
+{
+    return x == 'N' ? "CUBLAS_OP_N" : x == 'T' ? "CUBLAS_OP_T" : "CUBLAS_OP_C";
+}
+
+static const char *side(char x)
+{
+    return x == 'L' ? "CUBLAS_SIDE_LEFT" : "CUBLAS_SIDE_RIGHT";
+}
+
+/* Where in working memory a part begins. */
+typedef struct Places {
+    int64_t saved, turned, u, vt, work;
+} Places;
+
+static int64_t take(int64_t *at, int64_t bytes)
+{
+    const int64_t place = *at;
+    *at += (bytes + PROGRAM_ALIGN - 1) / PROGRAM_ALIGN * PROGRAM_ALIGN;
+    return place;
+}
+
+static Places places_of(const LapackCall *c)
+{
+    Places        x = { 0 };
+    int64_t       at = HEAD;
+    const int64_t bytes = type_bytes(c->type), matrix = c->buffers[0].count * bytes;
+    if (c->finite)
+        x.saved = take(&at, matrix);
+    if (is_wide(c)) {
+        const int64_t m = size(c, "m"), n = size(c, "n");
+        x.turned = take(&at, matrix);
+        x.u = take(&at, (option(c, "mode") == 'A' ? n : m) * n * bytes);
+        x.vt = take(&at, m * m * bytes);
+    }
+    x.work = at;
+    return x;
+}
+
+/* A pointer to one of them: "(float *)(memory + 256)" */
+static void put_place(Buf *b, const LapackCall *c, int64_t at)
+{
+    buf_printf(b, "(%s *)(memory + %lld)", value_type(c->type), (long long)at);
+}
+
+/* The arguments that the routine has in common with the question for its working memory. */
+static void put_common(Buf *b, const LapackCall *c, const Places *x, bool asks)
+{
+    switch (c->id) {
+    case LAPACK_POTRF: buf_printf(b, "%s, %lld, ", uplo(c), (long long)size(c, "n")); break;
+    case LAPACK_GETRF: case LAPACK_GEQRF: buf_printf(b, "%lld, %lld, ", (long long)size(c, "m"), (long long)size(c, "n")); break;
+    case LAPACK_ORGQR: buf_printf(b, "%lld, %lld, %lld, ", (long long)size(c, "m"), (long long)size(c, "n"), (long long)size(c, "k")); break;
+    case LAPACK_ORMQR:
+        buf_printf(b, "%s, %s, %lld, %lld, %lld, ", side(option(c, "left")), operation(option(c, "transpose")), (long long)size(c, "m"), (long long)size(c, "n"),
+                   (long long)size(c, "k"));
+        break;
+    case LAPACK_SYTRD: buf_printf(b, "%s, %lld, ", uplo(c), (long long)size(c, "n")); break;
+    case LAPACK_SYEVD: case LAPACK_HEEVD:
+        buf_printf(b, "%s, %s, %lld, ", option(c, "mode") == 'V' ? "CUSOLVER_EIG_MODE_VECTOR" : "CUSOLVER_EIG_MODE_NOVECTOR", uplo(c), (long long)size(c, "n"));
+        break;
+    case LAPACK_GESDD: case LAPACK_GESVD: {
+        const bool    wide = is_wide(c);
+        const int64_t m = size(c, wide ? "n" : "m"), n = size(c, wide ? "m" : "n");
+        if (!asks)
+            buf_printf(b, "'%c', '%c', ", option(c, "mode"), option(c, "mode"));
+        buf_printf(b, "%lld, %lld", (long long)m, (long long)n);
+        if (asks)
+            return;
+        buf_puts(b, ", ");
+        if (wide)
+            put_place(b, c, x->turned);
+        else
+            put_member(b, c, "a");
+        buf_printf(b, ", %lld, ", (long long)m);
+        put_member(b, c, "s");
+        buf_puts(b, ", ");
+        if (wide)
+            put_place(b, c, x->u);
+        else
+            put_member(b, c, "u");
+        buf_printf(b, ", %lld, ", (long long)m);
+        if (wide)
+            put_place(b, c, x->vt);
+        else
+            put_member(b, c, "vt");
+        buf_printf(b, ", %lld", (long long)(wide ? n : size(c, "ldv")));
+        return;
+    }
+    case LAPACK_TRSM:
+        buf_printf(b, "%s, %s, %s, %s, %lld, %lld, &alpha, ", side(option(c, "side")), uplo(c), operation(option(c, "trans_x")),
+                   option(c, "diag") == 'U' ? "CUBLAS_DIAG_UNIT" : "CUBLAS_DIAG_NON_UNIT", (long long)size(c, "m"), (long long)size(c, "n"));
+        break;
+    default: die("%s is in no library for CUDA", c->symbol);
+    }
+    /* the matrices, with the distance of their columns */
+    for (int32_t k = 0, matrix = 0; k < c->n_args; k++) {
+        const LapackBuffer *f = c->args[k].kind == LAPACK_BUFFER ? &c->buffers[c->args[k].value] : NULL;
+        const bool          vector = f && (strcmp(f->name, "tau") == 0 || strcmp(f->name, "w") == 0 || strcmp(f->name, "d") == 0 || strcmp(f->name, "e") == 0);
+        if (!f || (!vector && f->rank != 2) || (vector && c->id == LAPACK_GEQRF && asks))
+            continue;
+        buf_puts(b, matrix++ > 0 ? ", " : "");
+        if (asks)
+            buf_puts(b, f->name);
+        else
+            put_member(b, c, f->name);
+        if (!vector)
+            buf_printf(b, ", %lld", (long long)(f->rows > 1 ? f->rows : 1));
+    }
+}
+
+static void put_one(Buf *b, const LapackCall *c, const Places *x, const char *indent)
+{
+    const char *type = value_type(c->type);
+    if (c->id == LAPACK_TRSM) {
+        buf_printf(b, "%sstatus = hlo_solved(solver->cublas%c%s_v2(solver->blas, ", indent, letter(c), routine(c));
+        put_common(b, c, x, false);
+        buf_puts(b, "));\n");
+        return;
+    }
+    buf_printf(b, "%sstatus = hlo_solved(solver->cusolverDn%c%s(solver->handle, ", indent, letter(c), routine(c));
+    put_common(b, c, x, false);
+    buf_printf(b, ", (%s *)(memory + %lld), ", type, (long long)x->work);
+    if (c->id == LAPACK_GETRF)
+        put_member(b, c, "ipiv");
+    else
+        buf_puts(b, is_svd(c) ? "room, NULL" : "room");
+    buf_puts(b, ", ");
+    put_info(b, c);
+    buf_puts(b, "));\n");
+}
+
+/* Before it: its adjoint, or zeros. */
+static void put_before(Buf *b, const LapackCall *c, const Places *x, const char *indent)
+{
+    const int64_t numbers = c->buffers[0].count * (type_is_complex(c->type) ? 2 : 1);
+    if (c->finite) {
+        buf_printf(b, "%sstatus = cudaMemcpyAsync(memory + %lld, ", indent, (long long)x->saved);
+        put_member(b, c, "a");
+        buf_printf(b, ", %lld, cudaMemcpyDeviceToDevice, stream);\n"
+                      "%sstatus = status ? status : hlo_launch(stream, 1, 256, hlo_finite_kernel<%s>, (%s *)(",
+                   (long long)(c->buffers[0].count * type_bytes(c->type)), indent, value_type(lapack_real_type(c->type)), value_type(lapack_real_type(c->type)));
+        put_member(b, c, "a");
+        buf_printf(b, "), (int64_t)%lld, (int *)(memory + 4));\n", (long long)numbers);
+    }
+    if (is_wide(c)) {
+        buf_printf(b, "%sstatus = status ? status : hlo_adjoint<%s>(stream, ", indent, value_type(c->type));
+        put_place(b, c, x->turned);
+        buf_puts(b, ", ");
+        put_member(b, c, "a");
+        buf_printf(b, ", %lld, %lld);\n", (long long)size(c, "m"), (long long)size(c, "n"));
+    }
+}
+
+static void put_adjoint(Buf *b, const LapackCall *c, const char *to, int64_t from, int64_t rows, int64_t cols, const char *indent)
+{
+    buf_printf(b, "%sstatus = status ? status : hlo_adjoint<%s>(stream, ", indent, value_type(c->type));
+    put_member(b, c, to);
+    buf_puts(b, ", ");
+    put_place(b, c, from);
+    buf_printf(b, ", %lld, %lld);\n", (long long)rows, (long long)cols);
+}
+
+static void put_after(Buf *b, const LapackCall *c, const Places *x, const char *indent)
+{
+    if (is_wide(c) && option(c, "mode") != 'N') {
+        const int64_t m = size(c, "m"), n = size(c, "n");
+        put_adjoint(b, c, "u", x->vt, m, m, indent);
+        put_adjoint(b, c, "vt", x->u, n, option(c, "mode") == 'A' ? n : m, indent);
+    }
+    for (int32_t k = 0; k < c->n_buffers && c->finite; k++) {
+        const LapackBuffer *f = &c->buffers[k];
+        const int64_t       bytes = f->count * type_bytes(f->type);
+        if (f->result < 0 || bytes == 0)
+            continue;
+        if (strcmp(f->name, "info") == 0) {
+            buf_printf(b, "%sstatus = status ? status : hlo_launch(stream, 1, 1, hlo_not_finite_kernel, (const int *)(memory + 4), (int *)(", indent);
+            put_info(b, c);
+            buf_puts(b, "));\n");
+            continue;
+        }
+        const int64_t blocks = (bytes + 255) / 256;
+        buf_printf(b, "%sstatus = status ? status : hlo_launch(stream, %lld, 256, hlo_take_back_kernel, (const int *)(memory + 4), (char *)(", indent,
+                   (long long)(blocks < 256 ? blocks : 256));
+        put_member(b, c, f->name);
+        if (is_overwritten(f))
+            buf_printf(b, "), (const char *)(memory + %lld), (int64_t)%lld);\n", (long long)x->saved, (long long)bytes);
+        else
+            buf_printf(b, "), (const char *)NULL, (int64_t)%lld);\n", (long long)bytes);
+    }
+}
+
+/* Results begin as the operands that they overwrite, or as zeros, as some routines leave what nobody asked for. */
+static void put_beginnings(Buf *b, const LapackCall *c)
+{
+    for (int32_t k = 0; k < c->n_buffers; k++) {
+        const LapackBuffer *f = &c->buffers[k];
+        const long long     bytes = (long long)(c->batch * f->count * type_bytes(f->type));
+        if (f->result < 0 || bytes == 0)
+            continue;
+        if (is_overwritten(f))
+            buf_printf(b, "    if (!status && %s_to != %s_in)\n"
+                          "        status = cudaMemcpyAsync(%s_to, %s_in, %lld, cudaMemcpyDeviceToDevice, stream);\n",
+                       f->name, f->name, f->name, f->name, bytes);
+        else if (is_svd(c) || lapack_is_empty(c))
+            buf_printf(b, "    status = status ? status : cudaMemsetAsync(%s_to, 0, %lld, stream);\n", f->name, bytes);
+    }
+}
+
+static void put_body(Buf *b, const LibraryCall *x)
+{
+    const LapackCall *c = &x->lapack;
+    const Places      at = places_of(c);
+    const bool        many = c->batch > 1, asks = c->id != LAPACK_TRSM;
+    const char       *indent = "        ";
+    for (int32_t k = 0; k < c->n_buffers; k++) {
+        const LapackBuffer *f = &c->buffers[k];
+        const bool          reads = f->result < 0;
+        buf_printf(b, "    %s%s *const %s = (%s%s *)%s_%s;\n", reads ? "const " : "", value_type(f->type), f->name, reads ? "const " : "", value_type(f->type), f->name,
+                   reads ? "in" : "to");
+    }
+    if (c->id == LAPACK_TRSM)
+        buf_printf(b, "    const %s alpha = %s;\n", value_type(c->type), type_is_complex(c->type) ? "{ 1, 0 }" : "1");
+    buf_puts(b, asks ? "    char *memory = NULL;\n    int   room = 0;\n" : "    void *const memory = NULL;\n");
+    buf_puts(b, "    hlo_solver *const solver = hlo_begin_solving(stream, &status);\n");
+    if (asks) {
+        buf_printf(b, "    status = status ? status : hlo_solved(solver->cusolverDn%c%s_bufferSize(solver->handle, ", letter(c), routine(c));
+        put_common(b, c, &at, true);
+        buf_printf(b, ", &room));\n"
+                      "    status = status ? status : cudaMallocAsync((void **)&memory, %lld + (size_t)room * sizeof(%s), stream);\n",
+                   (long long)at.work, value_type(c->type));
+    }
+    if (many)
+        buf_printf(b, "    for (int64_t i = 0; i < %lld && !status; i++) {\n", (long long)c->batch);
+    else
+        buf_puts(b, "    if (!status) {\n");
+    put_before(b, c, &at, indent);
+    if (c->finite || is_wide(c)) {
+        buf_printf(b, "%sif (!status)\n", indent);
+        put_one(b, c, &at, "            ");
+    } else
+        put_one(b, c, &at, indent);
+    put_after(b, c, &at, indent);
+    buf_puts(b, "    }\n"
+                "    return hlo_end_solving(stream, memory, status);\n");
+}
+
+static void put_function(Buf *b, const LibraryCall *x, const char *linkage, const char *prefix)
+{
+    const LapackCall   *c = &x->lapack;
+    const LapackBuffer *f;
+    buf_putc(b, '\n');
+    c_origin(b, x->inst);
+    put_head(b, x, linkage, prefix);
+    buf_puts(b, "\n{\n");
+    if (is_called(c))
+        buf_puts(b, "#ifdef HLO_CUSOLVER\n");
+    buf_puts(b, "    cudaError_t status = cudaSuccess;\n");
+    put_beginnings(b, c);
+    if (is_called(c)) {
+        put_body(b, x);
+        buf_puts(b, "#else\n");
+    }
+    buf_puts(b, "    (void)stream");
+    for (int32_t r = 0; (f = find(c, true, r)) != NULL; r++)
+        buf_printf(b, ", (void)%s_to", f->name);
+    for (int32_t o = 0; (f = find(c, false, o)) != NULL; o++)
+        buf_printf(b, ", (void)%s_in", f->name);
+    buf_printf(b, ";\n    return %s;\n", is_called(c) ? "cudaErrorNotSupported" : "status");
+    buf_puts(b, is_called(c) ? "#endif\n}\n" : "}\n");
+}
+
+void cuda_solver_functions(Buf *b, const Program *p, const char *linkage, const char *prefix)
+{
+    for (int32_t k = 0; k < p->n_calls; k++)
+        put_function(b, p->calls[k], linkage, prefix);
+}
+
+void cuda_solver_prototypes(Buf *b, const Program *p, const char *linkage, const char *prefix)
+{
+    for (int32_t k = 0; k < p->n_calls; k++) {
+        put_head(b, p->calls[k], linkage, prefix);
+        buf_puts(b, ";\n");
+    }
+}
+
+void cuda_solver_call(Buf *b, const LibraryCall *x, const char *prefix, const char *const *args)
+{
+    const LapackCall *c = &x->lapack;
+    int32_t           operands = 0;
+    while (find(c, false, operands))
+        operands++;
+    put_name(b, x, prefix);
+    buf_puts(b, "stream");
+    for (int32_t r = 0; find(c, true, r); r++)
+        buf_printf(b, ", %s", args[operands + r]);
+    for (int32_t o = 0; o < operands; o++)
+        buf_printf(b, ", %s", args[o]);
+    buf_putc(b, ')');
+}
