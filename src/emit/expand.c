@@ -24,7 +24,10 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
             return expand_product;
         if (runtime && transpose_expands(i))
             return expand_transposes;
+        if (!o->device && window_expands(i))
+            return expand_windows;
         return runtime && reduce_expands(i) ? expand_reduction : NULL;
+    case OP_REDUCE_WINDOW: return !o->device && window_expands(i) ? expand_windows : NULL;
     case OP_REDUCE: return runtime && reduce_expands(i) ? expand_reduction : NULL;
     default: return NULL;
     }
@@ -73,7 +76,7 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanO
     comps_mark_uses(copy);
     for (Comp *c = copy->first; c; c = c->next)
         for (Inst *i = c->first, *next; i; i = next) {
-            bool            inside = i->op == OP_REDUCE && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* it is its caller's to divide */
+            bool            inside = (i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW) && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* it is its caller's to divide */
             Expansion      *expand = inside ? NULL : expansion_of(i, o);
             DeviceExpander *meet = expand ? NULL : on_devices(i, on);
             next = i->next;

@@ -31,6 +31,14 @@ void expand_transposes(Inst *i);
 
 bool reduce_expands(const Inst *i);
 void expand_reduction(Inst *i);
+bool window_expands(const Inst *i);
+void expand_windows(Inst *i);
+/* Whether r, which reduces one array, is of an element type that sums keep their digits in, by one operation whose parts may be taken apart; what a part starts
+ * with: what changes nothing, or the start itself where it may be taken twice. */
+bool  reduction_has_parts(const Inst *r);
+Inst *reduction_start_of_part(Inst *r);
+/* i, or the root of i, a fusion, as `parts` in front of it, inside, and what `join` puts in the place of i outside: of r, which is i or was the root. */
+void expand_in_two(Inst *i, Inst *(*parts)(Inst *r), void (*join)(Inst *i, const Inst *r, Inst *parts, Inst *start));
 
 bool attention_expands(const Inst *i);
 void expand_attention(Inst *i);

@@ -12,8 +12,7 @@
 
 enum { LEAST = 1 << 19 /* elements */, MOST_RESULTS = 8192, LEAST_ROWS = 16 /* of a part that has many results */, LEAST_PARTS = 8, MOST_PARTS = 64 };
 
-/* Of one element type that sums keep their digits in, by one operation whose parts may be taken apart. */
-static bool has_parts(const Inst *r)
+bool reduction_has_parts(const Inst *r)
 {
     Type t = r->shape->type;
     if (t != TYPE_F32 && t != TYPE_F64 && t != TYPE_S32 && t != TYPE_U32 && t != TYPE_S64 && t != TYPE_U64)
@@ -24,8 +23,7 @@ static bool has_parts(const Inst *r)
     }
 }
 
-/* What a part starts with: what changes nothing, or the start itself where it may be taken twice. */
-static Inst *start_of_part(Inst *r)
+Inst *reduction_start_of_part(Inst *r)
 {
     Type t = r->shape->type;
     Op   op = comp_binary_op(inst_callee(r, 0));
@@ -57,7 +55,7 @@ static bool is_divided(const Inst *r)
         return false;
     int64_t parts = parts_of(in);
     bool    long_parts = parts > 0 && shape_count(in) / parts >= LEAST_ROWS * shape_count(r->shape);
-    return layout_is_row_major(in) && layout_is_row_major(r->shape) && long_parts && has_parts(r);
+    return layout_is_row_major(in) && layout_is_row_major(r->shape) && long_parts && reduction_has_parts(r);
 }
 
 bool reduce_expands(const Inst *i)
@@ -84,7 +82,7 @@ static Inst *reduce_parts(Inst *r)
         kept[d + 1] = out->dims[d];
     for (int32_t k = 0; k < dims.n; k++)
         reduced[k] = dims.v[k] + 1;
-    Inst *operands[] = { inst_new(r->comp, r, OP_RESHAPE, shape_array(a, in->type, in->rank + 1, split), 1, &x, NULL), start_of_part(r) };
+    Inst *operands[] = { inst_new(r->comp, r, OP_RESHAPE, shape_array(a, in->type, in->rank + 1, split), 1, &x, NULL), reduction_start_of_part(r) };
     Inst *p = inst_new(r->comp, r, OP_REDUCE, shape_array(a, out->type, out->rank + 1, kept), 2, operands, NULL);
     Comp *by = inst_callee(r, 0);
     inst_set_ints(p, ATTR_DIMENSIONS, (Ints){ .v = reduced, .n = dims.n });
@@ -113,10 +111,10 @@ static Inst *start_outside(Inst *i, const Inst *start)
     return start->op == OP_PARAMETER ? inst_operand(i, (int32_t)start->param) : inst_clone_into(i->comp, i, start, 0, NULL);
 }
 
-void expand_reduction(Inst *i)
+void expand_in_two(Inst *i, Inst *(*parts)(Inst *r), void (*join)(Inst *i, const Inst *r, Inst *parts, Inst *start))
 {
-    if (i->op == OP_REDUCE) {
-        join_parts(i, i, reduce_parts(i), inst_operand(i, 1));
+    if (i->op != OP_FUSION) {
+        join(i, i, parts(i), inst_operand(i, 1));
         return;
     }
     Comp *whole = inst_callee(i, 0), *body = comp_clone(whole, whole->name);
@@ -125,12 +123,17 @@ void expand_reduction(Inst *i)
     Inst  **operands = ARENA_ARRAY(i->comp->module->arena, Inst *, n);
     for (int32_t k = 0; k < n; k++)
         operands[k] = inst_operand(i, k);
-    body->root = reduce_parts(body->root);
+    body->root = parts(body->root);
     comp_sweep_dead(body, body->n_insts);
     Inst *f = inst_new(i->comp, i, OP_FUSION, body->root->shape, n, operands, NULL);
     inst_set_word(f, ATTR_FUSION_KIND, inst_word(i, ATTR_FUSION_KIND));
     inst_set_callees(f, 1, &body);
     f->meta = i->meta;
     f->loc = i->loc;
-    join_parts(i, whole->root, f, start);
+    join(i, whole->root, f, start);
+}
+
+void expand_reduction(Inst *i)
+{
+    expand_in_two(i, reduce_parts, join_parts);
 }
