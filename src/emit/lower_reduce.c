@@ -28,7 +28,8 @@
 enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8, ROLE_AGAIN = 9,
        ROLE_PAIRS = 10, ROLE_LAST_ROW = 11, ROLE_ABREAST = 16, ROLE_LAST_ROWS = 32 /* on top of the block's */ };
 enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, COLUMN_BYTES = 16384 /* of accumulators */,
-       ROWS_ABREAST = 4, FEW = 4 /* lanes that are joined one by one */, LONG_ROW = 1024, SECOND_CACHE = 1 << 20 /* bytes */ };
+       ROWS_ABREAST = 4, FEW = 4 /* lanes that are joined one by one */, LONG_ROW = 1024, SECOND_CACHE = 1 << 20 /* bytes */,
+       MANY_LANES = 256 /* elements at least of rows whose lanes are several vectors */ };
 
 typedef struct Reduction Reduction;
 struct Reduction {
@@ -128,7 +129,7 @@ static bool any_wants_lanes(const Reduction *r)
 /* Eight vectors of 256 bits for all that the loops make of long rows, two for short ones. */
 static int64_t lane_count(const Reduction *first)
 {
-    int64_t lanes = first->extents[first->n_reduced - 1] >= LONG_ROW && !(first->next && first->next->next) ? 64 : 16;
+    int64_t lanes = first->extents[first->n_reduced - 1] >= MANY_LANES && !(first->next && first->next->next) ? 64 : 16;
     bool    wide = leaf_shape(first->x, 0)->type == TYPE_F64 || ((first->next || first->paired) && lanes == 64) || first->choice;
     bool    more = lanes == 64 && wants_sums(first);
     return lanes >> (wide + more);
