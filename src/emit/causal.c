@@ -144,28 +144,20 @@ static Word opposite(Word direction)
     }
 }
 
-/* mask is true, or false unless `seen`, where a row sees a key. */
-static bool find_mask(Finder *f, const Inst *mask, const AttentionPart *p, bool seen)
+/* The keys that a row i sees: from i - above to i + below, as far as there are such bounds. */
+typedef struct Seen {
+    int32_t row, key; /* -1: there is no bound yet */
+    int64_t above, below;
+    bool    has_above, has_below;
+} Seen;
+
+/* row + x seen from key + y on, or up to it */
+static bool bound_by(const Finder *f, const Inst *compare, const int32_t *dim, bool seen, Seen *s)
 {
-    int32_t dim[ATTENTION_MOST_DIMS];
-    Place   x, y;
-    if (mask->shape->rank != p->x->shape->rank)
-        return false;
-    for (int32_t d = 0; d < mask->shape->rank; d++)
-        dim[d] = p->dim[d];
-    for (int32_t step = 0; step < MOST_STEPS && mask->op != OP_COMPARE; step++) {
-        if (mask->op == OP_NOT)
-            seen = !seen;
-        else if (mask->op != OP_BROADCAST && mask->op != OP_RESHAPE && mask->op != OP_TRANSPOSE && mask->op != OP_COPY)
-            return false;
-        if (!enter(mask, dim))
-            return false;
-        mask = inst_operand(mask, 0);
-    }
-    if (mask->op != OP_COMPARE || !find_place(inst_operand(mask, 0), dim, &x) || !find_place(inst_operand(mask, 1), dim, &y))
-        return false;
-    Word direction = inst_word(mask, ATTR_DIRECTION);
-    if (direction == CMP_EQ || direction == CMP_NE || x.dim < 0 || y.dim < 0)
+    Place x, y;
+    Word  direction = inst_word(compare, ATTR_DIRECTION);
+    if (!find_place(inst_operand(compare, 0), dim, &x) || !find_place(inst_operand(compare, 1), dim, &y) || direction == CMP_EQ || direction == CMP_NE ||
+        x.dim < 0 || y.dim < 0)
         return false;
     if (!seen)
         direction = opposite(direction);
@@ -175,8 +167,63 @@ static bool find_mask(Finder *f, const Inst *mask, const AttentionPart *p, bool 
         y = other;
         direction = turned(direction);
     }
-    *f->c = (Causal){.row = x.dim, .key = y.dim, .below = x.plus - y.plus - (direction == CMP_GT)};
-    return (direction == CMP_GE || direction == CMP_GT) && !f->a->key[x.dim] && f->a->key[y.dim] && f->c->below >= 0;
+    if (f->a->key[x.dim] || !f->a->key[y.dim] || (s->row >= 0 && (s->row != x.dim || s->key != y.dim)))
+        return false;
+    bool    below = direction == CMP_GE || direction == CMP_GT;
+    int64_t n = (below ? x.plus - y.plus : y.plus - x.plus) - (direction == CMP_GT || direction == CMP_LT);
+    s->row = x.dim;
+    s->key = y.dim;
+    if (below)
+        s->below = s->has_below && s->below < n ? s->below : n;
+    else
+        s->above = s->has_above && s->above < n ? s->above : n;
+    s->has_below |= below;
+    s->has_above |= !below;
+    return true;
+}
+
+/* mask is true, or false unless `seen`, where a row sees a key: all of several masks are. dim changes. */
+static bool find_seen(const Finder *f, const Inst *mask, int32_t *dim, bool seen, int depth, Seen *s)
+{
+    int32_t other[ATTENTION_MOST_DIMS];
+    for (int32_t step = 0; step < MOST_STEPS && mask->op != OP_COMPARE && mask->op != (seen ? OP_AND : OP_OR); step++) {
+        if (mask->op == OP_NOT)
+            seen = !seen;
+        else if (mask->op != OP_BROADCAST && mask->op != OP_RESHAPE && mask->op != OP_TRANSPOSE && mask->op != OP_COPY)
+            return false;
+        if (!enter(mask, dim))
+            return false;
+        mask = inst_operand(mask, 0);
+    }
+    if (mask->op == OP_COMPARE)
+        return bound_by(f, mask, dim, seen, s);
+    if (mask->op != (seen ? OP_AND : OP_OR) || depth == 0 || mask->shape->rank > ATTENTION_MOST_DIMS)
+        return false;
+    for (int32_t d = 0; d < mask->shape->rank; d++)
+        other[d] = dim[d];
+    return find_seen(f, inst_operand(mask, 0), dim, seen, depth - 1, s) && find_seen(f, inst_operand(mask, 1), other, seen, depth - 1, s);
+}
+
+/* Every row sees a key. */
+static bool sees_any(const Finder *f, const Seen *s)
+{
+    const Shape *scores = f->a->scores->shape;
+    return !s->has_above || (s->above + s->below >= 0 && scores->dims[s->row] - s->above <= scores->dims[s->key]);
+}
+
+static bool find_mask(Finder *f, const Inst *mask, const AttentionPart *p, bool seen)
+{
+    enum { MOST_MASKS = 6 };
+    int32_t dim[ATTENTION_MOST_DIMS];
+    Seen    s = {.row = -1, .key = -1};
+    if (mask->shape->rank != p->x->shape->rank)
+        return false;
+    for (int32_t d = 0; d < mask->shape->rank; d++)
+        dim[d] = p->dim[d];
+    if (!find_seen(f, mask, dim, seen, MOST_MASKS, &s) || !s.has_below || s.below < 0 || !sees_any(f, &s))
+        return false;
+    *f->c = (Causal){.row = s.row, .key = s.key, .below = s.below};
+    return true;
 }
 
 /* ---- parts ---- */

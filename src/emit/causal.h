@@ -3,7 +3,7 @@
  *   masked = select(i + below >= j, f(scores), c)        or        masked = f(scores) + select(i + below >= j, 0, c)
  *   weights = exp(masked - max(masked)) / sum(..)
  *
- * for row i and key j. Weights of keys behind are zeros, as long as the scores that are seen are well above c: that is so where a bound of them, from the largest
+ * for row i and key j; of several masks that all have to be true, when every row sees a key. Weights of keys behind are zeros, as long as the scores that are seen are well above c: that is so where a bound of them, from the largest
  * factors of the first dot, is below a limit. They add nothing, as long as no value behind is an infinity or NaN. */
 #ifndef EMIT_CAUSAL_H
 #define EMIT_CAUSAL_H

@@ -366,7 +366,7 @@ bool fusion_takes_operand(const Inst *u, int32_t k)
 /* Numbers that follow from the index: to compute them again costs no more than to read them. */
 static bool made_of_indices(const Inst *i)
 {
-    enum { MOST = 8 };
+    enum { MOST = 16 };
     const Inst *list[MOST] = {i};
     int32_t     n = 1;
     for (int32_t at = 0; at < n; at++) {
@@ -575,8 +575,8 @@ static bool ends_contraction(const Inst *i)
 static bool is_exact(const Inst *i)
 {
     switch (i->op) {
-    case OP_ABS: case OP_BITCAST_CONVERT: case OP_CLAMP: case OP_COMPARE: case OP_CONVERT: case OP_COPY: case OP_MAXIMUM: case OP_MINIMUM:
-    case OP_NEGATE: case OP_REDUCE_PRECISION: case OP_SELECT: case OP_SIGN:
+    case OP_ABS: case OP_AND: case OP_BITCAST_CONVERT: case OP_CLAMP: case OP_COMPARE: case OP_CONVERT: case OP_COPY: case OP_MAXIMUM: case OP_MINIMUM:
+    case OP_NEGATE: case OP_NOT: case OP_OR: case OP_REDUCE_PRECISION: case OP_SELECT: case OP_SIGN: case OP_XOR:
         return !type_is_complex(i->shape->type);
     default:
         return node(i)->role == ROLE_MOVE || node(i)->role == ROLE_VIEW;
