@@ -12,7 +12,7 @@
 #include "emit/lower.h"
 
 enum { ROLE_TOTALS = 301, ROLE_BEFORE, ROLE_PIECES, LEAST_PIECE = 32, LONG_LINE = 256, MANY_LINES = 4096 };
-enum { ROLE_OUT = 50, COLUMN_BLOCK = 256, LEAST_WIDE = 16, MOST_LANES = 32 };
+enum { ROLE_OUT = 50, COLUMN_BLOCK = 256, LEAST_WIDE = 16, MOST_LANES = 32, LEAST_WIDE_BODY = 32 };
 
 typedef struct Walk {
     const Inst       *x;
@@ -23,6 +23,7 @@ typedef struct Walk {
     NestBody         *body;
     void             *cookie;
     int64_t           lanes; /* of the last dimension's loop; 0: none */
+    bool              wide;  /* body does so much that loops with bounds of their own cost nothing beside it */
     const Ix        **lane;  /* where body finds its lane */
 } Walk;
 
@@ -113,14 +114,14 @@ static void walk_inside(Lower *L, Walk *w, int32_t d, const Ix *base)
 }
 
 /* Is the window that starts at base inside, and is every position worth a visit? Where most windows are inside, the loops over the
- * results are asked to break where that changes. */
+ * results are asked to break where that changes: not for wide bodies, each of which would be compiled once for every side and corner. */
 static bool walk_is_full(Lower *L, const Walk *w, int32_t d, const Ix *base)
 {
     const WindowDim *v = &w->window->v[d];
     int64_t          reach = reach_of(w, d), span = (v->size - 1) * v->window_dilation, least, most;
     if (v->base_dilation > 1 && v->window_dilation == 1)
         return false;
-    if (span * 4 <= reach)
+    if (span * 4 <= reach && !w->wide)
         return in_range(L, base, 0, reach - span) == 1;
     ix_range(base, &least, &most);
     return least >= 0 && most < reach - span;
@@ -170,7 +171,7 @@ static void walk_from(Lower *L, Walk *w, int32_t d)
 
 void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, NestBody *body, void *cookie)
 {
-    Walk w = { x, in, window, out, ARENA_ARRAY(L->arena, const Ix *, in->rank), body, cookie, 0, NULL };
+    Walk w = { .x = x, .in = in, .window = window, .out = out, .at = ARENA_ARRAY(L->arena, const Ix *, in->rank), .body = body, .cookie = cookie };
     if (shape_count(in) > 0)
         walk_from(L, &w, 0);
 }
@@ -268,7 +269,10 @@ static void pool_windows(Lower *L, Pool *p, const Ix *const *index)
 {
     const Shape *in = inst_operand(p->x, 0)->shape;
     if (p->running < 0) {
-        over_window(L, p->x, in, inst_window(p->x), index, pool_element, p);
+        Walk w = { .x = p->x, .in = in, .window = inst_window(p->x), .out = index, .at = ARENA_ARRAY(L->arena, const Ix *, in->rank), .body = pool_element,
+                   .cookie = p, .wide = p->column >= 0 && p->width >= LEAST_WIDE_BODY };
+        if (shape_count(in) > 0)
+            walk_from(L, &w, 0);
         store_results(L, p, index);
         return;
     }
@@ -317,7 +321,8 @@ static void join_lanes(Lower *L, Pool *p)
 static void pool_in_lanes(Lower *L, Pool *p, const Ix *const *index)
 {
     const Shape *in = inst_operand(p->x, 0)->shape;
-    Walk         w = { p->x, in, inst_window(p->x), index, ARENA_ARRAY(L->arena, const Ix *, in->rank), pool_element, p, p->n_lanes, &p->lane };
+    Walk         w = { .x = p->x, .in = in, .window = inst_window(p->x), .out = index, .at = ARENA_ARRAY(L->arena, const Ix *, in->rank), .body = pool_element,
+                       .cookie = p, .lanes = p->n_lanes, .lane = &p->lane };
     p->lanes = local_array(L, p->types[0], p->n_lanes, "lane");
     const KExpr *first = neutral(L, p);
     const Ix    *l = ix_of(&L->ix, loop_open(L, 0, p->n_lanes, NULL, 1));
