@@ -13,8 +13,8 @@
 
 #include "ir/inst.h"
 
-/* A row that several loops of one kernel need is kept, not computed again, up to this size: it stays in a second-level cache. */
-enum { KEPT_ROW_BYTES = 1 << 16 };
+/* A row that several loops of one kernel need is kept, not computed again, up to this size, that of all such rows together: they stay in a second-level cache. */
+enum { KEPT_ROW_BYTES = 1 << 18 };
 
 int64_t cost_add(int64_t a, int64_t b); /* of numbers from 0 on */
 int64_t cost_mul(int64_t a, int64_t b);

@@ -89,7 +89,7 @@ typedef struct Lower {
 } Lower;
 
 enum { MAX_NESTED = 40, MAX_WORK = 200000, MAX_BODY = 2000, MAX_BRANCHES = 16, LOCAL_BYTES = 16384,
-       MOST_LOCAL_BYTES = 16 * LOCAL_BYTES };
+       MOST_LOCAL_BYTES = 20 * LOCAL_BYTES /* a row as large as is kept, and lanes */ };
 
 /* lower_block.c: where statements go. */
 const IxAtom *loop_open(Lower *L, int64_t lo, int64_t end, LoopDim *dim, int64_t stride);

@@ -527,7 +527,7 @@ static bool wanted_in_one_row(const Fuser *f, const Inst *i)
     double        most = v->row < KEPT_ROW_BYTES ? v->row : KEPT_ROW_BYTES, bytes = fusion_count(i) / rows * type_bytes(i->shape->type);
     if (v->shared > 0 && bytes * (n->contexts[0]->group->kept + 1) > v->shared - SHARED_BESIDE)
         return false;
-    return rows >= 1 && bytes <= most;
+    return rows >= 1 && bytes <= most && bytes * (n->contexts[0]->group->kept + 1) <= KEPT_ROW_BYTES;
 }
 
 /* Its producers are asked by the one loop that makes the row. */
