@@ -10,36 +10,24 @@
 #include "passes/pass.h"
 #include "passes/util.h"
 
-static bool is_unread(const Inst *p)
-{
-    return !p->n_uses && p->comp->root != p && !p->n_control && !p->n_control_succs;
-}
-
 static int32_t count_unread(const Comp *c)
 {
     int32_t n = 0;
     for (int32_t k = 0; k < c->n_params; k++)
-        n += is_unread(comp_param(c, k));
+        n += param_is_unread(comp_param(c, k));
     return n;
 }
 
 static void drop_unread(Inst *call, Arena *scratch)
 {
-    Comp   *c = inst_callee(call, 0);
     Inst  **operands = ARENA_ARRAY(scratch, Inst *, call->n_operands);
-    int32_t kept = 0;
-    for (int32_t k = 0; k < c->n_params; k++) {
-        Inst *p = comp_param(c, k);
-        if (is_unread(p)) {
-            inst_delete(p);
-            continue;
-        }
-        operands[kept] = inst_operand(call, k);
-        p->param = kept;
-        c->params[kept++] = p;
-    }
-    c->n_params = kept;
-    inst_set_operands(call, kept, operands);
+    bool   *kept = ARENA_ARRAY(scratch, bool, call->n_operands);
+    int32_t n = 0;
+    comp_drop_unread(inst_callee(call, 0), kept);
+    for (int32_t k = 0; k < call->n_operands; k++)
+        if (kept[k])
+            operands[n++] = inst_operand(call, k);
+    inst_set_operands(call, n, operands);
 }
 
 bool pass_call_parameter_cleanup(Module *m, PassCtx *cx)

@@ -78,6 +78,27 @@ int64_t callees_shared(const Inst *i)
     return n;
 }
 
+bool param_is_unread(const Inst *p)
+{
+    return !p->n_uses && p->comp->root != p && !p->n_control && !p->n_control_succs;
+}
+
+void comp_drop_unread(Comp *c, bool *kept)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; k < c->n_params; k++) {
+        Inst *p = comp_param(c, k);
+        kept[k] = !param_is_unread(p);
+        if (!kept[k]) {
+            inst_delete(p);
+            continue;
+        }
+        p->param = n;
+        c->params[n++] = p;
+    }
+    c->n_params = n;
+}
+
 /* ---- elements ---- */
 
 Inst *tuple_element_known(const Inst *t, int64_t k)

@@ -18,6 +18,10 @@ void    callee_own_slots(Inst *i, int32_t k);
 bool    callee_is_later_slot(const Inst *i, int32_t k); /* callee k is a callee before k too */
 int64_t callees_shared(const Inst *i); /* instructions of the callees that others call too */
 
+/* Parameters that nobody in their computation reads; takes them away, those who call c hand over the others alone then: kept[k] is set for each of before. */
+bool param_is_unread(const Inst *p);
+void comp_drop_unread(Comp *c, bool *kept);
+
 /* Element k of a tuple: the operand of a tuple instruction; for others NULL, or a new get-tuple-element after t. */
 Inst *tuple_element_known(const Inst *t, int64_t k);
 Inst *tuple_element(Inst *t, int64_t k);

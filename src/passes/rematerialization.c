@@ -8,12 +8,14 @@
  *
  * Until no moment needs more than limit=BYTES of temporaries (K, M, G: 2^10, 2^20, 2^30), as far as that can be had: of the values that are
  * kept over the worst moment those that free most are tried, and kept where what all moments need above the limit gets less. Computed again are
- * arrays of elementwise and moving instructions, reductions and fusions without updates in place. Scheduled computations of entry and loops; a
+ * arrays of elementwise and moving instructions, reductions and fusions without updates in place; of a fusion of several results the one that is needed,
+ * by a fusion of what it is made of. Scheduled computations of entry and loops; a
  * module without a schedule gets one first (hlo-memory-scheduler). Without a limit nothing is done. */
 #include "config.h"
 
 #include "analysis/cost.h"
 #include "analysis/peak.h"
+#include "passes/flow.h"
 #include "passes/pass.h"
 #include "passes/util.h"
 
@@ -66,6 +68,16 @@ static bool can_repeat(const Inst *i)
            i->op == OP_PAD || i->op == OP_CONCATENATE || i->op == OP_DYNAMIC_SLICE || i->op == OP_SLICE;
 }
 
+/* One of several results of a fusion, of the root's operand `made`; NULL: it is none that can be computed alone. */
+static const Inst *made_part(const Inst *i)
+{
+    const Inst *f = i->op == OP_GET_TUPLE_ELEMENT ? inst_operand(i, 0) : NULL, *root = f && f->op == OP_FUSION ? inst_callee(f, 0)->root : NULL;
+    if (!root || root->op != OP_TUPLE || !shape_is_array(i->shape) || !inst_is_value(f) || !inst_is_free(f) || !inst_is_free(i))
+        return NULL;
+    const Inst *made = inst_operand(root, (int32_t)inst_int(i, ATTR_INDEX, 0));
+    return made->op != OP_PARAMETER && shape_is_array(made->shape) && !updates(made) ? made : NULL;
+}
+
 /* The first reader after `at`; NULL: all are before, or one only names its memory. Marks are places. */
 static Inst *next_reader(const Inst *i, int64_t at)
 {
@@ -103,7 +115,7 @@ static Tries find_tries(const Remat *r, const Inst *at)
     for (Inst *i = r->c->first; i; i = i->next)
         i->mark = place++;
     for (Inst *i = r->c->first; i && i != at; i = i->next)
-        if (can_repeat(i) && shape_bytes(i->shape) > 0 && next_reader(i, at->mark))
+        if ((can_repeat(i) || made_part(i)) && shape_bytes(i->shape) > 0 && next_reader(i, at->mark))
             enter(&t, i);
     return t;
 }
@@ -119,25 +131,65 @@ static void read_instead(Inst *from, Inst *to, int64_t after)
     }
 }
 
+/* The parameters of a body that an instruction of it is made of. */
+static void find_needed(const Comp *body, const Inst *made, bool *needed)
+{
+    for (Inst *i = body->last; i; i = i->prev)
+        i->mark = 0;
+    for (Inst *i = body->last; i; i = i->prev) {
+        i->mark |= i == made;
+        for (int32_t k = 0; k < i->n_operands && i->mark; k++)
+            inst_operand(i, k)->mark = 1;
+        if (i->op == OP_PARAMETER)
+            needed[i->param] = i->mark;
+    }
+}
+
+/* A fusion in front of reader that gives element i of one alone; it has the whole body until own_body. */
+static Inst *repeat_part(const Remat *r, Inst *i, const Inst *made, Inst *reader)
+{
+    Inst   *f = inst_operand(i, 0);
+    Inst  **operands = ARENA_ARRAY(r->cx->scratch, Inst *, f->n_operands);
+    bool   *needed = ARENA_ARRAY(r->cx->scratch, bool, f->n_operands);
+    int32_t n = 0;
+    find_needed(inst_callee(f, 0), made, needed);
+    for (int32_t k = 0; k < f->n_operands; k++)
+        if (needed[k])
+            operands[n++] = inst_operand(f, k);
+    Inst *again = inst_new(r->c, reader, OP_FUSION, i->shape, n, operands, NULL);
+    inst_set_word(again, ATTR_FUSION_KIND, inst_word(f, ATTR_FUSION_KIND));
+    inst_set_callees(again, 1, f->callees);
+    again->meta = made->meta ? made->meta : f->meta;
+    again->loc = f->loc;
+    return again;
+}
+
 /* A copy of i that those after `at` read. */
 static Inst *repeat(const Remat *r, Inst *i, int64_t at)
 {
     Inst **operands = ARENA_ARRAY(r->cx->scratch, Inst *, i->n_operands);
     for (int32_t k = 0; k < i->n_operands; k++)
         operands[k] = inst_operand(i, k);
-    Inst *reader = next_reader(i, at), *again = inst_clone_into(r->c, reader, i, i->n_operands, operands);
+    const Inst *made = made_part(i);
+    Inst       *reader = next_reader(i, at);
+    Inst       *again = made ? repeat_part(r, i, made, reader) : inst_clone_into(r->c, reader, i, i->n_operands, operands);
     again->mark = at; /* reads nothing of i */
     read_instead(i, again, at);
     return again;
 }
 
-/* The body of a fusion has one caller. */
-static void own_body(Inst *again)
+/* The body of a fusion has one caller; that of one of several results, of i, is without the others. */
+static void own_body(const Remat *r, Inst *again, const Inst *i)
 {
     if (again->op != OP_FUSION)
         return;
     Comp *body = comp_clone(again->callees[0], again->callees[0]->name);
     inst_set_callees(again, 1, &body);
+    if (i->op != OP_GET_TUPLE_ELEMENT)
+        return;
+    comp_set_root(body, inst_operand(body->root, (int32_t)inst_int(i, ATTR_INDEX, 0)), r->cx->scratch);
+    comp_sweep_dead(body, INT64_MAX);
+    comp_drop_unread(body, ARENA_ARRAY(r->cx->scratch, bool, body->n_params));
 }
 
 static void take_back(Inst *i, Inst *again)
@@ -158,7 +210,7 @@ static bool one_step(Remat *r, CompPeak *peak)
         r->work += 2 * r->c->n_insts;
         if (now.excess < peak->excess) {
             r->cx->did_at = t.inst[k]->name;
-            own_body(again);
+            own_body(r, again, t.inst[k]);
             pass_remark(r->cx, t.inst[k], "%lld bytes are not kept: it is computed again for %s",
                         (long long)shape_bytes(t.inst[k]->shape), again->next->name);
             if (!t.inst[k]->n_uses)
