@@ -503,6 +503,28 @@ static bool fits_in(const Lower *L, const Inst *x, Type t)
     return lo >= (type_is_signed_int(t) ? -end : 0) && hi <= end - 1 && (float)hi < end;
 }
 
+/* Arithmetic of f32 without a choice: gcc 12 makes no vectors of a loop that has a choice and calls a function for vectors. */
+static bool is_straight(const Inst *i)
+{
+    switch (i->op) {
+    case OP_PARAMETER: case OP_CONSTANT: case OP_BROADCAST: case OP_RESHAPE: case OP_BITCAST: case OP_TRANSPOSE: case OP_ADD: case OP_SUBTRACT:
+    case OP_MULTIPLY: case OP_DIVIDE: case OP_NEGATE: case OP_SQRT: case OP_RSQRT:
+        return shape_is_array(i->shape) && i->shape->type == TYPE_F32;
+    default: return false;
+    }
+}
+
+/* Whether x is computed in loops of vectors that nothing else is in: not once a row beside sums, where a function for vectors has one number and costs what they hold. */
+static bool is_along_loops(const Lower *L, const Inst *x)
+{
+    enum { LEAST = 64 };
+    bool along = !L->plan->plain && shape_count(x->shape) >= LEAST && is_straight(x) && shape_is_array(L->inst->shape) &&
+                 shape_count(x->shape) >= shape_count(L->inst->shape);
+    for (const Inst *i = L->body && along ? L->body->first : NULL; i; i = i->next)
+        along &= is_straight(i);
+    return along;
+}
+
 const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *const *args)
 {
     Arena *a = L->arena;
@@ -520,6 +542,10 @@ const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *
         if ((t == TYPE_F32 || t == TYPE_F64) && type_is_int(to) && fits_in(L, inst_operand(x, 0), to))
             return call1(a, machine_type(to), arena_printf(a, "%s_in_%s", type_name(t), type_name(to)), args[0]);
         return scalar_convert(a, t, to, args[0]);
+    case OP_RSQRT:
+        if (is_along_loops(L, x))
+            return math1(a, to, "rsqrt", args[0]);
+        break;
     case OP_REDUCE_PRECISION: return reduce_precision(a, x, t, args[0]);
     case OP_STOCHASTIC_CONVERT: return stochastic(a, x, types[1], args[0], args[1]);
     case OP_BITCAST_CONVERT:
