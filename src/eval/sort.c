@@ -12,7 +12,7 @@ typedef struct Sorter {
     Eval        *e;
     Body        *body;
     int32_t      n;
-    Literal    **x;
+    Literal    **x, **y; /* y: the second parameter's, NULL: it has the first one's type */
     int64_t      base, step; /* of the line that is sorted */
     const void **params;     /* a1, b1, a2, b2, ... */
     int64_t      compared;
@@ -24,9 +24,9 @@ static bool body_says_before(void *cookie, int64_t a, int64_t b)
     if (s->e->failed)
         return false;
     for (int32_t k = 0; k < s->n; k++) {
-        int bytes = type_bytes(s->x[k]->type);
-        s->params[2 * k] = (const char *)s->x[k]->data + (s->base + a * s->step) * bytes;
-        s->params[2 * k + 1] = (const char *)s->x[k]->data + (s->base + b * s->step) * bytes;
+        const Literal *x = s->x[k], *y = s->y[k] ? s->y[k] : x;
+        s->params[2 * k] = (const char *)x->data + (s->base + a * s->step) * type_bytes(x->type);
+        s->params[2 * k + 1] = (const char *)y->data + (s->base + b * s->step) * type_bytes(y->type);
     }
     uint8_t yes = 0;
     void *results[] = {&yes};
@@ -35,10 +35,10 @@ static bool body_says_before(void *cookie, int64_t a, int64_t b)
 }
 
 /* The line of x that starts at base, permuted. */
-static void permute_line(const Sorter *s, int32_t k, const int64_t *order, int64_t n, char *room)
+static void permute_line(const Sorter *s, const Literal *x, const int64_t *order, int64_t n, char *room)
 {
-    int bytes = type_bytes(s->x[k]->type);
-    char *line = (char *)s->x[k]->data + s->base * bytes;
+    int bytes = type_bytes(x->type);
+    char *line = (char *)x->data + s->base * bytes;
     for (int64_t j = 0; j < n; j++)
         memcpy(room + j * bytes, line + order[j] * s->step * bytes, (size_t)bytes);
     walk_copy_row(line, s->step, room, 1, n, bytes);
@@ -60,8 +60,11 @@ static void sort_lines(Eval *e, const Inst *i, Sorter *s, int64_t dim, int64_t *
         for (int64_t j = 0; j < n; j++)
             order[j] = j;
         order_sort(order, merged, n, body_says_before, s);
-        for (int32_t k = 0; k < s->n; k++)
-            permute_line(s, k, order, n, room);
+        for (int32_t k = 0; k < s->n; k++) {
+            permute_line(s, s->x[k], order, n, room);
+            if (s->y[k])
+                permute_line(s, s->y[k], order, n, room);
+        }
     } while (eval_work(e, i, s->compared) && !e->failed && walk_next(&lines));
 }
 
@@ -70,10 +73,13 @@ Literal *eval_sort(Eval *e, const Inst *i, Literal **x)
     int64_t dim = inst_ints(i, ATTR_DIMENSIONS).v[0];
     Sorter s = {.e = e, .body = body_get(e, i, inst_callee(i, 0)), .n = i->n_operands};
     s.x = ARENA_ARRAY(e->scratch, Literal *, s.n);
+    s.y = ARENA_ARRAY(e->scratch, Literal *, s.n);
     s.params = ARENA_ARRAY(e->scratch, const void *, 2 * s.n);
     for (int32_t k = 0; k < s.n; k++) {
+        Type     first = body_param_type(s.body, 2 * k), second = body_param_type(s.body, 2 * k + 1);
         Literal *own = eval_take(e, i, x, k);
-        s.x[k] = eval_cast(e, i, own, body_param_type(s.body, 2 * k));
+        s.y[k] = own && first != second ? eval_cast(e, i, literal_ref(own), second) : NULL;
+        s.x[k] = eval_cast(e, i, own, first);
     }
     if (!e->failed && s.x[0]->count > 0 && s.x[0]->dims[dim] > 1) {
         int64_t n = s.x[0]->dims[dim], bytes = 0;
@@ -85,6 +91,9 @@ Literal *eval_sort(Eval *e, const Inst *i, Literal **x)
         eval_drop(e, merged);
         eval_drop(e, room);
     }
+    for (int32_t k = 0; k < s.n; k++)
+        if (s.y[k])
+            eval_drop(e, s.y[k]);
     return eval_results(e, i, s.n, s.x);
 }
 
