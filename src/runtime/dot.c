@@ -50,35 +50,28 @@ static void as_row(Gemm *g)
     *g = t;
 }
 
-enum { SMALL = 128 * 1024, SHORT = 16, LONG = 64 }; /* bytes of B that stay in a cache; k that is not worth packing, that is worth turning B */
-enum { TINY = 512, MOST_SWEPT_WORDS = 8 };          /* the same of words: bytes of B; rows of C */
+enum { SMALL = 128 * 1024, SHORT = 16, LONG = 64, WIDE = 16 }; /* bytes of B that stay in a cache; k that is not worth packing, that is worth it; lanes */
+enum { TINY = 512 };                                           /* bytes of a B that is held where words are several elements */
 
-static GemmWay way_of_words(const Gemm *g, int64_t bytes)
+static int is_held(const Gemm *g, int64_t bytes, int together)
 {
-    if (g->a_col == 1 && g->n <= GEMM_FEW && g->k >= LONG && g->n * g->k * bytes <= GEMM_MOST_TURNED)
-        return GEMM_COLUMNS;
-    if (g->b_col == 1 && g->n * g->k * bytes <= TINY)
-        return GEMM_HELD;
-    if (g->b_col == 1 && g->m <= MOST_SWEPT_WORDS)
-        return GEMM_SWEEP;
-    if (g->b_row == 1 && g->a_col == 1 && g->m <= GEMM_FEW)
-        return GEMM_ROWS;
-    return GEMM_TILES;
+    const int64_t b = g->n * g->k * bytes;
+    if (g->b_col != 1)
+        return 0;
+    if (together) /* what is held is multiplied by elements */
+        return b <= TINY;
+    return g->m == 1 ? b <= SMALL : g->k <= SHORT || b <= GEMM_MOST_HELD;
 }
 
 static GemmWay way_of(const Gemm *g, int64_t bytes, int together)
 {
-    if (together) /* what is held is multiplied by elements */
-        return way_of_words(g, bytes);
-    if (g->b_col == 1 && g->m == 1 && g->n * g->k * bytes <= SMALL)
+    if (g->m == 1 && is_held(g, bytes, together))
         return GEMM_HELD;
-    if (g->a_col == 1 && g->n <= GEMM_FEW && g->k >= LONG && g->n * g->k * bytes <= GEMM_MOST_TURNED)
+    if (g->n <= GEMM_MOST_FEW && g->k >= LONG && (g->a_col == 1 || (g->a_row == 1 && g->m >= WIDE)))
         return GEMM_COLUMNS;
-    if (g->b_col == 1 && (g->k <= SHORT || g->n * g->k * bytes <= GEMM_MOST_HELD))
+    if (is_held(g, bytes, together))
         return GEMM_HELD;
-    if (g->b_col == 1 && g->m <= GEMM_MOST_SWEPT)
-        return GEMM_SWEEP;
-    if (g->b_row == 1 && g->a_col == 1 && g->m <= GEMM_FEW)
+    if (g->m <= GEMM_MOST_FEW && ((g->b_col == 1 && g->n >= WIDE) || g->b_row == 1))
         return GEMM_ROWS;
     return GEMM_TILES;
 }

@@ -202,7 +202,7 @@ static void test_blocks(void)
         { 1, 70, 50 },   { 2, 33, 100 },  { 3, 2100, 9 }, { 4, 130, 37 },   { 5, 48, 260 },   { 6, 16, 256 },   { 7, 17, 257 },  { 8, 66, 129 },
         { 9, 1, 400 },   { 60, 1, 70 },   { 13, 32, 384 }, { 15, 33, 385 }, { 71, 31, 130 },  { 73, 257, 12 },  { 113, 64, 20 }, { 145, 20, 31 },
         { 30, 385, 40 }, { 28, 130, 800 }, { 120, 40, 520 }, { 16, 130, 101 }, { 12, 1030, 33 }, { 1, 333, 77 }, { 1, 5000, 40 }, { 70, 3, 100 }, { 130, 8, 300 },
-        { 65, 7, 64 },
+        { 65, 7, 64 },   { 9, 40, 1100 }, { 70, 11, 1100 }, { 300, 16, 90 }, { 600, 2, 600 }, { 16, 17, 9001 }, { 18, 16, 9001 }, { 5, 40, 2100 },
     };
     for (size_t e = 0; e < sizeof sizes / sizeof *sizes; e++)
         for (int layout = 0; layout < LAYOUTS; layout++) {
@@ -211,7 +211,24 @@ static void test_blocks(void)
             run_everywhere(&c, layout % MODES);
             forget(&c);
         }
+    Case row = make(1, 10, 4000, 0); /* there is no other one: its distance says nothing */
+    row.d.a_row = 1;
+    expect(&row);
+    run_everywhere(&row, BARE);
+    forget(&row);
     puts("ok blocks");
+}
+
+/* B of more than the third cache is thought to hold. */
+static void test_far(void)
+{
+    for (int64_t m = 1; m <= 2; m++) {
+        Case c = make(m, 4205, 1001, 0);
+        expect(&c);
+        run_everywhere(&c, m == 1 ? BARE : TILES_ONLY);
+        forget(&c);
+    }
+    puts("ok far");
 }
 
 /* A batch of two dimensions, of which B has one and A none, in any order of memory. */
@@ -249,28 +266,40 @@ static void test_batch(void)
     puts("ok batch");
 }
 
-/* What is not finite arrives in its row and column, and nowhere else; a product with zero is not left out. */
+/* What is not finite arrives in its row and column, and nowhere else; a product with zero is not left out, and none is counted that is not there. */
+static void run_not_finite(const KernelSet *s, int64_t m, int by, int64_t at, float odd)
+{
+    enum { M = 9, N = 37, K = 94 };
+    static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    for (int columns = 0; columns < 2; columns++)
+        for (int b_is = 0; b_is < 2; b_is++) {
+            float     a[M * K], b[K * N], c[M * N];
+            hlort_dot d = { .m = m, .n = N, .k = K, .a_row = K, .a_col = 1, .b_row = by ? 1 : N, .b_col = by ? K : 1, .c_row = N };
+            if (columns)
+                d = (hlort_dot){ .m = N, .n = m, .k = K, .a_row = d.b_col, .a_col = d.b_row, .b_row = 1, .b_col = K, .c_row = m };
+            for (int k = 0; k < M * K; k++)
+                a[k] = 1;
+            for (int k = 0; k < K * N; k++)
+                b[k] = (float)b_is;
+            a[m / 2 * K + at] = odd;
+            hlort_gemm(s, GEMM_F32, &d, &(hlort_how){ .work = work }, columns ? b : a, columns ? a : b, c);
+            for (int k = 0; k < m * N; k++) {
+                const float is = c[k], want = (columns ? k % m : k / N) != m / 2 ? (float)(b_is * K) : odd * (float)b_is;
+                CHECK(want != want ? is != is : is == want);
+            }
+        }
+}
+
 static void test_not_finite(void)
 {
-    enum { M = 9, N = 37, K = 30 };
     static const float odd[] = { __builtin_inff(), -__builtin_inff(), __builtin_nanf("") };
-    static char        work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    static const int   at[] = { 0, 79, 87, 91, 93 }; /* of 94: a vector that ends there has them, and so may the one before */
     for (int s = 0; s < N_SETS; s++)
-        for (int m = 1; m <= M && has(sets[s]); m++)
+        for (int m = 1; m <= 9 && has(sets[s]); m++)
             for (int e = 0; e < 3; e++)
-                for (int by = 0; by < 2; by++) {
-                    float     a[M * K], b[K * N], c[M * N];
-                    hlort_dot d = { .m = m, .n = N, .k = K, .a_row = K, .a_col = 1, .b_row = by ? 1 : N, .b_col = by ? K : 1, .c_row = N };
-                    hlort_how how = { .work = work };
-                    for (int k = 0; k < M * K; k++)
-                        a[k] = 1;
-                    for (int k = 0; k < K * N; k++)
-                        b[k] = 0;
-                    a[m / 2 * K + 29] = odd[e];
-                    hlort_gemm(sets[s], GEMM_F32, &d, &how, a, b, c);
-                    for (int k = 0; k < m * N; k++)
-                        CHECK(k / N == m / 2 ? c[k] != c[k] : c[k] == 0);
-                }
+                for (int k = 0; k < 5; k++)
+                    for (int by = 0; by < 2; by++)
+                        run_not_finite(sets[s], m, by, at[k], odd[e]);
     puts("ok not finite");
 }
 
@@ -454,6 +483,7 @@ int main(void)
     test_narrow();
     test_small();
     test_blocks();
+    test_far();
     test_batch();
     test_not_finite();
     test_bytes();

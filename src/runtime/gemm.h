@@ -8,16 +8,13 @@
 typedef enum GemmWay {
     GEMM_TILES,  /* in tiles, operands packed */
     GEMM_HELD,   /* small B: a few rows and columns at a time, operands as they lie */
-    GEMM_SWEEP,  /* few rows, rows of B one after the other, as they lie */
-    GEMM_ROWS,   /* few rows: rows of A times columns of B, both lying along k */
-    GEMM_COLUMNS /* few columns: columns of B, which is turned, times rows of A */
+    GEMM_ROWS,   /* few rows: those of A are packed, B is read as it lies */
+    GEMM_COLUMNS /* few columns: likewise, columns of B */
 } GemmWay;
 
 enum {
-    GEMM_MOST_SWEPT = 16,           /* rows of C */
-    GEMM_FEW = 8,                   /* rows or columns of C that are sums along k */
-    GEMM_MOST_TURNED = 192 * 1024,  /* bytes of B */
-    GEMM_MOST_HELD = 16 * 1024      /* the same, of several rows */
+    GEMM_MOST_FEW = 16,            /* rows or columns of C */
+    GEMM_MOST_HELD = 16 * 1024     /* bytes of B, of several rows */
 };
 
 /* Of working memory: the products' own, and what callers of them have behind it. */

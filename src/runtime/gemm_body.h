@@ -63,9 +63,6 @@ INLINE void N(transpose)(VW r[VL])
     EXCHANGE(1)
 }
 #undef EXCHANGE
-#undef HIGH
-#undef LOW
-#undef LANES
 
 /* The words of `count` elements (at most VL * G) that lie `step` apart, zeros behind them. */
 INLINE VW N(some)(const TE *from, int64_t step, int64_t count)

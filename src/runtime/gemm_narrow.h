@@ -22,7 +22,6 @@ typedef float SET(vfu) __attribute__((vector_size(VECTOR_BYTES), aligned(4), may
 #define NV           TILE_VECTORS
 #define MC           BLOCK_ROWS
 #define NC           BLOCK_COLUMNS
-#define ROWS_AT_ONCE 2
 
 /* ---- bf16, summed in f32 ---- */
 typedef uint16_t SET(vhh) __attribute__((vector_size(VECTOR_BYTES)));

@@ -3,7 +3,6 @@
 #undef NC
 #undef MR
 #undef NV
-#undef ROWS_AT_ONCE
 #undef SET
 #undef HLORT_SET
 #undef VECTOR_BYTES

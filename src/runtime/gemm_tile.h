@@ -14,6 +14,11 @@
  *
  * A is packed as [row][k], B as [k][NV * VL]. */
 
+/* A vector of these from byte n on keeps the last n bytes of another one. */
+typedef uint8_t K(Bytes) __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint8_t K(BytesU) __attribute__((vector_size(VECTOR_BYTES), aligned(1), may_alias));
+static const uint8_t K(mask)[2 * VECTOR_BYTES] = { [VECTOR_BYTES ... 2 * VECTOR_BYTES - 1] = 0xff };
+
 enum { K(NR) = NV * VL, K(LDA) = KC + 16 }; /* + 16: rows that are a power of two apart would share their place in the cache */
 
 typedef struct {

@@ -19,7 +19,6 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define NV            TILE_VECTORS
 #define MC            BLOCK_ROWS
 #define NC            BLOCK_COLUMNS
-#define ROWS_AT_ONCE  2
 
 #define MULTIPLY_ADD(c, a, b) ((c) + (a) * (b))
 #define BEGUN         0

@@ -3,22 +3,30 @@
  * Included after gemm_body.h, with its names and
  *   N(widen)(const TE *)     VC of VL elements, as accumulators
  *   N(widen1)(TE)            one
- *   ROWS_AT_ONCE
- *   B_WORDS(w)               what becomes of B's words where they are multiplied as they lie, and then
+ *   B_WORDS(w)               what becomes of the large operand's words where they are multiplied as they lie, and then
  *   FEW_BEGUN                sums of a row begin at what N(begin_row)(a, step, k) says
  *
  *   held     B is small: sums of a few rows and columns stay in registers for all of k
- *   sweep    B's rows lie in memory: a few of them at a time are swept over all columns, each of them one long stream; all rows of C meet them in registers
- *   rows     B's columns do: sums of products along k in lanes, a few columns at a time, which are added up at the end
- *   columns  few columns: B is turned, and A's rows are such columns */
+ *   few      up to 16 rows, or columns, which are packed; the other operand's lines are read as they lie
+ *     across   their columns are neighbours: sums of some vectors of columns stay in registers along a block of k
+ *     along    k lies along them: sums of products in lanes */
 
 enum {
-    N(SPAN) = 2048,  /* columns that are finished before the next ones */
-    N(BESIDE) = 4096 /* elements of C likewise, of several rows: they stay in the first cache */,
-    N(FEW) = 4,      /* rows of a kernel */
-    N(ALONE) = 8,    /* columns of one with a single row: so many streams, each of them slow, together are as fast as memory */
-    N(SWEPT) = G > 2 ? 2 : 4, /* words of B's rows at a time */
-    N(WIDE) = 4      /* and vectors of columns, where C has one row */
+    N(SPAN) = 1024,             /* columns that are finished before the next ones */
+    N(TURNED) = 512,            /* rows likewise, whose sums are turned */
+    N(BESIDE) = 256,            /* rows or columns likewise, whose sums are not */
+    N(SUMS) = MR * NV - 4,      /* registers of sums, beside those of operands */
+    N(ROWS) = MR < 8 ? MR : 8,  /* of a kernel, across */
+    N(WIDE) = 16 / NV * NV,     /* vectors of columns of it, at most */
+    N(TOGETHER_ROWS) = 4,       /* of a kernel, along */
+    N(LINES) = 8,               /* of it, at most: so many streams, each of them slow, together are as fast as memory */
+    N(ALONG_K) = 4096 / (int)sizeof(TW) * G, /* elements of k in a block, of fewer rows than that more */
+    N(ACROSS_K) = 256 * G,      /* elements of k in a block: each of them is on a page of its own */
+    N(FAR_K) = 8 * G,           /* likewise for each row of C, where B does not stay in the third cache and is to be read in few streams */
+    N(CACHED) = 16 << 20,       /* bytes that stay there */
+    N(AHEAD) = 32,              /* rows of words from what is multiplied to what is fetched */
+    N(HELD_ROWS) = 8,           /* that are finished before the next ones */
+    N(ROW) = 256 + 16           /* words of a row, as in tiles */
 };
 
 /* mr rows and nv vectors of C, from where a, b and c are. */
@@ -81,7 +89,22 @@ APART void N(hold_rows)(const Gemm *g, const TE *a, const TE *b, TC *c, int64_t 
         N(hold)(1, g, a, b, c, c_row, n);
 }
 
-/* nv vectors of words, of G rows of B or of the first `there` of them. */
+/* ---- few rows by many lines ----
+ *
+ * The product is that of `few` rows of words, which are packed, and of lines that are read as they lie: columns of B by rows of A, or rows of A by columns of B. */
+
+typedef struct {
+    const TW *x;           /* the rows */
+    int64_t   row;         /* words from one to the next; across: ROW */
+    int64_t   k;           /* elements of them */
+    const TE *from;        /* the first line */
+    int64_t   line, along; /* from a line to the next, from one k to the next: one of them is 1 */
+    TC       *c;           /* the first row's sum with the first line */
+    int64_t   c_few, c_line;
+    const TC *begin;       /* what sums of the rows begin at, or NULL: at what C has */
+} N(Few);
+
+/* nv vectors of words, of G rows of elements or of the first `there` of them. */
 INLINE void N(words)(int nv, int64_t there, VW w[NV], const TE *b, int64_t b_row)
 {
     if (there < G) {
@@ -98,13 +121,6 @@ INLINE void N(words)(int nv, int64_t there, VW w[NV], const TE *b, int64_t b_row
         w[v] = B_WORDS(w[v]);
 }
 
-/* A's columns p .. p + kr * G - 1, of which those before k are there, as words; what sums begin at: those of C, or nothing. */
-typedef struct {
-    TW        x[GEMM_MOST_SWEPT][N(SWEPT)];
-    const TC *begin; /* of rows, or NULL: C */
-    int64_t   there; /* rows of the last word */
-} N(Columns);
-
 /* The word of G elements, of which the first `there` are there. */
 INLINE TW N(strided)(const TE *from, int64_t step, int64_t there)
 {
@@ -118,203 +134,335 @@ INLINE TW N(strided)(const TE *from, int64_t step, int64_t there)
     return N(word)(few);
 }
 
-INLINE VC N(begun)(int first, const N(Columns) *a, int64_t r, const TC *c)
+/* Zeros behind the last word up to a vector. */
+APART void N(pack_few)(TW *out, int64_t out_row, const TE *from, int64_t row, int64_t step, int64_t few, int64_t k)
 {
-    if (!first)
-        return *(const VCU *)c;
-    return FEW_BEGUN ? (VC){ 0 } + a->begin[r] : (VC){ 0 };
-}
-
-/* WIDE vectors of C's only row, from where c and b are, (+)= kr words by those of B. */
-INLINE void N(sweep_line)(int kr, int first, const N(Columns) *a, const TE *b, int64_t b_row, TC *c)
-{
-    VC acc[N(WIDE)];
-    UNROLL for (int v = 0; v < N(WIDE); v++)
-        acc[v] = N(begun)(first, a, 0, c + v * VL);
-    UNROLL for (int q = 0; q < kr; q++)
-        UNROLL for (int v = 0; v < N(WIDE); v += NV) {
-            VW w[NV];
-            N(words)(NV, kr > 1 ? G : a->there, w, b + q * G * b_row + v * VL, b_row);
-            UNROLL for (int e = 0; e < NV; e++)
-                acc[v + e] = MULTIPLY_FEW(acc[v + e], a->x[0][q], w[e]);
-        }
-    UNROLL for (int v = 0; v < N(WIDE); v++)
-        *(VCU *)(c + v * VL) = acc[v];
-}
-
-/* nv vectors of all m rows: B's stay in registers. */
-INLINE void N(sweep_rows)(int kr, int nv, int first, const N(Columns) *a, int64_t m, const TE *b, int64_t b_row, TC *c, int64_t c_row)
-{
-    VW w[N(SWEPT)][NV];
-    UNROLL for (int q = 0; q < kr; q++)
-        N(words)(nv, kr > 1 ? G : a->there, w[q], b + q * G * b_row, b_row);
-    ROLLED for (int64_t r = 0; r < m; r++, c += c_row) {
-        VC acc[NV];
-        UNROLL for (int v = 0; v < nv; v++)
-            acc[v] = N(begun)(first, a, r, c + v * VL);
-        UNROLL for (int q = 0; q < kr; q++)
-            UNROLL for (int v = 0; v < nv; v++)
-                acc[v] = MULTIPLY_FEW(acc[v], a->x[r][q], w[q][v]);
-        UNROLL for (int v = 0; v < nv; v++)
-            *(VCU *)(c + v * VL) = acc[v];
+    for (int64_t r = 0; r < few; r++, from += row, out += out_row) {
+        int64_t p = 0;
+        for (; step == 1 && p + VL * G <= k; p += VL * G)
+            *(VWU *)(out + p / G) = N(along)(from + p);
+        for (; p < k; p += G)
+            out[p / G] = N(strided)(from + p * step, step, hlort_min(G, k - p));
+        for (; p % (VL * G) != 0; p += G)
+            out[p / G] = 0;
     }
 }
 
-/* C (+)= kr words of A from column p on by those rows of B, for all columns of the span. */
-INLINE void N(sweep)(int kr, int first, const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t p, int64_t j0, int64_t n)
+/* ---- lines whose columns are neighbours: sums of some rows and columns stay in registers along a block of k ---- */
+
+/* One step: what is at `ahead` is fetched. */
+INLINE void N(swath_step)(int mr, int nv, int64_t there, VC acc[N(ROWS)][N(WIDE)], const TW *x, const TE *from, int64_t row, const TE *ahead)
 {
-    const int64_t b_row = g->b_row, m = g->m, k = hlort_min(kr * G, g->k - p);
-    const TE     *a = (const TE *)g->a + p * g->a_col, *b = (const TE *)g->b + p * b_row + j0;
-    N(Columns)    x = { .begin = begin, .there = k - (kr - 1) * G };
-    for (int64_t r = 0; r < m; r++)
-        UNROLL for (int q = 0; q < kr; q++)
-            x.x[r][q] = N(strided)(a + r * g->a_row + q * G * g->a_col, g->a_col, kr > 1 ? G : x.there);
-    __asm__ volatile("" : : "r"(&x) : "memory"); /* from memory to all lanes is cheaper than from a register */
-    int64_t j = 0;
-    if (m == 1)
-        ROLLED for (; j + VL * N(WIDE) <= n; j += VL * N(WIDE))
-            N(sweep_line)(kr, first, &x, b + j, b_row, c + j);
-    ROLLED for (; j + VL * NV <= n; j += VL * NV)
-        N(sweep_rows)(kr, NV, first, &x, m, b + j, b_row, c + j, c_row);
-    for (; j + VL <= n; j += VL)
-        N(sweep_rows)(kr, 1, first, &x, m, b + j, b_row, c + j, c_row);
-    for (; j < n; j++)
-        for (int64_t r = 0; r < m; r++) {
-            TC s = first ? 0 : c[r * c_row + j];
-            for (int64_t q = 0; q < k; q++)
-                s += N(widen1)(a[r * g->a_row + q * g->a_col]) * N(widen1)(b[q * b_row + j]);
-            c[r * c_row + j] = s;
+    VW w[N(WIDE)];
+    UNROLL for (int g = 0; g < G; g++)
+        UNROLL for (int at = 0; at < (int)sizeof(TE) * nv * VL; at += 64)
+            __builtin_prefetch((const char *)(ahead + g * row) + at, 0, 2);
+    UNROLL for (int v = 0; v < nv; v += NV)
+        N(words)(nv < NV ? nv : NV, there, w + v, from + v * VL, row);
+    UNROLL for (int v = 0; v < nv; v++)
+        IN_REGISTER(w[v]);
+    UNROLL for (int r = 0; r < mr; r++) {
+        const TW y = x[r * N(ROW)];
+        UNROLL for (int v = 0; v < nv; v++)
+            acc[r][v] = MULTIPLY_FEW(acc[r][v], y, w[v]);
+    }
+}
+
+/* mr rows by nv vectors of columns, of which the last `columns` are there; `next` is where the columns begin that come next. */
+INLINE void N(swath)(int mr, int nv, const N(Few) *f, int64_t columns, const TE *next)
+{
+    VC            acc[N(ROWS)][N(WIDE)];
+    TC            part[N(WIDE) * VL] __attribute__((aligned(64))) = { 0 };
+    const int64_t row = f->along, c_few = f->c_few, before = nv * VL - columns, steps = f->k / G, ahead = hlort_min(steps, N(AHEAD));
+    const TW     *x = f->x;
+    const TE     *from = f->from, *fetched = from + ahead * G * row;
+    TC           *c = f->c;
+    const TC     *begin = f->begin;
+    if (begin)
+        UNROLL for (int r = 0; r < mr; r++)
+            UNROLL for (int v = 0; v < nv; v++)
+                acc[r][v] = (VC){ 0 } + begin[r];
+    else if (!before)
+        UNROLL for (int r = 0; r < mr; r++)
+            UNROLL for (int v = 0; v < nv; v++)
+                acc[r][v] = *(const VCU *)(c + r * c_few + v * VL);
+    else
+        UNROLL for (int r = 0; r < mr; r++) {
+            __builtin_memcpy(part + before, c + r * c_few + before, (uint64_t)columns * sizeof *c);
+            UNROLL for (int v = 0; v < nv; v++)
+                acc[r][v] = *(const VC *)(part + v * VL);
+        }
+    for (int64_t p = 0, end = steps - ahead; p < steps; end = steps, fetched = next)
+        ROLLED for (; p < end; p++, x++, from += G * row, fetched += G * row)
+            N(swath_step)(mr, nv, G, acc, x, from, row, fetched);
+    if (G > 1 && f->k % G)
+        N(swath_step)(mr, nv, f->k % G, acc, x, from, row, from);
+    if (!before)
+        UNROLL for (int r = 0; r < mr; r++)
+            UNROLL for (int v = 0; v < nv; v++)
+                *(VCU *)(c + r * c_few + v * VL) = acc[r][v];
+    else
+        UNROLL for (int r = 0; r < mr; r++) {
+            UNROLL for (int v = 0; v < nv; v++)
+                *(VC *)(part + v * VL) = acc[r][v];
+            __builtin_memcpy(c + r * c_few + before, part + before, (uint64_t)columns * sizeof *c);
         }
 }
 
-APART void N(sweep_all)(const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t j0, int64_t n)
+#define LESS(a, b) ((a) < (b) ? (a) : (b))
+#define SWATH(r)                                                                                   \
+    enum { N(WIDTH_##r) = N(SUMS) / (r) < NV ? NV : LESS(N(SUMS) / (r) / NV * NV, (int)N(WIDE)) };  \
+    APART void N(swath_##r)(const N(Few) *f, int64_t vectors, int64_t columns, const TE *next)     \
+    {                                                                                              \
+        if (vectors == N(WIDTH_##r))                                                               \
+            N(swath)(r, N(WIDTH_##r), f, columns, next);                                           \
+        else if (vectors == NV)                                                                    \
+            N(swath)(r, NV, f, columns, next);                                                     \
+        else                                                                                       \
+            N(swath)(r, 1, f, columns, next);                                                      \
+    }
+SWATH(1)
+SWATH(2)
+SWATH(3)
+SWATH(4)
+SWATH(5)
+#if MR >= 6
+SWATH(6)
+#endif
+#if MR >= 8
+SWATH(7)
+SWATH(8)
+#endif
+#undef SWATH
+
+typedef void N(Swath)(const N(Few) *, int64_t, int64_t, const TE *);
+static const struct {
+    N(Swath) *run;
+    int64_t   width;
+} N(swaths)[] = {
+    { 0, 0 },
+#define SWATH(r) { N(swath_##r), N(WIDTH_##r) },
+    SWATH(1) SWATH(2) SWATH(3) SWATH(4) SWATH(5)
+#if MR >= 6
+    SWATH(6)
+#endif
+#if MR >= 8
+    SWATH(7) SWATH(8)
+#endif
+#undef SWATH
+};
+
+/* `few` rows by n columns; vectors that the last columns do not fill begin before them. */
+static void N(few_across)(const N(Few) *all, int64_t few, int64_t n)
 {
-    int64_t p = 0;
-    for (; p + N(SWEPT) * G <= g->k; p += N(SWEPT) * G)
-        N(sweep)(N(SWEPT), p == 0, g, begin, c, c_row, p, j0, n);
-    for (; p < g->k; p += G)
-        N(sweep)(1, p == 0, g, begin, c, c_row, p, j0, n);
+    const int64_t groups = hlort_ceildiv(few, N(ROWS)), width = groups > 1 ? NV : N(swaths)[few].width;
+    for (int64_t j = 0, columns; j < n; j += columns) {
+        const int64_t vectors = n - j >= width * VL ? width : n - j >= NV * VL ? NV : 1;
+        columns = hlort_min(vectors * VL, n - j);
+        const int64_t before = vectors * VL - columns, next = j + columns < n ? j + columns : 0;
+        for (int64_t q = 0, r = 0; q < groups; q++) {
+            const int64_t mr = few / groups + (q < few % groups);
+            N(Few)        f = *all;
+            f.x += r * N(ROW);
+            f.from += j - before;
+            f.c += r * f.c_few + j - before;
+            f.begin = f.begin ? f.begin + r : f.begin;
+            N(swaths)[mr].run(&f, vectors, columns, q + 1 < groups ? f.from : all->from + next);
+            r += mr;
+        }
+    }
 }
 
-/* The words of the last elements along k, zeros behind them. */
-INLINE VW N(last)(const TE *from, int64_t count)
+/* ---- lines along which k lies: products in lanes, which are added up at the end ---- */
+
+/* Lane e of the result is the sum of v[e]'s lanes, for n <= VL vectors: two are added in halves, then in quarters ... */
+INLINE VC N(sum_lanes)(VC v[VL], int n)
+{
+#define ADD(s)                                                                                                                                \
+    UNROLL for (int i = 0; i < (s); i++)                                                                                                      \
+        if (i + (s) < n)                                                                                                                      \
+            v[i] = __builtin_shufflevector(v[i], v[i + (s)], LANES(LOW, s)) + __builtin_shufflevector(v[i], v[i + (s)], LANES(HIGH, s));      \
+        else if (i < n)                                                                                                                       \
+            v[i] += __builtin_shufflevector(v[i], v[i], LANES(HIGH, s));
+#if VL > 8
+    ADD(8)
+#endif
+#if VL > 4
+    ADD(4)
+#endif
+#if VL > 2
+    ADD(2)
+#endif
+    ADD(1)
+#undef ADD
+    return v[0];
+}
+
+/* The words of the `left` elements behind `at`, with zeros for what else is in their vector. */
+INLINE VW N(last)(const TE *from, int64_t at, int64_t left, K(Bytes) keep)
 {
     TE few[VL * G] = { 0 };
-    __builtin_memcpy(few, from, (uint64_t)count * sizeof *from);
-    return N(along)(few);
+    if (at >= 0)
+        return (VW)((K(Bytes))B_WORDS(N(along)(from + at)) & keep);
+    __builtin_memcpy(few, from, (uint64_t)left * sizeof *from);
+    return B_WORDS(N(along)(few));
 }
 
-/* C[i .. i + mr, j .. j + nc] by sums along k. */
-INLINE void N(rows)(int mr, int nc, const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t c_col, int64_t i, int64_t j)
+/* What is left of k after whole vectors: vectors that end there, of which the elements that were there before count as zeros. */
+INLINE void N(lines_end)(int mr, int nl, VC acc[N(TOGETHER_ROWS)][N(LINES)], const N(Few) *f, int64_t left)
 {
-    const TE *a = (const TE *)g->a + i * g->a_row, *b = (const TE *)g->b + j * g->b_col;
-    VC        acc[N(FEW)][N(ALONE)];
-    int64_t   p = 0, end = g->k;
+    const int64_t    line = f->line, at = f->k - VL * G;
+    const K(Bytes)   keep = *(const K(BytesU) *)(K(mask) + left * (int64_t)(sizeof(TW) / G)), all = at >= 0 ? keep : ~(K(Bytes)){ 0 };
+    for (int q = 0; q < nl; q++) {
+        const TE *from = f->from + q * line;
+        VW        w = N(last)(from, at, left, keep);
+        UNROLL for (int r = 0; r < mr; r++) {
+            const char *x = (const char *)(f->x + r * f->row) + (at > 0 ? at : 0) * (int64_t)(sizeof(TW) / G);
+            VW          y = (VW)(*(const K(BytesU) *)x & all);
+            acc[r][q] = MULTIPLY_FEW(acc[r][q], y, w);
+        }
+    }
+}
+
+/* mr rows by nl lines, of which the last `wanted` are written. */
+INLINE void N(lines)(int mr, int nl, const N(Few) *f, int64_t wanted)
+{
+    VC            acc[N(TOGETHER_ROWS)][N(LINES)];
+    const int64_t line = f->line, left = f->k % (VL * G), end = f->k - left;
+    const TE     *from = f->from;
     UNROLL for (int r = 0; r < mr; r++)
-        UNROLL for (int q = 0; q < nc; q++)
+        UNROLL for (int q = 0; q < nl; q++)
             acc[r][q] = (VC){ 0 };
-    ROLLED for (; p + VL * G <= g->k; p += VL * G) {
-        VW x[N(FEW)];
+    ROLLED for (int64_t p = 0; p < end; p += VL * G) {
+        VW x[N(TOGETHER_ROWS)];
         UNROLL for (int r = 0; r < mr; r++)
-            x[r] = N(along)(a + r * g->a_row + p);
-        UNROLL for (int q = 0; q < nc; q++) {
-            VW w = B_WORDS(N(along)(b + q * g->b_col + p));
+            x[r] = *(const VWU *)(f->x + r * f->row + p / G);
+        UNROLL for (int q = 0; q < nl; q++) {
+            VW w = B_WORDS(N(along)(from + q * line + p));
+            IN_REGISTER(w);
             UNROLL for (int r = 0; r < mr; r++)
                 acc[r][q] = MULTIPLY_FEW(acc[r][q], x[r], w);
         }
     }
-#if G > 1
-    if (p < g->k) {
-        VW x[N(FEW)];
-        end = p;
-        for (int r = 0; r < mr; r++)
-            x[r] = N(last)(a + r * g->a_row + p, g->k - p);
-        UNROLL for (int q = 0; q < nc; q++) {
-            VW w = B_WORDS(N(last)(b + q * g->b_col + p, g->k - p));
-            UNROLL for (int r = 0; r < mr; r++)
-                acc[r][q] = MULTIPLY_FEW(acc[r][q], x[r], w);
-        }
-    }
-#endif
+    if (left)
+        N(lines_end)(mr, nl, acc, f, left);
+    VC            v[N(TOGETHER_ROWS) * N(LINES) + VL];
+    TC            sums[N(TOGETHER_ROWS) * N(LINES) + VL] __attribute__((aligned(64)));
     UNROLL for (int r = 0; r < mr; r++)
-        UNROLL for (int q = 0; q < nc; q++) {
-            TC s = FEW_BEGUN ? begin[i + r] : 0;
-            UNROLL for (int e = 0; e < VL; e++)
-                s += acc[r][q][e];
-            for (int64_t t = p; t < end; t++)
-                s += N(widen1)(a[r * g->a_row + t]) * N(widen1)(b[q * g->b_col + t]);
-            c[r * c_row + q * c_col] = s;
+        UNROLL for (int q = 0; q < nl; q++)
+            v[r * nl + q] = acc[r][q];
+    UNROLL for (int e = 0; e < mr * nl; e += VL)
+        *(VC *)(sums + e) = N(sum_lanes)(v + e, mr * nl - e < VL ? mr * nl - e : VL);
+    UNROLL for (int r = 0; r < mr; r++)
+        for (int64_t q = nl - wanted; q < nl; q++) {
+            TC *c = f->c + r * f->c_few + q * f->c_line;
+            *c = (f->begin ? f->begin[r] : *c) + sums[r * nl + q];
         }
 }
 
-#define ROWS_OF(r, nc)                                                                                                              \
-    APART void N(rows_##r)(const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t c_col, int64_t i, int64_t j, int64_t columns) \
-    {                                                                                                                               \
-        if (columns == nc)                                                                                                          \
-            N(rows)(r, nc, g, begin, c, c_row, c_col, i, j);                                                                        \
-        else                                                                                                                        \
-            for (int64_t q = 0; q < columns; q++)                                                                                   \
-                N(rows)(r, 1, g, begin, c + q * c_col, c_row, c_col, i, j + q);                                                     \
+#define LINES(r)                                                                       \
+    enum { N(LINES_##r) = N(SUMS) / (r) < 1 ? 1 : LESS(N(SUMS) / (r), (int)N(LINES)) }; \
+    APART void N(lines_##r)(const N(Few) *f, int64_t n, int64_t wanted)                \
+    {                                                                                  \
+        if (n == N(LINES_##r))                                                         \
+            N(lines)(r, N(LINES_##r), f, wanted);                                      \
+        else if (n == N(LINES_4))                                                      \
+            N(lines)(r, N(LINES_4), f, wanted);                                        \
+        else                                                                           \
+            N(lines)(r, 1, f, 1);                                                      \
     }
-ROWS_OF(1, N(ALONE))
-ROWS_OF(2, 4)
-ROWS_OF(3, ROWS_AT_ONCE)
-ROWS_OF(4, ROWS_AT_ONCE)
-#undef ROWS_OF
+LINES(4)
+LINES(3)
+LINES(2)
+LINES(1)
+#undef LINES
+#undef LESS
 
-/* Columns j0 .. j1 - 1 of all rows; c is where the first of them is. */
-static void N(rows_all)(const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t c_col, int64_t j0, int64_t j1)
+/* `few` rows by n lines; where those are not enough for a kernel, it gets some again. */
+static void N(few_along)(const N(Few) *all, int64_t few, int64_t n)
 {
-    typedef void Rows(const Gemm *, const TC *, TC *, int64_t, int64_t, int64_t, int64_t, int64_t);
-    static Rows *const rows[] = { 0, N(rows_1), N(rows_2), N(rows_3), N(rows_4) };
-    const int64_t groups = hlort_ceildiv(g->m, N(FEW)), wide = g->m / groups + (g->m % groups > 0), step = wide > 2 ? ROWS_AT_ONCE : wide > 1 ? 4 : N(ALONE);
-    for (int64_t j = j0; j < j1; j += step)
-        for (int64_t q = 0, i = 0; q < groups; q++) {
-            const int64_t mr = g->m / groups + (q < g->m % groups);
-            rows[mr](g, begin, c + i * c_row + (j - j0) * c_col, c_row, c_col, i, j, hlort_min(step, j1 - j));
-            i += mr;
+    typedef void          Lines(const N(Few) *, int64_t, int64_t);
+    static Lines *const   lines[] = { 0, N(lines_1), N(lines_2), N(lines_3), N(lines_4) };
+    static const int64_t  at_once[] = { 0, N(LINES_1), N(LINES_2), N(LINES_3), N(LINES_4) };
+    const int64_t         groups = hlort_ceildiv(few, N(TOGETHER_ROWS)), most = few % groups ? N(TOGETHER_ROWS) : few / groups;
+    const int64_t         taken = n < at_once[most] ? 1 : at_once[most];
+    for (int64_t j = 0, wanted; j < n; j += wanted) {
+        wanted = hlort_min(taken, n - j);
+        for (int64_t q = 0, r = 0; q < groups; q++) {
+            const int64_t mr = few / groups + (q < few % groups);
+            N(Few)        f = *all;
+            f.x += r * f.row;
+            f.from += (j + wanted - taken) * f.line;
+            f.c += r * f.c_few + (j + wanted - taken) * f.c_line;
+            f.begin = f.begin ? f.begin + r : f.begin;
+            lines[mr](&f, taken, wanted);
+            r += mr;
         }
-}
-
-/* Columns j0 .. j1 - 1 of all rows. */
-static void N(span)(const Gemm *g, const TC *begin, TC *c, int64_t c_row, int64_t j0, int64_t j1)
-{
-    if (g->way == GEMM_ROWS) {
-        N(rows_all)(g, begin, c, c_row, 1, j0, j1);
-        return;
     }
-    for (int64_t i = 0; i < g->m && g->k == 0; i++)
-        __builtin_memset(c + i * c_row, 0, (uint64_t)(j1 - j0) * sizeof *c);
-    N(sweep_all)(g, begin, c, c_row, j0, j1 - j0);
 }
 
-/* What sums of A's rows begin at. */
-INLINE void N(begin_rows)(TC *begin, const TE *a, int64_t a_row, int64_t a_col, int64_t m, int64_t k)
+/* ---- all of C ---- */
+
+/* What sums of the few rows begin at. */
+INLINE void N(begin_few)(TC *begin, const TE *from, int64_t row, int64_t step, int64_t few, int64_t k)
 {
+    for (int64_t r = 0; r < few; r++)
 #if FEW_BEGUN
-    for (int64_t r = 0; r < m; r++)
-        begin[r] = N(begin_row)(a + r * a_row, a_col, k);
+        begin[r] = N(begin_row)(from + r * row, step, k);
 #else
-    (void)begin, (void)a, (void)a_row, (void)a_col, (void)m, (void)k;
+        begin[r] = 0;
+    (void)from, (void)row, (void)step, (void)k;
 #endif
 }
 
-/* Rows of C that are a power of two apart would share their place in the cache: several of them are swept aside. */
-static void N(few_rows)(const Gemm *g)
+/* Few rows of C or few columns, some of the others at a time. */
+static void N(few)(const Gemm *g)
 {
     N(Work)      *w = g->work;
-    const int     swept = g->way == GEMM_SWEEP && g->m > 1, aside = swept || !g->c;
-    TC            begin[GEMM_MOST_SWEPT];
-    const int64_t span = swept ? N(BESIDE) / g->m / (VL * 4) * (VL * 4) : (int64_t)N(SPAN);
-    N(begin_rows)(begin, g->a, g->a_row, g->a_col, g->m, g->k);
-    for (int64_t j = 0; j < g->n; j += span) {
-        const int64_t columns = hlort_min(span, g->n - j), c_row = aside ? span + 16 : g->c_row;
-        TC           *c = aside ? w->sums : (TC *)g->c + j;
-        N(span)(g, begin, c, c_row, j, j + columns);
-        if (g->epilogue)
-            N(finish)(g, c, c_row, 0, j, g->m, columns);
-        for (int64_t i = 0; i < g->m && aside && g->c; i++)
-            __builtin_memcpy((TC *)g->c + i * g->c_row + j, c + i * c_row, (uint64_t)columns * sizeof *c);
+    TC            begin[GEMM_MOST_FEW];
+    const int     columns = g->way == GEMM_COLUMNS;
+    const TE     *small = columns ? g->b : g->a, *large = columns ? g->a : g->b;
+    const int64_t few = columns ? g->n : g->m, count = columns ? g->m : g->n, row = columns ? g->b_col : g->a_row, step = columns ? g->b_row : g->a_col;
+    const int64_t line = columns ? g->a_row : g->b_col, along = columns ? g->a_col : g->b_row;
+    const int     across = line == 1 && along != 1; /* a single line may be said to be 1 from the next */
+    const int64_t most = few < N(TOGETHER_ROWS) ? N(ALONG_K) * N(TOGETHER_ROWS) / few / (VL * G) * (VL * G) : N(ALONG_K);
+    const int     far = across && few <= 2 && g->k * along * (int64_t)sizeof(TE) > N(CACHED);
+    const int64_t kb = far ? N(FAR_K) * few : hlort_even(g->k, across ? (int64_t)N(ACROSS_K) : most, VL * G), blocks = hlort_ceildiv(g->k, kb);
+    const int64_t x_row = across ? (int64_t)N(ROW) : kb / G + 16, block = few * x_row;
+    const int     aside = columns && across; /* columns of C, which are rows of vectors */
+    const int     once = blocks * block <= KC * NC; /* there is room for all blocks of the rows */
+    const int64_t span = aside ? N(TURNED) : far ? 4 * N(SPAN) : across ? (int64_t)N(SPAN) : N(BESIDE);
+    N(begin_few)(begin, small, row, step, few, g->k);
+    for (int64_t p = 0; p < g->k && once; p += kb)
+        N(pack_few)(w->b + p / kb * block, x_row, small + p * step, row, step, few, hlort_min(kb, g->k - p));
+    for (int64_t j = 0, n; j < count; j += n) {
+        n = hlort_min(span, count - j);
+        TC           *c = g->c ? (TC *)g->c + (columns ? j * g->c_row : j) : w->sums;
+        const int64_t c_row = g->c ? g->c_row : columns ? few : span;
+        TC           *turned = w->sums + N(TURNED) * GEMM_MOST_FEW;
+        N(Few)        f = { .row = x_row, .line = line, .along = along, .c = aside ? turned : c, .begin = begin };
+        f.c_few = aside ? N(TURNED) + 16 : columns ? 1 : c_row;
+        f.c_line = aside || !columns ? 1 : c_row;
+        for (int64_t p = 0; p < g->k || p == 0; p += kb) {
+            f.k = hlort_min(kb, g->k - p);
+            f.from = large + j * line + p * along;
+            TW *x = w->b + (once ? p / kb * block : 0);
+            f.x = x;
+            if (!once)
+                N(pack_few)(x, x_row, small + p * step, row, step, few, f.k);
+            if (across)
+                N(few_across)(&f, few, n);
+            else
+                N(few_along)(&f, few, n);
+            f.begin = 0;
+        }
+        for (int64_t i = 0; i < n && aside; i++)
+            for (int64_t r = 0; r < few; r++)
+                c[i * c_row + r] = turned[r * f.c_few + i];
+        if (g->epilogue && columns)
+            N(finish)(g, c, c_row, j, 0, n, few);
+        else if (g->epilogue)
+            N(finish)(g, c, c_row, 0, j, few, n);
     }
 }
 
@@ -329,8 +477,8 @@ static void N(small_narrow)(const Gemm *g)
     for (int64_t p = 0; p < g->k; p++)
         for (int64_t q = 0; q < VL; q++)
             b[p * VL + q] = q < g->n ? ((const TE *)g->b)[p * g->b_row + q] : 0;
-    for (int64_t i = 0; i < g->m; i += GEMM_FEW) {
-        const int64_t rows = hlort_min(GEMM_FEW, g->m - i);
+    for (int64_t i = 0; i < g->m; i += N(HELD_ROWS)) {
+        const int64_t rows = hlort_min(N(HELD_ROWS), g->m - i);
         N(hold_rows)(&t, (const TE *)g->a + i * g->a_row, b, c, VL, rows, VL);
         if (g->epilogue)
             N(finish)(g, c, VL, i, 0, rows, g->n);
@@ -348,8 +496,8 @@ static void N(small)(const Gemm *g)
         return;
     }
     for (int64_t j = 0; j < g->n; j += N(SPAN))
-        for (int64_t i = 0; i < g->m; i += GEMM_FEW) {
-            const int64_t columns = hlort_min(N(SPAN), g->n - j), rows = hlort_min(GEMM_FEW, g->m - i), c_row = g->c ? g->c_row : (int64_t)N(SPAN);
+        for (int64_t i = 0; i < g->m; i += N(HELD_ROWS)) {
+            const int64_t columns = hlort_min(N(SPAN), g->n - j), rows = hlort_min(N(HELD_ROWS), g->m - i), c_row = g->c ? g->c_row : (int64_t)N(SPAN);
             TC           *c = g->c ? (TC *)g->c + i * c_row + j : w->sums;
             N(hold_rows)(g, (const TE *)g->a + i * g->a_row, (const TE *)g->b + j, c, c_row, rows, columns);
             if (g->epilogue)
@@ -357,31 +505,9 @@ static void N(small)(const Gemm *g)
         }
 }
 
-_Static_assert(N(BESIDE) + 16 * GEMM_MOST_SWEPT <= MC * NC && GEMM_FEW * (N(SPAN) + 16) <= MC * NC, "sums");
-_Static_assert(GEMM_MOST_TURNED + GEMM_FEW * 16 * sizeof(TE) <= sizeof(((N(Work) *)0)->b), "turned");
+_Static_assert(GEMM_MOST_FEW * N(SPAN) <= MC * NC && N(HELD_ROWS) * N(SPAN) <= MC * NC && GEMM_MOST_FEW * (2 * N(TURNED) + 16) <= MC * NC, "sums");
+_Static_assert(GEMM_MOST_FEW * (4096 / (int)sizeof(TW) + 16) <= KC * NC, "few");
 _Static_assert(GEMM_MOST_HELD * VL <= sizeof(((N(Work) *)0)->b), "held");
-
-/* The transposed product has few rows. */
-static void N(few_columns)(const Gemm *g)
-{
-    enum { BLOCK = 64 };
-    N(Work) *w = g->work;
-    TE      *turned = (TE *)(void *)w->b;
-    TC       begin[GEMM_FEW];
-    /* + 16: as in tiles */
-    Gemm     t = { .m = g->n, .n = g->m, .k = g->k, .a = turned, .a_row = g->k + 16, .a_col = 1, .b = g->a, .b_row = 1, .b_col = g->a_row };
-    for (int64_t j = 0; j < g->n; j++)
-        for (int64_t p = 0; p < g->k; p++)
-            turned[j * t.a_row + p] = ((const TE *)g->b)[p * g->b_row + j * g->b_col];
-    N(begin_rows)(begin, turned, t.a_row, 1, g->n, g->k);
-    for (int64_t i = 0; i < g->m; i += BLOCK) {
-        const int64_t rows = hlort_min(BLOCK, g->m - i), c_row = g->c ? g->c_row : g->n;
-        TC           *c = g->c ? (TC *)g->c + i * c_row : w->sums;
-        N(rows_all)(&t, begin, c, 1, c_row, i, i + rows);
-        if (g->epilogue)
-            N(finish)(g, c, c_row, i, 0, rows, g->n);
-    }
-}
 
 static void N(gemm)(const Gemm *g)
 {
@@ -389,8 +515,10 @@ static void N(gemm)(const Gemm *g)
         N(tiles)(g);
     else if (g->way == GEMM_HELD)
         N(small)(g);
-    else if (g->way == GEMM_COLUMNS)
-        N(few_columns)(g);
     else
-        N(few_rows)(g);
+        N(few)(g);
 }
+
+#undef LANES
+#undef LOW
+#undef HIGH

@@ -1,4 +1,5 @@
 /* test_kernels.c - the vectors of v4 in whatever registers there are, so that they are tried on every machine. */
+#define IN_REGISTER(x) (void)(x) /* they fill several */
 #define HLORT_SET     wide
 #define VECTOR_BYTES  64
 #define TILE_ROWS     6

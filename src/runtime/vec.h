@@ -25,6 +25,16 @@
 #define ROLLED _Pragma("GCC unroll 1")
 #endif
 
+/* A vector that several products read is loaded once: compilers would read it again in each of them. Who has vectors that no register holds says otherwise. */
+#if defined(IN_REGISTER)
+#elif defined(__x86_64__)
+#define IN_REGISTER(x) __asm__("" : "+v"(x))
+#elif defined(__aarch64__)
+#define IN_REGISTER(x) __asm__("" : "+w"(x))
+#else
+#define IN_REGISTER(x) (void)(x)
+#endif
+
 INLINE int64_t hlort_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
