@@ -508,7 +508,7 @@ static bool is_straight(const Inst *i)
 {
     switch (i->op) {
     case OP_PARAMETER: case OP_CONSTANT: case OP_BROADCAST: case OP_RESHAPE: case OP_BITCAST: case OP_TRANSPOSE: case OP_ADD: case OP_SUBTRACT:
-    case OP_MULTIPLY: case OP_DIVIDE: case OP_NEGATE: case OP_SQRT: case OP_RSQRT:
+    case OP_MULTIPLY: case OP_DIVIDE: case OP_NEGATE: case OP_SQRT: case OP_RSQRT: case OP_POWER:
         return shape_is_array(i->shape) && i->shape->type == TYPE_F32;
     default: return false;
     }
@@ -545,6 +545,10 @@ const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *
     case OP_RSQRT:
         if (is_along_loops(L, x))
             return math1(a, to, "rsqrt", args[0]);
+        break;
+    case OP_POWER: /* else C's, which gcc may call for vectors whether it is wanted or not */
+        if (is_along_loops(L, x))
+            return call2(a, TYPE_F32, "pow_f32", args[0], args[1]);
         break;
     case OP_REDUCE_PRECISION: return reduce_precision(a, x, t, args[0]);
     case OP_STOCHASTIC_CONVERT: return stochastic(a, x, types[1], args[0], args[1]);

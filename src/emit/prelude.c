@@ -574,7 +574,7 @@ const char *dialect_function(const Dialect *d, const KExpr *x)
 {
     static const char *const own[][2] = {
         { "expf", "exp_f32" }, { "expm1f", "expm1_f32" }, { "tanhf", "tanh_f32" }, { "erff", "erf_f32" }, { "tanh", "tanh_f64" },
-        { "logf", "log_f32" }, { "log1pf", "log1p_f32" }, { "powf", "pow_f32" }, { "rsqrtf", "rsqrt_f32" },
+        { "logf", "log_f32" }, { "log1pf", "log1p_f32" }, { "rsqrtf", "rsqrt_f32" },
     };
     if (x->kind == KX_BINARY && x->op == KOP_MUL && type_is_complex(x->type) && !d->complex_function)
         return x->type == TYPE_C64 ? "mul_c64" : "mul_c128";
