@@ -4,6 +4,8 @@
  * declare is avoided by form, not by a list: words of letters and digits alone, and the few families with an underscore. */
 #include "emit/names.h"
 
+#include "ir/type.h"
+
 #include <string.h>
 
 #define LONGEST 96
@@ -34,20 +36,33 @@ static bool ends(const char *s, const char *suffix)
     return n >= k && strcmp(s + n - k, suffix) == 0;
 }
 
+/* What functions of the emitted text are called: exp_f32, f32_block_to_f16. */
+static bool names_type(const char *s)
+{
+    for (Type t = 0; t < TYPE_COUNT; t++) {
+        const char  *name = type_name(t);
+        const size_t n = strlen(name), length = strlen(s);
+        if ((length > n && s[length - n - 1] == '_' && strcmp(s + length - n, name) == 0) || (strncmp(s, name, n) == 0 && s[n] == '_'))
+            return true;
+    }
+    return false;
+}
+
 /* Whether a header, the compiler or the emitted prelude may have this identifier. */
 static bool may_be_taken(const char *s)
 {
     static const char *const words[] = { "aligned_alloc", "at_quick_exit", "quick_exit", "static_assert", "thread_local", "and_eq",
                                          "not_eq", "or_eq", "xor_eq", "const_cast", "static_cast", "dynamic_cast", "reinterpret_cast",
                                          "co_await", "co_return", "co_yield", "FP_NAN", "FP_ZERO", "FP_NORMAL", "FP_INFINITE",
-                                         "FP_SUBNORMAL", "HUGE_VAL" };
+                                         "FP_SUBNORMAL", "HUGE_VAL", "floor_div", "floor_mod", "store_past_caches", "end_stores_past_caches", "repaired_product",
+                                         "special_quotient" };
     if (!strchr(s, '_'))
         return true;
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
         if (strcmp(s, words[k]) == 0)
             return true;
     return ends(s, "_t") || ends(s, "_r") || ends(s, "_MAX") || ends(s, "_MIN") || ends(s, "_unlocked") || starts(s, "hlo_") ||
-           starts(s, "HLO_") || starts(s, "pthread_") || starts(s, "posix_") || starts(s, "M_") || starts(s, "EXIT_") || starts(s, "SEEK_") ||
+           starts(s, "HLO_") || starts(s, "hlort_") || starts(s, "pow_") || names_type(s) || starts(s, "pthread_") || starts(s, "posix_") || starts(s, "M_") || starts(s, "EXIT_") || starts(s, "SEEK_") ||
            starts(s, "RAND_") || starts(s, "atomic_");
 }
 
