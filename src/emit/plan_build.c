@@ -420,12 +420,30 @@ static Value *sort_value(Plan *p, StepList *out, const Inst *i)
     return called ? called : kernel_value(p, out, i);
 }
 
+/* A bitcast to another layout: the same memory, read otherwise. */
+static bool is_renamed(const Inst *i)
+{
+    const Shape *from = i->op == OP_BITCAST ? i->operands[0].def->shape : NULL;
+    return from && shape_is_array(from) && shape_is_array(i->shape) && from->type == i->shape->type && !shape_is_dynamic(from) && !shape_is_dynamic(i->shape) &&
+           shape_count(from) == shape_count(i->shape);
+}
+
+static Value *renamed_value(Plan *p, StepList *out, const Inst *i)
+{
+    Value *y = value_new(p, 1);
+    y->v[0] = leaf_as(p, out, operand(p, i, 0)->v[0], i->operands[0].def->shape, i);
+    y->v[0].shape = i->shape;
+    return y;
+}
+
 static Value *inst_value(Plan *p, StepList *out, const Inst *i)
 {
     Exchange *x = map_get(&p->exchanges, i);
     int32_t   k = is_array_copy(i) ? -1 : inst_forwards(i);
     if (x)
         return plan_exchange(p, out, i, x);
+    if (is_renamed(i))
+        return renamed_value(p, out, i);
     if (k >= 0 && i->op != OP_CUSTOM_CALL)
         return forwarded_value(p, out, i, k);
     if (is_seed(i))

@@ -47,6 +47,8 @@
  *
  * Of the operands of a contraction one kind is fused, see is_vector_product.
  *
+ * A transpose whose layout leaves every element where it was is a bitcast where it is only handed on: JAX writes the gradients of weights so.
+ *
  * Not fused: what has effects or control edges, sorting, scatter, other operands of contractions; a reshape that is stored is a view of its
  * operand and costs nothing, so it does not take producers either. */
 #include "config.h"
@@ -767,6 +769,41 @@ static void decide(Fuser *f, Inst *i)
         start_group(f, i);
 }
 
+/* Every element of the transpose is where it was in its operand, and nobody but a tuple or a caller has the result: another name for the operand's memory. */
+static bool only_renames(Arena *scratch, const Inst *t)
+{
+    const Inst *x = t->op == OP_TRANSPOSE ? inst_operand(t, 0) : NULL;
+    if (!x || !static_array(t) || !inst_is_free(t))
+        return false;
+    for (const Use *u = t->uses; u; u = u->next)
+        if (u->user->op != OP_TUPLE)
+            return false;
+    Ints     perm = inst_ints(t, ATTR_DIMENSIONS);
+    int64_t *from = ARENA_ARRAY(scratch, int64_t, perm.n), *to = ARENA_ARRAY(scratch, int64_t, perm.n);
+    shape_strides(x->shape, from);
+    shape_strides(t->shape, to);
+    for (int32_t k = 0; k < perm.n; k++)
+        if (t->shape->dims[k] != 1 && to[k] != from[perm.v[k]])
+            return false;
+    return true;
+}
+
+static void rename_transposes(Comp *c, PassCtx *cx)
+{
+    for (Inst *i = c->first, *next; i; i = next) {
+        next = i->next;
+        if (cx->rewrites >= cx->limit || !only_renames(cx->scratch, i))
+            continue;
+        Inst *x = inst_operand(i, 0), *b = inst_new(c, i, OP_BITCAST, i->shape, 1, &x, NULL);
+        b->meta = i->meta;
+        b->loc = i->loc;
+        cx->did_at = i->name;
+        cx->rewrites++;
+        inst_replace(i, b);
+        inst_delete(i);
+    }
+}
+
 static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
 {
     Fuser   f = {.scratch = cx->scratch, .cx = cx, .max_size = max_size};
@@ -810,7 +847,9 @@ bool pass_fusion(Module *m, PassCtx *cx)
     int64_t max_size = pass_arg_int(cx, "max", MAX_SIZE);
     comps_mark_uses(m);
     for (Comp *c = m->last; c; c = c->prev)
-        if (c->mark == COMP_FLOW)
+        if (c->mark == COMP_FLOW) {
+            rename_transposes(c, cx);
             cx->rewrites += fuse_comp(c, cx, max_size, cx->limit - cx->rewrites);
+        }
     return cx->rewrites > 0;
 }
