@@ -94,6 +94,14 @@ typedef struct cudasim_argument {
     size_t       align;
 } cudasim_argument;
 cudaError_t cudasim_enqueue_fortran(const char *symbol, const cudasim_argument *args, size_t n, cudaStream_t s);
+
+/* Sums over all j of in[j] exp(-+ 2 pi i j k / size), not divided; of a complex array beside a real one half of the last dimension is there. An input that becomes real numbers is destroyed. */
+typedef struct cudasim_transform {
+    int     rank;
+    int64_t size[3], batch;
+    bool    wide, from_real, to_real, inverse;
+} cudasim_transform;
+cudaError_t cudasim_enqueue_transform(const cudasim_transform *t, void *out, const void *in, cudaStream_t s);
 double cudasim_half_value(uint16_t bits);
 bool cudasim_has_library(const char *name); /* unless CUDASIM_WITHOUT names it */
 

@@ -50,6 +50,12 @@ void cuda_product_includes(Buf *b);
 void cuda_product_services(Buf *b);
 void cuda_put_product(Buf *b, const Program *p, int32_t function);
 
+/* fourier.c: the same of transforms by cuFFT. */
+bool cuda_has_transforms(const Program *p);
+void cuda_transform_includes(Buf *b);
+void cuda_transform_services(Buf *b);
+void cuda_put_transform(Buf *b, const Program *p, int32_t function);
+
 /* How part's work is shared; threads is set. */
 void    cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part);
 int     cuda_part_threads(const CudaPart *part); /* of a block of the launch that it is or begins */
