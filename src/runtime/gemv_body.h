@@ -150,13 +150,13 @@ APART void N(pack_few)(TW *out, int64_t out_row, const TE *from, int64_t row, in
 
 /* ---- lines whose columns are neighbours: sums of some rows and columns stay in registers along a block of k ---- */
 
-/* One step: what is at `ahead` is fetched. */
+/* One step: what is at `ahead` is fetched, to its last byte; the line that it begins in was the last one of the columns before. */
 INLINE void N(swath_step)(int mr, int nv, int64_t there, VC acc[N(ROWS)][N(WIDE)], const TW *x, const TE *from, int64_t row, const TE *ahead)
 {
     VW w[N(WIDE)];
     UNROLL for (int g = 0; g < G; g++)
         UNROLL for (int at = 0; at < (int)sizeof(TE) * nv * VL; at += 64)
-            __builtin_prefetch((const char *)(ahead + g * row) + at, 0, 2);
+            __builtin_prefetch((const char *)(ahead + g * row) + at + 63, 0, 2);
     UNROLL for (int v = 0; v < nv; v += NV)
         N(words)(nv < NV ? nv : NV, there, w + v, from + v * VL, row);
     UNROLL for (int v = 0; v < nv; v++)
