@@ -25,9 +25,53 @@ static int must(const char *what, cudaError_t e)
     return 0;
 }
 
-/* The array of FOLDER/WHAT<k>.npy. */
-static char *read_array(const char *folder, const char *what, int k, int64_t bytes)
+/* Where element k of memory stands in the .npy files, whose last dimension is the fastest: from a shape's text, as f16[64,80]{0,1}. */
+static int64_t place_of(const char *shape, int64_t k)
 {
+    int64_t     dims[32], at[32] = { 0 }, place = 0;
+    int         rank = 0;
+    const char *s = strchr(shape, '['), *layout = strchr(shape, '{');
+    for (char *end; s && s[1] && *s != ']' && rank < 32; s = end) {
+        dims[rank] = strtoll(s + 1, &end, 10);
+        if (end == s + 1)
+            break;
+        rank++;
+    }
+    if (!layout)
+        return k;
+    for (char *end; *layout && *layout != '}'; layout = end) {
+        const int64_t d = strtoll(layout + 1, &end, 10);
+        if (end == layout + 1 || d < 0 || d >= rank)
+            break;
+        at[d] = k % dims[d];
+        k /= dims[d];
+    }
+    for (int d = 0; d < rank; d++)
+        place = place * dims[d] + at[d];
+    return place;
+}
+
+/* From the order of .npy files to that of memory. Elements of less than a byte are left alone. */
+static char *in_memory_order(const hlo_leaf *x, char *from)
+{
+    int64_t     n = 1;
+    const char *s = strchr(x->shape, '[');
+    for (char *end; s && *s != ']' && s[1] != ']'; s = end)
+        n *= strtoll(s + 1, &end, 10);
+    const int64_t each = n ? x->bytes / n : 0;
+    char         *to = each * n == x->bytes ? (char *)malloc((size_t)x->bytes + 1) : NULL;
+    if (!to)
+        return from;
+    for (int64_t k = 0; k < n; k++)
+        memcpy(to + k * each, from + place_of(x->shape, k) * each, (size_t)each);
+    free(from);
+    return to;
+}
+
+/* The array of FOLDER/WHAT<k>.npy. */
+static char *read_array(const char *folder, const char *what, int k, const hlo_leaf *x)
+{
+    const int64_t bytes = x->bytes;
     char          path[4096];
     unsigned char head[10];
     snprintf(path, sizeof path, "%s/%s%d.npy", folder, what, k);
@@ -38,7 +82,7 @@ static char *read_array(const char *folder, const char *what, int k, int64_t byt
         exit(2);
     }
     fclose(f);
-    return p;
+    return in_memory_order(x, p);
 }
 
 /* Floats of 32 bits from 0 to 1; 0 for all else. */
@@ -134,7 +178,7 @@ int main(int argc, char **argv)
     must("no GPU", cudaGetDeviceCount(&devices));
     must("scratch", cudaMalloc(&scratch, net_SCRATCH_BYTES + 1));
     for (int k = 0; k < net_N_ARGS; k++) {
-        char *p = made ? made_array(&net_args[k]) : read_array(folder, "arg", k, net_args[k].bytes);
+        char *p = made ? made_array(&net_args[k]) : read_array(folder, "arg", k, &net_args[k]);
         must(net_args[k].name, cudaMalloc(&in[k], (size_t)net_args[k].bytes + 1));
         must(net_args[k].name, cudaMemcpy(in[k], p, (size_t)net_args[k].bytes, cudaMemcpyHostToDevice));
         free(p);
@@ -146,7 +190,7 @@ int main(int argc, char **argv)
         return 2;
     }
     for (int k = 0; k < net_N_RESULTS && !made; k++) {
-        char *expected = read_array(folder, "out", k, net_results[k].bytes), *got = (char *)malloc((size_t)net_results[k].bytes + 1);
+        char *expected = read_array(folder, "out", k, &net_results[k]), *got = (char *)malloc((size_t)net_results[k].bytes + 1);
         must(net_results[k].name, cudaMemcpy(got, out[k], (size_t)net_results[k].bytes, cudaMemcpyDeviceToHost));
         bad += compare(&net_results[k], expected, got);
         free(expected);
