@@ -4,7 +4,8 @@
  *     //   %b = f32[128,256]{1,0} broadcast(%p1), dimensions={1}
  *     static __attribute__((noinline)) void bias_tanh(float *restrict t, const float *restrict p0, const float *restrict p1)
  *
- * noinline: every kernel is called once or from several places, and clang takes ten times as long over one giant entry function. */
+ * noinline: every kernel is called once or from several places, and clang takes ten times as long over one giant entry function. Not so the short ones that a loop runs:
+ * its steps over scalars cost less than their calls. */
 #include "emit/dialect.h"
 #include "emit/loop_blocks.h"
 #include "target-c/target_c.h"
@@ -20,10 +21,29 @@ void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
     dialect_prelude(b, &dialect, n, kernels);
 }
 
+/* At most so many statements, none of which is a loop: inside of a large function compilers do worse with those (measured: some loops of small kernels took a fifth longer). */
+static bool is_short(const KBlock *b, int32_t *left)
+{
+    for (const KStmt *s = b ? b->first : NULL; s; s = s->next)
+        if (s->kind == KS_FOR || s->kind == KS_LOOP || --*left < 0 || !is_short(s->body, left) || !is_short(s->other, left))
+            return false;
+    return true;
+}
+
+static const char *linkage(const Kernel *k, const KernelPart *part)
+{
+    enum { SHORT = 16 };
+    int32_t     left = SHORT;
+    const Comp *c = k->inst->comp;
+    if (kernel_tile_row(k))
+        return "static inline";
+    return c != c->module->entry && is_short(part->body, &left) ? "static" : "static __attribute__((noinline))";
+}
+
 static void print_signature(Buf *b, const Kernel *k, const char *name, const KernelPart *part, bool range)
 {
     bool first = true;
-    buf_printf(b, "static %svoid %s(", kernel_tile_row(k) ? "inline " : "__attribute__((noinline)) ", name);
+    buf_printf(b, "%s void %s(", linkage(k, part), name);
     for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
         if (!part->uses[p])
