@@ -52,7 +52,7 @@ static const Language languages[] = {
         .flags = { "-std=gnu11", "-O3", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-fno-loop-interchange", "-fopenmp-simd",
                    "-w" },
         .fast = { "-std=gnu11", "-O1", "-ftree-vectorize", "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-w" },
-        .rest = { "-fPIC", "-shared", "-nostdlib" } }, /* what else it calls, this program has: two thirds of the linker's time */
+        .rest = { "-fPIC", "-shared", "-nostdlib" } }, /* what else it calls, this program has: half of the linker's time */
     [CODE_CUDASIM] = { .source = "module.cu", .name = "c++", .compiler = "C++ compiler", .backend = "cudasim", .usual_names = "g++ and clang++", .usual = { "g++", "clang++" },
         .flags = { CUDASIM_FLAGS }, .rest = { "-fsanitize=thread", "-fPIC", "-shared", "-nodefaultlibs", "-I.", "-x", "c++" }, .device = true, .simulated = true },
     [CODE_CUDASIM_UNCHECKED] = { .source = "module.cu", .name = "c++", .compiler = "C++ compiler", .backend = "cudasim", .usual_names = "g++ and clang++",

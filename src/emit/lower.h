@@ -231,8 +231,8 @@ bool        norm_supported(const Inst *i, Diag *d);
 const Comp *norm_body(Arena *a, const Inst *i, Map *materialise);
 bool        is_norm(const Inst *i);
 
-/* lower_window.c: body gets the index of each element of in that the window at out covers. */
-void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, NestBody *body, void *cookie);
+/* lower_window.c: body gets the index of each element of in that the window at out covers. wide: it does so much that loops with bounds of their own cost nothing beside it. */
+void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, bool wide, NestBody *body, void *cookie);
 
 /* What has a stage of its own wherever it stands. */
 bool is_staged(const Inst *x);

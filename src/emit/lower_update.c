@@ -253,7 +253,7 @@ static void pick_in_window(Lower *L, Pick *p, const Ix *const *index)
     Arena *a = L->arena;
     p->best = accumulator(L, scalar_zero(a, inst_operand(p->x, 0)->shape->type), machine_type(inst_operand(p->x, 0)->shape->type), "best");
     p->at = accumulator(L, kx_int(a, TYPE_S64, -1), TYPE_S64, "at");
-    over_window(L, p->x, inst_operand(p->x, 0)->shape, p->window, index, pick_element, p);
+    over_window(L, p->x, inst_operand(p->x, 0)->shape, p->window, index, false, pick_element, p);
 }
 
 /* What the scatter computation makes of an element of the source and of what is there, as the result has it. */

@@ -169,9 +169,9 @@ static void walk_from(Lower *L, Walk *w, int32_t d)
         walk_inside(L, w, d, base);
 }
 
-void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, NestBody *body, void *cookie)
+void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, bool wide, NestBody *body, void *cookie)
 {
-    Walk w = { .x = x, .in = in, .window = window, .out = out, .at = ARENA_ARRAY(L->arena, const Ix *, in->rank), .body = body, .cookie = cookie };
+    Walk w = { .x = x, .in = in, .window = window, .out = out, .at = ARENA_ARRAY(L->arena, const Ix *, in->rank), .body = body, .cookie = cookie, .wide = wide };
     if (shape_count(in) > 0)
         walk_from(L, &w, 0);
 }
@@ -269,10 +269,7 @@ static void pool_windows(Lower *L, Pool *p, const Ix *const *index)
 {
     const Shape *in = inst_operand(p->x, 0)->shape;
     if (p->running < 0) {
-        Walk w = { .x = p->x, .in = in, .window = inst_window(p->x), .out = index, .at = ARENA_ARRAY(L->arena, const Ix *, in->rank), .body = pool_element,
-                   .cookie = p, .wide = p->column >= 0 && p->width >= LEAST_WIDE_BODY };
-        if (shape_count(in) > 0)
-            walk_from(L, &w, 0);
+        over_window(L, p->x, in, inst_window(p->x), index, p->column >= 0 && p->width >= LEAST_WIDE_BODY, pool_element, p);
         store_results(L, p, index);
         return;
     }

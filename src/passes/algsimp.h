@@ -1,6 +1,6 @@
-/* Rules of algsimp. A rule looks at one instruction and gives what replaces it, of the same shape with layout: an older
- * instruction, or new ones made through these functions; NULL leaves it. The driver calls a rule only for instructions that may
- * be replaced (no effect, control edge or dynamic size) and does the replacing. */
+/* Rules of algsimp. A rule looks at one instruction and gives what replaces it, of the same shape with layout (another layout only
+ * where all users see elements by index): an older instruction, or new ones made through these functions; NULL leaves it. The driver
+ * calls a rule only for instructions that may be replaced (no effect, control edge or dynamic size) and does the replacing. */
 #ifndef PASSES_ALGSIMP_H
 #define PASSES_ALGSIMP_H
 
