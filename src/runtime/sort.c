@@ -5,11 +5,12 @@
  *     unsigned  x     signed  x ^ sign     floats, total order  x & sign ? ~x : x | sign     from the largest  ~key
  *
  * What is sorted are entries: keys alone where the element can be made of its key again, else keys with their positions, from which each array is gathered. Few entries
- * are inserted one by one; more go through a radix sort from the lowest digit up, without the digits that all keys share.
+ * are ranked, each against all; more go through a radix sort from the lowest digit up, without the digits that all keys share.
  *
- * Of a line of which only the first ones are kept, entries that come before the worst of the best so far are collected; each time the room for them is full it is
- * sorted, and the best stay. */
+ * Of a line of which only the first ones are kept, few elements are looked at one by one: groups of 16 or 4 have a least key each, and of those the one as far back as
+ * elements are kept is a bar that enough elements do not exceed. What does not is collected; each time the room for it is full it is sorted, and the best stay. */
 #include "runtime/pool.h"
+#include "runtime/sort_kernels.h"
 #include "runtime/vec.h"
 
 #include <string.h>
@@ -18,11 +19,9 @@
 #pragma GCC optimize("O3") /* the loops over keys as vectors */
 #endif
 
-enum { FEW = 40, WIDE_FROM = 8192, MOST_DIGITS = 8, MOST_VALUES = 2048, BLOCK = 256, PART = 4096 };
+enum { WIDE_FROM = 8192, MOST_DIGITS = 8, MOST_VALUES = 2048, BLOCK = 256, PART = 4096 };
 
-typedef struct Wide {
-    uint64_t key, at;
-} Wide;
+typedef SortWide Wide;
 
 /* ---- keys ---- */
 
@@ -76,72 +75,117 @@ static uint64_t element_of(const hlort_sort *d, uint64_t key)
 }
 
 /* n keys of elements `step` bytes apart. */
-#define KEYS(TYPE, KIND)                                                                                  \
+#define KEYS(TYPE, WORD)                                                                                  \
     for (int64_t k = 0; k < n; k++) {                                                                     \
         TYPE x;                                                                                           \
         memcpy(&x, p + k * step, sizeof x);                                                               \
-        out[k] = (WORD)(key_of(x, KIND, sign, mask, infinity) ^ flip);                                    \
+        ((WORD *)out)[k] = (WORD)(key_of(x, d->kind, sign, mask, infinity) ^ flip);                       \
     }                                                                                                     \
     break;
-#define KINDS(TYPE)                                                                                       \
-    switch (d->kind) {                                                                                    \
-    case HLORT_KEY_UNSIGNED: KEYS(TYPE, HLORT_KEY_UNSIGNED)                                               \
-    case HLORT_KEY_SIGNED: KEYS(TYPE, HLORT_KEY_SIGNED)                                                   \
-    case HLORT_KEY_TOTAL: KEYS(TYPE, HLORT_KEY_TOTAL)                                                     \
-    default: KEYS(TYPE, HLORT_KEY_CANONICAL)                                                              \
-    }
 
-/* Keys of up to 32 bits; the common case, neighbours of 32 bits, as a loop over vectors. */
-static void keys_32(const hlort_sort *d, const char *p, int64_t step, int64_t n, uint32_t *out)
+static void keys_apart(const hlort_sort *d, const char *p, int64_t step, int64_t n, void *out)
 {
-    typedef uint32_t WORD;
-    const uint32_t sign = (uint32_t)sign_of(d), mask = (uint32_t)mask_of(d), infinity = (uint32_t)d->infinity, flip = d->descending ? mask : 0;
-    if (d->key_bytes == 4 && step == 4 && d->kind == HLORT_KEY_TOTAL) {
-        for (int64_t k = 0; k < n; k++) {
-            int32_t x;
-            memcpy(&x, p + 4 * k, 4);
-            out[k] = ((uint32_t)x ^ ((uint32_t)(x >> 31) | 0x80000000u)) ^ flip;
-        }
-        return;
+    const uint64_t sign = sign_of(d), mask = mask_of(d), infinity = (uint64_t)d->infinity, flip = d->descending ? mask : 0;
+    switch (d->key_bytes) {
+    case 1: KEYS(uint8_t, uint32_t)
+    case 2: KEYS(uint16_t, uint32_t)
+    case 4: KEYS(uint32_t, uint32_t)
+    default: KEYS(uint64_t, uint64_t)
     }
-    if (d->key_bytes == 1)
-        KINDS(uint8_t)
-    else if (d->key_bytes == 2)
-        KINDS(uint16_t)
-    else
-        KINDS(uint32_t)
 }
 
-static void keys_64(const hlort_sort *d, const char *p, int64_t step, int64_t n, uint64_t *out)
+/* How the keys of neighbours are made by vectors. */
+static SortWord word_of(const hlort_sort *d)
 {
-    typedef uint64_t WORD;
-    const uint64_t sign = sign_of(d), mask = mask_of(d), infinity = (uint64_t)d->infinity, flip = d->descending ? mask : 0;
-    KINDS(uint64_t)
+    const int64_t sign = (int64_t)sign_of(d), is_float = d->kind >= HLORT_KEY_TOTAL;
+    return (SortWord){ .first = d->kind == HLORT_KEY_UNSIGNED ? sign : 0, .size = is_float ? (int64_t)(mask_of(d) >> 1) : 0, .down = d->descending ? -1 : 0,
+                       .infinity = d->kind > HLORT_KEY_TOTAL ? d->infinity : 0 };
+}
+
+/* ---- lines ---- */
+
+typedef struct Lines {
+    const hlort_sort    *d;
+    const SortKernels   *v;
+    const SortElements  *e; /* for the keys */
+    SortWord             word;
+    const void *const   *from;
+    void *const         *to;
+    int64_t              parts;
+    char                *memory;
+} Lines;
+
+typedef struct Line {
+    const Lines      *of;
+    const hlort_sort *d;
+    const char       *key; /* of the first element; the others are `step` bytes apart */
+    int64_t           step;
+    char             *x, *y; /* working memory */
+} Line;
+
+/* Those of n elements from `first` on, of 32 bits for elements up to 4 bytes. */
+static void keys(const Line *l, int64_t first, int64_t n, void *out)
+{
+    const char *p = l->key + first * l->step;
+    if (l->step == l->d->key_bytes)
+        l->of->e->keys(&l->of->word, p, n, out);
+    else
+        keys_apart(l->d, p, l->step, n, out);
 }
 
 /* ---- sorting entries ---- */
 
+/* Few entries to where they belong. */
+static int64_t most_32(const SortKernels *v)
+{
+    return v->most_32;
+}
+
+static int64_t most_64(const SortKernels *v)
+{
+    return v->most_64;
+}
+
+#define most_wide most_64
+
+static uint32_t *rank_32(const SortKernels *v, uint32_t *x, uint32_t *y, int64_t n)
+{
+    uint32_t place[SORT_MOST_RANKED];
+    v->rank_32(x, n, place);
+    for (int64_t k = 0; k < n; k++)
+        y[place[k]] = x[k];
+    return y;
+}
+
+static uint64_t *rank_64(const SortKernels *v, uint64_t *x, uint64_t *y, int64_t n)
+{
+    uint64_t place[SORT_MOST_RANKED];
+    v->rank_64(x, n, place);
+    for (int64_t k = 0; k < n; k++)
+        y[place[k]] = x[k];
+    return y;
+}
+
+static Wide *rank_wide(const SortKernels *v, Wide *x, Wide *y, int64_t n)
+{
+    uint64_t key[SORT_MOST_RANKED], place[SORT_MOST_RANKED];
+    for (int64_t k = 0; k < n; k++)
+        key[k] = x[k].key;
+    v->rank_64(key, n, place);
+    for (int64_t k = 0; k < n; k++)
+        y[place[k]] = x[k];
+    return y;
+}
+
 /* x or y, whichever has them sorted in the end. From bit `low` on, `bits` bits of KEY(e) matter. */
 #define SORT(NAME, ENTRY, KEY)                                                                            \
-    static void insert_##NAME(ENTRY *x, int64_t n)                                                        \
-    {                                                                                                     \
-        for (int64_t k = 1; k < n; k++) {                                                                 \
-            const ENTRY e = x[k];                                                                         \
-            int64_t     j = k;                                                                            \
-            for (; j > 0 && KEY(x[j - 1]) > KEY(e); j--)                                                  \
-                x[j] = x[j - 1];                                                                          \
-            x[j] = e;                                                                                     \
-        }                                                                                                 \
-    }                                                                                                     \
-    static ENTRY *sort_##NAME(ENTRY *x, ENTRY *y, int64_t n, int low, int bits)                           \
+    static ENTRY *sort_##NAME(const SortKernels *v, ENTRY *x, ENTRY *y, int64_t n, int low, int bits)     \
     {                                                                                                     \
         const int      digit = n >= WIDE_FROM && bits > 16 ? 11 : 8, digits = (bits + digit - 1) / digit; \
         const uint64_t values = (uint64_t)1 << digit;                                                     \
         uint32_t       count[MOST_DIGITS][MOST_VALUES];                                                   \
-        if (n <= FEW) {                                                                                   \
-            insert_##NAME(x, n);                                                                          \
-            return x;                                                                                     \
-        }                                                                                                 \
+        if (n <= most_##NAME(v))                                                                          \
+            return rank_##NAME(v, x, y, n);                                                               \
         for (int k = 0; k < digits; k++)                                                                  \
             memset(count[k], 0, values * sizeof count[k][0]);                                             \
         for (int64_t j = 0; j < n; j++)                                                                   \
@@ -152,10 +196,10 @@ static void keys_64(const hlort_sort *d, const char *p, int64_t step, int64_t n,
             uint32_t  before = 0;                                                                         \
             if (count[k][KEY(x[0]) >> shift & (values - 1)] == (uint32_t)n)                               \
                 continue;                                                                                 \
-            for (uint64_t v = 0; v < values; v++) {                                                       \
-                const uint32_t here = count[k][v];                                                        \
-                count[k][v] = before;                                                                     \
-                before += here;                                                                           \
+            for (uint64_t here = 0; here < values; here++) {                                              \
+                const uint32_t some = count[k][here];                                                     \
+                count[k][here] = before;                                                                  \
+                before += some;                                                                           \
             }                                                                                             \
             for (int64_t j = 0; j < n; j++)                                                               \
                 y[count[k][KEY(x[j]) >> shift & (values - 1)]++] = x[j];                                  \
@@ -190,23 +234,6 @@ static Wide *merge_unordered(Wide *x, Wide *y, int64_t n, uint64_t nan)
     return x;
 }
 
-/* ---- lines ---- */
-
-typedef struct Lines {
-    const hlort_sort  *d;
-    const void *const *from;
-    void *const       *to;
-    int64_t            parts;
-    char              *memory;
-} Lines;
-
-typedef struct Line {
-    const hlort_sort *d;
-    const char       *key; /* of the first element; the others are `step` bytes apart */
-    int64_t           step;
-    char             *x, *y; /* working memory */
-} Line;
-
 static int is_bare(const hlort_sort *d)
 {
     return d->n == 1 && d->kind <= HLORT_KEY_TOTAL && d->kept == d->count;
@@ -221,8 +248,8 @@ static int is_bare(const hlort_sort *d)
 static void sort_bare_32(const Line *l, char *to)
 {
     const hlort_sort *d = l->d;
-    keys_32(d, l->key, l->step, d->count, (uint32_t *)(void *)l->x);
-    const uint32_t *e = sort_32((uint32_t *)(void *)l->x, (uint32_t *)(void *)l->y, d->count, 0, (int)(8 * d->key_bytes));
+    keys(l, 0, d->count, l->x);
+    const uint32_t *e = sort_32(l->of->v, (uint32_t *)(void *)l->x, (uint32_t *)(void *)l->y, d->count, 0, (int)(8 * d->key_bytes));
     if (d->key_bytes == 1)
         STORE(uint8_t)
     else if (d->key_bytes == 2)
@@ -234,21 +261,20 @@ static void sort_bare_32(const Line *l, char *to)
 static void sort_bare_64(const Line *l, char *to)
 {
     const hlort_sort *d = l->d;
-    keys_64(d, l->key, l->step, d->count, (uint64_t *)(void *)l->x);
-    const uint64_t *e = sort_64((uint64_t *)(void *)l->x, (uint64_t *)(void *)l->y, d->count, 0, 64);
+    keys(l, 0, d->count, l->x);
+    const uint64_t *e = sort_64(l->of->v, (uint64_t *)(void *)l->x, (uint64_t *)(void *)l->y, d->count, 0, 64);
     STORE(uint64_t)
 }
 
 /* The keys from `first` on with their positions, packed where they have up to 32 bits. */
 static void entries(const Line *l, int64_t first, int64_t n, void *out)
 {
-    const char *p = l->key + first * l->step;
     if (l->d->key_bytes <= 4) {
         uint32_t  key[BLOCK];
         uint64_t *e = out;
         for (int64_t at = 0; at < n; at += BLOCK) {
             const int64_t m = hlort_min(BLOCK, n - at);
-            keys_32(l->d, p + at * l->step, l->step, m, key);
+            keys(l, first + at, m, key);
             for (int64_t k = 0; k < m; k++)
                 e[at + k] = (uint64_t)key[k] << 32 | (uint64_t)(first + at + k);
         }
@@ -257,7 +283,7 @@ static void entries(const Line *l, int64_t first, int64_t n, void *out)
         Wide    *e = out;
         for (int64_t at = 0; at < n; at += BLOCK) {
             const int64_t m = hlort_min(BLOCK, n - at);
-            keys_64(l->d, p + at * l->step, l->step, m, key);
+            keys(l, first + at, m, key);
             for (int64_t k = 0; k < m; k++)
                 e[at + k] = (Wide){ key[k], (uint64_t)(first + at + k) };
         }
@@ -267,7 +293,24 @@ static void entries(const Line *l, int64_t first, int64_t n, void *out)
 static void *sorted(const Line *l, void *x, void *y, int64_t n)
 {
     const int bits = (int)(8 * l->d->key_bytes);
-    return bits <= 32 ? (void *)sort_64(x, y, n, 32, bits) : sort_wide(x, y, n, 0, bits);
+    return bits <= 32 ? (void *)sort_64(l->of->v, x, y, n, 32, bits) : sort_wide(l->of->v, x, y, n, 0, bits);
+}
+
+/* A short line of keys of up to 32 bits. */
+static const void *rank_line(const Line *l)
+{
+    uint32_t  key[SORT_MOST_RANKED], place[SORT_MOST_RANKED];
+    uint64_t *e = (uint64_t *)(void *)l->x;
+    keys(l, 0, l->d->count, key);
+    l->of->v->rank_32(key, l->d->count, place);
+    for (int64_t k = 0; k < l->d->count; k++)
+        e[place[k]] = (uint64_t)key[k] << 32 | (uint64_t)k;
+    return e;
+}
+
+static int is_short(const Line *l)
+{
+    return l->d->key_bytes <= 4 && l->d->count <= l->of->v->most_32;
 }
 
 /* The key of NaN in a line that has one, where comparisons have no place for it; else 0, which none of the keys that matter is. */
@@ -289,7 +332,7 @@ static const Wide *sort_unordered(const Line *l, uint64_t nan)
     for (int64_t at = 0; l->d->key_bytes <= 4 && at < l->d->count; at += BLOCK) {
         uint32_t      key[BLOCK];
         const int64_t m = hlort_min(BLOCK, l->d->count - at);
-        keys_32(l->d, l->key + at * l->step, l->step, m, key);
+        keys(l, at, m, key);
         for (int64_t k = 0; k < m; k++)
             e[at + k] = (Wide){ key[k], (uint64_t)(at + k) };
     }
@@ -298,94 +341,91 @@ static const Wide *sort_unordered(const Line *l, uint64_t nan)
 
 /* ---- the first ones of a line ---- */
 
-/* Whether one of the neighbours at p, of 32 bits, comes before the limit: the order of signed integers is that of floats with the size of negative ones inverted. */
-static int some_before(const hlort_sort *d, const char *p, int64_t n, uint32_t limit)
+enum { CHUNK = 65536, CHUNK_APART = 8192, TALL = 16, LOW = 4 };
+
+typedef struct First {
+    const Line *l;
+    int64_t     n;    /* entries */
+    int         none; /* can come before the last one kept */
+    uint64_t    bar;  /* keys that exceed it do not */
+} First;
+
+/* Sorts the entries; the best are in x. */
+static void best(First *f)
 {
-    const int32_t size = d->kind == HLORT_KEY_TOTAL ? 0x7fffffff : 0, flip = d->descending ? -1 : 0, most = (int32_t)(limit ^ 0x80000000u);
-    int32_t       some = 0;
-    for (int64_t k = 0; k < n; k++) {
-        int32_t x;
-        memcpy(&x, p + 4 * k, 4);
-        some |= ((x ^ (x >> 31 & size)) ^ flip) < most ? -1 : 0;
-    }
-    return some;
+    const hlort_sort *d = f->l->d;
+    const int64_t     bytes = d->key_bytes <= 4 ? 8 : 16, n = hlort_min(f->n, d->kept);
+    void             *e = sorted(f->l, f->l->x, f->l->y, f->n);
+    if (e != f->l->x)
+        memcpy(f->l->x, e, (size_t)(n * bytes));
+    f->n = n;
+    if (n < d->kept)
+        return;
+    const uint64_t last = bytes == 8 ? ((const uint64_t *)(void *)f->l->x)[n - 1] >> 32 : ((const Wide *)(void *)f->l->x)[n - 1].key;
+    f->none = last == 0;
+    f->bar = last - 1; /* what is as good stands behind it */
 }
 
-/* Puts an entry where it belongs among the best, of which the last one leaves. */
-#define INSERT(KEY)                                      \
-    int64_t j = kept - 1;                                         \
-    for (; j > 0 && KEY(x[j - 1]) > KEY(e); j--)                  \
-        x[j] = x[j - 1];                                          \
-    x[j] = e;
-
-/* Of m keys, at positions from `first` on, those that are less than the worst of the best: few best ones are kept sorted, else they are collected behind the n that
- * there are. */
-static int64_t collect_32(const uint32_t *key, int64_t m, int64_t first, int64_t kept, uint64_t *x, int64_t n)
+/* The elements from `first` on that do not exceed the bar. */
+static void collect(First *f, int64_t first, int64_t n)
 {
-    for (int64_t k = 0; k < m; k++) {
-        const uint64_t e = (uint64_t)key[k] << 32 | (uint64_t)(first + k);
-        if (e >= x[kept - 1])
-            continue;
-        if (kept <= FEW) {
-            INSERT(ITSELF)
-        } else
-            x[n++] = e;
+    const SortKernels *v = f->l->of->v;
+    for (int64_t m; n > 0 && !f->none; first += m, n -= m) {
+        m = hlort_min(BLOCK, n);
+        if (f->n + m > hlort_sort_entries(f->l->d)) {
+            best(f);
+            if (f->none)
+                return;
+        }
+        if (f->l->d->key_bytes <= 4) {
+            uint32_t key[BLOCK];
+            keys(f->l, first, m, key);
+            f->n = v->collect_32(key, m, first, (uint32_t)f->bar, (uint64_t *)(void *)f->l->x, f->n);
+        } else {
+            uint64_t key[BLOCK];
+            keys(f->l, first, m, key);
+            f->n = v->collect_64(key, m, first, f->bar, (Wide *)(void *)f->l->x, f->n);
+        }
     }
-    return n;
 }
 
-static int64_t collect_64(const uint64_t *key, int64_t m, int64_t first, int64_t kept, Wide *x, int64_t n)
+/* Of m elements from `first` on, which are neighbours at p. */
+static void collect_chunk(First *f, const SortElements *e, const SortWord *w, const char *p, int64_t bytes, int64_t first, int64_t m)
 {
-    for (int64_t k = 0; k < m; k++) {
-        const Wide e = { key[k], (uint64_t)(first + k) };
-        if (e.key >= x[kept - 1].key)
-            continue;
-        if (kept <= FEW) {
-            INSERT(FIELD)
-        } else
-            x[n++] = e;
+    const int64_t  height = m > CHUNK_APART ? TALL : LOW, lanes = SORT_LINE / bytes, block = height * lanes, blocks = m / block, groups = blocks * lanes;
+    const uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
+    char           least[SORT_MOST_GROUPS * 8] __attribute__((aligned(64))), copy[SORT_MOST_GROUPS * 8] __attribute__((aligned(64)));
+    if (groups < 2 * f->l->d->kept) {
+        collect(f, first, m);
+        return;
     }
-    return n;
-}
-
-/* Sorts n entries; the best are in x. */
-static void best(const Line *l, int64_t n)
-{
-    const int64_t bytes = l->d->key_bytes <= 4 ? 8 : 16;
-    void         *e = sorted(l, l->x, l->y, n);
-    if (e != l->x)
-        memcpy(l->x, e, (size_t)(hlort_min(n, l->d->kept) * bytes));
+    e->least(w, p, blocks, height, least);
+    memcpy(copy, least, (size_t)(groups * bytes));
+    const uint64_t bar = ((uint64_t)e->bar(copy, groups, f->l->d->kept) ^ sign) & mask_of(f->l->d);
+    f->bar = bar < f->bar ? bar : f->bar;
+    for (int64_t b = -1; (b = e->next(least, b + 1, blocks, (int64_t)(f->bar ^ sign))) < blocks && !f->none;)
+        collect(f, first + b * block, block);
+    collect(f, first + blocks * block, m - blocks * block);
 }
 
 static const void *select_first(const Line *l)
 {
     const hlort_sort *d = l->d;
-    const int64_t     kept = d->kept, step = l->step;
-    const int         plain = step == 4 && d->key_bytes == 4 && (d->kind == HLORT_KEY_TOTAL || d->kind == HLORT_KEY_SIGNED);
-    int64_t           n = kept;
-    entries(l, 0, kept, l->x);
-    best(l, n);
-    for (int64_t at = kept, m; at < d->count; at += m) {
-        const char *p = l->key + at * step;
-        m = hlort_min(at < 4 * BLOCK ? BLOCK / 4 : BLOCK, d->count - at);
-        if (n + m > hlort_sort_entries(d)) {
-            best(l, n);
-            n = kept;
-        }
-        if (d->key_bytes <= 4) {
-            uint32_t  key[BLOCK];
-            uint64_t *x = (uint64_t *)(void *)l->x;
-            if (plain && !some_before(d, p, m, (uint32_t)(x[kept - 1] >> 32)))
-                continue;
-            keys_32(d, p, step, m, key);
-            n = collect_32(key, m, at, kept, x, n);
+    const int64_t     bytes = d->key_bytes <= 4 ? 4 : 8;
+    const SortWord    keyed = { .first = (int64_t)((uint64_t)1 << (8 * bytes - 1)) };
+    First             f = { .l = l, .bar = mask_of(d) };
+    for (int64_t at = 0, m; at < d->count && !f.none; at += m) {
+        if (l->step == d->key_bytes) {
+            m = hlort_min(CHUNK, d->count - at);
+            collect_chunk(&f, l->of->e, &l->of->word, l->key + at * l->step, d->key_bytes, at, m);
         } else {
-            uint64_t key[BLOCK];
-            keys_64(d, p, step, m, key);
-            n = collect_64(key, m, at, kept, (Wide *)(void *)l->x, n);
+            uint64_t key[CHUNK_APART];
+            m = hlort_min(CHUNK_APART, d->count - at);
+            keys(l, at, m, key);
+            collect_chunk(&f, &l->of->v->of[bytes == 4 ? 2 : 3], &keyed, (const char *)key, bytes, at, m);
         }
     }
-    best(l, n);
+    best(&f);
     return l->x;
 }
 
@@ -423,7 +463,7 @@ static void sort_line(const Lines *s, int64_t number, char *memory)
     const hlort_sort *d = s->d;
     const int64_t     outer = number / d->inner, column = number % d->inner;
     const int64_t     from = outer * d->count * d->inner + column, to = outer * d->to_count * d->inner + column;
-    const Line l = { .d = d, .key = (const char *)s->from[d->key] + from * d->key_bytes, .step = d->key_bytes * d->inner,
+    const Line l = { .of = s, .d = d, .key = (const char *)s->from[d->key] + from * d->key_bytes, .step = d->key_bytes * d->inner,
                      .x = memory, .y = memory + hlort_sort_bytes(d) / 2 };
     if (is_bare(d)) {
         (d->key_bytes <= 4 ? sort_bare_32 : sort_bare_64)(&l, (char *)s->to[0] + to * d->key_bytes);
@@ -434,6 +474,8 @@ static void sort_line(const Lines *s, int64_t number, char *memory)
     const void    *e;
     if (nan)
         e = sort_unordered(&l, nan);
+    else if (is_short(&l) && d->count / LOW < 2 * d->kept)
+        e = rank_line(&l);
     else if (d->kept < d->count)
         e = select_first(&l);
     else {
@@ -455,9 +497,10 @@ static void part(void *job, int64_t number, void *memory)
         sort_line(s, k, s->memory ? s->memory : memory);
 }
 
-void hlort_sort_lines(const hlort_sort *d, const hlort_how *how, const void *const *from, void *const *to)
+void hlort_sort_with(const SortKernels *v, const hlort_sort *d, const hlort_how *how, const void *const *from, void *const *to)
 {
-    Lines         s = { .d = d, .from = from, .to = to, .parts = 1 };
+    const int     number = d->key_bytes == 1 ? 0 : d->key_bytes == 2 ? 1 : d->key_bytes == 4 ? 2 : 3;
+    Lines         s = { .d = d, .v = v, .e = &v->of[number], .word = word_of(d), .from = from, .to = to, .parts = 1 };
     const int64_t lines = d->outer * d->inner;
     if (lines == 0 || d->kept == 0)
         return;
@@ -468,4 +511,9 @@ void hlort_sort_lines(const hlort_sort *d, const hlort_how *how, const void *con
     }
     s.parts = hlort_min(hlort_min(lines, hlort_ceildiv(lines * d->count, PART)), 8 * (int64_t)pool_threads(how->pool));
     pool_run(how->pool, part, &s, s.parts, how->work);
+}
+
+void hlort_sort_lines(const hlort_sort *d, const hlort_how *how, const void *const *from, void *const *to)
+{
+    hlort_sort_with(hlort_sort_kernels(hlort_kernels()), d, how, from, to);
 }

@@ -1,9 +1,11 @@
 /* Lines in the order of keys of every kind and size against a merge sort by comparison, with few values (ties, zeros of both signs, NaNs) and with many. Arrays are
  * allocated to the byte: a sanitizer sees what is read beside them. */
-#include "runtime/hlort.h"
+#include "runtime/sort_kernels.h"
 #include "support/check.h"
 
 #include <string.h>
+
+static const SortKernels *kernels;
 
 static uint64_t random_bits(uint64_t *state)
 {
@@ -105,7 +107,7 @@ static void check(hlort_sort d, uint64_t different, int positions, hlort_pool *p
         from[d.n - 1] = NULL;
     }
     work = aligned_alloc(64, (size_t)((bytes > HLORT_WORK_BYTES ? bytes : HLORT_WORK_BYTES)));
-    hlort_sort_lines(&d, &(hlort_how){ .work = work, .pool = pool }, (const void *const *)from, (void *const *)to);
+    hlort_sort_with(kernels, &d, &(hlort_how){ .work = work, .pool = pool }, (const void *const *)from, (void *const *)to);
     for (int64_t line = 0; line < d.outer * d.inner; line++)
         check_line(&d, line, from, to);
     for (int64_t a = 0; a < d.n; a++) {
@@ -120,11 +122,88 @@ static int64_t infinity_of(int64_t bytes)
     return bytes == 2 ? 0x7c00 : bytes == 4 ? 0x7f800000 : 0x7ff0000000000000;
 }
 
-int main(void)
+/* Of the first ones of a line: that they are in order, and that no other element comes before the last one. */
+static void check_first_line(const hlort_sort *d, int64_t column, const char *from, const char *value, const char *place)
+{
+    int64_t  before_last = 0;
+    int32_t  at = -1, next;
+    uint64_t last = 0, x;
+    for (int64_t k = 0; k < d->kept; k++, at = next, last = x) {
+        memcpy(&next, place + (k * d->inner + column) * 4, 4);
+        CHECK(next >= 0 && next < d->count);
+        x = element(from + (next * d->inner + column) * d->key_bytes, d->key_bytes);
+        CHECK(x == element(value + (k * d->inner + column) * d->key_bytes, d->key_bytes));
+        CHECK(k == 0 || before(d, last, x) || (!before(d, x, last) && at < next));
+    }
+    for (int64_t k = 0; k < d->count; k++) {
+        x = element(from + (k * d->inner + column) * d->key_bytes, d->key_bytes);
+        before_last += before(d, x, last) || (k < at && !before(d, last, x));
+    }
+    CHECK(before_last == d->kept - 1);
+}
+
+enum Input { RANDOM, RISING, FALLING, ONE_VALUE, FEW_LAST };
+
+/* The first ones of long lines, whatever order the elements come in. */
+static void check_first(int64_t bytes, hlort_key kind, enum Input input, int64_t count, int64_t inner, int64_t kept, int descending, uint64_t *state)
+{
+    hlort_sort  d = { .kind = kind, .descending = descending, .key_bytes = bytes, .infinity = kind > HLORT_KEY_SIGNED ? infinity_of(bytes) : 0, .outer = 1, .count = count,
+                      .inner = inner, .kept = kept, .to_count = kept, .n = 2, .bytes = { bytes, 4 } };
+    char       *from = malloc((size_t)(count * inner * bytes)), *value = malloc((size_t)(kept * inner * bytes)), *place = malloc((size_t)(kept * inner * 4));
+    const int64_t work_bytes = hlort_sort_bytes(&d) > HLORT_WORK_BYTES ? hlort_sort_bytes(&d) : HLORT_WORK_BYTES;
+    void       *work = aligned_alloc(64, (size_t)work_bytes);
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t j = 0; j < inner; j++) {
+            uint64_t x = random_bits(state);
+            x = input == RISING ? (uint64_t)k : input == FALLING ? (uint64_t)(count - k) : input == ONE_VALUE ? 5 : input == FEW_LAST ? (uint64_t)(k > count - 300) : x;
+            memcpy(from + (k * inner + j) * bytes, &x, (size_t)bytes);
+        }
+    hlort_sort_with(kernels, &d, &(hlort_how){ .work = work }, (const void *const[]){ from, NULL }, (void *const[]){ value, place });
+    for (int64_t j = 0; j < inner; j++)
+        check_first_line(&d, j, from, value, place);
+    free(from);
+    free(value);
+    free(place);
+    free(work);
+}
+
+static void check_firsts(uint64_t *state)
+{
+    static const int64_t counts[][2] = { { 64, 16 }, { 100, 5 }, { 777, 30 }, { 8192, 1 }, { 9001, 8 }, { 9001, 600 }, { 30000, 64 }, { 70001, 8 }, { 66000, 2047 } };
+    for (int64_t bytes = 1; bytes <= 8; bytes *= 2)
+        for (int kind = HLORT_KEY_UNSIGNED; kind <= HLORT_KEY_CANONICAL; kind++)
+            for (int c = 0; c < 9 && (bytes > 1 || kind <= HLORT_KEY_SIGNED); c++)
+                for (int input = RANDOM; input <= FEW_LAST; input++)
+                    check_first(bytes, (hlort_key)kind, (enum Input)input, counts[c][0], (c + input + kind) % 4 == 3 ? 3 : 1, counts[c][1], input & 1 ? (int)bytes & 1 : kind != 1, state);
+}
+
+/* Few keys, of any number of bits, each number of lanes beyond the last vector. */
+static void check_ranks(uint64_t *state)
+{
+    for (int64_t n = 1; n <= SORT_MOST_RANKED; n++) {
+        uint32_t key_32[SORT_MOST_RANKED + 16], place_32[SORT_MOST_RANKED + 16];
+        uint64_t key_64[SORT_MOST_RANKED + 8], place_64[SORT_MOST_RANKED + 8];
+        for (int64_t k = 0; k < n; k++) {
+            key_32[k] = (uint32_t)(n % 2 ? random_bits(state) % 9 * 0x20000000u : random_bits(state));
+            key_64[k] = n % 2 ? random_bits(state) % 9 << 61 : random_bits(state);
+        }
+        kernels->rank_32(key_32, n, place_32);
+        kernels->rank_64(key_64, n, place_64);
+        for (int64_t k = 0; k < n; k++) {
+            int64_t less_32 = 0, less_64 = 0;
+            for (int64_t j = 0; j < n; j++) {
+                less_32 += key_32[j] < key_32[k] || (key_32[j] == key_32[k] && j < k);
+                less_64 += key_64[j] < key_64[k] || (key_64[j] == key_64[k] && j < k);
+            }
+            CHECK(place_32[k] == (uint32_t)less_32 && place_64[k] == (uint64_t)less_64);
+        }
+    }
+}
+
+static void check_all(hlort_pool *pool)
 {
     static const int64_t counts[] = { 2, 3, 17, 40, 41, 300, 9000 };
     uint64_t             state = 88172645463325252u;
-    hlort_pool          *pool = hlort_pool_new(3);
     for (int64_t bytes = 1; bytes <= 8; bytes *= 2)
         for (int kind = HLORT_KEY_UNSIGNED; kind <= HLORT_KEY_PARTIAL; kind++)
             for (int c = 0; c < 7 && (bytes > 1 || kind <= HLORT_KEY_SIGNED); c++)
@@ -146,6 +225,24 @@ int main(void)
     for (int64_t kept = 8; kept <= 800; kept *= 10)
         check((hlort_sort){ .kind = HLORT_KEY_TOTAL, .key_bytes = 4, .infinity = infinity_of(4), .outer = 2, .count = 50000, .inner = 1, .kept = kept, .to_count = kept,
                             .n = 2, .bytes = { 4, 4 }, .descending = 1 }, 1u << 31, 1, pool, &state);
+    check_firsts(&state);
+    check_ranks(&state);
+}
+
+int main(void)
+{
+    const KernelSet *sets[] = {
+        &hlort_base,
+#if defined(__x86_64__)
+        &hlort_v2, &hlort_v3, &hlort_v4
+#endif
+    };
+    hlort_pool *pool = hlort_pool_new(3);
+    for (size_t k = 0; k < sizeof sets / sizeof *sets; k++)
+        if (hlort_has(sets[k])) {
+            kernels = hlort_sort_kernels(sets[k]);
+            check_all(pool);
+        }
     hlort_pool_free(pool);
     return 0;
 }

@@ -1,0 +1,74 @@
+/* sort_kernels.c - the sets of instructions of sort_kernels.h. They are small: all are compiled here. */
+#include "runtime/sort_kernels.h"
+#include "runtime/vec.h"
+
+#ifndef __clang__
+#pragma GCC optimize("O3") /* loops over lines as vectors */
+#endif
+
+#ifdef __clang__
+#define FOUR_TIMES _Pragma("unroll 4")
+#else
+#define FOUR_TIMES _Pragma("GCC unroll 4")
+#endif
+
+#define HLORT_SET    base
+#define VECTOR_BYTES 16
+#define MOST_RANKED  64
+#include "runtime/sort_body.h"
+
+#if defined(__x86_64__)
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("sse4.2,ssse3,popcnt"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("sse4.2,ssse3,popcnt")
+#endif
+#define HLORT_SET    v2
+#define VECTOR_BYTES 16
+#define MOST_RANKED  64
+#include "runtime/sort_body.h"
+#ifdef __clang__
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c,bmi,bmi2")
+#endif
+#define HLORT_SET    v3
+#define VECTOR_BYTES 32
+#define MOST_RANKED  128
+#include "runtime/sort_body.h"
+#ifdef __clang__
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c,bmi,bmi2")
+#endif
+#define HLORT_SET    v4
+#define VECTOR_BYTES 64
+#define MOST_RANKED  128
+#define RANKS        v3 /* whose comparisons leave vectors, not masks: half the time */
+#include "runtime/sort_body.h"
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+
+const SortKernels *hlort_sort_kernels(const KernelSet *s)
+{
+#if defined(__x86_64__)
+    if (s == &hlort_v4n || s == &hlort_v4)
+        return &sort_kernels_v4;
+    if (s == &hlort_v3)
+        return &sort_kernels_v3;
+    if (s == &hlort_v2)
+        return &sort_kernels_v2;
+#endif
+    return &sort_kernels_base;
+}
