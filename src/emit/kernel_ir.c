@@ -531,6 +531,15 @@ bool kernel_may_alias(const Kernel *k, int32_t result_leaf, int32_t operand_leaf
     return k->may_alias[result_leaf * k->n_operands + operand_leaf];
 }
 
+bool kx_is_dear_call(const KExpr *x)
+{
+    static const char *const dear[] = { "exp", "log", "tanh", "erf", "pow", "sin", "cos", "tan" };
+    for (size_t i = 0; x->kind == KX_CALL && i < sizeof dear / sizeof dear[0]; i++)
+        if (strncmp(x->fn, dear[i], strlen(dear[i])) == 0)
+            return true;
+    return false;
+}
+
 bool kernel_loop_is_independent(const KStmt *s)
 {
     bool writes = false;

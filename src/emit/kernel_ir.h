@@ -137,6 +137,9 @@ void kernel_visit(const KBlock *b, const KVisitor *v);
 /* Puts a copy of the statement at the end of b, for those who deal the statements of a block out to others. */
 void kblock_append_copy(Arena *a, KBlock *b, const KStmt *s);
 
+/* Takes tens of cycles: an exponential, a logarithm. */
+bool kx_is_dear_call(const KExpr *x);
+
 /* An innermost loop that writes what may be an operand's own place, element by element: its iterations are independent all the same. */
 bool kernel_loop_is_independent(const KStmt *loop);
 

@@ -175,7 +175,7 @@ typedef struct Conditions {
 /* What a call of two values computes may depend on a test, and then a load that is only wanted after it moves behind it. */
 static bool may_test(const KExpr *x)
 {
-    static const char *const plain[] = { "add_", "sub_", "mul_", "max_", "min_" };
+    static const char *const plain[] = { "add_", "sub_", "mul_", "max_", "min_", "larger_", "smaller_" };
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         if (x->kind == KX_CALL && strncmp(x->fn, plain[i], strlen(plain[i])) == 0)
             return false;
@@ -240,7 +240,7 @@ static const char *const reserved[] = {
     "typename", "and", "or", "not", "xor", "half", "main", "memory", "HLO_VECTOR", "HLO_INDEPENDENT", "HLO_ROLLED", "HLO_TABLE", "floor_div", "floor_mod",
     "bitand", "bitor", "compl", "and_eq", "or_eq", "xor_eq", "not_eq", "nullptr", "constexpr", "decltype", "noexcept", "alignas", "alignof",
     "static_cast", "const_cast", "dynamic_cast", "reinterpret_cast", "static_assert", "thread_local", "typeid", "wchar_t", "NULL", "EOF", "errno",
-    "stdin", "stdout", "stderr", "assert", "range_from", "range_end", "range_row", "between_f32", "within_f32", "exp_f32", "expm1_f32", "tanh_f32", "erf_f32", "tanh_f64", "log_of_parts_f32", "log_f32",
+    "stdin", "stdout", "stderr", "assert", "range_from", "range_end", "range_row", "between_f32", "within_f32", "exp_f32", "exp_below_f32", "expm1_f32", "tanh_f32", "erf_f32", "tanh_f64", "log_of_parts_f32", "log_f32",
     "log1p_f32", "pow_f32", "rsqrt_f32", "bf16_bits", "f16_block_to_f32", "f32_block_to_f16", "store_past_caches", "end_stores_past_caches", "thread", "threadIdx", "blockIdx", "blockDim", "gridDim"
 };
 

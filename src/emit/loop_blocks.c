@@ -157,16 +157,46 @@ static int64_t array_bytes(const KArray *x)
     return x->count * type_bytes(x->type);
 }
 
-/* A kernel that goes through more than a last cache holds leaves little of it to who comes next. */
+typedef struct Work {
+    bool dear, stores;
+} Work;
+
+static void note_dear(void *cookie, const KExpr *x)
+{
+    ((Work *)cookie)->dear |= kx_is_dear_call(x);
+}
+
+static void note_result(void *cookie, const KStmt *s)
+{
+    ((Work *)cookie)->stores |= s->kind == KS_STORE && s->array->kind == KARRAY_PARAM;
+}
+
+/* Some loop computes at length what another one stores. */
+static bool computes_rows(const KBlock *b)
+{
+    for (const KStmt *s = b->first; s; s = s->next) {
+        Work     w = { false, false };
+        KVisitor v = { note_dear, note_result, &w };
+        if (s->kind == KS_FOR)
+            kernel_visit(s->body, &v);
+        if ((w.dear && !w.stores) || (w.dear && computes_rows(s->body)))
+            return true;
+    }
+    return false;
+}
+
+/* A kernel that goes through more than a last cache holds leaves little of it to who comes next. Rows that take long to compute are waited for, not memory, as long as that
+ * cache holds most of them. */
 void kernel_stream(Kernel *k)
 {
-    enum { LARGE = 18 << 20, LEAST = 4 << 20 };
+    enum { LARGE = 18 << 20, LARGE_ROWS = 64 << 20, LEAST = 4 << 20 };
+    const int64_t large = computes_rows(k->body) ? LARGE_ROWS : LARGE;
     int64_t bytes = 0;
     for (int32_t p = 0; p < k->n_operands + k->n_results; p++)
         if (k->params[p]->read || k->params[p]->written)
             bytes += array_bytes(k->params[p]);
     for (int32_t p = k->n_operands; p < k->n_operands + k->n_results; p++)
-        k->params[p]->streamed = bytes >= LARGE && array_bytes(k->params[p]) >= LEAST && !k->params[p]->read && !k->params[p]->rewritten;
+        k->params[p]->streamed = bytes >= large && array_bytes(k->params[p]) >= LEAST && !k->params[p]->read && !k->params[p]->rewritten;
 }
 
 bool block_streams(const KBlock *x)

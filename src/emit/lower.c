@@ -3,6 +3,7 @@
 #include "emit/abreast.h"
 #include "emit/loop_blocks.h"
 #include "emit/lower.h"
+#include "emit/row_in_result.h"
 
 enum { MAX_TRIES = 24, ROLE_ELEMENTS = 0, ROLE_PIECE = 100 };
 
@@ -476,8 +477,10 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         kernel_prune(L.k);
         kernel_collapse(L.k, &L.ix);
         kernel_keep_rolled(L.k);
-        if (!plan->plain && !plan->tile_hero)
+        if (!plan->plain && !plan->tile_hero) {
             kernel_rows_abreast(L.k, &L.ix);
+            kernel_rows_in_results(L.k, &L.ix);
+        }
         if (plan->tile_hero)
             tile_finish(L.k);
         kernel_finish(L.k);

@@ -23,6 +23,7 @@
  *
  * Reductions of a fusion that go over the same elements are made in the same loops, each with accumulators of its own (lower_together.c). */
 #include "analysis/choice.h"
+#include "analysis/softmax.h"
 #include "emit/lower.h"
 
 enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8, ROLE_AGAIN = 9,
@@ -59,6 +60,7 @@ struct Reduction {
     bool              own_row; /* `at` is its own, not the first one's: two rows are made at a time */
     bool              extremes_of_memory; /* it is one, and its elements lie in memory */
     bool              plain;   /* of kernel_lower */
+    bool              shows_nan; /* what is made of this extreme is NaN where its row has one, which it need not look for */
 };
 
 /* The loops over reduced dimensions, cut into blocks: those before number d, extents[d] / size blocks, in each of them size of d and all that follow. */
@@ -172,6 +174,7 @@ static Reduction reduction(Lower *L, const Inst *x, bool paired)
         }
     r.op = apply_operation(inst_callee(x, 0));
     r.choice = choice_made(&r);
+    r.shows_nan = L->body && !r.plain && x->comp == L->body && inst_shows_nan_anyway(x);
     r.extremes_of_memory = (r.op == OP_MAXIMUM || r.op == OP_MINIMUM) && is_cheap(L, inst_operand(x, 0));
     r.at = ARENA_ARRAY(L->arena, const Ix *, r.in->rank);
     r.acc = ARENA_ARRAY(L->arena, KTemp *, r.n);
@@ -225,12 +228,23 @@ static const KExpr *start_value(Lower *L, const Reduction *r, int32_t k)
     return scalar_convert(L->arena, init->shape->type, r->carry[k], value_at(L, init, 0, NULL));
 }
 
+/* The larger or the smaller one, acc where either is NaN. */
+static const KExpr *plain_extreme(Lower *L, const Reduction *r, const KExpr *acc, const KExpr *x)
+{
+    const char *fn = arena_printf(L->arena, "%s_%s", r->op == OP_MAXIMUM ? "larger" : "smaller", type_name(acc->type));
+    return kx_call(L->arena, fn, acc->type, 2, (const KExpr *const[]){ acc, x });
+}
+
 /* acc' = body(acc, elements): out open. */
 static void combine(Lower *L, const Reduction *r, const KExpr *const *acc, const KExpr *const *x, const KExpr **out)
 {
     const KExpr **args = ARENA_ARRAY(L->arena, const KExpr *, 2 * r->n);
     if (is_sum(r)) {
         out[0] = kx_binary(L->arena, KOP_ADD, acc[0]->type, acc[0], x[0]);
+        return;
+    }
+    if (r->shows_nan) {
+        out[0] = plain_extreme(L, r, acc[0], x[0]);
         return;
     }
     for (int32_t k = 0; k < r->n; k++) {
@@ -369,13 +383,6 @@ static void load_lane(Lower *L, const Reduction *r, const Ix *lane, const KExpr 
     x[0] = load_current(L, r->lanes, lane);
     if (r->numbers)
         x[1] = load_current(L, r->numbers, lane);
-}
-
-/* The larger or the smaller one, acc where either is NaN. */
-static const KExpr *plain_extreme(Lower *L, const Reduction *r, const KExpr *acc, const KExpr *x)
-{
-    const char *fn = arena_printf(L->arena, "%s_%s", r->op == OP_MAXIMUM ? "larger" : "smaller", type_name(r->lanes->type));
-    return kx_call(L->arena, fn, r->lanes->type, 2, (const KExpr *const[]){ acc, x });
 }
 
 /* lane = body(acc, x) */

@@ -174,6 +174,13 @@ static const Helper helpers[] = {
       "    uint32_t e = f32_as_u32(t) << 23, half = (f32_as_u32(t) << 22) & 0xff800000u; /* exponents n and n / 2: in two steps, since the result may be a denormal */\n"
       "    float    y = u32_as_f32(f32_as_u32(q) + half) * u32_as_f32(e - half + 0x3f800000u);\n"
       "    return x != x ? x : y;\n}\n" },
+    /* Below 2 ulp; what would be a denormal is 0. Added to 1.5 * 2^23 + 127, n is a float's exponent already. */
+    { H_EXACT, "exp_below_f32", "f32_as_u32 u32_as_f32",
+      "float exp_below_f32(float x) /* of 0 at most, or NaN */\n{\n"
+      "    float t = x * 1.44269504f + 12583039.0f, n = t - 12583039.0f, r = n * -0.693359375f + x;\n    r = n * 2.12194440e-4f + r;\n"
+      "    float q = r * 0.008312480188f + 0.04189054998f;\n"
+      "    q = q * r + 0.1666711628f, q = q * r + 0.4999922883f, q = (q * r + 1.0f) * r + 1.0f;\n"
+      "    float y = q * u32_as_f32(f32_as_u32(t) << 23);\n    return x < -88.0f ? 0.0f : y;\n}\n" },
     { H_EXACT, "expm1_f32", "f32_as_u32 u32_as_f32 between_f32",
       "float expm1_f32(float x)\n{\n    float c = between_f32(x, 0xc2200000u, 0x42b20000); /* -40, 89 */\n"
       "    float t = c * 1.44269504f + 12582912.0f, n = t - 12582912.0f, r = n * -0.693359375f + c;\n    r = n * 2.12194440e-4f + r;\n"

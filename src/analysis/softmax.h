@@ -1,0 +1,16 @@
+/* What is known of exp(x - max(x)) and its sum along a row, which softmax, its logarithm and cross-entropies are made of. */
+#ifndef ANALYSIS_SOFTMAX_H
+#define ANALYSIS_SOFTMAX_H
+
+#include "ir/inst.h"
+
+/* x - max(x) along some dimensions: at most 0, or NaN. */
+bool inst_is_below_max(const Inst *i);
+
+/* A broadcast of the sum of exp(x - max(x)) along the dimensions of that maximum: 1 at least, or NaN. Its reciprocal is a normal number. */
+bool inst_is_softmax_sum(const Inst *i);
+
+/* i is an extreme of floats along rows, and where a row has a NaN, all of its computation's results that are made of i have NaN anyway: it may leave NaN out. */
+bool inst_shows_nan_anyway(const Inst *i);
+
+#endif
