@@ -3,6 +3,7 @@
 #define HLORT_GEMM_H
 
 #include "runtime/hlort.h"
+#include "runtime/transpose.h"
 
 /* One product C = A B, or a part of its rows and columns. How it is computed is decided by the whole product, so that a part has the same bits. */
 typedef enum GemmWay {
@@ -56,6 +57,8 @@ typedef struct KernelSet {
     GemmFunction *gemm[GEMM_TYPES];
     PixelsFunction *depthwise[GEMM_TYPES]; /* some of them */
     void (*narrow[GEMM_TYPES])(uint16_t *to, const float *from, int64_t n); /* sums to C's type where that is a narrower one */
+    TurnFunction *turn[HLORT_TURN_SIZES];
+    RunsFunction *runs;
 } KernelSet;
 
 #if defined(__x86_64__)
@@ -94,6 +97,7 @@ static inline int64_t hlort_sum_bytes(GemmType t)
 }
 
 void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlort_how *how, const void *a, const void *b, void *c);
+void hlort_transpose_by(const KernelSet *s, const hlort_axes *d, const hlort_how *how, const void *from, void *to);
 void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y);
 
 #endif

@@ -171,6 +171,8 @@ typedef uint16_t SET(vup) __attribute__((vector_size(VECTOR_BYTES)));
 #undef FEW_BEGUN
 #undef MULTIPLY_FEW
 
+#include "runtime/transpose_sizes.h"
+
 extern const KernelSet SET(hlort);
 const KernelSet SET(hlort) = {
     .name = HLORT_TEXT(HLORT_SET),
@@ -196,6 +198,8 @@ const KernelSet SET(hlort) = {
         [GEMM_F16_F32] = SET(hlort_f16_run_pixels),
     },
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
+    .turn = { HLORT_PASTE(hlort_turn_any_1, HLORT_SET), HLORT_PASTE(hlort_turn_any_2, HLORT_SET), HLORT_PASTE(hlort_turn_any_4, HLORT_SET), HLORT_PASTE(hlort_turn_any_8, HLORT_SET), HLORT_PASTE(hlort_turn_any_16, HLORT_SET) },
+    .runs = SET(hlort_runs),
 };
 
 #include "runtime/gemm_set_end.h"

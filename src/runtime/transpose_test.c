@@ -1,8 +1,23 @@
-/* Random permutations of random arrays against plain loops, with one thread and with several. Arrays are allocated to the byte: a sanitizer sees what is read beside them. */
-#include "runtime/hlort.h"
+/* Random permutations of random arrays against plain loops, on every set of instructions that this processor has, with one thread and with several. Arrays are allocated to the byte: a sanitizer sees what is read beside them. */
+#include "runtime/gemm.h"
 #include "support/check.h"
 
 #include <string.h>
+
+extern const KernelSet hlort_wide; /* test_kernels.c */
+
+static const KernelSet *const sets[] = {
+    &hlort_base, &hlort_wide,
+#if defined(__x86_64__)
+    &hlort_v2, &hlort_v3, &hlort_v4, &hlort_v4n,
+#endif
+};
+enum { N_SETS = sizeof sets / sizeof *sets };
+
+static int has(const KernelSet *s)
+{
+    return s == &hlort_wide || hlort_has(s);
+}
 
 static uint32_t random_bits(uint32_t *state)
 {
@@ -10,8 +25,8 @@ static uint32_t random_bits(uint32_t *state)
     return *state >> 8;
 }
 
-/* The axes of an array of `rank` random dimensions whose order is shuffled; its number of elements. */
-static int64_t shuffled(hlort_axes *d, int rank, uint32_t *state, int most)
+/* The axes of an array of `rank` random dimensions whose order is shuffled. */
+static void shuffled(hlort_axes *d, int rank, uint32_t *state, int most)
 {
     int64_t strides[8], count[8], n = 1;
     int     at[8];
@@ -33,49 +48,69 @@ static int64_t shuffled(hlort_axes *d, int rank, uint32_t *state, int most)
         if (count[at[k]] > 1)
             d->axis[d->n++] = (hlort_axis){ count[at[k]], to, strides[at[k]] };
     }
-    return n;
 }
 
-static void check(const hlort_axes *d, int64_t n, hlort_pool *pool)
+/* What every set makes is compared with plain loops. The result begins `beside` bytes behind a line of a cache. */
+static void check(const hlort_axes *d, int64_t beside, hlort_pool *pool)
 {
     const int64_t bytes = d->bytes;
-    char         *from = malloc((size_t)(n * bytes)), *to = aligned_alloc(64, (size_t)((n * bytes + 63) / 64 * 64));
-    CHECK(from && to);
-    for (int64_t k = 0; k < n * bytes; k++)
+    int64_t       n = 1;
+    for (int64_t k = 0; k < d->n; k++)
+        n *= d->axis[k].count;
+    const size_t size = (size_t)(n * bytes);
+    char        *from = malloc(size), *all = aligned_alloc(64, (size + (size_t)beside + 63) / 64 * 64), *to = all + beside, *expected = malloc(size);
+    CHECK(from && all && expected);
+    for (uint32_t k = 0; k < size; k++)
         from[k] = (char)(k * 2654435761u >> 13);
-    memset(to, 0, (size_t)(n * bytes));
-    hlort_transpose(d, &(hlort_how){ .pool = pool }, from, to);
-    for (int64_t k = 0; k < n; k++) {
-        int64_t rest = k, a = 0, b = 0;
-        for (int64_t j = d->n; j-- > 0; rest /= d->axis[j].count) {
+    const hlort_axis last = d->axis[d->n - 1];
+    for (int64_t k = 0; k < n; k += last.count) {
+        int64_t rest = k / last.count, a = 0, b = 0;
+        for (int64_t j = d->n - 1; j-- > 0; rest /= d->axis[j].count) {
             a += rest % d->axis[j].count * d->axis[j].from;
             b += rest % d->axis[j].count * d->axis[j].to;
         }
-        CHECK(memcmp(to + b * bytes, from + a * bytes, (size_t)bytes) == 0);
+        for (int64_t j = 0; j < last.count; j++)
+            memcpy(expected + (b + j * last.to) * bytes, from + (a + j * last.from) * bytes, (size_t)bytes);
+    }
+    for (int s = 0; s < N_SETS; s++) {
+        if (!has(sets[s]))
+            continue;
+        memset(to, 0, size);
+        hlort_transpose_by(sets[s], d, &(hlort_how){ .pool = pool }, from, to);
+        CHECK(memcmp(to, expected, size) == 0);
     }
     free(from);
-    free(to);
+    free(all);
+    free(expected);
+}
+
+static void run(int64_t bytes, hlort_pool *pool)
+{
+    uint32_t state = 7;
+    for (int rank = 2; rank <= 6; rank++)
+        for (int round = 0; round < 12; round++) {
+            static const int most[] = { 0, 0, 300, 60, 20, 9, 6 };
+            hlort_axes       d = { .bytes = bytes };
+            shuffled(&d, rank, &state, most[rank]);
+            if (d.n > 0)
+                check(&d, 0, round % 2 ? pool : NULL);
+        }
+    /* thin ones */
+    check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { 3, 1000, 1 }, { 1000, 1, 3 } } }, 0, pool);
+    check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { 1000, 4, 1 }, { 4, 1, 1000 } } }, 0, NULL);
+    /* past the caches: rows that begin with a line, rows that do not, runs that are lines, runs that are none */
+    const int64_t few = 128 / bytes, many = 69632 / few + 7;
+    check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { many, 2048, 1 }, { 2048, 1, many } } }, 0, pool);
+    check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { 1030, many * 8, 1 }, { many * 8, 1, 1030 } } }, bytes, pool);
+    check(&(hlort_axes){ .bytes = bytes, .n = 3, .axis = { { 256, 260 * few, few }, { 260, few, 256 * few }, { few, 1, 1 } } }, 0, pool);
+    check(&(hlort_axes){ .bytes = bytes, .n = 3, .axis = { { 64, 130 * 9 * few, 9 * few }, { 130, 9 * few, 64 * 9 * few }, { 9 * few, 1, 1 } } }, 32, NULL);
 }
 
 int main(void)
 {
-    uint32_t    state = 7;
     hlort_pool *pool = hlort_pool_new(3);
     for (int64_t bytes = 1; bytes <= 16; bytes *= 2)
-        for (int rank = 2; rank <= 6; rank++)
-            for (int round = 0; round < 12; round++) {
-                static const int most[] = { 0, 0, 300, 60, 20, 9, 6 };
-                hlort_axes       d = { .bytes = bytes };
-                int64_t          n = shuffled(&d, rank, &state, most[rank]);
-                if (d.n > 0)
-                    check(&d, n, round % 2 ? pool : NULL);
-            }
-    /* thin ones, and some that are written past the caches */
-    for (int64_t bytes = 1; bytes <= 16; bytes *= 2) {
-        check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { 3, 1000, 1 }, { 1000, 1, 3 } } }, 3000, pool);
-        check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { 1000, 4, 1 }, { 4, 1, 1000 } } }, 4000, NULL);
-        check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { 2100, 2048, 1 }, { 2048, 1, 2100 } } }, 2100 * 2048, pool);
-    }
+        run(bytes, pool);
     hlort_pool_free(pool);
     return 0;
 }

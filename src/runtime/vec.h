@@ -40,6 +40,11 @@ INLINE int64_t hlort_min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+INLINE int64_t hlort_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 INLINE int64_t hlort_ceildiv(int64_t a, int64_t b)
 {
     return a / b + (a % b > 0);

@@ -1,0 +1,36 @@
+/* transpose.h - rectangles that are turned, and runs that are copied: between transpose.c and the code of each set of instructions. Distances are in bytes. */
+#ifndef HLORT_TRANSPOSE_H
+#define HLORT_TRANSPOSE_H
+
+#include <stdint.h>
+
+enum { HLORT_LINE = 64, /* of a cache */
+       HLORT_COLLECTED = 1024 /* bytes of a row that are put together before they are written past the caches */ };
+
+/* How a result is written: into the caches, or past them where rows begin with a line, or where they do not. */
+typedef enum TurnStores { HLORT_STORED, HLORT_LINES, HLORT_ANYWHERE } TurnStores;
+
+/* to[c][r] = from[r][c]. Both edges are as long as a line of a cache, at least. */
+typedef struct TurnPart {
+    const char *from;
+    char       *to;
+    int64_t     rows, columns; /* in elements */
+    int64_t     from_row, to_row;
+    TurnStores  past;
+} TurnPart;
+
+typedef void TurnFunction(const TurnPart *x);
+
+/* Rows of the result that lie as they are in the source. */
+typedef struct RunsPart {
+    const char *from;
+    char       *to;
+    int64_t     count, bytes, from_row, to_row;
+    TurnStores  past;
+} RunsPart;
+
+typedef void RunsFunction(const RunsPart *x);
+
+enum { HLORT_TURN_SIZES = 5 }; /* of elements: 1, 2, 4, 8 and 16 bytes */
+
+#endif
