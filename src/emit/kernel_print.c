@@ -426,7 +426,7 @@ static void print_block_out(Printer *p, const LoopBlocks *b, int depth)
         bool           streamed = x->streamed;
         if (x->half) {
             indent(p, depth);
-            buf_puts(p->b, "f32_block_to_f16(");
+            buf_puts(p->b, x->array->type == TYPE_BF16 ? "f32_block_to_bf16(" : "f32_block_to_f16(");
             if (streamed)
                 buf_printf(p->b, BLOCK_NARROW "%d", k);
             else

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, FIXED_BLOCK = 16,
-       LEAST_STREAMED = 256 /* elements of a loop */, LINE = 64, LONG_ROW = 32768 /* bytes */ };
+       LEAST_STREAMED = 128 /* elements of a loop */, LINE = 64, LONG_ROW = 32768 /* bytes */ };
 
 typedef struct Look {
     const KStmt *loop;
@@ -83,7 +83,7 @@ static void add_out(Look *l, const KStmt *s)
 {
     LoopBlocks *b = l->b;
     bool        stored = s->kind == KS_STORE && !s->atomic && b->n_out < MOST_BLOCKED && is_along(s->index, l->loop->loop);
-    bool        half = stored && is_call(s->value, "f32_to_f16");
+    bool        half = stored && (is_call(s->value, "f32_to_f16") || is_call(s->value, "f32_to_bf16"));
     bool        streamed = stored && s->array->streamed && trips(l->loop) >= LEAST_STREAMED && fills_lines(l->loop, s->array, s->index);
     if (half || streamed)
         b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed };

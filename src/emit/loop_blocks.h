@@ -1,4 +1,4 @@
-/* Innermost loops in blocks of vectors, for what compilers make no vectors of by themselves: conversions between f16 and f32, and stores past the caches, which save
+/* Innermost loops in blocks of vectors, for what compilers make no vectors of by themselves: conversions between f16 and f32, rounding to bf16, and stores past the caches, which save
  * reading what is overwritten where results are larger than the caches anyway.
  *
  *     for i < n: r[i] = f32_to_f16(f16_to_f32(x[i + 3]) * y[i])
@@ -14,7 +14,7 @@ enum { MOST_BLOCKED = 8 };
 typedef struct Blocked {
     const KArray *array;
     const Ix     *index;
-    bool          half; /* f16, whose block is of f32 */
+    bool          half; /* f16 or bf16, whose block is of f32 */
     bool          streamed; /* stored past the caches */
 } Blocked;
 
