@@ -96,6 +96,7 @@ struct KStmt {
     KBlock       *other; /* IF: NULL or else */
     const char   *atomic; /* STORE: NULL, or "Add", "Max": the element becomes that of itself and value, which other threads may do at the same time */
     bool          apart;  /* STORE: no other iteration of the loops around touches that element */
+    bool          past;   /* STORE: past the caches as if the array were streamed */
     bool          rolled; /* FOR: compilers should not unroll it, see kernel_keep_rolled */
 };
 

@@ -84,7 +84,7 @@ static void add_out(Look *l, const KStmt *s)
     LoopBlocks *b = l->b;
     bool        stored = s->kind == KS_STORE && !s->atomic && b->n_out < MOST_BLOCKED && is_along(s->index, l->loop->loop);
     bool        half = stored && (is_call(s->value, "f32_to_f16") || is_call(s->value, "f32_to_bf16"));
-    bool        streamed = stored && s->array->streamed && trips(l->loop) >= LEAST_STREAMED && fills_lines(l->loop, s->array, s->index);
+    bool        streamed = stored && (s->array->streamed || s->past) && trips(l->loop) >= LEAST_STREAMED && fills_lines(l->loop, s->array, s->index);
     if (half || streamed)
         b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed };
 }
@@ -185,6 +185,15 @@ static bool computes_rows(const KBlock *b)
     return false;
 }
 
+static void store_past(KBlock *b)
+{
+    for (KStmt *s = b->first; s; s = s->next) {
+        s->past = s->kind == KS_STORE;
+        if (s->body)
+            store_past(s->body);
+    }
+}
+
 /* A kernel that goes through more than a last cache holds leaves little of it to who comes next. Rows that take long to compute are waited for, not memory, as long as that
  * cache holds most of them. */
 void kernel_stream(Kernel *k)
@@ -197,6 +206,9 @@ void kernel_stream(Kernel *k)
             bytes += array_bytes(k->params[p]);
     for (int32_t p = k->n_operands; p < k->n_operands + k->n_results; p++)
         k->params[p]->streamed = bytes >= large && array_bytes(k->params[p]) >= LEAST && !k->params[p]->read && !k->params[p]->rewritten;
+    for (KStmt *s = k->body->first; s; s = s->next) /* the copy of what is changed afterwards */
+        if (s->kind == KS_IF && s->value->kind == KX_DISTINCT && bytes >= LARGE && array_bytes(s->value->array) >= LEAST)
+            store_past(s->body);
 }
 
 bool block_streams(const KBlock *x)

@@ -2,6 +2,7 @@
 #include "emit/ranges.h"
 
 #include "emit/threads.h"
+#include "support/map.h"
 #include "support/vec.h"
 
 enum {
@@ -108,7 +109,8 @@ static bool range_part(Arena *a, const Kernel *k, const KStmt *s, RangePart *par
 {
     const IxAtom *const *loops;
     IxCtx                cx = ix_context(a);
-    if (s->kind != KS_FOR || stmt_work(s) < WORTH) /* a copy that is made only where the result is not in place wakes nobody up */
+    part->distinct = s->kind == KS_IF && !s->other && s->value->kind == KX_DISTINCT ? s->value : NULL;
+    if ((s->kind != KS_FOR && !part->distinct) || stmt_work(s) < WORTH)
         return false;
     int32_t       n = kernel_independent_loops(a, k, s, &loops);
     const IxAtom *loop = divided_loop(n, loops);
@@ -123,12 +125,52 @@ static bool range_part(Arena *a, const Kernel *k, const KStmt *s, RangePart *par
     return true;
 }
 
+typedef struct Uses {
+    const KStmt *now;
+    Map          by; /* the statement that has used an array first */
+    bool         shared;
+} Uses;
+
+static void note_use(Uses *u, const KArray *array)
+{
+    const KStmt *before = array->kind == KARRAY_LOCAL ? map_get(&u->by, array) : u->now;
+    if (!before)
+        map_put(&u->by, array, (void *)u->now);
+    u->shared |= before && before != u->now;
+}
+
+static void note_load(void *cookie, const KExpr *x)
+{
+    if (x->kind == KX_LOAD)
+        note_use(cookie, x->array);
+}
+
+static void note_store(void *cookie, const KStmt *s)
+{
+    if (s->kind == KS_STORE)
+        note_use(cookie, s->array);
+}
+
+/* Whether an array of the function's own is used by several of the statements that may become functions. */
+static bool shares_arrays(Arena *a, const Kernel *k)
+{
+    Uses     u = { .by = map_new(a) };
+    KVisitor v = { note_load, note_store, &u };
+    for (u.now = k->body->first; u.now; u.now = u.now->next) {
+        KStmt  copy = *u.now;
+        KBlock alone = { .first = &copy };
+        copy.next = NULL;
+        kernel_visit(&alone, &v);
+    }
+    return u.shared;
+}
+
 int32_t kernel_ranges(Arena *a, const Kernel *k, RangePart **parts)
 {
     VEC(RangePart) v = { 0 };
     KBlock *serial = NULL; /* the body of the last part, when that has no ranges */
     bool    any = false;
-    if (block_work(k->body) < WORTH || !kernel_is_divisible(k))
+    if (block_work(k->body) < WORTH || !kernel_is_divisible(k) || shares_arrays(a, k))
         return 0;
     for (const KStmt *s = k->body->first; s; s = s->next) {
         RangePart part = { .n = 1 };

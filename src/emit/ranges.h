@@ -6,7 +6,8 @@
  *             out[i0 * 8 + i1] = ...                                                 out[i0 * 8 + i1] = ...
  *
  * Only loops whose iterations do not depend on each other are divided (threads.c), so that it does not matter who does which range. How long a
- * range is follows from the work in it, not from the number of threads. */
+ * range is follows from the work in it, not from the number of threads. A copy that is made only where the result is not in place is a part of its own, so that
+ * nobody is woken up for it where there is none. */
 #ifndef EMIT_RANGES_H
 #define EMIT_RANGES_H
 
@@ -21,6 +22,7 @@ typedef struct RangePart {
     int64_t    lo, end; /* trips of the loop; n == 1: the body has all of its loops */
     int64_t    size;    /* trips of a range */
     int64_t    n;       /* ranges */
+    const KExpr *distinct; /* not NULL: nothing is done where the two arrays are the same memory */
 } RangePart;
 
 /* The number of parts, which live in a; 0: the kernel is too small, or none of its loops can be divided. */

@@ -186,6 +186,13 @@ void target_c_ranges_call(Buf *b, int depth, const Function *f, const char *cons
     for (int32_t j = 0; j < f->n_ranges; j++) {
         const char *name = part_name(a, f->name, f->n_ranges, j);
         buf_printf(b, "%*s", 4 * depth, "");
+        const KExpr *distinct = f->ranges[j].n > 1 ? f->ranges[j].distinct : NULL;
+        if (distinct && strcmp(args[distinct->array->param], args[distinct->other->param]) == 0) {
+            buf_printf(b, "(void)%s; // in place\n", range_name(a, name));
+            continue;
+        }
+        if (distinct)
+            buf_printf(b, "if (%s != %s)\n%*s", args[distinct->array->param], args[distinct->other->param], 4 * (depth + 1), "");
         if (f->ranges[j].n > 1)
             print_range_call(b, f->kernel, name, &f->ranges[j], args);
         else
