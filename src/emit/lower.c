@@ -267,6 +267,12 @@ static void lower_kept(Lower *L, const Inst *i, const Result *r)
         map_put(&L->memory, all[k], to[k]);
 }
 
+/* Known not to be in place: made like what a fusion makes element by element. */
+static bool is_whole(const Lower *L, const Inst *x)
+{
+    return L->plan->whole_updates && is_placed_update(x);
+}
+
 static bool is_update(const Inst *x)
 {
     return x->op == OP_DYNAMIC_UPDATE_SLICE || x->op == OP_SCATTER;
@@ -417,11 +423,11 @@ static void lower_fusion(Lower *L)
     together_begin(L);
     epilogue_begin(L);
     for (int32_t k = 0; k < L->k->n_results; k++) {
-        bool apart = epilogue_has(L, r[k].x);
-        late[k] = is_update(r[k].x) && is_last(L, r[k].x);
+        bool apart = epilogue_has(L, r[k].x), whole = is_whole(L, r[k].x);
+        late[k] = is_update(r[k].x) && is_last(L, r[k].x) && !whole;
         r[k].beside = goes_beside(L, r, &r[k]);
         early[k] = !late[k] && !apart && !r[k].beside;
-        if (is_staged(r[k].x) && !apart && !r[k].beside)
+        if (is_staged(r[k].x) && !apart && !r[k].beside && !whole)
             map_put(&L->plan->materialise, r[k].x, L->plan);
         if (late[k] && keep)
             keep_updates(L, r[k].x);
@@ -436,10 +442,21 @@ static void lower_fusion(Lower *L)
     if (L->epilogue)
         epilogue_stage(L);
     for (const Inst *i = L->body->first; i; i = i->next)
-        if (map_has(&L->plan->materialise, i) && is_update(i) && is_last(L, i))
+        if (map_has(&L->plan->materialise, i) && is_update(i) && is_last(L, i) && !is_whole(L, i))
             lower_kept(L, i, r);
     lower_elements(L, r, late); /* an update that is two results */
     rows_end(L);
+}
+
+/* Is an operand copied before it is updated where the two are never the same memory? */
+static bool copies_in_vain(const Lower *L)
+{
+    for (int32_t j = 0; j < L->in_place.n; j++) {
+        const InPlace *p = &L->in_place.v[j];
+        if (p->known && !kernel_may_alias(L->k, p->result - L->k->n_operands, p->operand))
+            return true;
+    }
+    return false;
 }
 
 static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag *d)
@@ -487,6 +504,8 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         if (!plan->plain && !plan->tile_hero)
             kernel_stream(L.k);
         kernel_name(L.k, plan->plain);
+        *again = L.body && !plan->plain && !plan->whole_updates && copies_in_vain(&L);
+        plan->whole_updates |= *again;
     }
     return L.k;
 }

@@ -35,6 +35,7 @@ typedef struct Plan {
     Map    norms;       /* Inst -> Comp: batch normalizations as computations */
     const Comp *body;   /* what is lowered as a fusion's body, or NULL */
     bool   plain;       /* of kernel_lower */
+    bool   whole_updates; /* a try has found that updates whose place is known are not in place: the result is made element by element, each once */
     bool   no_epilogue; /* a try has found that what a hero makes is not wanted element by element: lower_epilogue.c */
     const Inst *tile_hero; /* NULL, or of kernel_lower_tile */
     int64_t     tile_row;
@@ -53,7 +54,7 @@ typedef struct Result {
 
 typedef struct WantedRow { const Inst *x; int32_t first; /* dimension of its rows */ } WantedRow;
 
-typedef struct InPlace { int32_t result, operand; } InPlace; /* numbers of parameters */
+typedef struct InPlace { int32_t result, operand; /* numbers of parameters */ bool known; /* where the update goes */ } InPlace;
 
 typedef struct Lower {
     Arena      *arena;
@@ -233,6 +234,14 @@ bool        is_norm(const Inst *i);
 
 /* lower_window.c: body gets the index of each element of in that the window at out covers. wide: it does so much that loops with bounds of their own cost nothing beside it. */
 void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window, const Ix *const *out, bool wide, NestBody *body, void *cookie);
+
+/* The fastest dimension of x's operand 0, if x's window leaves it alone, else -1; and a loop over blocks of it: body gets the index of a block's first element. */
+typedef void ColumnBody(Lower *L, void *cookie, const Ix *const *index, int64_t width);
+int32_t free_column(const Inst *x);
+void in_column_blocks(Lower *L, const Shape *shape, int32_t column, const Ix *const *index, ColumnBody *body, void *cookie);
+
+/* lower_update.c: an update whose place is known. */
+bool is_placed_update(const Inst *x);
 
 /* What has a stage of its own wherever it stands. */
 bool is_staged(const Inst *x);

@@ -37,7 +37,7 @@ static void copy_operand(Lower *L, const Inst *x, int32_t k, KArray *to)
     LoopDim    *dims = plan_dims(L, x, ROLE_COPY + k, to->shape->rank, to->shape->dims);
     if (same) {
         if_open(L, kx_distinct(L->arena, to, source));
-        vec_push(L->arena, &L->in_place, ((InPlace){ to->param, source->param }));
+        vec_push(L->arena, &L->in_place, ((InPlace){ to->param, source->param, is_placed_update(x) }));
     }
     nest(L, to->shape->rank, dims, major_order(L, to->shape), copy_body, &c);
     if (same)
@@ -67,6 +67,16 @@ static const Inst *update_before(Lower *L, const Inst *x)
 {
     const Inst *before = inst_operand(x, 0);
     return before->op == OP_DYNAMIC_UPDATE_SLICE && before->n_uses == 1 && !map_has(&L->memory, before) ? before : NULL;
+}
+
+bool is_placed_update(const Inst *x)
+{
+    if (x->op != OP_DYNAMIC_UPDATE_SLICE || inst_operand(x, 0)->op == OP_DYNAMIC_UPDATE_SLICE)
+        return false;
+    for (int32_t k = 2; k < x->n_operands; k++)
+        if (inst_operand(x, k)->op != OP_CONSTANT)
+            return false;
+    return true;
 }
 
 void stage_update(Lower *L, const Inst *x, KArray *const *to)
@@ -220,6 +230,10 @@ typedef struct Pick {
     const Ix     **index;
     bool           overlap;   /* of windows */
     KArray        *places;    /* `at` of each window */
+    int32_t        column;    /* the fastest dimension, when windows leave it alone: a row of windows picks at once */
+    int64_t        width;     /* of the row */
+    KArray        *bests;     /* of the row's windows */
+    const Ix *const *window_index; /* of the row's first window */
 } Pick;
 
 static void take_best(Lower *L, const Pick *p, const KExpr *v)
@@ -278,6 +292,77 @@ static void pick_source(Lower *L, void *cookie, const Ix *const *index)
     store(L, p->to, at, scattered(L, p, index, load_current(L, p->to, at)));
     L->cur->last->apart = !p->overlap;
     block_close(L);
+}
+
+/* ---- a row of windows: the best element of each, then what each element of the windows gets ---- */
+
+static const Ix **beside(Lower *L, const Pick *p, const Ix *const *index, const Ix *j)
+{
+    const int32_t rank = p->to->shape->rank;
+    const Ix    **at = ARENA_ARRAY(L->arena, const Ix *, rank);
+    for (int32_t d = 0; d < rank; d++)
+        at[d] = d == p->column ? ix_add(&L->ix, index[d], j) : index[d];
+    return at;
+}
+
+/* The number of an element in the result, without what is beside it. */
+static const KExpr *place_of(Lower *L, const Pick *p, const Ix *const *index)
+{
+    return kx_cast(L->arena, p->places->type, kx_index(L->arena, shape_index(L, p->to->shape, index)));
+}
+
+static void pick_along(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pick        *p = cookie;
+    Arena       *a = L->arena;
+    int32_t      leaf = 0;
+    const Inst  *x = resolve(L, inst_operand(p->x, 0), &leaf);
+    const KExpr *place = bind(L, place_of(L, p, index), "place"), *better;
+    const Ix    *j = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1));
+    const KExpr *v = bind(L, value_at(L, x, leaf, beside(L, p, index, j)), "candidate"), *best = load_current(L, p->bests, j), *at = load_current(L, p->places, j);
+    apply(L, inst_callee(p->x, 0), (const KExpr *const[]){ best, v }, &better);
+    const KExpr *none = kx_binary(a, KOP_LT, TYPE_PRED, at, kx_int(a, p->places->type, 0));
+    const KExpr *take = bind(L, kx_binary(a, KOP_OR, TYPE_PRED, none, kx_unary(a, KOP_NOT, TYPE_PRED, better)), "take");
+    const KExpr *next = bind(L, kx_select(a, take, place, at), "at");
+    store(L, p->bests, j, kx_select(a, take, v, best));
+    store(L, p->places, j, next);
+    block_close(L);
+}
+
+static void scatter_along(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pick        *p = cookie;
+    Arena       *a = L->arena;
+    int32_t      leaf = 0;
+    const Inst  *init = resolve(L, inst_operand(p->x, 2), &leaf);
+    const KExpr *place = bind(L, place_of(L, p, index), "place");
+    const Ix    *j = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1)), **at = beside(L, p, index, j);
+    const KExpr *there = p->overlap ? load_current(L, p->to, shape_index(L, p->to->shape, at)) : scalar_convert(a, init->shape->type, p->to->type, value_at(L, init, leaf, NULL));
+    const KExpr *chosen = kx_binary(a, KOP_EQ, TYPE_PRED, load_current(L, p->places, j), place), *v = scattered(L, p, beside(L, p, p->window_index, j), there);
+    store_at(L, p->to, at, kx_select(a, chosen, v, there));
+    block_close(L);
+}
+
+static void pick_row(Lower *L, void *cookie, const Ix *const *index, int64_t width)
+{
+    Pick        *p = cookie;
+    const Shape *in = inst_operand(p->x, 0)->shape;
+    p->width = width;
+    p->window_index = index;
+    p->bests = local_array(L, in->type, width, "best");
+    p->places = local_array(L, p->to->count <= INT32_MAX ? TYPE_S32 : TYPE_S64, width, "at");
+    const Ix *j = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1));
+    store(L, p->bests, j, scalar_zero(L->arena, in->type));
+    store(L, p->places, j, kx_int(L->arena, p->places->type, -1));
+    block_close(L);
+    over_window(L, p->x, in, p->window, index, true, pick_along, p);
+    over_window(L, p->x, in, p->window, index, true, scatter_along, p);
+}
+
+static void pick_rows(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pick *p = cookie;
+    in_column_blocks(L, p->to->shape, p->column, index, pick_row, p);
 }
 
 /* ---- for many threads: each window's place, then each element's windows ---- */
@@ -359,6 +444,16 @@ static bool windows_overlap(const Window *w)
     return false;
 }
 
+/* Is every element in a window? */
+static bool windows_cover(const Window *w, const Shape *in, const Shape *windows)
+{
+    for (int32_t d = 0; d < w->n; d++)
+        if (w->v[d].size < w->v[d].stride || w->v[d].window_dilation != 1 || w->v[d].pad_lo < 0 ||
+            (windows->dims[d] - 1) * w->v[d].stride + w->v[d].size - w->v[d].pad_lo < in->dims[d])
+            return false;
+    return true;
+}
+
 static bool is_dilated(const Window *w)
 {
     for (int32_t d = 0; d < w->n; d++)
@@ -367,14 +462,32 @@ static bool is_dilated(const Window *w)
     return false;
 }
 
+/* Rows of windows beside each other pick together; where windows do not meet, each element is then written once. */
+static void select_and_scatter_rows(Lower *L, Pick *p)
+{
+    const Shape *s = p->to->shape, *source = inst_operand(p->x, 1)->shape;
+    int64_t     *extents = ARENA_ARRAY(L->arena, int64_t, s->rank);
+    p->to->rewritten = p->overlap || !windows_cover(p->window, s, source);
+    if (p->to->rewritten)
+        nest(L, s->rank, plan_dims(L, p->x, ROLE_COPY, s->rank, s->dims), major_order(L, s), fill_body, p);
+    for (int32_t d = 0; d < s->rank; d++)
+        extents[d] = d == p->column ? 1 : source->dims[d];
+    nest(L, s->rank, plan_dims(L, p->x, ROLE_UPDATE, s->rank, extents), major_order(L, source), pick_rows, p);
+}
+
 void stage_select_and_scatter(Lower *L, const Inst *x, KArray *const *to)
 {
     const Shape *s = x->shape, *source = inst_operand(x, 1)->shape;
-    Pick         p = { .x = x, .window = inst_window(x), .to = to[0], .index = ARENA_ARRAY(L->arena, const Ix *, s->rank), .overlap = windows_overlap(inst_window(x)) };
+    Pick         p = { .x = x, .window = inst_window(x), .to = to[0], .index = ARENA_ARRAY(L->arena, const Ix *, s->rank), .overlap = windows_overlap(inst_window(x)),
+                       .column = L->plan->plain ? -1 : free_column(x) };
     if (L->plan->plain && p.overlap && !is_dilated(p.window) && shape_count(source) > 0) {
         p.places = stage_array(L, shape_with_type(L->arena, source, TYPE_S64), "places");
         nest(L, source->rank, plan_dims(L, x, ROLE_UPDATE, source->rank, source->dims), NULL, note_place, &p);
         nest(L, s->rank, plan_dims(L, x, ROLE_COPY, s->rank, s->dims), major_order(L, s), gather_element, &p);
+        return;
+    }
+    if (p.column >= 0 && shape_count(source) > 0) {
+        select_and_scatter_rows(L, &p);
         return;
     }
     to[0]->rewritten = true;

@@ -356,24 +356,33 @@ static void pool_columns(Lower *L, Pool *p, const Ix *const *index)
     pool_windows(L, p, index);
 }
 
-static void pool_block(Lower *L, void *cookie, const Ix *const *index)
+static void pool_block(Lower *L, void *cookie, const Ix *const *index, int64_t width)
 {
-    Pool      *p = cookie;
-    int32_t    rank = inst_operand(p->x, 0)->shape->rank;
-    int64_t    n = inst_operand(p->x, 0)->shape->dims[p->column], w = tile_width(n, COLUMN_BLOCK / 3 * 2, 64);
-    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, rank);
-    for (int32_t d = 0; d < rank; d++)
+    Pool *p = cookie;
+    p->width = width;
+    pool_columns(L, p, index);
+}
+
+static void pool_blocks(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pool *p = cookie;
+    in_column_blocks(L, inst_operand(p->x, 0)->shape, p->column, index, pool_block, p);
+}
+
+void in_column_blocks(Lower *L, const Shape *shape, int32_t column, const Ix *const *index, ColumnBody *body, void *cookie)
+{
+    int64_t    n = shape->dims[column], w = tile_width(n, COLUMN_BLOCK / 3 * 2, 64);
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, shape->rank);
+    for (int32_t d = 0; d < shape->rank; d++)
         at[d] = index[d];
-    p->width = w;
     if (n > w)
-        at[p->column] = ix_times(&L->ix, ix_of(&L->ix, loop_open(L, 0, n / w, NULL, 1)), w);
-    pool_columns(L, p, at);
+        at[column] = ix_times(&L->ix, ix_of(&L->ix, loop_open(L, 0, n / w, NULL, 1)), w);
+    body(L, cookie, at, w);
     if (n > w)
         block_close(L);
     if (n % w) {
-        p->width = n % w;
-        at[p->column] = ix_const(&L->ix, n / w * w);
-        pool_columns(L, p, at);
+        at[column] = ix_const(&L->ix, n / w * w);
+        body(L, cookie, at, n % w);
     }
 }
 
@@ -382,8 +391,7 @@ static bool is_alone(const WindowDim *v)
     return v->size == 1 && v->stride == 1 && v->pad_lo == 0 && v->pad_hi == 0 && v->base_dilation == 1;
 }
 
-/* The fastest dimension, if the window leaves it alone. */
-static int32_t free_column(const Inst *x)
+int32_t free_column(const Inst *x)
 {
     const Shape  *in = inst_operand(x, 0)->shape;
     const Window *w = inst_window(x);
@@ -574,5 +582,5 @@ void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to)
     p.n_lanes = lanes_of(L, &p);
     for (int32_t d = 0; d < s->rank; d++)
         extents[d] = d == p.column || d == p.running ? 1 : s->dims[d];
-    nest(L, s->rank, plan_dims(L, x, ROLE_OUT, s->rank, extents), major_order(L, s), p.column >= 0 ? pool_block : pool_scalar, &p);
+    nest(L, s->rank, plan_dims(L, x, ROLE_OUT, s->rank, extents), major_order(L, s), p.column >= 0 ? pool_blocks : pool_scalar, &p);
 }
