@@ -17,6 +17,9 @@ bool conv_call_equal(const ConvCall *x, const ConvCall *y);
 /* As dot_call_row. */
 int64_t conv_call_row(const ConvCall *x);
 
+/* Whether windows of 3 are worth it to the sums of pixels and of taps that save products (src/runtime/winograd.h), and i leaves the precision to us. */
+bool conv_call_fewer(const ConvCall *x, const Inst *i);
+
 /* Multiplications, those with what lies beside the image too. */
 double conv_call_cost(const ConvCall *x);
 

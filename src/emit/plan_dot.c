@@ -38,6 +38,7 @@ Value *plan_conv(Plan *p, StepList *out, const Inst *i)
     ConvCall   *v = ARENA_NEW(p->arena, ConvCall);
     if (!p->options->runtime || !conv_call(i, lhs->shape, rhs->shape, i->shape, v))
         return NULL;
+    v->v.fewer = !p->options->direct_convolutions && conv_call_fewer(v, i);
     LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
     *c = (LibraryCall){ .inst = i, .conv = v, .temp_bytes = HLORT_WORK_BYTES };
     return call_of(p, out, c, lhs->slot, rhs->slot);

@@ -136,6 +136,7 @@ typedef struct PlanOptions {
     bool (*is_shown)(void *cookie, const Inst *i); /* and the values of these instructions, which are kept until then; NULL: of none */
     void   *shown_cookie;
     bool    runtime;   /* the text may call the runtime library */
+    bool    direct_convolutions; /* whose convolutions then make no product that the definition has not */
     bool    products;  /* large dots may be products of a device's library, for which their kernels have working memory */
     bool    any_order; /* of plain ones: updates of floats may be added up in any order */
     const Device *device; /* kernels are for its many threads, see kernel_lower; NULL: for one of a CPU */

@@ -12,6 +12,7 @@
 #include "runtime/pool.h"
 #include "runtime/spread.h"
 #include "runtime/vec.h"
+#include "runtime/winograd.h"
 
 #include <stddef.h>
 
@@ -408,7 +409,7 @@ static int as_dot(const Job *x, const hlort_how *how)
 void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y)
 {
     Job j = { .v = v, .set = s, .type = type, .x = x, .w = w, .y = y, .images = 1, .how = how };
-    if (is_empty(v) || hlort_depthwise(s, type, v, how, x, w, y) || (!how->epilogue && hlort_spread(s, type, v, how, x, w, y)))
+    if (is_empty(v) || hlort_winograd(s, type, v, how, x, w, y) || hlort_depthwise(s, type, v, how, x, w, y) || (!how->epilogue && hlort_spread(s, type, v, how, x, w, y)))
         return;
     j.x_end = end_of_image(v, x, hlort_bytes[type][IN]);
     j.swapped = is_swapped(&j);

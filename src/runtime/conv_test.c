@@ -336,6 +336,45 @@ static void test_random(int count)
     puts("ok random");
 }
 
+/* Windows of 3 along some dimensions, with fewer products: tiles at every border, more of them and of features than a block has. The values stay exact. */
+static void pair_case(Case *c, uint32_t *state)
+{
+    static const uint32_t features[] = { 3, 20, 70, 130 };
+    hlort_conv           *v = &c->v;
+    *c = (Case){ .v = { .batch = 1 + below(state, 3), .groups = below(state, 4) ? 1 : 2, .fewer = 1, .n_spatial = 1 + below(state, MOST) } };
+    v->in = 1 + below(state, features[below(state, 4)]);
+    v->out = 1 + below(state, features[below(state, 4)]);
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        const int pairs = d == v->n_spatial - 1 || below(state, 4);
+        v->spatial[d].in = 1 + below(state, v->n_spatial == 3 ? 6 : v->n_spatial == 2 ? (below(state, 8) ? 12 : 70) : 150);
+        v->spatial[d].window = pairs ? 3 : 1 + below(state, 3);
+        v->spatial[d].stride = pairs ? 1 : 1 + below(state, 2);
+        v->spatial[d].pad = below(state, 3) ? 1 : below(state, 9) - 4;
+        v->spatial[d].window_dilation = pairs ? 1 : 1 + below(state, 2);
+        v->spatial[d].base_dilation = 1;
+        v->spatial[d].out = out_size(v, d, below(state, 3) ? 1 : below(state, 9) - 4);
+    }
+    Order orders[3] = { (Order)below(state, ORDERS), (Order)below(state, ORDERS), (Order)below(state, ORDERS) };
+    if (below(state, 2))
+        orders[1] = orders[2] = orders[0];
+    place(c, orders, (int)below(state, 3) ? 0 : (int)below(state, 8), below(state, 4) ? 0 : 3, state);
+}
+
+static void test_pairs(int count)
+{
+    uint32_t state = 3;
+    for (int k = 0; k < count; k++) {
+        Case c;
+        pair_case(&c, &state);
+        expect(&c, &state);
+        for (int s = 0; s < N_SETS; s++)
+            if (has(sets[s]))
+                run(&c, sets[s], GEMM_F32, k % 8 ? BARE : DOUBLED);
+        forget(&c);
+    }
+    puts("ok pairs");
+}
+
 /* More columns and rows than a block has, in each order of memory. */
 static void test_blocks(void)
 {
@@ -369,9 +408,9 @@ static void test_threads(void)
 {
     static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
     uint32_t    state = 9;
-    for (int e = 0; e < 9; e++) {
-        Case c = { .v = { .batch = e == 6 || e == 8 ? 1 : 2, .groups = e == 2 ? 4 : e == 5 ? 24 : 1, .in = e == 5 ? 1 : 24, .n_spatial = 2 } };
-        c.v.out = e == 3 ? 130 : e == 5 ? 1 : e >= 6 ? 2 : 20;
+    for (int e = 0; e < 12; e++) {
+        Case c = { .v = { .fewer = e >= 9, .batch = e == 6 || e == 8 ? 1 : 2, .groups = e == 2 ? 4 : e == 5 ? 24 : 1, .in = e == 5 ? 1 : 24, .n_spatial = 2 } };
+        c.v.out = e == 3 || e >= 9 ? 130 : e == 5 ? 1 : e >= 6 ? 2 : 20;
         for (int64_t d = 0; d < 2; d++) {
             c.v.spatial[d].in = e == 3 ? 7 : 20;
             c.v.spatial[d].window = 3;
@@ -379,7 +418,8 @@ static void test_threads(void)
             c.v.spatial[d].base_dilation = e == 1 || e == 6 || e == 7 ? 2 : 1;
             c.v.spatial[d].out = out_size(&c.v, d, 1);
         }
-        Order orders[3] = { e == 4 ? FEATURES_SECOND : FEATURES_LAST, e == 4 ? FEATURES_SECOND : FEATURES_LAST, e == 4 ? FEATURES_SECOND : FEATURES_LAST };
+        const Order order = e == 4 || e == 10 ? FEATURES_SECOND : FEATURES_LAST;
+        Order       orders[3] = { order, order, order };
         place(&c, orders, 0, 0, &state);
         expect(&c, &state);
         float *x = malloc((size_t)c.x_count * sizeof *x), *w = malloc((size_t)c.w_count * sizeof *w);
@@ -389,6 +429,8 @@ static void test_threads(void)
             x[k] = (float)c.x[k] / 3;
         for (int64_t k = 0; k < c.w_count; k++)
             w[k] = (float)c.w[k] / 7;
+        if (e == 11) /* lines are made again */
+            x[c.x_count / 2] = __builtin_inff();
         hlort_conv_f32(&c.v, &(hlort_how){ .work = work }, x, w, one);
         for (int threads = 2; threads < 9; threads += 3) {
             hlort_pool *p = hlort_pool_new(threads);
@@ -426,10 +468,12 @@ static void test_nan_image(void)
         x[k] = k == 0 ? __builtin_nanf("") : 1;
     for (int k = 0; k < 9 * OUT; k++)
         w[k] = k == 68 ? __builtin_inff() : 1; /* of feature 68 the corner that looks up and to the left */
-    for (int s = 0; s < N_SETS; s++) {
-        if (!has(sets[s]))
+    for (int s = 0; s < 2 * N_SETS; s++) {
+        const KernelSet *set = sets[s / 2];
+        if (!has(set))
             continue;
-        hlort_convolve(sets[s], GEMM_F32, &v, &(hlort_how){ .work = work }, x, w, y);
+        v.fewer = s % 2;
+        hlort_convolve(set, GEMM_F32, &v, &(hlort_how){ .work = work }, x, w, y);
         for (int r = 0; r < SIZE; r++)
             for (int c = 0; c < SIZE; c++)
                 for (int f = 0; f < OUT; f++) {
@@ -487,6 +531,7 @@ static void test_not_finite(void)
             int      *times = calloc((size_t)c.y_count + 1, sizeof *times);
             Seen      seen = { kinds[type].sums, out, y, times, 1 };
             hlort_how how = { .work = work, .epilogue = e % 2 ? see : NULL, .context = &seen };
+            c.v.fewer = e / 6 % 2 == e / 12 % 2;
             hlort_convolve(sets[s], type, &c.v, &how, x, w, e % 2 ? NULL : y);
             free(times);
             for (int64_t k = 0; k < c.y_count; k++) {
@@ -502,11 +547,78 @@ static void test_not_finite(void)
     puts("ok not finite");
 }
 
+/* What the definition makes of one element, and how large its terms are. */
+static double sum_of(const hlort_conv *v, const float *x, const float *w, const int64_t *o, double *size)
+{
+    double sum = 0, most_x = 0, most_w = 0;
+    for (int64_t t = 0; t < 9; t++) {
+        const int64_t r = o[0] + t / 3 - v->spatial[0].pad, c = o[1] + t % 3 - v->spatial[1].pad;
+        for (int64_t i = 0; i < v->in && r >= 0 && c >= 0 && r < v->spatial[0].in && c < v->spatial[1].in; i++) {
+            const double a = (double)x[r * v->spatial[0].x + c * v->spatial[1].x + i * v->x_in], b = (double)w[t / 3 * v->spatial[0].w + t % 3 * v->spatial[1].w + i * v->w_in];
+            sum += a * b;
+            most_x = __builtin_fmax(most_x, __builtin_fabs(a));
+            most_w = __builtin_fmax(most_w, __builtin_fabs(b));
+        }
+    }
+    *size = most_x * most_w;
+    return sum;
+}
+
+/* With fewer products: what is not finite, and what only becomes so in sums that the definition does not have, stays where it belongs. */
+static void test_pairs_not_finite(void)
+{
+    enum { IN = 21, OUT = 37, MOST_SIZE = 11 };
+    static float x[MOST_SIZE * MOST_SIZE * IN], w[9 * IN * OUT], y[MOST_SIZE * MOST_SIZE * OUT];
+    static char  work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    const float  planted[] = { __builtin_inff(), -__builtin_inff(), __builtin_nanf(""), 1e38f, 3e38f, -3e38f };
+    uint32_t     state = 13;
+    for (int e = 0; e < 120; e++) {
+        const int64_t rows = 1 + below(&state, MOST_SIZE), columns = 1 + below(&state, MOST_SIZE), first = e % 2;
+        hlort_conv    v = { .batch = 1, .groups = 1, .in = IN, .out = OUT, .fewer = 1, .n_spatial = 2, .x_in = first ? rows * columns : 1, .y_out = first ? rows * columns : 1,
+                            .w_in = first ? 9 : OUT, .w_out = first ? 9 * IN : 1 };
+        for (int d = 0; d < 2; d++) {
+            const int64_t pixels = d ? 1 : columns;
+            v.spatial[d].in = v.spatial[d].out = d ? columns : rows;
+            v.spatial[d].window = 3;
+            v.spatial[d].stride = v.spatial[d].window_dilation = v.spatial[d].base_dilation = v.spatial[d].pad = 1;
+            v.spatial[d].x = first ? pixels : pixels * IN;
+            v.spatial[d].y = first ? pixels : pixels * OUT;
+            v.spatial[d].w = (d ? 1 : 3) * (first ? 1 : IN * OUT);
+        }
+        for (int64_t k = 0; k < rows * columns * IN; k++)
+            x[k] = (float)below(&state, 1000) / 500 - 1;
+        for (int64_t k = 0; k < 9 * IN * OUT; k++)
+            w[k] = (float)below(&state, 1000) / 4000 - 0.125f;
+        for (int64_t k = below(&state, 4); k >= 0; k--)
+            x[below(&state, (uint32_t)(rows * columns * IN))] = planted[below(&state, 6)];
+        for (int64_t k = below(&state, 3); k > 0; k--)
+            w[below(&state, 9 * IN * OUT)] = planted[below(&state, 3)];
+        for (int s = 0; s < N_SETS; s++) {
+            if (!has(sets[s]))
+                continue;
+            hlort_convolve(sets[s], GEMM_F32, &v, &(hlort_how){ .work = work }, x, w, y);
+            for (int64_t f = 0; f < OUT; f++)
+                for (int64_t p = 0; p < rows * columns; p++) {
+                    const int64_t o[2] = { p / columns, p % columns };
+                    double        size, want = sum_of(&v, x, w + f * v.w_out, o, &size);
+                    const float   got = y[o[0] * v.spatial[0].y + o[1] * v.spatial[1].y + f * v.y_out];
+                    if (want != want || want - want != 0)
+                        CHECK(want != want ? got != got : (double)got == want);
+                    else
+                        CHECK(__builtin_fabs((double)got - want) <= 1e-6 * (9 * IN) * size);
+                }
+        }
+    }
+    puts("ok pairs not finite");
+}
+
 int main(void)
 {
+    test_pairs_not_finite();
     test_not_finite();
     test_nan_image();
     test_random(4000);
+    test_pairs(800);
     test_blocks();
     test_threads();
     return 0;

@@ -46,6 +46,9 @@ typedef void GemmFunction(const Gemm *g);
 struct PixelRun;
 typedef void PixelsFunction(const struct PixelRun *r); /* depthwise.h */
 
+struct WinogradBlock;
+typedef void WinogradFunction(const struct WinogradBlock *x); /* winograd.h */
+
 /* Of the operands, and of C where it is another one. */
 typedef enum GemmType { GEMM_F32, GEMM_F64, GEMM_BF16, GEMM_BF16_F32, GEMM_F16, GEMM_F16_F32, GEMM_S32, GEMM_S8_S32, GEMM_U8_S32, GEMM_C64, GEMM_C128, GEMM_TYPES } GemmType;
 
@@ -56,6 +59,8 @@ typedef struct KernelSet {
     const struct KernelSet *rest; /* the set that has the types which are not here, or NULL */
     GemmFunction *gemm[GEMM_TYPES];
     PixelsFunction *depthwise[GEMM_TYPES]; /* some of them */
+    WinogradFunction *winograd;            /* f32 */
+    int64_t       winograd_features, winograd_panel; /* of a block, which is whole panels */
     void (*narrow[GEMM_TYPES])(uint16_t *to, const float *from, int64_t n); /* sums to C's type where that is a narrower one */
     TurnFunction *turn[HLORT_TURN_SIZES];
     RunsFunction *runs;

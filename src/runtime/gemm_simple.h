@@ -33,6 +33,9 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 #ifdef DEPTHWISE
 #include "runtime/depthwise_body.h"
 #endif
+#ifdef WINOGRAD
+#include "runtime/winograd_body.h"
+#endif
 
 #undef N
 #undef TE

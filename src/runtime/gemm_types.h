@@ -5,6 +5,7 @@
 #include "runtime/depthwise.h"
 #include "runtime/image.h"
 #include "runtime/vec.h"
+#include "runtime/winograd.h"
 
 #define SET(x) HLORT_PASTE(x, HLORT_SET)
 
@@ -65,7 +66,9 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define TE          float
 #define WIDEN(from) (*(const VCU *)(from))
 #define WIDEN1(x)   (x)
+#define WINOGRAD
 #include "runtime/gemm_simple.h"
+#undef WINOGRAD
 #define N(x)        SET(hlort_c64_##x)
 #include "runtime/gemm_complex.h"
 #undef FUSED
@@ -197,6 +200,9 @@ const KernelSet SET(hlort) = {
         [GEMM_F16] = SET(hlort_f16_run_pixels),
         [GEMM_F16_F32] = SET(hlort_f16_run_pixels),
     },
+    .winograd = SET(hlort_f32_winograd),
+    .winograd_features = SET(hlort_f32_WF),
+    .winograd_panel = SET(hlort_f32_NR),
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
     .turn = { HLORT_PASTE(hlort_turn_any_1, HLORT_SET), HLORT_PASTE(hlort_turn_any_2, HLORT_SET), HLORT_PASTE(hlort_turn_any_4, HLORT_SET), HLORT_PASTE(hlort_turn_any_8, HLORT_SET), HLORT_PASTE(hlort_turn_any_16, HLORT_SET) },
     .runs = SET(hlort_runs),

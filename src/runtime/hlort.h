@@ -49,6 +49,7 @@ typedef struct hlort_conv {
     int64_t x_batch, x_group, x_in;           /* distances in elements */
     int64_t w_first, w_group, w_in, w_out;
     int64_t y_batch, y_group, y_out;
+    int64_t fewer;                            /* 1: windows of 3 taps may be made of fewer products, those of sums of pixels and of taps; of f32, without an epilogue */
     int64_t n_spatial;
     struct {
         int64_t in, out, window, stride, pad; /* sizes of X, Y, W; pad: before the first, may be negative */
@@ -168,6 +169,22 @@ static inline int hlort_conv_by_channel(const hlort_conv *v)
         taps *= v->spatial[d].window;
     }
     return outer <= HLORT_MOST_OUTER && (v->w_group == 1 || taps <= HLORT_MOST_MOVED);
+}
+
+/* Whether tiles of two pixels may extend along dimension d; along how many dimensions of a convolution they do, at most 2. */
+static inline int hlort_conv_in_pairs(const hlort_conv *v, int64_t d)
+{
+    return v->spatial[d].window == 3 && v->spatial[d].stride == 1 && v->spatial[d].window_dilation == 1 && v->spatial[d].base_dilation == 1;
+}
+static inline int hlort_conv_fewer(const hlort_conv *v)
+{
+    int n = 0;
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        if (v->spatial[d].base_dilation != 1)
+            return 0;
+        n += n < 2 && hlort_conv_in_pairs(v, d);
+    }
+    return n;
 }
 
 /* How many entries are sorted at once. */

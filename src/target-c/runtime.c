@@ -79,13 +79,13 @@ static void put_conv(Buf *b, const Program *p, const LibraryCall *x)
     const hlort_conv *v = &x->conv->v;
     put_head(b, x, x->conv->in, x->conv->out);
     buf_printf(b,
-               "    static const hlort_conv conv = {\n"
+               "    static const hlort_conv conv = {\n%s"
                "        .batch = %lld, .groups = %lld, .in = %lld, .out = %lld,\n"
                "        .x_batch = %lld, .x_group = %lld, .x_in = %lld,\n"
                "        .w_first = %lld, .w_group = %lld, .w_in = %lld, .w_out = %lld,\n"
                "        .y_batch = %lld, .y_group = %lld, .y_out = %lld,\n"
                "        .n_spatial = %lld, .spatial = {\n",
-               (long long)v->batch, (long long)v->groups, (long long)v->in, (long long)v->out, (long long)v->x_batch, (long long)v->x_group, (long long)v->x_in,
+               v->fewer ? "        .fewer = 1,\n" : "", (long long)v->batch, (long long)v->groups, (long long)v->in, (long long)v->out, (long long)v->x_batch, (long long)v->x_group, (long long)v->x_in,
                (long long)v->w_first, (long long)v->w_group, (long long)v->w_in, (long long)v->w_out, (long long)v->y_batch, (long long)v->y_group,
                (long long)v->y_out, (long long)v->n_spatial);
     for (int64_t d = 0; d < v->n_spatial; d++)
