@@ -16,6 +16,11 @@
 static const Dialect dialect = { .helper = "static inline", .boolean = "_Bool", .restricted = "restrict", .index = "int64_t", .hints = true, .blocks = true, .prototypes = true,
                                  .own_math = true, .complex_types = { "float _Complex", "double _Complex" } };
 
+const char *target_c_element_type(Type t)
+{
+    return dialect_type(&dialect, storage_type(t));
+}
+
 void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
 {
     dialect_prelude(b, &dialect, n, kernels);

@@ -22,6 +22,7 @@ typedef struct Out {
     const int64_t  *places; /* of constants in the weights file */
     Arena          *arena;
     Map             parts;   /* Block -> the number of its first part, for those that are functions */
+    Map             locals;  /* Buffer -> itself: scalars that are variables */
     int32_t         n_parts;
     int             indent;
 } Out;
@@ -338,7 +339,10 @@ static void put_buffers(Out *o, const BufferList *list)
 {
     for (int32_t k = 0; k < list->n; k++) {
         const Buffer *x = list->v[k];
-        buf_printf(o->b, "    void *const %s = mem + %lld; // ", x->name, (long long)x->offset);
+        if (map_get(&o->locals, x))
+            buf_printf(o->b, "    %s hlo_%s = 0; void *const %s = &hlo_%s; // ", target_c_element_type(x->shape->type), x->name, x->name, x->name);
+        else
+            buf_printf(o->b, "    void *const %s = mem + %lld; // ", x->name, (long long)x->offset);
         shape_print(o->b, x->shape, !layout_is_row_major(x->shape));
         buf_putc(o->b, '\n');
     }
@@ -488,6 +492,46 @@ static void put_watch(Buf *b, const Program *p)
                p->name, p->name);
 }
 
+/* ---- scalars of loops: as variables they stay in registers, where stores to memory from one iteration to the next would have to be waited for ---- */
+
+static void note_block(Out *o, const Block *x, bool looped, Map *refused);
+
+static void note_step(Out *o, const Step *s, bool looped, Map *refused)
+{
+    const bool computes = s->kind == STEP_KERNEL || s->kind == STEP_COPY || s->kind == STEP_WHILE || s->kind == STEP_IF;
+    for (int32_t k = 0; k < s->n_buffers; k++) {
+        const Buffer *x = s->buffers[k];
+        if (!x || x->kind != BUFFER_SCRATCH)
+            continue;
+        if (!computes || shape_count(x->shape) != 1)
+            map_put(refused, x, (void *)x);
+        else if (looped || s->kind == STEP_WHILE)
+            map_put(&o->locals, x, (void *)x);
+    }
+    note_block(o, &s->condition, true, refused);
+    for (int32_t k = 0; k < s->n_blocks; k++)
+        note_block(o, &s->blocks[k], looped || s->kind == STEP_WHILE, refused);
+}
+
+static void note_block(Out *o, const Block *x, bool looped, Map *refused)
+{
+    for (int32_t k = 0; k < x->n; k++)
+        note_step(o, x->v[k], looped, refused);
+}
+
+/* Not where others look at them, or several functions. */
+static void note_locals(Out *o)
+{
+    Map refused = map_new(o->arena);
+    o->locals = map_new(o->arena);
+    if (o->p->watched || o->n_parts > 0)
+        return;
+    note_block(o, &o->p->body, false, &refused);
+    for (int32_t k = 0; k < o->p->n_buffers; k++)
+        if (map_has(&refused, o->p->buffers[k]))
+            map_put(&o->locals, o->p->buffers[k], NULL);
+}
+
 static void put_scratch(Out *o)
 {
     const Program *p = o->p;
@@ -497,9 +541,13 @@ static void put_scratch(Out *o)
                   "        return hlo_fail(env, \"%s_run: scratch must be %lld bytes, aligned to %d\");\n"
                   "    char *const mem = scratch;\n",
                PROGRAM_ALIGN, p->name, (long long)p->scratch_bytes, PROGRAM_ALIGN);
+    note_locals(o);
     list_block(o, &p->body, &seen, &used);
     put_buffers(o, &used);
-    if (used.n == 0)
+    bool named = false;
+    for (int32_t k = 0; k < used.n; k++)
+        named |= !map_get(&o->locals, used.v[k]);
+    if (!named)
         buf_puts(o->b, "    (void)mem;\n"); /* kernels that do nothing name no result */
 }
 

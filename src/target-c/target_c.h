@@ -21,6 +21,9 @@ bool target_c_has_weights(const Program *p, const TargetCOptions *o);
 /* The bytes of that file, in pieces, since they may be most of the memory there is. Stops when put gives false, and gives that. */
 bool target_c_weights(const Program *p, const TargetCOptions *o, bool (*put)(void *to, const void *bytes, size_t n), void *to);
 
+/* What an element of a type is in memory, "float". */
+const char *target_c_element_type(Type t);
+
 /* One kernel as a static C function, the HLO of i above it. Its parameters: the results, then the operands, then working memory;
  * only those that the kernel uses (kernel_uses_param). One of very many loops is several functions (kernel_parts.h). */
 void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i);
