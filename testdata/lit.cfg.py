@@ -55,6 +55,12 @@ if config.clang != "no":
 if config.nvcc != "no":
     config.available_features.add("nvcc")
     config.substitutions.append(("%nvcc", config.nvcc))
+    toolkit = os.path.dirname(os.path.dirname(config.nvcc))
+    header, library = os.path.join(toolkit, "include", "cudnn_graph.h"), os.path.join(toolkit, "lib64", "libcudnn.so.9")
+    if os.path.exists(header) and os.path.exists(library):
+        config.available_features.add("cudnn")
+        for name, value in (("%cudnn-header", header), ("%cudnn-library", library), ("%cudnn-include", os.path.join(toolkit, "include"))):
+            config.substitutions.append((name, value))
 cudasim = os.path.join(config.hlo_source, "src", "cudasim")
 for name, checked in (("%cudasim", "-fsanitize=thread"), ("%cudasim-unchecked", "")):
     command = "g++ -x c++ -std=gnu++17 -g -O1 -Wall -Wextra -Werror %s -I%s -I%s -c" % (checked, os.path.dirname(cudasim), cudasim)

@@ -36,7 +36,7 @@ static const Option options[] = {
     {"runtime", 0, OPT_CHOICE, ARG(runtime), "inline|library", "loops (default), or calls of libhlort.a, threads", "Output"},
     {"deterministic", 0, OPT_FLAG, ARG(deterministic), NULL, "cuda: floats of a scatter in order", "Output"},
     {"convolutions", 0, OPT_CHOICE, ARG(convolutions), "direct|auto", "as defined, or fewer products (default: auto)", "Output"},
-    {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda: cuBLASLt for dots (default: auto)", "Output"},
+    {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda: cuBLASLt and cuDNN (default: auto)", "Output"},
     {"device", 0, OPT_STRING, ARG(device), "D", "cuda: sm_90 (default), sm_80, sm_100 or a table", "Output"},
     {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
     {"extern-calls", 0, OPT_FLAG, ARG(extern_calls), NULL, "call functions for unknown custom calls", "Output"},

@@ -61,7 +61,7 @@ static const Option options[] = {
     {"subnormals", 0, OPT_CHOICE, ARG(subnormals), "keep|flush", "tiny floats as IEEE (default), or zeros", "Running"},
     {"convolutions", 0, OPT_CHOICE, ARG(convolutions), "direct|auto", "as defined, or fewer products (default: auto)", "Running"},
     {"deterministic", 0, OPT_FLAG, ARG(deterministic), NULL, "cuda, cudasim: floats of a scatter in order", "Running"},
-    {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda, cudasim: cuBLASLt for dots (default: auto)", "Running"},
+    {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda, cudasim: cuBLASLt, cuDNN (default: auto)", "Running"},
     {"device", 0, OPT_STRING, ARG(device), "D", "cuda, cudasim: sm_90 (default), ... or a table", "Running"},
     {"cuda-check", 0, OPT_SWITCH, ARG(cuda_check), NULL, "cudasim: check accesses (default)", "Running"},
     {"custom-call", 0, OPT_LIST, ARG(calls), "LIBRARY", "functions for custom calls: a shared library", "Running"},

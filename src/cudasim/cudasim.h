@@ -83,6 +83,18 @@ typedef struct cudasim_product {
     cudasim_act    act;
 } cudasim_product;
 cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const void *lhs, const void *rhs, const void *added, const void *bias, cudaStream_t s);
+/* result[n, k, p] = sum over c, w of image[n, c, stride p + dilation w - pre] filter[k, c, w], with c and k in groups; or the gradient by one of the factors in its place. Sums are added in double.
+ * Arrays have no gaps; features are next to each other (last) or outside of the pixels. added, bias: NULL, or what is added to a result before the relu. */
+typedef struct cudasim_convolution {
+    int          way; /* what is computed: 0 the image, 1 the filter, 2 the result */
+    cudasim_type type;
+    int          n_spatial;
+    bool         last, turned /* the filter is read backwards */, relu, coarse /* factors have 8 bits */;
+    int64_t      image[5], filter[5], result[5];
+    int64_t      pre[3], stride[3], dilation[3];
+} cudasim_convolution;
+cudaError_t cudasim_enqueue_convolution(const cudasim_convolution *c, void *image, void *filter, void *result, const void *added, const void *bias, cudaStream_t s);
+
 /* A routine of LAPACK or BLAS by its Fortran name, as the library of the system has it. */
 typedef enum cudasim_kind {
     CUDASIM_TEXT, CUDASIM_INT, CUDASIM_ARRAY, CUDASIM_ROOM /* working memory */, CUDASIM_ONE /* the number, in single precision where value is not 0 */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t bytes_of(cudasim_type t)
+size_t cudasim_bytes_of(cudasim_type t)
 {
     static const unsigned char bytes[] = { [CUDASIM_F32] = 4, [CUDASIM_F64] = 8, [CUDASIM_F16] = 2, [CUDASIM_BF16] = 2, [CUDASIM_S8] = 1, [CUDASIM_S32] = 4,
                                            [CUDASIM_C64] = 8, [CUDASIM_C128] = 16, [CUDASIM_F8E4M3] = 1, [CUDASIM_F8E5M2] = 1 };
@@ -58,8 +58,7 @@ static double e4m3_value(uint8_t x)
     return x >> 7 ? -v : v;
 }
 
-/* Real numbers by their number; a complex one is two. */
-static double load(cudasim_type t, const void *p, int64_t i)
+double cudasim_load(cudasim_type t, const void *p, int64_t i)
 {
     float f;
     switch (t) {
@@ -77,7 +76,7 @@ static double load(cudasim_type t, const void *p, int64_t i)
     return f;
 }
 
-static void store(cudasim_type t, void *p, int64_t i, double v)
+void cudasim_store(cudasim_type t, void *p, int64_t i, double v)
 {
     switch (t) {
     case CUDASIM_F64: case CUDASIM_C128: ((double *)p)[i] = v; return;
@@ -104,7 +103,7 @@ static void take_apart(double *to, const cudasim_matrix *x, const void *p, int64
     const int64_t numbers = is_complex(x->type) ? 2 : 1;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++)
-            to[i * cols + j] = load(x->type, p, (batch * x->batch + i * x->row + j * x->col) * numbers + part);
+            to[i * cols + j] = cudasim_load(x->type, p, (batch * x->batch + i * x->row + j * x->col) * numbers + part);
 }
 
 /* sums += sign * lhs * rhs */
@@ -136,8 +135,8 @@ static double finished(const Call *c, double v, int64_t batch, int64_t i, int64_
     const int64_t          numbers = is_complex(p->out.type) ? 2 : 1;
     v *= p->alpha;
     if (p->beta != 0)
-        v += p->beta * load(p->added.type, c->added, (batch * p->added.batch + i * p->added.row + j * p->added.col) * numbers + at);
-    return activated(p->act, c->bias ? v + load(p->bias, c->bias, i) : v);
+        v += p->beta * cudasim_load(p->added.type, c->added, (batch * p->added.batch + i * p->added.row + j * p->added.col) * numbers + at);
+    return activated(p->act, c->bias ? v + cudasim_load(p->bias, c->bias, i) : v);
 }
 
 static void put_sums(const Call *c, const double *sums, int64_t batch, int64_t part)
@@ -146,7 +145,7 @@ static void put_sums(const Call *c, const double *sums, int64_t batch, int64_t p
     const int64_t          numbers = is_complex(p->out.type) ? 2 : 1;
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++)
-            store(p->out.type, c->out, (batch * p->out.batch + i * p->out.row + j * p->out.col) * numbers + part, finished(c, sums[i * p->n + j], batch, i, j, part));
+            cudasim_store(p->out.type, c->out, (batch * p->out.batch + i * p->out.row + j * p->out.col) * numbers + part, finished(c, sums[i * p->n + j], batch, i, j, part));
 }
 
 static void multiply(void *cookie)
@@ -173,7 +172,7 @@ static void multiply(void *cookie)
 static bool is_on_device(const cudasim_matrix *x, const void *p, int64_t rows, int64_t cols, int64_t batch)
 {
     const int64_t last = (batch - 1) * x->batch + (rows - 1) * x->row + (cols - 1) * x->col;
-    return cudasim_memory_is_device(p, (size_t)(last + 1) * bytes_of(x->type)) && (uintptr_t)p % bytes_of(x->type) == 0;
+    return cudasim_memory_is_device(p, (size_t)(last + 1) * cudasim_bytes_of(x->type)) && (uintptr_t)p % cudasim_bytes_of(x->type) == 0;
 }
 
 cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const void *lhs, const void *rhs, const void *added, const void *bias, cudaStream_t s)
@@ -185,7 +184,7 @@ cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const v
         return cudaErrorInvalidValue;
     if (!is_on_device(&p->lhs, lhs, p->m, p->k, p->batch) || !is_on_device(&p->rhs, rhs, p->k, p->n, p->batch) || !is_on_device(&p->out, out, p->m, p->n, p->batch))
         return cudaErrorInvalidValue;
-    if ((p->beta != 0 && !is_on_device(&p->added, added, p->m, p->n, p->batch)) || (bias && !cudasim_memory_is_device(bias, (size_t)p->m * bytes_of(p->bias))))
+    if ((p->beta != 0 && !is_on_device(&p->added, added, p->m, p->n, p->batch)) || (bias && !cudasim_memory_is_device(bias, (size_t)p->m * cudasim_bytes_of(p->bias))))
         return cudaErrorInvalidValue;
     return cudasim_enqueue_work(multiply, &c, sizeof c, s);
 }

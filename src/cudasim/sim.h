@@ -48,6 +48,11 @@ bool cudasim_memory_is_device(const void *p, size_t n);
 bool cudasim_memory_give_back(void *p); /* false: no block begins there */
 void cudasim_memory_reset(void);
 
+/* product.c: elements of arrays; a complex one is two. */
+size_t cudasim_bytes_of(cudasim_type t);
+double cudasim_load(cudasim_type t, const void *p, int64_t i);
+void   cudasim_store(cudasim_type t, void *p, int64_t i, double v);
+
 /* log.c. Each launch is between the two; accesses of threads to device memory. */
 void cudasim_log_begin(void);
 void cudasim_log_end(void);

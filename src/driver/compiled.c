@@ -161,6 +161,7 @@ static void (*const sorts)(const hlort_sort *, const hlort_how *, const void *co
 static cudaError_t (*const simulator)(const cudasim_launch *, cudaStream_t) __attribute__((used)) = cudasim_enqueue_launch;
 static bool (*const simulated_libraries)(const char *) __attribute__((used)) = cudasim_has_library;
 static cudaError_t (*const simulated_routines)(const char *, const cudasim_argument *, size_t, cudaStream_t) __attribute__((used)) = cudasim_enqueue_fortran;
+static cudaError_t (*const simulated_convolutions)(const cudasim_convolution *, void *, void *, void *, const void *, const void *, cudaStream_t) __attribute__((used)) = cudasim_enqueue_convolution;
 static cudaError_t (*const simulated_transforms)(const cudasim_transform *, void *, const void *, cudaStream_t) __attribute__((used)) = cudasim_enqueue_transform;
 
 Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signature **s)
@@ -400,7 +401,7 @@ static bool write_others(Arena *a, const char *folder, const Source *x)
     if (x->language->simulated)
         return write_beside(a, folder, "cuda_runtime.h", cudasim_header) && write_beside(a, folder, "cublasLt.h", cudasim_blas_header) &&
                write_beside(a, folder, "cublas_v2.h", cudasim_cublas_header) && write_beside(a, folder, "cusolverDn.h", cudasim_solver_header) &&
-               write_beside(a, folder, "cufft.h", cudasim_fft_header) &&
+               write_beside(a, folder, "cufft.h", cudasim_fft_header) && write_beside(a, folder, "cudnn_graph.h", cudasim_dnn_header) &&
                write_beside(a, folder, "mma.h", cudasim_mma_header);
     if (x->language->device || !target_c_has_weights(x->program, &source_options))
         return true;
@@ -460,6 +461,7 @@ static const char *code_key(const Compiler *c, const Source *x)
         cache_key_add_text(&k, cudasim_cublas_header);
         cache_key_add_text(&k, cudasim_solver_header);
         cache_key_add_text(&k, cudasim_fft_header);
+        cache_key_add_text(&k, cudasim_dnn_header);
         cache_key_add_text(&k, cudasim_mma_header);
     } else if (!x->language->device)
         target_c_weights(x->program, &source_options, to_key, &k);

@@ -27,6 +27,7 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
         if (!o->device && window_expands(i))
             return expand_windows;
         return runtime && reduce_expands(i) ? expand_reduction : NULL;
+    case OP_CONVOLUTION: return o->products && product_expands(i) ? expand_product : NULL;
     case OP_REDUCE_WINDOW: return !o->device && window_expands(i) ? expand_windows : NULL;
     case OP_REDUCE: return runtime && reduce_expands(i) ? expand_reduction : NULL;
     default: return NULL;
@@ -76,7 +77,7 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanO
     comps_mark_uses(copy);
     for (Comp *c = copy->first; c; c = c->next)
         for (Inst *i = c->first, *next; i; i = next) {
-            bool            inside = (i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW) && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* it is its caller's to divide */
+            bool            inside = (i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW || i->op == OP_CONVOLUTION) && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* its caller's to divide */
             Expansion      *expand = inside ? NULL : expansion_of(i, o);
             DeviceExpander *meet = expand ? NULL : on_devices(i, on);
             next = i->next;

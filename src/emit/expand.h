@@ -8,7 +8,7 @@
 /* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot, ragged-dot, ragged-all-to-all and sizes that are known
  * only when run; on several devices without
  * collectives of several participants either, but for those that cannot be done. o->runtime: large reductions are made in parts, and dots and transposes inside fusions that are worth a call of it stand for
- * themselves. o->products: dots that are for a device's library, likewise, but for those whose fusion is its as a whole. exchanges: gets the Exchange of each instruction that stands for one. */
+ * themselves. o->products: dots and convolutions that are for a device's library, likewise, but for those whose fusion is its as a whole; arrays of convolutions lie as it wants them. exchanges: gets the Exchange of each instruction that stands for one. */
 const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanOptions *o, Map *exchanges);
 
 /* These replace one instruction of a module that may be changed. */

@@ -1,4 +1,4 @@
-/* A fusion around a dot or a convolution that the runtime, or a dot that a device's library, computes better than loops in the text: that for itself, then a fusion of the rest, which may write over
+/* A fusion around a dot or a convolution that the runtime, or a device's library, computes better than loops in the text: that for itself, then a fusion of the rest, which may write over
  * its result in place.
  *
  *     out = fusion(x, w, b), kind=kOutput        =>   d = dot(x, w);  out = fusion(x, w, b, d), kind=kLoop
@@ -7,6 +7,7 @@
  *
  * In the text of the module it stays where the optimizer has put it; which code computes it is for the emitter to choose. */
 #include "emit/conv_call.h"
+#include "emit/conv_graph.h"
 #include "emit/dot_call.h"
 #include "emit/expand.h"
 #include "emit/product_call.h"
@@ -72,16 +73,22 @@ bool output_expands(const Inst *i)
     return i->op == OP_FUSION && i->n_callees == 1 && called_dot(inst_callee(i, 0), is_called) && !output_hero(i, &row);
 }
 
-/* A dot of i's body that is for the library of a device; NULL as well where that can do all of i. */
+static bool is_for_library(const Inst *x)
+{
+    return product_call_alone(x) || conv_graph_alone(x);
+}
+
+/* A dot or a convolution of i's body that is for the library of a device; NULL as well where that can do all of i. */
 static const Inst *product_inside(const Inst *i)
 {
     ProductCall p;
-    return i->op == OP_FUSION && i->n_callees == 1 && !product_call(i, &p) ? called_dot(inst_callee(i, 0), product_call_alone) : NULL;
+    ConvGraph   g;
+    return i->op == OP_FUSION && i->n_callees == 1 && !product_call(i, &p) && !conv_graph(i, &g) ? called_dot(inst_callee(i, 0), is_for_library) : NULL;
 }
 
 bool product_expands(const Inst *i)
 {
-    return product_inside(i) != NULL;
+    return product_inside(i) != NULL || conv_graph_moves(i);
 }
 
 /* The dot of i's body in front of i. */
@@ -133,6 +140,12 @@ void expand_output(Inst *i)
 
 void expand_product(Inst *i)
 {
-    for (const Inst *dot; (dot = product_inside(i));)
-        i = output_replace(i, dot, dot_outside(i, dot));
+    for (const Inst *dot; (dot = product_inside(i));) {
+        Inst *outside = dot_outside(i, dot);
+        i = output_replace(i, dot, outside);
+        if (conv_graph_moves(outside))
+            conv_graph_move(outside);
+    }
+    if (conv_graph_moves(i))
+        conv_graph_move(i);
 }

@@ -2,6 +2,7 @@
  * its root. Tuples are structure only, a value is the list of its leaves; calls are walked in place. Every result gets a slot of
  * its own here: what may share memory is found later, from where the slots are live. */
 #include "emit/plan.h"
+#include "emit/conv_graph.h"
 #include "emit/product_call.h"
 #include "emit/split.h"
 
@@ -211,8 +212,10 @@ static const Lowered *lower(Plan *p, const Inst *i, Diag *d)
         k->device = p->options->device;
         kernel_reserve_split(k);
     }
-    if (k && p->options->products)
-        kernel_for_library(k);
+    if (k && p->options->products) {
+        kernel_for_product(k);
+        kernel_for_graph(k);
+    }
     if (k)
         k->any_order = p->options->any_order;
     return lowered(p, k, i, own);

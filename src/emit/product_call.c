@@ -1,21 +1,13 @@
-/* The body of a fusion is taken apart from its root on: the activation, then the terms of a sum, then the factors of each.
- *
- *     maximum(add(multiply(dot(a, b), 0.5), broadcast(v)), 0)      alpha 0.5, bias v, relu
- *     add(dot(a, b), c)                                            beta 1
- *
- * A gelu is recognized by what it computes: as polynomials in x and t = tanh(u), u is sqrt(2/pi) (x + 0.044715 x^3) and the whole is x/2 + x t/2, however it is
- * written. */
+/* Which dots, and fusions around one, are products of cuBLASLt: types, sizes, matrices that lie as it wants them, and what it can do to them on their way out. */
 #include "emit/product_call.h"
 
 #include "emit/kernel_ir.h"
 #include "passes/util.h"
 
-#include <math.h>
-
 enum { LEAST_PRODUCT = 1 << 18, LEAST_SIDE = 8, MOST_CALLS = 64 }; /* multiplications; rows, columns and sums; members of an outer batch */
 /* What cuBLAS is told to want: 32 MiB on Hopper; for less work 4. Source: cuBLAS documentation, cublasSetWorkspace. */
 enum { MUCH_WORK = 1 << 30, MUCH_MEMORY = 32 << 20, LITTLE_MEMORY = 4 << 20 };
-enum { MOST_DEPTH = 16, MOST_INSTS = 40, MOST_RANK = 32 }; /* of a body that is looked at */
+enum { MOST_RANK = 32 };
 
 /* ---- the dot ---- */
 
@@ -70,306 +62,48 @@ bool product_call_alone(const Inst *dot)
     return dot->op == OP_DOT && inst_operand(dot, 0)->op == OP_PARAMETER && inst_operand(dot, 1)->op == OP_PARAMETER && dot_as_product(dot, dot->shape, &d);
 }
 
-/* ---- what an instruction of the body is ---- */
-
-typedef struct Epilogue {
-    const Inst  *fusion;
-    const Shape *result;
-    ProductCall *out;
-} Epilogue;
-
-/* Without conversions between floats. */
-static const Inst *unconverted(const Inst *x)
-{
-    while (x->op == OP_CONVERT && type_is_float(x->shape->type) && type_is_float(inst_operand(x, 0)->shape->type))
-        x = inst_operand(x, 0);
-    return x;
-}
-
-/* A number that is the same for all elements. */
-static bool is_number(const Epilogue *e, const Inst *x, double *v)
-{
-    for (int n = 0; n < MOST_DEPTH && (x->op == OP_BROADCAST || x->op == OP_RESHAPE || x->op == OP_CONVERT); n++)
-        x = inst_operand(x, 0);
-    if (x->op == OP_PARAMETER)
-        x = inst_operand(e->fusion, (int32_t)x->param);
-    const Literal *l = splat_value(x);
-    if (!l || !type_is_float(x->shape->type))
-        return false;
-    *v = literal_get_f64(l, 0);
-    return isfinite(*v);
-}
-
-static bool is_uniform(const Inst *x)
-{
-    return splat_value(x) != NULL;
-}
-
-/* The operand of the fusion that x is, of the result's type; -1: it is none. */
-static int32_t operand_of(const Epilogue *e, const Inst *x)
-{
-    return x->op == OP_PARAMETER && x->shape->type == e->result->type && !is_uniform(inst_operand(e->fusion, (int32_t)x->param)) ? (int32_t)x->param : -1;
-}
-
-static bool same_places(const Shape *x, const Shape *y)
-{
-    int64_t a[MOST_RANK], b[MOST_RANK];
-    if (x->rank != y->rank || x->rank > MOST_RANK)
-        return false;
-    shape_strides(x, a);
-    shape_strides(y, b);
-    for (int32_t k = 0; k < x->rank; k++)
-        if (x->dims[k] != y->dims[k] || (x->dims[k] > 1 && a[k] != b[k]))
-            return false;
-    return true;
-}
+/* ---- what the library does to it ---- */
 
 /* v is broadcast so that each row of the product has all of it, in order. */
-static bool is_along_columns(const Epilogue *e, const Inst *broadcast)
+static bool is_along_columns(const Inst *broadcast, const Shape *result, int64_t columns)
 {
     const Shape *v = inst_operand(broadcast, 0)->shape;
     Ints         dims = inst_ints(broadcast, ATTR_DIMENSIONS);
     int64_t      own[MOST_RANK], to[MOST_RANK];
-    if (v->rank > MOST_RANK || e->result->rank > MOST_RANK)
+    if (v->rank > MOST_RANK || result->rank > MOST_RANK)
         return false;
     shape_strides(v, own);
-    shape_strides(e->result, to);
+    shape_strides(result, to);
     for (int32_t k = 0; k < v->rank; k++)
         if (v->dims[k] > 1 && own[k] != to[dims.v[k]])
             return false;
-    return shape_count(v) == e->out->dot.n;
+    return shape_count(v) == columns;
 }
-
-/* ---- the sum ---- */
-
-static bool take_dot(Epilogue *e, const Inst *dot, double by)
-{
-    ProductCall *p = e->out;
-    const Inst  *lhs = inst_operand(dot, 0), *rhs = inst_operand(dot, 1);
-    if (p->inst || by == 0 || lhs->op != OP_PARAMETER || rhs->op != OP_PARAMETER || !dot_as_product(dot, e->result, &p->dot))
-        return false;
-    p->inst = dot;
-    p->lhs = (int32_t)lhs->param;
-    p->rhs = (int32_t)rhs->param;
-    p->alpha = by;
-    return !is_uniform(inst_operand(e->fusion, p->lhs)) && !is_uniform(inst_operand(e->fusion, p->rhs));
-}
-
-static bool take_matrix(Epilogue *e, const Inst *x, double by)
-{
-    if (e->out->added >= 0 || by == 0 || !same_places(x->shape, e->result))
-        return false;
-    e->out->added = operand_of(e, x);
-    e->out->beta = by;
-    return e->out->added >= 0;
-}
-
-/* The dot is known by now. */
-static bool take_bias(Epilogue *e, const Inst *x, double by)
-{
-    if (e->out->bias >= 0 || by != 1 || !e->out->inst || !is_along_columns(e, x))
-        return false;
-    e->out->bias = operand_of(e, inst_operand(x, 0));
-    return e->out->bias >= 0;
-}
-
-typedef struct Term {
-    const Inst *x;
-    double      by;
-} Term;
-
-/* Sums and factors that are numbers. */
-static bool add_terms(const Epilogue *e, const Inst *x, double by, Term *v, int32_t *n, int depth)
-{
-    double c;
-    x = unconverted(x);
-    if (depth == MOST_DEPTH || !isfinite(by))
-        return false;
-    if (x->op == OP_ADD || x->op == OP_SUBTRACT)
-        return add_terms(e, inst_operand(x, 0), by, v, n, depth + 1) && add_terms(e, inst_operand(x, 1), x->op == OP_ADD ? by : -by, v, n, depth + 1);
-    if (x->op == OP_NEGATE)
-        return add_terms(e, inst_operand(x, 0), -by, v, n, depth + 1);
-    if (x->op == OP_MULTIPLY && is_number(e, inst_operand(x, 1), &c))
-        return add_terms(e, inst_operand(x, 0), by * c, v, n, depth + 1);
-    if (x->op == OP_MULTIPLY && is_number(e, inst_operand(x, 0), &c))
-        return add_terms(e, inst_operand(x, 1), by * c, v, n, depth + 1);
-    if (x->op == OP_DIVIDE && is_number(e, inst_operand(x, 1), &c) && c != 0)
-        return add_terms(e, inst_operand(x, 0), by / c, v, n, depth + 1);
-    if (*n == 3)
-        return false;
-    v[(*n)++] = (Term){ x, by };
-    return true;
-}
-
-static bool take_sum(Epilogue *e, const Inst *x)
-{
-    Term    terms[3];
-    int32_t n = 0;
-    if (!add_terms(e, x, 1, terms, &n, 0))
-        return false;
-    for (int32_t k = 0; k < n; k++)
-        if (terms[k].x->op == OP_DOT && !take_dot(e, terms[k].x, terms[k].by))
-            return false;
-    for (int32_t k = 0; k < n; k++)
-        if ((terms[k].x->op == OP_PARAMETER && !take_matrix(e, terms[k].x, terms[k].by)) || (terms[k].x->op == OP_BROADCAST && !take_bias(e, terms[k].x, terms[k].by)) ||
-            (terms[k].x->op != OP_DOT && terms[k].x->op != OP_PARAMETER && terms[k].x->op != OP_BROADCAST))
-            return false;
-    return e->out->inst != NULL;
-}
-
-/* ---- the activation ---- */
-
-enum { POWERS = 4, TANHS = 2 };
-
-/* Sum of c[t][x] tanh^t x^x. */
-typedef struct Poly {
-    double c[TANHS][POWERS];
-} Poly;
-
-typedef struct Gelu {
-    const Epilogue *e;
-    const Inst     *x, *tanh;
-    int             left; /* steps until it is no use */
-} Gelu;
-
-static bool poly_multiply(Poly *out, const Poly *a, const Poly *b)
-{
-    Poly p = { 0 };
-    for (int t = 0; t < TANHS; t++)
-        for (int k = 0; k < POWERS; k++)
-            for (int u = 0; u < TANHS && a->c[t][k] != 0; u++)
-                for (int j = 0; j < POWERS; j++) {
-                    if (b->c[u][j] == 0)
-                        continue;
-                    if (t + u >= TANHS || k + j >= POWERS)
-                        return false;
-                    p.c[t + u][k + j] += a->c[t][k] * b->c[u][j];
-                }
-    *out = p;
-    return true;
-}
-
-static bool poly_of(Gelu *g, const Inst *i, Poly *out)
-{
-    Poly a, b;
-    *out = (Poly){ 0 };
-    if (g->left-- <= 0)
-        return false;
-    if (i == g->x || i == g->tanh) {
-        out->c[i == g->tanh][i == g->x] = 1;
-        return true;
-    }
-    if (is_number(g->e, i, &out->c[0][0]))
-        return true;
-    switch (i->op) {
-    case OP_CONVERT: return type_is_float(i->shape->type) && poly_of(g, inst_operand(i, 0), out);
-    case OP_NEGATE: case OP_ADD: case OP_SUBTRACT: case OP_MULTIPLY: case OP_DIVIDE: case OP_POWER: break;
-    default: return false;
-    }
-    double n;
-    b = (Poly){ 0 };
-    if (!poly_of(g, inst_operand(i, 0), &a) || (i->op != OP_NEGATE && !poly_of(g, inst_operand(i, 1), &b)))
-        return false;
-    switch (i->op) {
-    case OP_MULTIPLY: return poly_multiply(out, &a, &b);
-    case OP_POWER:
-        if (!is_number(g->e, inst_operand(i, 1), &n) || (n != 2 && n != 3) || !poly_multiply(out, &a, &a))
-            return false;
-        return n == 2 || poly_multiply(out, out, &a);
-    case OP_DIVIDE:
-        if (!is_number(g->e, inst_operand(i, 1), &n) || n == 0)
-            return false;
-        b = (Poly){ .c[0][0] = 1 / n };
-        return poly_multiply(out, &a, &b);
-    default: break;
-    }
-    for (int t = 0; t < TANHS; t++)
-        for (int k = 0; k < POWERS; k++)
-            out->c[t][k] = i->op == OP_NEGATE ? -a.c[t][k] : i->op == OP_ADD ? a.c[t][k] + b.c[t][k] : a.c[t][k] - b.c[t][k];
-    return true;
-}
-
-/* As near as the constants of a type can be. */
-static bool poly_is(const Poly *p, const Poly *wanted, Type t)
-{
-    const double near = t == TYPE_BF16 ? 1.0 / 64 : t == TYPE_F16 ? 1.0 / 512 : 1e-5;
-    for (int u = 0; u < TANHS; u++)
-        for (int k = 0; k < POWERS; k++)
-            if (fabs(p->c[u][k] - wanted->c[u][k]) > near * fabs(wanted->c[u][k]))
-                return false;
-    return true;
-}
-
-/* root is the gelu of x. */
-static bool is_gelu(const Epilogue *e, const Inst *root, const Inst *tanh, const Inst *x)
-{
-    const double root_2_pi = sqrt(2 / M_PI);
-    const Poly   inside = { .c[0] = { 0, root_2_pi, 0, 0.044715 * root_2_pi } }, all = { .c = { { 0, 0.5 }, { 0, 0.5 } } };
-    Poly         p;
-    Gelu         of_u = { e, x, NULL, 4 * MOST_INSTS }, of_all = { e, x, tanh, 4 * MOST_INSTS };
-    return poly_of(&of_u, inst_operand(tanh, 0), &p) && poly_is(&p, &inside, tanh->shape->type) && poly_of(&of_all, root, &p) && poly_is(&p, &all, tanh->shape->type);
-}
-
-static const Inst *inside_of_gelu(const Epilogue *e, const Inst *root)
-{
-    const Inst *tanh = NULL;
-    for (const Inst *i = root->comp->first; i; i = i->next)
-        if (i->op == OP_TANH && tanh)
-            return NULL;
-        else if (i->op == OP_TANH)
-            tanh = i;
-    for (const Inst *x = root->comp->first; x && tanh; x = x->next)
-        if (x != root && is_gelu(e, root, tanh, x))
-            return x;
-    return NULL;
-}
-
-static const Inst *inside_of_relu(const Epilogue *e, const Inst *root)
-{
-    double zero;
-    for (int32_t k = 0; k < 2 && root->op == OP_MAXIMUM; k++)
-        if (is_number(e, inst_operand(root, k), &zero) && zero == 0)
-            return inst_operand(root, 1 - k);
-    return NULL;
-}
-
-/* ---- all of it ---- */
 
 /* Of other types the library has products alone. Source: as above. */
 static bool may_have(const ProductCall *p)
 {
     const Type t = p->dot.out;
     const bool narrow = t == TYPE_F32 || t == TYPE_BF16 || t == TYPE_F16, f8 = type_bits(p->dot.in) == 8 && type_is_float(p->dot.in);
-    if (p->act != ACT_NONE || p->bias >= 0)
+    if (p->epilogue.act != ACT_NONE || p->epilogue.bias >= 0)
         return narrow && !(f8 && t == TYPE_F32);
-    return narrow || t == TYPE_F64 || (p->alpha == 1 && p->added < 0);
+    return narrow || t == TYPE_F64 || (p->epilogue.alpha == 1 && p->epilogue.added < 0);
 }
 
 static bool fusion_call(const Inst *i, ProductCall *out)
 {
-    const Comp *body = inst_callee(i, 0);
-    Epilogue    e = { i, i->shape, out };
-    int         n = 0;
-    if (!shape_is_array(i->shape) || body->n_insts > MOST_INSTS)
-        return false;
-    for (const Inst *x = body->first; x; x = x->next)
-        n += x->op == OP_DOT;
-    const Inst *root = unconverted(body->root), *inside = n == 1 ? inside_of_relu(&e, root) : NULL;
-    if (inside)
-        out->act = ACT_RELU;
-    else if (n == 1 && (inside = inside_of_gelu(&e, root)))
-        out->act = ACT_GELU;
-    return n == 1 && take_sum(&e, inside ? inside : root) && may_have(out);
+    ProductEpilogue *e = &out->epilogue;
+    return product_epilogue(i, OP_DOT, e) && dot_as_product(e->hero, i->shape, &out->dot) && (!e->along || is_along_columns(e->along, i->shape, out->dot.n)) && may_have(out);
 }
 
 bool product_call(const Inst *i, ProductCall *out)
 {
-    *out = (ProductCall){ .added = -1, .bias = -1, .alpha = 1, .rhs = 1 };
+    *out = (ProductCall){ .epilogue = { .added = -1, .bias = -1, .alpha = 1, .rhs = 1 } };
     if (i->op == OP_FUSION && i->n_callees == 1) {
         if (!fusion_call(i, out))
             return false;
-    } else if (dot_as_product(i, i->shape, &out->dot) && !is_uniform(inst_operand(i, 0)) && !is_uniform(inst_operand(i, 1))) {
-        out->inst = i;
+    } else if (dot_as_product(i, i->shape, &out->dot) && !splat_value(inst_operand(i, 0)) && !splat_value(inst_operand(i, 1))) {
+        out->epilogue.hero = i;
     } else {
         return false;
     }
@@ -388,15 +122,20 @@ static bool find_operand(const Kernel *k, int32_t *operand)
     return *operand < 0;
 }
 
+bool kernel_has_operands(const Kernel *k, ProductEpilogue *e)
+{
+    return find_operand(k, &e->lhs) && find_operand(k, &e->rhs) && find_operand(k, &e->added) && find_operand(k, &e->bias);
+}
+
 bool product_call_of_kernel(const Kernel *k, ProductCall *out)
 {
     const Inst *i = k->inst;
     if (k->n_operands != i->n_operands || k->n_results != 1 || !product_call(i, out))
         return false;
-    return find_operand(k, &out->lhs) && find_operand(k, &out->rhs) && find_operand(k, &out->added) && find_operand(k, &out->bias);
+    return kernel_has_operands(k, &out->epilogue);
 }
 
-void kernel_for_library(Kernel *k)
+void kernel_for_product(Kernel *k)
 {
     ProductCall p;
     if (product_call_of_kernel(k, &p) && k->temp_bytes < p.work + PRODUCT_ALIGN)

@@ -217,6 +217,7 @@ static void put_launcher(Buf *b, Arena *a, const Program *p, int32_t function, i
     put_launcher_head(b, a, f, linkage);
     buf_puts(b, "\n{\n");
     cuda_put_product(b, p, function);
+    cuda_put_convolution(b, p, function);
     cuda_put_transform(b, p, function);
     for (int32_t j = 0, number = 0; j < n; j += parts[j].abreast) {
         bool last = j + parts[j].abreast == n;

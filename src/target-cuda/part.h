@@ -50,6 +50,12 @@ void cuda_product_includes(Buf *b);
 void cuda_product_services(Buf *b);
 void cuda_put_product(Buf *b, const Program *p, int32_t function);
 
+/* convolution.c: the same of convolutions by cuDNN. */
+bool cuda_has_convolutions(const Program *p);
+void cuda_convolution_includes(Buf *b);
+void cuda_convolution_services(Buf *b);
+void cuda_put_convolution(Buf *b, const Program *p, int32_t function);
+
 /* fourier.c: the same of transforms by cuFFT. */
 bool cuda_has_transforms(const Program *p);
 void cuda_transform_includes(Buf *b);

@@ -286,7 +286,7 @@ static bool all_ask_for(const Program *p, int32_t function, Word algorithm)
 {
     ProductCall x;
     for (int32_t k = 0; k < p->n_steps; k++)
-        if (p->steps[k]->kind == STEP_KERNEL && p->steps[k]->function == function && !(product_call(p->steps[k]->inst, &x) && asks_for(x.inst, algorithm)))
+        if (p->steps[k]->kind == STEP_KERNEL && p->steps[k]->function == function && !(product_call(p->steps[k]->inst, &x) && asks_for(x.epilogue.hero, algorithm)))
             return false;
     return true;
 }
@@ -304,7 +304,7 @@ static const char *compute_type(const Program *p, int32_t function, const DotCal
 static const char *epilogue(const ProductCall *x)
 {
     static const char *const names[][2] = { [ACT_NONE] = { "DEFAULT", "BIAS" }, [ACT_RELU] = { "RELU", "RELU_BIAS" }, [ACT_GELU] = { "GELU", "GELU_BIAS" } };
-    return names[x->act][x->bias >= 0];
+    return names[x->epilogue.act][x->epilogue.bias >= 0];
 }
 
 /* "out = relu(0.5 * [64,80] + bias)", what the library does to the product. */
@@ -312,17 +312,18 @@ static void put_formula(Buf *b, const ProductCall *x)
 {
     static const char *const acts[] = { [ACT_NONE] = "", [ACT_RELU] = "relu(", [ACT_GELU] = "gelu(" };
     const DotCall           *d = &x->dot;
-    buf_printf(b, "    // [%lld,%lld] = %s", (long long)d->m, (long long)d->n, acts[x->act]);
-    if (x->alpha != 1)
-        buf_printf(b, "%.9g ", x->alpha);
+    const ProductEpilogue   *e = &x->epilogue;
+    buf_printf(b, "    // [%lld,%lld] = %s", (long long)d->m, (long long)d->n, acts[e->act]);
+    if (e->alpha != 1)
+        buf_printf(b, "%.9g ", e->alpha);
     buf_printf(b, "[%lld,%lld] [%lld,%lld]", (long long)d->m, (long long)d->k, (long long)d->k, (long long)d->n);
-    if (x->added >= 0 && fabs(x->beta) != 1)
-        buf_printf(b, " + %.9g p%d", x->beta, x->added);
-    else if (x->added >= 0)
-        buf_printf(b, " %c p%d", x->beta < 0 ? '-' : '+', x->added);
-    if (x->bias >= 0)
-        buf_printf(b, " + p%d[%lld]", x->bias, (long long)d->n);
-    buf_puts(b, x->act != ACT_NONE ? ")" : "");
+    if (e->added >= 0 && fabs(e->beta) != 1)
+        buf_printf(b, " + %.9g p%d", e->beta, e->added);
+    else if (e->added >= 0)
+        buf_printf(b, " %c p%d", e->beta < 0 ? '-' : '+', e->added);
+    if (e->bias >= 0)
+        buf_printf(b, " + p%d[%lld]", e->bias, (long long)d->n);
+    buf_puts(b, e->act != ACT_NONE ? ")" : "");
     for (int32_t k = 0; k < d->n_batch; k++)
         buf_printf(b, "%s%lld", k ? " by " : ", times ", (long long)d->batch[k].count);
 }
@@ -334,7 +335,7 @@ static void put_product(Buf *b, const Program *p, int32_t function, const Produc
     const int32_t inner = d->n_batch < 2 || d->batch[0].count >= d->batch[1].count ? 0 : 1, outer = 1 - inner;
     const bool    batch = d->n_batch > 0, calls = d->n_batch > 1;
     const int64_t in = type_bytes(d->in), out = type_bytes(d->out);
-    const Type    factors[] = { inst_operand(x->inst, 0)->shape->type, inst_operand(x->inst, 1)->shape->type };
+    const Type    factors[] = { inst_operand(x->epilogue.hero, 0)->shape->type, inst_operand(x->epilogue.hero, 1)->shape->type };
     put_formula(b, x);
     buf_printf(b, "\n    static const hlo_product product = { %s, %s, %s, %s, %s, %lld, %lld, %lld, %s, %s,\n", data_type(factors[!d->swapped]), data_type(factors[d->swapped]),
                data_type(d->out), scale_type(d->out), compute_type(p, function, d), (long long)d->n, (long long)d->m, (long long)d->k, b_turned ? "true" : "false",
@@ -344,7 +345,7 @@ static void put_product(Buf *b, const Program *p, int32_t function, const Produc
                (long long)(batch ? d->batch[inner].count : 1), (long long)(batch ? d->batch[inner].b : 0), (long long)(batch ? d->batch[inner].a : 0),
                (long long)(batch ? d->batch[inner].c : 0), (long long)(calls ? d->batch[outer].count : 1), (long long)(calls ? d->batch[outer].b * in : 0),
                (long long)(calls ? d->batch[outer].a * in : 0), (long long)(calls ? d->batch[outer].c * out : 0), (long long)x->work);
-    buf_printf(b, "        CUBLASLT_EPILOGUE_%s, %.17g, %.17g, %d };\n", epilogue(x), x->alpha, x->added >= 0 ? x->beta : 0.0,
+    buf_printf(b, "        CUBLASLT_EPILOGUE_%s, %.17g, %.17g, %d };\n", epilogue(x), x->epilogue.alpha, x->epilogue.added >= 0 ? x->epilogue.beta : 0.0,
                all_ask_for(p, function, ALG_ANY_F8_ANY_F8_F32_FAST_ACCUM));
 }
 
@@ -358,7 +359,8 @@ void cuda_put_product(Buf *b, const Program *p, int32_t function)
     ProductCall x;
     if (!p->products || !product_call_of_kernel(p->functions[function].kernel, &x))
         return;
-    Arena *a = arena_new();
+    const ProductEpilogue *e = &x.epilogue;
+    Arena                 *a = arena_new();
     buf_puts(b, "#ifdef HLO_CUBLASLT\n");
     put_product(b, p, function, &x);
     buf_printf(b, "    static hlo_plan *plans;\n"
@@ -366,6 +368,6 @@ void cuda_put_product(Buf *b, const Program *p, int32_t function)
                   "    if (done != cudaErrorNotSupported)\n"
                   "        return done;\n"
                   "#endif\n",
-               param(a, x.dot.swapped ? x.lhs : x.rhs), param(a, x.dot.swapped ? x.rhs : x.lhs), param(a, x.added), param(a, x.bias));
+               param(a, x.dot.swapped ? e->lhs : e->rhs), param(a, x.dot.swapped ? e->rhs : e->lhs), param(a, e->added), param(a, e->bias));
     arena_free(a);
 }

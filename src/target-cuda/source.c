@@ -262,6 +262,8 @@ static void put_top(Buf *b, const Program *p, const char *how, const char *inclu
         buf_puts(b, "#include <mma.h>\n\n");
     if (kernels && cuda_has_products(p))
         cuda_product_includes(b);
+    if (kernels && cuda_has_convolutions(p))
+        cuda_convolution_includes(b);
     if (kernels && cuda_has_transforms(p))
         cuda_transform_includes(b);
     if (kernels && cuda_has_solves(p))
@@ -373,6 +375,8 @@ static bool put_kernels(Buf *b, const Program *p, const char *launchers, const c
     }
     if (cuda_has_products(p))
         cuda_product_services(b);
+    if (cuda_has_convolutions(p))
+        cuda_convolution_services(b);
     if (cuda_has_transforms(p))
         cuda_transform_services(b);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
