@@ -20,6 +20,7 @@ typedef struct Printer {
 
 /* Names in loops in blocks. No identifier made of an HLO name is of this form: those that begin with "hlo_" end in "_k" and a number. */
 #define BLOCK_FROM "hlo_from"
+#define BLOCK_LINE "hlo_line"
 #define BLOCK_PLACE "hlo_k"
 #define BLOCK_IN "hlo_in"
 #define BLOCK_OUT "hlo_out"
@@ -461,7 +462,22 @@ static void print_one_block(Printer *p, const KStmt *s, const LoopBlocks *b, int
     print_block_out(&inner, b, depth);
 }
 
-static void print_plain_for(Printer *p, const KStmt *s, const char *start, int depth);
+static void print_plain_for(Printer *p, const KStmt *s, const char *start, const char *end, int depth);
+
+/* What is before the first line of memory that the row has whole. */
+static void print_before_line(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    enum { LINE = 64 };
+    const Blocked *x = &b->out[b->line];
+    Printer        inner = *p;
+    inner.blocked = s->loop;
+    inner.place = BLOCK_FROM;
+    indent(p, depth);
+    buf_printf(p->b, "%s " BLOCK_LINE " = " BLOCK_FROM " + (-(", p->dialect->index);
+    print_index(&inner, x->index);
+    buf_printf(p->b, ") & %d);\n", (int)(LINE / type_bytes(x->array->type) - 1));
+    print_plain_for(p, s, BLOCK_FROM, BLOCK_LINE, depth);
+}
 
 /* The blocks, and where they end the loop itself. */
 static void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
@@ -474,8 +490,10 @@ static void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int
         buf_printf(p->b, "%s " BLOCK_FROM " = ", p->dialect->index);
         print_start(p, s);
         buf_puts(p->b, ";\n");
+        if (b->line >= 0)
+            print_before_line(p, s, b, inside);
         indent(p, inside);
-        buf_printf(p->b, "for (; " BLOCK_FROM " + %d <= ", (int)b->size);
+        buf_printf(p->b, "for (%s; " BLOCK_FROM " + %d <= ", b->line >= 0 ? BLOCK_FROM " = " BLOCK_LINE : "", (int)b->size);
     } else {
         indent(p, inside);
         buf_printf(p->b, "for (%s " BLOCK_FROM " = ", p->dialect->index);
@@ -489,7 +507,7 @@ static void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int
     buf_puts(p->b, "}\n");
     if (!b->rest)
         return;
-    print_plain_for(p, s, BLOCK_FROM, inside);
+    print_plain_for(p, s, BLOCK_FROM, NULL, inside);
     indent(p, depth);
     buf_puts(p->b, "}\n");
 }
@@ -500,11 +518,11 @@ static void print_for(Printer *p, const KStmt *s, int depth)
     if (p->dialect->blocks && loop_blocks(s, &b))
         print_in_blocks(p, s, &b, depth);
     else
-        print_plain_for(p, s, NULL, depth);
+        print_plain_for(p, s, NULL, NULL, depth);
 }
 
-/* start: NULL, or the name of where it begins instead. */
-static void print_plain_for(Printer *p, const KStmt *s, const char *start, int depth)
+/* start, end: NULL, or the name of where it begins or ends instead. */
+static void print_plain_for(Printer *p, const KStmt *s, const char *start, const char *end, int depth)
 {
     const char *i = s->loop->name;
     print_hints(p, s, depth);
@@ -515,7 +533,10 @@ static void print_plain_for(Printer *p, const KStmt *s, const char *start, int d
     else
         print_start(p, s);
     buf_printf(p->b, "; %s < ", i);
-    print_end(p, s);
+    if (end)
+        buf_puts(p->b, end);
+    else
+        print_end(p, s);
     buf_printf(p->b, "; %s++)", i);
     bool braces = wants_braces(s->body);
     buf_puts(p->b, braces ? " {\n" : "\n");

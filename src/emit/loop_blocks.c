@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, FIXED_BLOCK = 16,
-       LEAST_STREAMED = 128 /* elements of a loop */, LINE = 64, LONG_ROW = 32768 /* bytes */ };
+       LEAST_STREAMED = 128 /* elements of a loop */, LINE = 64, LONG_ROW = 2048 /* bytes */ };
 
 typedef struct Look {
     const KStmt *loop;
@@ -69,14 +69,28 @@ static void look_at(Look *l, const KExpr *x)
         look_at(l, x->arg[k]);
 }
 
-/* A line of which a part is stored past the caches and a part through them costs as much as some 10 KB save: either there are few of them, or none. */
+/* Rows begin with a line, and fill all or most of those that they are in. */
 static bool fills_lines(const KStmt *loop, const KArray *array, const Ix *x)
 {
-    const int64_t bytes = type_bytes(array->type), row = trips(loop) * bytes;
-    bool          whole = row % LINE == 0 && (x->c + loop->loop->lo) * bytes % LINE == 0;
+    const int64_t bytes = type_bytes(array->type);
+    bool          whole = (trips(loop) * bytes % LINE == 0 || trips(loop) * bytes >= LONG_ROW) && (x->c + loop->loop->lo) * bytes % LINE == 0;
     for (int32_t k = 0; k < x->n; k++)
         whole &= x->t[k].atom == loop->loop || x->t[k].k * bytes % LINE == 0;
-    return whole || row >= LONG_ROW;
+    return whole;
+}
+
+/* A line of which a part is stored past the caches and a part through them costs as much as some 10 KB save: blocks begin with the first whole line, which is one for
+ * all that the loop stores so. */
+static bool finds_lines(LoopBlocks *b, const KStmt *loop, const KArray *array, const Ix *x)
+{
+    bool others = false;
+    for (int32_t k = 0; k < b->n_out; k++)
+        others |= b->out[k].streamed && (b->line < 0 || type_bytes(b->out[k].array->type) != type_bytes(array->type) || !ix_equal(b->out[k].index, x));
+    if (others || loop->from || loop->end || trips(loop) * type_bytes(array->type) < LONG_ROW)
+        return false;
+    if (b->line < 0)
+        b->line = b->n_out;
+    return true;
 }
 
 static void add_out(Look *l, const KStmt *s)
@@ -84,7 +98,8 @@ static void add_out(Look *l, const KStmt *s)
     LoopBlocks *b = l->b;
     bool        stored = s->kind == KS_STORE && !s->atomic && b->n_out < MOST_BLOCKED && is_along(s->index, l->loop->loop);
     bool        half = stored && (is_call(s->value, "f32_to_f16") || is_call(s->value, "f32_to_bf16"));
-    bool        streamed = stored && (s->array->streamed || s->past) && trips(l->loop) >= LEAST_STREAMED && fills_lines(l->loop, s->array, s->index);
+    bool        streamed = stored && (s->array->streamed || s->past) && trips(l->loop) >= LEAST_STREAMED;
+    streamed = streamed && ((b->line < 0 && fills_lines(l->loop, s->array, s->index)) || finds_lines(b, l->loop, s->array, s->index));
     if (half || streamed)
         b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed };
 }
@@ -130,13 +145,14 @@ static void set_size(LoopBlocks *b, const KStmt *s)
     for (int32_t k = 0; k < b->n_out; k++)
         if (type_bytes(b->out[k].array->type) == 1)
             b->size = BYTES_BLOCK;
-    b->rest = !fixed || n % b->size != 0;
+    b->rest = !fixed || n % b->size != 0 || b->line >= 0;
 }
 
 bool loop_blocks(const KStmt *loop, LoopBlocks *b)
 {
     Look l = { loop, b };
     b->n_in = b->n_out = 0;
+    b->line = -1;
     if (trips(loop) < FIXED_BLOCK || loop->rolled)
         return false;
     for (const KStmt *s = loop->body->first; s; s = s->next) {
@@ -194,6 +210,23 @@ static void store_past(KBlock *b)
     }
 }
 
+/* What of x loops of b, which run so many times, store past the caches. */
+static int64_t streamed_bytes(const KBlock *b, const KArray *x, int64_t times)
+{
+    LoopBlocks l;
+    int64_t    bytes = 0;
+    for (const KStmt *s = b ? b->first : NULL; s; s = s->next) {
+        const int64_t all = s->kind == KS_FOR ? times * trips(s) : times;
+        if (s->kind == KS_FOR && loop_blocks(s, &l)) {
+            for (int32_t k = 0; k < l.n_out; k++)
+                bytes += l.out[k].streamed && l.out[k].array == x ? all * type_bytes(x->type) : 0;
+        } else {
+            bytes += streamed_bytes(s->body, x, all) + streamed_bytes(s->other, x, all);
+        }
+    }
+    return bytes;
+}
+
 /* A kernel that goes through more than a last cache holds leaves little of it to who comes next. Rows that take long to compute are waited for, not memory, as long as that
  * cache holds most of them. */
 void kernel_stream(Kernel *k)
@@ -206,6 +239,9 @@ void kernel_stream(Kernel *k)
             bytes += array_bytes(k->params[p]);
     for (int32_t p = k->n_operands; p < k->n_operands + k->n_results; p++)
         k->params[p]->streamed = bytes >= large && array_bytes(k->params[p]) >= LEAST && !k->params[p]->read && !k->params[p]->rewritten;
+    for (int32_t p = k->n_operands; p < k->n_operands + k->n_results; p++) /* little that goes past the caches between much that does not is waited for */
+        if (k->params[p]->streamed && streamed_bytes(k->body, k->params[p], 1) < array_bytes(k->params[p]) / 4 * 3)
+            k->params[p]->streamed = false;
     for (KStmt *s = k->body->first; s; s = s->next) /* the copy of what is changed afterwards */
         if (s->kind == KS_IF && s->value->kind == KX_DISTINCT && bytes >= LARGE && array_bytes(s->value->array) >= LEAST)
             store_past(s->body);

@@ -23,6 +23,7 @@ typedef struct LoopBlocks {
     Blocked in[MOST_BLOCKED], out[MOST_BLOCKED];
     int64_t size; /* of a block */
     bool    rest; /* the loop may have elements that fill no block */
+    int32_t line; /* the one of out whose first block begins with a line of memory, what is before that is left as it was; -1: none */
 } LoopBlocks;
 
 /* False: the loop wants no blocks, or cannot have them. */
