@@ -42,9 +42,49 @@ static void make_again(const Job *job, const WinogradBlock *x, const WinogradRun
     hlort_convolve(job->set, GEMM_F32, &v, &(hlort_how){ .work = x->work }, g->x + x->group * v.x_group + image * v.x_batch, g->w, g->y + y + image * v.y_batch);
 }
 
+/* A window, of dimension d and those behind it, from x on. */
+static int window_has_nan(const hlort_conv *v, int64_t d, const int64_t *o, const float *x)
+{
+    if (d == v->n_spatial) {
+        int any = 0;
+        for (int64_t i = 0; i < v->in && !any; i++)
+            any = x[i * v->x_in] != x[i * v->x_in];
+        return any;
+    }
+    for (int64_t t = 0; t < v->spatial[d].window; t++) {
+        const int64_t c = o[d] * v->spatial[d].stride + t * v->spatial[d].window_dilation - v->spatial[d].pad;
+        if (c >= 0 && c < v->spatial[d].in && window_has_nan(v, d + 1, o, x + c * v->spatial[d].x))
+            return 1;
+    }
+    return 0;
+}
+
+/* Every pixel of a run meets a NaN of the image: so all of its results are, and rightly. */
+static int is_nan(const WinogradBlock *x, const WinogradRun *run)
+{
+    const Winograd   *g = x->g;
+    const hlort_conv *v = g->v;
+    int64_t           o[HLORT_MOST_SPATIAL], image = run->image;
+    for (int64_t e = g->n_outer - 1; e >= 0; e--) {
+        o[g->outer[e]] = image % v->spatial[g->outer[e]].out;
+        image /= v->spatial[g->outer[e]].out;
+    }
+    for (int64_t r = 0; r < (g->n == 2 ? 2 : 1); r++)
+        for (int64_t c = 2 * run->column; c < hlort_min(v->spatial[g->d[1]].out, 2 * (run->column + run->n)); c++) {
+            o[g->d[1]] = c;
+            if (g->n == 2)
+                o[g->d[0]] = hlort_min(v->spatial[g->d[0]].out - 1, 2 * run->row + r);
+            if (!window_has_nan(v, 0, o, g->x + x->group * v->x_group + image * v->x_batch))
+                return 0;
+        }
+    return 1;
+}
+
 /* Runs that lie below each other at once. */
 static void make_bad_again(const Job *job, const WinogradBlock *x)
 {
+    for (int64_t r = 0; r < x->n_runs; r++)
+        x->runs[r].again = x->runs[r].again && !is_nan(x, &x->runs[r]);
     for (int64_t r = 0; r < x->n_runs; r++) {
         const WinogradRun *run = &x->runs[r];
         int64_t            rows = 1;
