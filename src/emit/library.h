@@ -4,6 +4,7 @@
 
 #include "emit/conv_call.h"
 #include "emit/dot_call.h"
+#include "emit/fft_call.h"
 #include "emit/kernel.h"
 #include "emit/order_call.h"
 #include "emit/solve_call.h"
@@ -17,6 +18,7 @@ typedef struct LibraryCall {
     const DotCall *dot;        /* or */
     const ConvCall *conv;      /* or */
     const SolveCall *solve;    /* or */
+    const FftCall *fft;        /* or */
     const OrderCall *order;    /* or, all NULL, LAPACK's */
     const Kernel *tile;        /* NULL, or the epilogue of a dot or a convolution, whose operands and results the call has behind the two */
     int32_t     tile_function; /* in Program.functions */

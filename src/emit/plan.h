@@ -166,6 +166,7 @@ int32_t plan_call_number(Plan *p, LibraryCall *c); /* of the function: an equal 
 Value *plan_dot(Plan *p, StepList *out, const Inst *i);
 Value *plan_conv(Plan *p, StepList *out, const Inst *i);
 Value *plan_solve(Plan *p, StepList *out, const Inst *i);
+Value *plan_fft(Plan *p, StepList *out, const Inst *i);
 Value *plan_output(Plan *p, StepList *out, const Inst *i); /* a fusion around a dot or a convolution: one call */
 
 /* plan_order.c: a transpose or a copy to another layout. NULL when it is a kernel like others. */

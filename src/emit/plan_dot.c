@@ -5,19 +5,22 @@
 #include "runtime/hlort.h"
 
 /* Its buffers: two operands, the result, working memory. */
+/* Operands a and, unless it is NULL, b. */
 static Value *call_of(Plan *p, StepList *out, LibraryCall *c, Slot *a, Slot *b)
 {
     const Inst *i = c->inst;
     Value      *result = value_fresh(p, i->shape, i);
-    PlanStep   *s = step_new(p, out, STEP_CALL, i, 4);
+    PlanStep   *s = step_new(p, out, STEP_CALL, i, b ? 4 : 3);
+    int32_t     n = 0;
     s->step.function = plan_call_number(p, c);
     s->step.call = p->calls.v[s->step.function];
-    s->step.n_operands = 2;
+    s->step.n_operands = b ? 2 : 1;
     s->n_results = 1;
-    s->slots[0] = a;
-    s->slots[1] = b;
-    s->slots[2] = result->v[0].slot;
-    s->slots[3] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
+    s->slots[n++] = a;
+    if (b)
+        s->slots[n++] = b;
+    s->slots[n++] = result->v[0].slot;
+    s->slots[n++] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
     return result;
 }
 
@@ -121,4 +124,15 @@ Value *plan_solve(Plan *p, StepList *out, const Inst *i)
     LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
     *c = (LibraryCall){ .inst = i, .solve = d, .temp_bytes = HLORT_WORK_BYTES };
     return call_of(p, out, c, a.slot, b.slot);
+}
+
+Value *plan_fft(Plan *p, StepList *out, const Inst *i)
+{
+    FftCall *d = ARENA_NEW(p->arena, FftCall);
+    if (!p->options->runtime || !fft_call(i, d))
+        return NULL;
+    LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
+    *c = (LibraryCall){ .inst = i, .fft = d, .temp_bytes = hlort_fft_bytes(&d->d, type_bytes(d->type)) };
+    Leaf x = leaf_as(p, out, value_of(p, i->operands[0].def)->v[0], i->operands[0].def->shape, i);
+    return call_of(p, out, c, x.slot, NULL);
 }

@@ -49,6 +49,10 @@ typedef void PixelsFunction(const struct PixelRun *r); /* depthwise.h */
 struct WinogradBlock;
 typedef void WinogradFunction(const struct WinogradBlock *x); /* winograd.h */
 
+struct FftJob;
+struct FftLength;
+typedef void FftFunction(const struct FftJob *j, int step, int64_t part, void *memory); /* fft.h */
+
 /* Of the operands, and of C where it is another one. */
 typedef enum GemmType { GEMM_F32, GEMM_F64, GEMM_BF16, GEMM_BF16_F32, GEMM_F16, GEMM_F16_F32, GEMM_S32, GEMM_S8_S32, GEMM_U8_S32, GEMM_C64, GEMM_C128, GEMM_TYPES } GemmType;
 
@@ -61,6 +65,8 @@ typedef struct KernelSet {
     PixelsFunction *depthwise[GEMM_TYPES]; /* some of them */
     WinogradFunction *winograd;            /* f32 */
     int64_t       winograd_features, winograd_panel; /* of a block, which is whole panels */
+    FftFunction  *fft[2]; /* f32, f64; NULL: the rest has them */
+    double *(*fft_line)(const struct FftLength *l, double *a, double *b);
     void (*narrow[GEMM_TYPES])(uint16_t *to, const float *from, int64_t n); /* sums to C's type where that is a narrower one */
     TurnFunction *turn[HLORT_TURN_SIZES];
     RunsFunction *runs;
@@ -78,6 +84,11 @@ const KernelSet *hlort_kernels(void);
 static inline GemmFunction *hlort_kernel(const KernelSet *s, GemmType t)
 {
     return s->gemm[t] ? s->gemm[t] : s->rest->gemm[t];
+}
+
+static inline const KernelSet *hlort_fft_set(const KernelSet *s)
+{
+    return s->fft_line ? s : s->rest;
 }
 
 /* Products for threads: some members of a batch a part, or pieces of each member, of some rows or columns. */

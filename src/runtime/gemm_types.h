@@ -3,6 +3,7 @@
  * Who includes it defines HLORT_SET, VECTOR_BYTES, the tile TILE_ROWS x TILE_VECTORS, and the block of 32-bit words BLOCK_K, BLOCK_ROWS, BLOCK_COLUMNS. Blocks
  * of 64-bit words have half as many k. MULTIPLY_PAIRS(a, b), if there is one, adds the two products of pairs of s16 in each lane. */
 #include "runtime/depthwise.h"
+#include "runtime/fft.h"
 #include "runtime/image.h"
 #include "runtime/vec.h"
 #include "runtime/winograd.h"
@@ -48,6 +49,9 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #include "runtime/gemm_simple.h"
 #define N(x)        SET(hlort_c128_##x)
 #include "runtime/gemm_complex.h"
+#define Z(x)        SET(hlort_f64_fft_##x)
+#define FEW         2
+#include "runtime/fft_body.h"
 #include "runtime/gemm_words_end.h"
 
 /* ---- f32, and what is summed in it ---- */
@@ -71,6 +75,9 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #undef WINOGRAD
 #define N(x)        SET(hlort_c64_##x)
 #include "runtime/gemm_complex.h"
+#define Z(x)        SET(hlort_f32_fft_##x)
+#define FEW         4
+#include "runtime/fft_body.h"
 #undef FUSED
 #define FUSED       0
 
@@ -203,6 +210,8 @@ const KernelSet SET(hlort) = {
     .winograd = SET(hlort_f32_winograd),
     .winograd_features = SET(hlort_f32_WF),
     .winograd_panel = SET(hlort_f32_NR),
+    .fft = { SET(hlort_f32_fft_run), SET(hlort_f64_fft_run) },
+    .fft_line = SET(hlort_f64_fft_line),
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
     .turn = { HLORT_PASTE(hlort_turn_any_1, HLORT_SET), HLORT_PASTE(hlort_turn_any_2, HLORT_SET), HLORT_PASTE(hlort_turn_any_4, HLORT_SET), HLORT_PASTE(hlort_turn_any_8, HLORT_SET), HLORT_PASTE(hlort_turn_any_16, HLORT_SET) },
     .runs = SET(hlort_runs),

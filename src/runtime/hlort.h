@@ -153,6 +153,21 @@ typedef struct hlort_sort {
 
 /* from[k] NULL: positions in the line, s32. Arrays from and to are different memory. how->work has hlort_sort_bytes, and HLORT_WORK_BYTES at least. */
 void hlort_sort_lines(const hlort_sort *d, const hlort_how *how, const void *const *from, void *const *to);
+
+/* Discrete Fourier transforms over the last axes of `batch` arrays, row-major: x[batch][size[0]]...[size[axes - 1]], complex numbers as pairs.
+ *
+ *     FFT     y[k] = sum over j of x[j] e^(-2 pi i j k / n)                        IFFT    y[k] = (sum over j of x[j] e^(2 pi i j k / n)) / n
+ *     RFFT    of real x, the first size / 2 + 1 elements of the last axis           IRFFT   real y from them; imaginary parts that reach none are not asked for
+ *
+ * x and y are different memory. how->work has hlort_fft_bytes. Sizes are positive, and hlort_fft_takes says which. */
+typedef enum hlort_fft_kind { HLORT_FFT, HLORT_IFFT, HLORT_RFFT, HLORT_IRFFT } hlort_fft_kind;
+enum { HLORT_MOST_FFT_AXES = 3 };
+typedef struct hlort_fft {
+    hlort_fft_kind kind;
+    int64_t        batch, axes, size[HLORT_MOST_FFT_AXES]; /* of the real array, where there is one */
+} hlort_fft;
+void hlort_fft_f32(const hlort_fft *d, const hlort_how *how, const float *x, float *y);
+void hlort_fft_f64(const hlort_fft *d, const hlort_how *how, const double *x, double *y);
 /* end */
 
 /* Whether a convolution is a sum for each of many features, which are neighbours in X and Y: those that hlort_conv_* sum in the lanes of vectors. */
@@ -199,6 +214,54 @@ static inline int64_t hlort_sort_bytes(const hlort_sort *d)
     const int64_t keys = d->kind <= HLORT_KEY_TOTAL && d->n == 1 && d->kept == d->count;
     const int64_t entry = keys ? (d->key_bytes <= 4 ? 4 : 8) : d->key_bytes <= 4 && d->kind != HLORT_KEY_PARTIAL ? 8 : 16;
     return 2 * ((hlort_sort_entries(d) * entry + 63) / 64 * 64);
+}
+
+/* What a transform of n points takes out of them next: 13, 11, 7, 5, 3, 8, 4 or 2; 0 where n has larger prime factors alone. */
+static inline int64_t hlort_fft_factor(int64_t n)
+{
+    for (int64_t p = 13; p >= 3; p -= p == 13 || p == 7 || p == 5 ? 2 : 4)
+        if (n % p == 0)
+            return p;
+    const int twos = n > 0 ? __builtin_ctzll((uint64_t)n) : 0;
+    return twos == 0 ? 0 : twos <= 2 ? 1 << twos : twos % 3 == 0 ? 8 : 4;
+}
+
+static inline int hlort_fft_is_smooth(int64_t n)
+{
+    for (int64_t p; n > 1; n /= p)
+        if ((p = hlort_fft_factor(n)) == 0)
+            return 0;
+    return 1;
+}
+
+/* Points of the complex lines along an axis: half as many as an even real line has elements. */
+static inline int64_t hlort_fft_points(const hlort_fft *d, int64_t axis)
+{
+    const int64_t n = d->size[axis];
+    return axis == d->axes - 1 && d->kind >= HLORT_RFFT && n % 2 == 0 ? n / 2 : n;
+}
+
+/* Lengths of up to 16384 points, and along the last axis, but for odd real lines, of up to 2^27 without prime factors above 13. */
+static inline int hlort_fft_takes(const hlort_fft *d)
+{
+    for (int64_t k = 0; k < d->axes; k++) {
+        const int64_t n = hlort_fft_points(d, k), odd_line = k == d->axes - 1 && d->kind >= HLORT_RFFT && n == d->size[k];
+        if (d->size[k] < 1 || n > INT64_C(1) << 27 || (n > 16384 && (k < d->axes - 1 || odd_line || !hlort_fft_is_smooth(n))))
+            return 0;
+    }
+    return d->batch > 0;
+}
+
+/* Working memory, of elements of so many bytes each: tables, long lines, what of IRFFT is transformed along other axes first; and what every thread has. */
+static inline int64_t hlort_fft_bytes(const hlort_fft *d, int64_t bytes)
+{
+    int64_t sum = HLORT_WORK_BYTES, points = d->batch;
+    for (int64_t k = 0; k < d->axes; k++) {
+        const int64_t n = hlort_fft_points(d, k);
+        points *= k == d->axes - 1 ? d->size[k] / 2 + 1 : d->size[k];
+        sum += 4096 + (hlort_fft_is_smooth(n) ? 16 * n * bytes : 512 * n);
+    }
+    return sum + (d->kind == HLORT_IRFFT && d->axes > 1 ? 2 * points * bytes : 0);
 }
 
 /* So many threads with the caller's, at least 1; memory of their own is in the pool. NULL: there is no memory. */

@@ -111,6 +111,19 @@ static void put_solve(Buf *b, const LibraryCall *x)
                (long long)d->t_batch, x->solve->symbol);
 }
 
+static void put_fft(Buf *b, const LibraryCall *x)
+{
+    static const char *const kinds[] = { "FFT", "IFFT", "RFFT", "IRFFT" };
+    const hlort_fft         *d = &x->fft->d;
+    const char              *type = c_type(x->fft->type);
+    c_origin(b, x->inst);
+    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s *y, const %s *x, void *work)\n{\n", x->name, type, type);
+    buf_printf(b, "    static const hlort_fft fft = { .kind = HLORT_%s, .batch = %lld, .axes = %lld, .size = { ", kinds[d->kind], (long long)d->batch, (long long)d->axes);
+    for (int64_t k = 0; k < d->axes; k++)
+        buf_printf(b, "%s%lld", k > 0 ? ", " : "", (long long)d->size[k]);
+    buf_printf(b, " } };\n    %s(&fft, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, x, y);\n}\n", x->fft->symbol);
+}
+
 static void put_transpose(Buf *b, const LibraryCall *x)
 {
     const hlort_axes *d = &x->order->axes;
@@ -147,7 +160,7 @@ void target_c_runtime(Buf *b, const Program *p, const LibraryCall *x)
     if (x->dot || x->conv)
         (x->dot ? put_dot : put_conv)(b, p, x);
     else
-        (x->solve ? put_solve : is_sort(x) ? put_sort : put_transpose)(b, x);
+        (x->solve ? put_solve : x->fft ? put_fft : is_sort(x) ? put_sort : put_transpose)(b, x);
 }
 
 /* Buffers: the two operands, those of the epilogue, the results, working memory. C is the result that is written over the sums. */
@@ -177,6 +190,8 @@ void target_c_runtime_call(Buf *b, const LibraryCall *x, const char *const *args
 {
     if (x->tile)
         put_tile_call(b, x, args);
+    else if (x->fft)
+        buf_printf(b, "%s(env, %s, %s, %s);", x->name, args[1], args[0], args[2]);
     else if (!x->order)
         buf_printf(b, "%s(env, %s, %s, %s, %s);", x->name, args[2], args[0], args[1], args[3]);
     else if (is_sort(x))

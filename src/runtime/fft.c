@@ -1,0 +1,364 @@
+/* fft.c - discrete Fourier transforms: which tables, which axis when, and what of it is a part for threads.
+ *
+ * A line of up to FFT_LINE_BYTES is a matrix [first][second] in a near cache (fft_body.h). A long one is the same in memory, columns and then rows in blocks that
+ * the second cache holds. Columns along another axis than the last one are lanes. Parts depend on sizes alone. */
+#include "runtime/fft.h"
+#include "runtime/pool.h"
+#include "runtime/vec.h"
+
+#include <stddef.h>
+
+enum { ROW = 8, PART = 1 << 13, MOST_TOGETHER = 2048 }; /* roots that are multiplied at once; points of a part, at least; of lines that are lanes */
+
+typedef struct Memory {
+    char *next;
+} Memory;
+
+static void *take(Memory *m, int64_t bytes)
+{
+    void *p = m->next;
+    m->next += (bytes + 63) / 64 * 64;
+    return p;
+}
+
+/* w(n, k), 0 <= k < n: the angle is brought into an eighth of a turn, where series of sine and cosine end soon. */
+static void root(int64_t n, int64_t k, double *re, double *im)
+{
+    static const double cosine[] = { 1, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000 };
+    static const double sine[] = { 1, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000 };
+    const int64_t eighth = 8 * k / n, rest = 8 * k - eighth * n;
+    const double  x = 0.78539816339744830962 * ((double)(eighth % 2 ? n - rest : rest) / (double)n), x2 = x * x;
+    double        c = cosine[8], s = sine[8];
+    for (int i = 7; i >= 0; i--) {
+        c = c * x2 + cosine[i];
+        s = s * x2 + sine[i];
+    }
+    s *= x;
+    const int    turned = (int)((eighth + 1) / 2 % 2); /* sine and cosine change places */
+    const double a = turned ? s : c, b = turned ? c : s;
+    *re = eighth >= 2 && eighth < 6 ? -a : a;
+    *im = eighth < 4 ? -b : b;
+}
+
+/* All roots of n as products of two of about sqrt(n) each. */
+typedef struct Roots {
+    int64_t n, coarse_n, fine_n;
+    double *coarse, *fine;
+} Roots;
+
+static void put_line(double *to, int64_t count, int64_t n, int64_t step)
+{
+    for (int64_t k = 0; k < count; k++)
+        root(n, k * step % n, &to[k], &to[count + k]);
+}
+
+static Roots roots_of(int64_t n, Memory *m)
+{
+    Roots r = { .n = n, .fine_n = 1 };
+    while (r.fine_n * r.fine_n < n)
+        r.fine_n *= 2;
+    r.coarse_n = hlort_ceildiv(n, r.fine_n);
+    r.coarse = take(m, 2 * r.coarse_n * (int64_t)sizeof(double));
+    r.fine = take(m, 2 * r.fine_n * (int64_t)sizeof(double));
+    put_line(r.coarse, r.coarse_n, n, r.fine_n);
+    put_line(r.fine, r.fine_n, n, 1);
+    return r;
+}
+
+static void look_up(const Roots *r, int64_t k, double *re, double *im)
+{
+    const int64_t h = k / r->fine_n, f = k % r->fine_n;
+    const double  a = r->coarse[h], b = r->coarse[r->coarse_n + h], c = r->fine[f], d = r->fine[r->fine_n + f];
+    *re = a * c - b * d;
+    *im = a * d + b * c;
+}
+
+static void put(void *to, int64_t bytes, int64_t at, double x)
+{
+    if (bytes == 4)
+        ((float *)to)[at] = (float)x;
+    else
+        ((double *)to)[at] = x;
+}
+
+/* w(n, k step) for k < count, the real parts from `at`, the imaginary ones from `at` + im on. */
+static void put_row(void *to, int64_t bytes, int64_t at, int64_t im, int64_t count, const Roots *r, int64_t step)
+{
+    double x[ROW], y[ROW], fine[2][ROW];
+    for (int64_t k = 0; k < ROW && k < count; k++)
+        look_up(r, k * step % r->n, &fine[0][k], &fine[1][k]);
+    for (int64_t k = 0; k < count; k += ROW) {
+        double a, b;
+        look_up(r, k * step % r->n, &a, &b);
+        for (int64_t i = 0; i < ROW && k + i < count; i++) {
+            x[i] = a * fine[0][i] - b * fine[1][i];
+            y[i] = a * fine[1][i] + b * fine[0][i];
+        }
+        for (int64_t i = 0; i < ROW && k + i < count; i++) {
+            put(to, bytes, at + k + i, x[i]);
+            put(to, bytes, at + im + k + i, y[i]);
+        }
+    }
+}
+
+static const void *table(int64_t rows, int64_t columns, int64_t first_row, const Roots *r, int64_t bytes, Memory *m)
+{
+    void *to = take(m, 2 * rows * columns * bytes);
+    for (int64_t k = 0; k < rows; k++)
+        put_row(to, bytes, k * columns, rows * columns, columns, r, first_row + k);
+    return to;
+}
+
+static const void *roots_table(int64_t n, int64_t bytes, Memory *m)
+{
+    const Roots r = roots_of(n, m);
+    return table(1, n, 1, &r, bytes, m);
+}
+
+/* The divisor of n closest to its root from below that the given prime factors make, times `done`. */
+static int64_t near_root(int64_t n, int64_t rest, int64_t done)
+{
+    static const int64_t primes[] = { 2, 3, 5, 7, 11, 13 };
+    int64_t best = done;
+    for (int k = 0; k < 6; k++)
+        if (rest % primes[k] == 0) {
+            int64_t others = rest;
+            while (others % primes[k] == 0)
+                others /= primes[k];
+            for (int64_t by = 1; rest % by == 0 && done * by <= n / (done * by); by *= primes[k]) {
+                const int64_t x = near_root(n, others, done * by);
+                best = x > best ? x : best;
+            }
+            return best;
+        }
+    return best;
+}
+
+/* For lines: of lanes, or alone. */
+static void split(FftLength *l)
+{
+    l->first = near_root(l->n, l->n, 1);
+    l->second = l->n / l->first;
+    if (l->first == 1) {
+        l->first = l->n;
+        l->second = 1;
+    }
+}
+
+static void line_tables(FftLength *l, int64_t columns, const Roots *r, int64_t bytes, Memory *m)
+{
+    l->first_roots = roots_table(l->first, bytes, m);
+    l->second_roots = l->second == l->first ? l->first_roots : roots_table(l->second, bytes, m);
+    l->twist = table(l->first, columns, 0, r, bytes, m);
+}
+
+/* A length with large prime factors: its chirp, and conj of it around 0 transformed. */
+static void go_around(const KernelSet *s, FftLength *l, Memory *m)
+{
+    FftLength *p = take(m, sizeof *p);
+    *p = (FftLength){ .n = 1 };
+    while (p->n < 2 * l->n - 1)
+        p->n *= 2;
+    split(p);
+    const Roots of_double = roots_of(2 * l->n, m), r = roots_of(p->n, m);
+    line_tables(p, p->second, &r, 8, m);
+    double *c = take(m, 2 * l->n * 8), *f = take(m, 2 * p->n * 8), *a = take(m, 2 * p->n * 8), *b = take(m, 2 * p->n * 8);
+    for (int64_t k = 0; k < 2 * p->n; k++)
+        a[k] = 0;
+    for (int64_t k = 0; k < l->n; k++) {
+        look_up(&of_double, k * k % (2 * l->n), &c[k], &c[l->n + k]);
+        const int64_t back = (p->n - k) % p->n;
+        a[k] = a[back] = c[k] / (double)p->n;
+        a[p->n + k] = a[p->n + back] = -c[l->n + k] / (double)p->n;
+    }
+    const double *x = hlort_fft_set(s)->fft_line(p, a, b);
+    for (int64_t k = 0; k < 2 * p->n; k++)
+        f[k] = x[k];
+    l->around = p;
+    l->chirp = c;
+    l->filter = f;
+}
+
+/* ---- axes ---- */
+
+typedef struct Plan {
+    const hlort_fft *d;
+    const hlort_how *how;
+    const KernelSet *set;
+    FftFunction     *run;
+    int64_t          bytes; /* of an element */
+    Memory           memory;
+    void            *mine;
+} Plan;
+
+typedef struct Run {
+    const Plan   *plan;
+    const FftJob *job;
+    FftStep       step;
+} Run;
+
+static void run_part(void *job, int64_t part, void *memory)
+{
+    const Run *r = job;
+    r->plan->run(r->job, r->step, part, memory);
+}
+
+/* j->count things of so many points each, some a part. */
+static void run(const Plan *p, FftJob *j, FftStep step, int64_t points, int64_t unit)
+{
+    Run     r = { p, j, step };
+    int64_t least = hlort_ceildiv(j->count, POOL_MOST_PARTS), few = hlort_ceildiv(PART, points);
+    j->of_part = hlort_ceildiv(least > few ? least : few, unit) * unit;
+    pool_run(p->how->pool, run_part, &r, hlort_ceildiv(j->count, j->of_part), p->mine);
+}
+
+static int is_real(const hlort_fft *d)
+{
+    return d->kind >= HLORT_RFFT;
+}
+
+static int is_inverse(const hlort_fft *d)
+{
+    return d->kind == HLORT_IFFT || d->kind == HLORT_IRFFT;
+}
+
+/* Lines that are blocks in memory: x to y, with one of n points between if they are real. */
+static void long_lines(Plan *p, FftJob *j, FftLength *l)
+{
+    const int64_t bytes = p->bytes, n = l->n;
+    const Roots   r = roots_of(n, &p->memory);
+    char         *between = take(&p->memory, 2 * n * bytes), *line = j->side == FFT_COMPLEX ? NULL : take(&p->memory, 2 * n * bytes);
+    const int64_t longest = l->second;
+    int64_t       lanes = FFT_LANES * 4;
+    while (lanes > 1 && 2 * longest * lanes * bytes > FFT_MOST_BLOCK)
+        lanes /= 2;
+    line_tables(l, lanes, &r, bytes, &p->memory);
+    j->lanes = lanes;
+    j->coarse = r.coarse, j->coarse_n = r.coarse_n;
+    j->fine = r.fine, j->fine_n = r.fine_n;
+    j->between = (FftPoints){ between, between + n * bytes, 1 };
+    for (int64_t k = 0, count = j->count; k < count; k++) {
+        const int64_t points = j->side == FFT_COMPLEX ? n : n + 1;
+        FftJob        one = *j;
+        const char   *x = (const char *)j->x + k * 2 * bytes * (j->side == FFT_FROM_HALF ? points : n);
+        char         *y = (char *)j->y + k * 2 * bytes * (j->side == FFT_TO_HALF ? points : n);
+        const FftPoints apart = { line, line + n * bytes, 1 };
+        one.x = x, one.y = y;
+        one.from = (FftPoints){ (void *)x, (void *)(x + bytes), 2 };
+        one.to = (FftPoints){ y, y + bytes, 2 };
+        if (j->side == FFT_FROM_HALF) {
+            one.to = apart;
+            one.count = n / 2 + 1;
+            run(p, &one, FFT_TANGLE, 1, 1);
+            one.from = apart;
+            one.to = (FftPoints){ y, y + bytes, 2 };
+        }
+        if (j->side == FFT_TO_HALF) {
+            one.to = apart;
+            one.scale = 1;
+        }
+        one.count = hlort_ceildiv(l->second, lanes);
+        Run step = { p, &one, FFT_LONG_FIRST };
+        pool_run(p->how->pool, run_part, &step, one.count, p->mine);
+        one.count = hlort_ceildiv(l->first, lanes);
+        step.step = FFT_LONG_SECOND;
+        pool_run(p->how->pool, run_part, &step, one.count, p->mine);
+        if (j->side == FFT_TO_HALF) {
+            one.from = apart;
+            one.scale = j->scale;
+            one.count = n / 2 + 1;
+            run(p, &one, FFT_UNTANGLE, 1, 1);
+        }
+    }
+}
+
+/* The last axis. */
+static void transform_lines(Plan *p, const void *x, void *y, double scale)
+{
+    const hlort_fft *d = p->d;
+    const int64_t    axis = d->axes - 1, bytes = p->bytes;
+    FftLength        l = { .n = hlort_fft_points(d, axis) };
+    FftJob j = { .length = &l, .x = x, .y = y, .inverse = is_inverse(d), .scale = scale, .size = d->size[axis], .lanes = 1, .count = d->batch };
+    j.side = !is_real(d) ? FFT_COMPLEX : d->kind == HLORT_RFFT ? FFT_TO_HALF : FFT_FROM_HALF;
+    for (int64_t k = 0; k < axis; k++)
+        j.count *= d->size[k];
+    if (is_real(d) && l.n < j.size) {
+        const Roots r = roots_of(j.size, &p->memory);
+        j.half = table(1, l.n / 2 + 1, 1, &r, bytes, &p->memory);
+    }
+    if (!hlort_fft_is_smooth(l.n)) {
+        go_around(p->set, &l, &p->memory);
+        run(p, &j, FFT_LINES, 4 * l.n, 1);
+        return;
+    }
+    split(&l);
+    if (2 * l.n * bytes > FFT_LINE_BYTES) {
+        long_lines(p, &j, &l);
+        return;
+    }
+    const int64_t least = l.second < l.first ? l.second : l.first;
+    if (j.count >= FFT_LANES / 2 && (least < 12 || ((l.first % 4 || l.second % 4) && l.n <= MOST_TOGETHER)))
+        j.lanes = FFT_LANES;
+    if (j.lanes > 1 || l.second == 1) {
+        l.second = 1;
+        l.roots = roots_table(l.n, bytes, &p->memory);
+    } else {
+        const Roots r = roots_of(l.n, &p->memory);
+        line_tables(&l, l.second, &r, bytes, &p->memory);
+    }
+    run(p, &j, FFT_LINES, l.n, j.lanes);
+}
+
+/* Another one, of complex numbers: matrices [n][inner]. */
+static void transform_columns(Plan *p, int64_t axis, const void *x, void *y, double scale)
+{
+    const hlort_fft *d = p->d;
+    FftLength        l = { .n = d->size[axis], .second = 1 };
+    FftJob           j = { .length = &l, .x = x, .y = y, .inverse = is_inverse(d), .scale = scale, .inner = 1, .lanes = 1, .count = d->batch };
+    for (int64_t k = 0; k < axis; k++)
+        j.count *= d->size[k];
+    for (int64_t k = axis + 1; k < d->axes; k++)
+        j.inner *= k == d->axes - 1 && is_real(d) ? d->size[k] / 2 + 1 : d->size[k];
+    if (!hlort_fft_is_smooth(l.n))
+        go_around(p->set, &l, &p->memory);
+    else {
+        l.roots = roots_table(l.n, p->bytes, &p->memory);
+        j.lanes = FFT_LANES;
+        while (j.lanes > 1 && 2 * l.n * j.lanes * p->bytes > FFT_MOST_BLOCK)
+            j.lanes /= 2;
+    }
+    j.count *= hlort_ceildiv(j.inner, j.lanes);
+    run(p, &j, FFT_COLUMNS, l.n * j.lanes, 1);
+}
+
+static void transform(const hlort_fft *d, const hlort_how *how, int64_t bytes, const void *x, void *y)
+{
+    const KernelSet *s = hlort_fft_set(hlort_kernels());
+    Plan             p = { .d = d, .how = how, .set = s, .run = s->fft[bytes == 8], .bytes = bytes, .memory = { (char *)how->work + HLORT_WORK_BYTES }, .mine = how->work };
+    double           scale = 1;
+    int64_t          points = d->batch;
+    for (int64_t k = 0; k < d->axes; k++) {
+        scale /= is_inverse(d) ? (double)hlort_fft_points(d, k) : 1;
+        points *= k == d->axes - 1 ? d->size[k] / 2 + 1 : d->size[k];
+    }
+    if (d->kind != HLORT_IRFFT) {
+        transform_lines(&p, x, y, d->axes > 1 ? 1 : scale);
+        for (int64_t k = d->axes - 2; k >= 0; k--)
+            transform_columns(&p, k, y, y, k > 0 ? 1 : scale);
+        return;
+    }
+    char *half = d->axes > 1 ? take(&p.memory, 2 * points * bytes) : NULL;
+    for (int64_t k = d->axes - 2; k >= 0; k--)
+        transform_columns(&p, k, k == d->axes - 2 ? x : half, half, 1);
+    transform_lines(&p, half ? half : x, y, scale);
+}
+
+void hlort_fft_f32(const hlort_fft *d, const hlort_how *how, const float *x, float *y)
+{
+    transform(d, how, 4, x, y);
+}
+
+void hlort_fft_f64(const hlort_fft *d, const hlort_how *how, const double *x, double *y)
+{
+    transform(d, how, 8, x, y);
+}

@@ -1,0 +1,647 @@
+/* fft_body.h - the kernels of discrete Fourier transforms for one kind of float: TW, in vectors of VL. Z(x) names, TQ is a vector of FEW = 16 / sizeof(TW).
+ *
+ * Lanes are lines side by side: one stage goes from a to b for each factor p (m: product of the factors done, s = lanes * n / (m p)):
+ *
+ *     b[(k + m r) s + q] = sum over t < p of w(m p, t k) a[(k p + t) s + q] w(p, t r)        k < m, r < p, q < s
+ *
+ * A line alone is two such transforms of the columns and the rows of a matrix [first][second], which stays in a near cache: points j1 second + j2 become k1 + first k2. */
+
+typedef TW Z(tq) __attribute__((vector_size(16)));
+typedef TW Z(tqu) __attribute__((vector_size(16), aligned(sizeof(TW)), may_alias));
+#define TQ  Z(tq)
+#define TQU Z(tqu)
+
+#if FEW == 4
+#define FFT_LOW(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define FFT_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define FFT_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define FFT_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7)
+#else
+#define FFT_LOW(a, b)  __builtin_shufflevector(a, b, 0, 2)
+#define FFT_HIGH(a, b) __builtin_shufflevector(a, b, 1, 3)
+#define FFT_EVEN       FFT_LOW
+#define FFT_ODD        FFT_HIGH
+#endif
+#define LANES (VECTOR_BYTES / 16 * FEW)
+#if LANES == 16
+#define FFT_WIDE_LOW(a, b)  __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define FFT_WIDE_HIGH(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define FFT_WIDE_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define FFT_WIDE_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
+#elif LANES == 8
+#define FFT_WIDE_LOW(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define FFT_WIDE_HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define FFT_WIDE_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define FFT_WIDE_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#elif LANES == 4
+#define FFT_WIDE_LOW(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define FFT_WIDE_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define FFT_WIDE_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define FFT_WIDE_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7)
+#else
+#define FFT_WIDE_LOW  FFT_LOW
+#define FFT_WIDE_HIGH FFT_HIGH
+#define FFT_WIDE_EVEN FFT_LOW
+#define FFT_WIDE_ODD  FFT_HIGH
+#endif
+
+/* Pairs in memory. */
+INLINE void Z(wide_part)(const TW *x, VW *even, VW *odd)
+{
+    const VW a = *(const VWU *)x, b = *(const VWU *)(x + VL);
+    *even = FFT_WIDE_EVEN(a, b);
+    *odd = FFT_WIDE_ODD(a, b);
+}
+
+INLINE void Z(wide_join)(TW *x, VW even, VW odd)
+{
+    *(VWU *)x = FFT_WIDE_LOW(even, odd);
+    *(VWU *)(x + VL) = FFT_WIDE_HIGH(even, odd);
+}
+
+INLINE void Z(few_part)(const TW *x, TQ *even, TQ *odd)
+{
+    const TQ a = *(const TQU *)x, b = *(const TQU *)(x + FEW);
+    *even = FFT_EVEN(a, b);
+    *odd = FFT_ODD(a, b);
+}
+
+INLINE void Z(few_join)(TW *x, TQ even, TQ odd)
+{
+    *(TQU *)x = FFT_LOW(even, odd);
+    *(TQU *)(x + FEW) = FFT_HIGH(even, odd);
+}
+
+INLINE void Z(one_part)(const TW *x, TW *even, TW *odd)
+{
+    *even = x[0];
+    *odd = x[1];
+}
+
+INLINE void Z(one_join)(TW *x, TW even, TW odd)
+{
+    x[0] = even;
+    x[1] = odd;
+}
+
+#define L(x) Z(wide_##x)
+#define T    VW
+#define TU   VWU
+#include "runtime/fft_lanes.h"
+#define L(x) Z(few_##x)
+#define T    TQ
+#define TU   TQU
+#include "runtime/fft_lanes.h"
+#define L(x) Z(one_##x)
+#define T    TW
+#define TU   TW
+#include "runtime/fft_lanes.h"
+
+/* One stage, of which a or b may be pairs. */
+INLINE void Z(stage_of)(const int p, const int in, const int out, int64_t n, int64_t m, int64_t s, const TW *roots, const TW *a, TW *b, int swap, TW scale)
+{
+    const int64_t turn = n / (m * p), row = turn * s, all = n * s;
+    for (int64_t k = 0; k < m; k++) {
+        TW        w[2 * FFT_MOST_FACTOR];
+        const TW *from = a + k * p * row * (in ? 2 : 1);
+        TW       *to = b + k * row * (out ? 2 : 1);
+        int64_t   q = 0;
+#define AT(q) p, in, out, from + (in ? 2 : 1) * (q), from + all + (q), row, to + (out ? 2 : 1) * (q), to + all + (q), m * row
+        if (in || (k == 0 && p % 2 == 0)) { /* w is 1 */
+            for (; q + VL <= row; q += VL)
+                Z(wide_butterfly)(AT(q), NULL, swap, scale);
+            for (; q + FEW <= row; q += FEW)
+                Z(few_butterfly)(AT(q), NULL, swap, scale);
+            for (; q < row; q++)
+                Z(one_butterfly)(AT(q), NULL, swap, scale);
+            continue;
+        }
+        for (int t = 1; t < p; t++) {
+            w[2 * t] = roots[k * t * turn];
+            w[2 * t + 1] = roots[n + k * t * turn];
+        }
+        for (; q + VL <= row; q += VL)
+            Z(wide_butterfly)(AT(q), w, swap, scale);
+        for (; q + FEW <= row; q += FEW)
+            Z(few_butterfly)(AT(q), w, swap, scale);
+        for (; q < row; q++)
+            Z(one_butterfly)(AT(q), w, swap, scale);
+#undef AT
+    }
+}
+
+#define STAGE(p)                                                                                                                     \
+    APART void Z(stage_##p)(int64_t n, int64_t m, int64_t s, const TW *roots, const TW *a, TW *b)                                    \
+    {                                                                                                                                \
+        Z(stage_of)(p, 0, 0, n, m, s, roots, a, b, 0, 1);                                                                            \
+    }
+#define ENDS(p)                                                                                                                      \
+    APART void Z(first_##p)(int64_t n, int64_t s, const TW *a, TW *b, int inverse)                                                   \
+    {                                                                                                                                \
+        if (inverse)                                                                                                                 \
+            Z(stage_of)(p, 1, 0, n, 1, s, NULL, a, b, 1, 1);                                                                         \
+        else                                                                                                                         \
+            Z(stage_of)(p, 1, 0, n, 1, s, NULL, a, b, 0, 1);                                                                         \
+    }                                                                                                                                \
+    APART void Z(last_##p)(int64_t n, int64_t s, const TW *roots, const TW *a, TW *b, int inverse, TW scale)                         \
+    {                                                                                                                                \
+        if (inverse)                                                                                                                 \
+            Z(stage_of)(p, 0, 1, n, n / p, s, roots, a, b, 1, scale);                                                                \
+        else                                                                                                                         \
+            Z(stage_of)(p, 0, 1, n, n / p, s, roots, a, b, 0, 1);                                                                    \
+    }
+STAGE(2)
+STAGE(3)
+STAGE(4)
+STAGE(5)
+STAGE(7)
+STAGE(8)
+STAGE(11)
+STAGE(13)
+ENDS(4)
+ENDS(8)
+#undef STAGE
+#undef ENDS
+
+/* Transforms n points of s lanes in a, of which m is done, up to `end`; b is as large. Where they are then. */
+static TW *Z(stages)(int64_t n, int64_t m, int64_t end, int64_t s, const TW *roots, TW *a, TW *b)
+{
+    static void (*const stage[])(int64_t, int64_t, int64_t, const TW *, const TW *, TW *) = {
+        [2] = Z(stage_2), [3] = Z(stage_3), [4] = Z(stage_4), [5] = Z(stage_5), [7] = Z(stage_7), [8] = Z(stage_8), [11] = Z(stage_11), [13] = Z(stage_13),
+    };
+    for (int64_t p; m < end; m *= p) {
+        p = hlort_fft_factor(n / m);
+        stage[p](n, m, s, roots, a, b);
+        TW *swap = a;
+        a = b;
+        b = swap;
+    }
+    return a;
+}
+
+/* to[column][row] = from[row][column] by[row][column] for rows r .. r_end - 1 and columns c .. c_end - 1 of matrices of rows x columns; by NULL: 1. */
+static void Z(turn_part)(int64_t rows, int64_t columns, int64_t r0, int64_t r_end, int64_t c0, int64_t c_end, const TW *from, const TW *by, TW *to)
+{
+    const int64_t all = rows * columns;
+    for (int64_t r = r0, high; r < r_end; r += high) {
+        high = r + FEW <= r_end ? FEW : 1;
+        int64_t c = c0;
+        for (; high == FEW && c + FEW <= c_end; c += FEW) {
+            TQ re[FEW], im[FEW];
+            UNROLL
+            for (int k = 0; k < FEW; k++) {
+                const int64_t at = (r + k) * columns + c;
+                const TQ      x = *(const TQU *)(from + at), y = *(const TQU *)(from + all + at);
+                re[k] = by ? x * *(const TQU *)(by + at) - y * *(const TQU *)(by + all + at) : x;
+                im[k] = by ? x * *(const TQU *)(by + all + at) + y * *(const TQU *)(by + at) : y;
+            }
+            UNROLL
+            for (int half = 1; half < FEW; half *= 2) { /* zip the first half with the second */
+                TQ a[FEW], b[FEW];
+                UNROLL
+                for (int k = 0; k < FEW / 2; k++) {
+                    a[2 * k] = FFT_LOW(re[k], re[k + FEW / 2]);
+                    a[2 * k + 1] = FFT_HIGH(re[k], re[k + FEW / 2]);
+                    b[2 * k] = FFT_LOW(im[k], im[k + FEW / 2]);
+                    b[2 * k + 1] = FFT_HIGH(im[k], im[k + FEW / 2]);
+                }
+                UNROLL
+                for (int k = 0; k < FEW; k++) {
+                    re[k] = a[k];
+                    im[k] = b[k];
+                }
+            }
+            UNROLL
+            for (int k = 0; k < FEW; k++) {
+                *(TQU *)(to + (c + k) * rows + r) = re[k];
+                *(TQU *)(to + all + (c + k) * rows + r) = im[k];
+            }
+        }
+        for (; c < c_end; c++)
+            for (int64_t k = r; k < r + high; k++) {
+                const int64_t at = k * columns + c;
+                const TW      x = from[at], y = from[all + at];
+                to[c * rows + k] = by ? x * by[at] - y * by[all + at] : x;
+                to[all + c * rows + k] = by ? x * by[all + at] + y * by[at] : y;
+            }
+    }
+}
+
+/* Lanes of the first half of vectors between those of the second; log2(lanes) times, that turns a block. */
+INLINE void Z(zip)(VW *x)
+{
+    VW y[LANES];
+    UNROLL
+    for (int k = 0; k < LANES / 2; k++) {
+        y[2 * k] = FFT_WIDE_LOW(x[k], x[k + LANES / 2]);
+        y[2 * k + 1] = FFT_WIDE_HIGH(x[k], x[k + LANES / 2]);
+    }
+    UNROLL
+    for (int k = 0; k < LANES; k++)
+        x[k] = y[k];
+}
+
+/* The real or the imaginary parts of a block as wide as a vector. */
+INLINE void Z(turn_block)(int64_t rows, int64_t columns, int64_t at, int64_t all, int imaginary, const TW *from, const TW *by, TW *to)
+{
+    VW x[LANES];
+    UNROLL
+    for (int k = 0; k < LANES; k++, at += columns) {
+        const VW re = *(const VWU *)(from + at), im = *(const VWU *)(from + all + at);
+        if (!by)
+            x[k] = imaginary ? im : re;
+        else if (imaginary)
+            x[k] = re * *(const VWU *)(by + all + at) + im * *(const VWU *)(by + at);
+        else
+            x[k] = re * *(const VWU *)(by + at) - im * *(const VWU *)(by + all + at);
+    }
+    UNROLL
+    for (int half = 1; half < LANES; half *= 2)
+        Z(zip)(x);
+    UNROLL
+    for (int k = 0; k < LANES; k++)
+        *(VWU *)(to + (imaginary ? all : 0) + k * rows) = x[k];
+}
+
+APART void Z(turn)(int64_t rows, int64_t columns, const TW *from, const TW *by, TW *to)
+{
+    const int64_t all = rows * columns, wide_rows = rows / VL * VL, wide_columns = columns / VL * VL;
+    for (int64_t r = 0; r < wide_rows; r += VL)
+        for (int64_t c = 0; c < wide_columns; c += VL)
+            if (by) {
+                Z(turn_block)(rows, columns, r * columns + c, all, 0, from, by, to + c * rows + r);
+                Z(turn_block)(rows, columns, r * columns + c, all, 1, from, by, to + c * rows + r);
+            } else {
+                Z(turn_block)(rows, columns, r * columns + c, all, 0, from, NULL, to + c * rows + r);
+                Z(turn_block)(rows, columns, r * columns + c, all, 1, from, NULL, to + c * rows + r);
+            }
+    Z(turn_part)(rows, columns, 0, wide_rows, wide_columns, columns, from, by, to);
+    Z(turn_part)(rows, columns, wide_rows, rows, 0, columns, from, by, to);
+}
+
+/* Transforms the points of a line in a; b is as large. Where they end. */
+static TW *Z(line)(const FftLength *l, TW *a, TW *b)
+{
+    if (l->second == 1)
+        return Z(stages)(l->n, 1, l->n, 1, l->roots, a, b);
+    TW *x = Z(stages)(l->first, 1, l->first, l->second, l->first_roots, a, b), *y = x == a ? b : a;
+    Z(turn)(l->first, l->second, x, l->twist, y);
+    return Z(stages)(l->second, 1, l->second, l->first, l->second_roots, y, x);
+}
+
+static int64_t Z(last_factor)(int64_t n)
+{
+    int64_t p = hlort_fft_factor(n);
+    while (p < n) {
+        n /= p;
+        p = hlort_fft_factor(n);
+    }
+    return p;
+}
+
+INLINE TQ Z(backward)(TQ x)
+{
+#if FEW == 4
+    return __builtin_shufflevector(x, x, 3, 2, 1, 0);
+#else
+    return __builtin_shufflevector(x, x, 1, 0);
+#endif
+}
+
+/* n points, the first of which is number `at`. */
+static void Z(load)(const FftPoints *p, int64_t at, int64_t n, int swap, TW *re, TW *im)
+{
+    const TW *x = (const TW *)p->re + at * p->step, *y = p->im ? (const TW *)p->im + at * p->step : NULL;
+    int64_t   k = 0;
+    if (swap) {
+        TW *other = re;
+        re = im;
+        im = other;
+    }
+    if (p->step == 2 && y == x + 1)
+        for (; k + FEW <= n; k += FEW) {
+            TQ a, b;
+            Z(few_part)(x + 2 * k, &a, &b);
+            *(TQU *)(re + k) = a;
+            *(TQU *)(im + k) = b;
+        }
+    if (p->step == 1 && y)
+        for (; k + FEW <= n; k += FEW) {
+            *(TQU *)(re + k) = *(const TQU *)(x + k);
+            *(TQU *)(im + k) = *(const TQU *)(y + k);
+        }
+    for (; k < n; k++) {
+        re[k] = x[k * p->step];
+        im[k] = y ? y[k * p->step] : 0;
+    }
+}
+
+static void Z(store)(const FftPoints *p, int64_t at, int64_t n, int swap, const TW *re, const TW *im, TW scale)
+{
+    TW     *x = (TW *)p->re + at * p->step, *y = p->im ? (TW *)p->im + at * p->step : NULL;
+    int64_t k = 0;
+    if (swap) {
+        const TW *other = re;
+        re = im;
+        im = other;
+    }
+    if (p->step == 1 && y)
+        for (; k + FEW <= n; k += FEW) {
+            *(TQU *)(x + k) = *(const TQU *)(re + k) * scale;
+            *(TQU *)(y + k) = *(const TQU *)(im + k) * scale;
+        }
+    if (p->step == 2 && y == x + 1)
+        for (; k + FEW <= n; k += FEW)
+            Z(few_join)(x + 2 * k, *(const TQU *)(re + k) * scale, *(const TQU *)(im + k) * scale);
+    for (; k < n; k++) {
+        x[k * p->step] = re[k] * scale;
+        if (y)
+            y[k * p->step] = im[k] * scale;
+    }
+}
+
+/* The spectrum x of 2 h real numbers, h + 1 points, from that of their h pairs z: points from .. end - 1 and h minus those, end at most h / 2 + 1. half: w(2 h, k).
+ *
+ *     x[k] = e + w(2 h, k) o, x[h - k] = conj(e - w(2 h, k) o)        e = (z[k] + conj z[h - k]) / 2, o = (z[k] - conj z[h - k]) / 2i */
+static void Z(untangle)(int64_t h, int64_t from, int64_t end, const TW *zr, const TW *zi, const TW *half, TW *x, TW scale)
+{
+    const TW *halfi = half + h / 2 + 1;
+    const TW  by = scale / 2;
+    int64_t   k = from;
+    if (k == 0) {
+        x[0] = (zr[0] + zi[0]) * scale;
+        x[2 * h] = (zr[0] - zi[0]) * scale;
+        x[1] = x[2 * h + 1] = 0;
+        k = 1;
+    }
+    for (; k + FEW <= end && k + FEW - 1 < h - k - FEW + 1; k += FEW) {
+        const int64_t other = h - k - FEW + 1;
+        const TQ      a = *(const TQU *)(zr + k), b = *(const TQU *)(zi + k), c = Z(backward)(*(const TQU *)(zr + other)), d = Z(backward)(*(const TQU *)(zi + other));
+        const TQ      wr = *(const TQU *)(half + k) * by, wi = *(const TQU *)(halfi + k) * by, or = b + d, oi = c - a;
+        const TQ      er = (a + c) * by, ei = (b - d) * by, tr = or * wr - oi * wi, ti = or * wi + oi * wr;
+        Z(few_join)(x + 2 * k, er + tr, ei + ti);
+        Z(few_join)(x + 2 * other, Z(backward)(er - tr), Z(backward)(ti - ei));
+    }
+    for (; k < end; k++) {
+        const TW a = zr[k], b = zi[k], c = zr[h - k], d = zi[h - k], wr = half[k] * by, wi = halfi[k] * by, or = b + d, oi = c - a;
+        const TW er = (a + c) * by, ei = (b - d) * by, tr = or * wr - oi * wi, ti = or * wi + oi * wr;
+        x[2 * k] = er + tr;
+        x[2 * k + 1] = ei + ti;
+        x[2 * (h - k)] = er - tr;
+        x[2 * (h - k) + 1] = ti - ei;
+    }
+}
+
+/* And back: z[k] = e + i o, z[h - k] = conj e + i conj o, e = (x[k] + conj x[h - k]) / 2, o = (x[k] - conj x[h - k]) conj w(2 h, k) / 2. */
+static void Z(tangle)(int64_t h, int64_t from, int64_t end, const TW *x, const TW *half, TW *zr, TW *zi)
+{
+    const TW *halfi = half + h / 2 + 1, by = (TW)0.5;
+    int64_t   k = from;
+    if (k == 0) { /* imaginary parts of the two ends reach no real number */
+        zr[0] = (x[0] + x[2 * h]) * by;
+        zi[0] = (x[0] - x[2 * h]) * by;
+        k = 1;
+    }
+    for (; k + FEW <= end && k + FEW - 1 < h - k - FEW + 1; k += FEW) {
+        const int64_t other = h - k - FEW + 1;
+        TQ            a, b, c, d;
+        Z(few_part)(x + 2 * k, &a, &b);
+        Z(few_part)(x + 2 * other, &c, &d);
+        c = Z(backward)(c);
+        d = Z(backward)(d);
+        const TQ wr = *(const TQU *)(half + k) * by, wi = *(const TQU *)(halfi + k) * by, dr = a - c, di = b + d;
+        const TQ er = (a + c) * by, ei = (b - d) * by, or = dr * wr + di * wi, oi = di * wr - dr * wi;
+        *(TQU *)(zr + k) = er - oi;
+        *(TQU *)(zi + k) = ei + or;
+        *(TQU *)(zr + other) = Z(backward)(er + oi);
+        *(TQU *)(zi + other) = Z(backward)(or - ei);
+    }
+    for (; k < end; k++) {
+        const TW a = x[2 * k], b = x[2 * k + 1], c = x[2 * (h - k)], d = x[2 * (h - k) + 1], wr = half[k] * by, wi = halfi[k] * by, dr = a - c, di = b + d;
+        const TW er = (a + c) * by, ei = (b - d) * by, or = dr * wr + di * wi, oi = di * wr - dr * wi;
+        zr[k] = er - oi;
+        zi[k] = ei + or;
+        zr[h - k] = er + oi;
+        zi[h - k] = or - ei;
+    }
+}
+
+/* The points of a line, and what they become. A real line of odd size is one of complex points. */
+static void Z(begin)(const FftJob *j, int64_t line, TW *re, TW *im)
+{
+    const int64_t   n = j->length->n, to_half = j->side == FFT_TO_HALF, points = j->side == FFT_FROM_HALF ? j->size / 2 + 1 : n;
+    const TW       *x = (const TW *)j->x + line * (to_half ? j->size : 2 * points);
+    const FftPoints p = { (void *)x, to_half && n == j->size ? NULL : (void *)(x + 1), to_half && n == j->size ? 1 : 2 };
+    if (j->side == FFT_FROM_HALF && n < j->size) { /* swapped */
+        Z(tangle)(n, 0, n / 2 + 1, x, j->half, im, re);
+        return;
+    }
+    Z(load)(&p, 0, j->side == FFT_FROM_HALF ? points : n, j->inverse, re, im);
+    if (j->side == FFT_FROM_HALF) {
+        re[0] = 0; /* swapped: the imaginary part of the first */
+        for (int64_t k = points; k < n; k++) {
+            re[k] = -re[n - k];
+            im[k] = im[n - k];
+        }
+    }
+}
+
+static void Z(finish)(const FftJob *j, int64_t line, const TW *re, const TW *im)
+{
+    const int64_t   n = j->length->n, from_half = j->side == FFT_FROM_HALF, points = j->side == FFT_TO_HALF ? j->size / 2 + 1 : n;
+    TW             *y = (TW *)j->y + line * (from_half ? j->size : 2 * points);
+    const FftPoints p = { y, from_half && n == j->size ? NULL : y + 1, from_half && n == j->size ? 1 : 2 };
+    if (j->side == FFT_TO_HALF && n < j->size) {
+        Z(untangle)(n, 0, n / 2 + 1, re, im, j->half, y, (TW)j->scale);
+        return;
+    }
+    Z(store)(&p, 0, points, j->inverse, re, im, (TW)j->scale);
+    if (j->side == FFT_TO_HALF)
+        y[1] = 0;
+}
+
+/* A line alone. Pairs of a line of complex numbers, or the pairs that a real one is, are read by the first stage, and likewise written by the last one. */
+static void Z(alone)(const FftJob *j, int64_t line, TW *a, TW *b)
+{
+    const FftLength *l = j->length;
+    const int64_t    n = l->n, first = hlort_fft_factor(l->first), last = l->second > 1 ? Z(last_factor)(l->second) : 0;
+    const int        reads = first == 4 || first == 8, writes = last == 4 || last == 8;
+    if (l->second == 1 || (!reads && !writes)) {
+        Z(begin)(j, line, a, a + n);
+        a = Z(line)(l, a, b);
+        Z(finish)(j, line, a, a + n);
+        return;
+    }
+    if (reads && (j->side == FFT_COMPLEX || (j->side == FFT_TO_HALF && n < j->size))) {
+        const TW *x = (const TW *)j->x + line * 2 * n;
+        (first == 4 ? Z(first_4) : Z(first_8))(l->first, l->second, x, a, j->inverse);
+        TW *y = Z(stages)(l->first, first, l->first, l->second, l->first_roots, a, b);
+        b = y == a ? b : a;
+        a = y;
+    } else {
+        Z(begin)(j, line, a, a + n);
+        TW *y = Z(stages)(l->first, 1, l->first, l->second, l->first_roots, a, b);
+        b = y == a ? b : a;
+        a = y;
+    }
+    Z(turn)(l->first, l->second, a, l->twist, b);
+    if (writes && (j->side == FFT_COMPLEX || (j->side == FFT_FROM_HALF && n < j->size))) {
+        TW *x = Z(stages)(l->second, 1, l->second / last, l->first, l->second_roots, b, a);
+        (last == 4 ? Z(last_4) : Z(last_8))(l->second, l->first, l->second_roots, x, (TW *)j->y + line * 2 * n, j->inverse, (TW)j->scale);
+    } else {
+        a = Z(stages)(l->second, 1, l->second, l->first, l->second_roots, b, a);
+        Z(finish)(j, line, a, a + n);
+    }
+}
+
+/* The points of a line, in place; memory has room for four times as many as around->n, of f64. */
+static void Z(go_around)(const FftLength *l, TW *re, TW *im, double *memory)
+{
+    const int64_t n = l->n, m = l->around->n;
+    const double *c = l->chirp, *f = l->filter;
+    double       *a = memory, *b = memory + 2 * m;
+    for (int64_t k = 0; k < n; k++) {
+        a[k] = (double)re[k] * c[k] - (double)im[k] * c[n + k];
+        a[m + k] = (double)re[k] * c[n + k] + (double)im[k] * c[k];
+    }
+    for (int64_t k = n; k < m; k++)
+        a[k] = a[m + k] = 0;
+    double *x = SET(hlort_f64_fft_line)(l->around, a, b);
+    for (int64_t k = 0; k < m; k++) { /* the inverse transform is that of the conjugate, conjugate */
+        const double r = x[k] * f[k] - x[m + k] * f[m + k];
+        x[m + k] = -(x[k] * f[m + k] + x[m + k] * f[k]);
+        x[k] = r;
+    }
+    x = SET(hlort_f64_fft_line)(l->around, x, x == a ? b : a);
+    for (int64_t k = 0; k < n; k++) {
+        re[k] = (TW)(x[k] * c[k] + x[m + k] * c[n + k]);
+        im[k] = (TW)(x[k] * c[n + k] - x[m + k] * c[k]);
+    }
+}
+
+/* Lines that are next to each other. Short ones, whose two factors would fill no vectors, are lanes. */
+static void Z(lines)(const FftJob *j, int64_t part, TW *memory)
+{
+    const FftLength *l = j->length;
+    const int64_t    n = l->n, end = hlort_min(j->count, (part + 1) * j->of_part);
+    int64_t          k = part * j->of_part;
+    TW              *a = memory, *b = memory + 2 * n * j->lanes;
+    for (; l->around && k < end; k++) {
+        Z(begin)(j, k, a, a + n);
+        Z(go_around)(l, a, a + n, (double *)(a + 2 * n));
+        Z(finish)(j, k, a, a + n);
+    }
+    for (; j->lanes > 1 && k < end; k += j->lanes) {
+        const int64_t lanes = hlort_min(j->lanes, end - k);
+        for (int64_t i = 0; i < lanes; i++)
+            Z(begin)(j, k + i, a + i * n, a + (lanes + i) * n);
+        Z(turn)(lanes, n, a, NULL, b);
+        TW *x = Z(stages)(n, 1, n, lanes, l->roots, b, a), *y = x == a ? b : a;
+        Z(turn)(n, lanes, x, NULL, y);
+        for (int64_t i = 0; i < lanes; i++)
+            Z(finish)(j, k + i, y + i * n, y + (lanes + i) * n);
+    }
+    for (; k < end; k++)
+        Z(alone)(j, k, a, b);
+}
+
+/* Groups of columns: group g is lanes g % groups * lanes and on of matrix g / groups, [n][inner]. */
+static void Z(columns)(const FftJob *j, int64_t part, TW *memory)
+{
+    const FftLength *l = j->length;
+    const int64_t    n = l->n, groups = hlort_ceildiv(j->inner, j->lanes), end = hlort_min(j->count, (part + 1) * j->of_part);
+    for (int64_t g = part * j->of_part; g < end; g++) {
+        const int64_t   column = g % groups * j->lanes, lanes = hlort_min(j->lanes, j->inner - column), place = 2 * (g / groups * n * j->inner + column);
+        const TW       *x = (const TW *)j->x + place;
+        TW             *y = (TW *)j->y + place, *a = memory, *b = memory + 2 * n * lanes;
+        const FftPoints from = { (void *)x, (void *)(x + 1), 2 }, to = { y, y + 1, 2 };
+        if (l->around) { /* lanes is 1 */
+            const FftPoints across = { (void *)x, (void *)(x + 1), 2 * j->inner }, back = { y, y + 1, 2 * j->inner };
+            Z(load)(&across, 0, n, j->inverse, a, a + n);
+            Z(go_around)(l, a, a + n, (double *)(a + 2 * n));
+            Z(store)(&back, 0, n, j->inverse, a, a + n, (TW)j->scale);
+            continue;
+        }
+        for (int64_t k = 0; k < n; k++)
+            Z(load)(&from, k * j->inner, lanes, j->inverse, a + k * lanes, a + (n + k) * lanes);
+        a = Z(stages)(n, 1, n, lanes, l->roots, a, b);
+        for (int64_t k = 0; k < n; k++)
+            Z(store)(&to, k * j->inner, lanes, j->inverse, a + k * lanes, a + (n + k) * lanes, (TW)j->scale);
+    }
+}
+
+/* Of a long line, [first][second]: some columns, multiplied by w(n, row column) = w(n, row (first column of the block)) twist[row][lane]. */
+static void Z(long_first)(const FftJob *j, int64_t part, TW *memory)
+{
+    const FftLength *l = j->length;
+    const int64_t    n = l->first, lanes_of = j->lanes, column = part * lanes_of, lanes = hlort_min(lanes_of, l->second - column);
+    TW              *a = memory, *b = memory + 2 * n * lanes, *re = j->between.re, *im = j->between.im;
+    const TW        *twist = l->twist;
+    for (int64_t k = 0; k < n; k++)
+        Z(load)(&j->from, k * l->second + column, lanes, j->inverse, a + k * lanes, a + (n + k) * lanes);
+    a = Z(stages)(n, 1, n, lanes, l->first_roots, a, b);
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t at = k * column % l->n, h = at / j->fine_n, f = at % j->fine_n;
+        const double *c = j->coarse, *d = j->fine;
+        const TW      wr = (TW)(c[h] * d[f] - c[j->coarse_n + h] * d[j->fine_n + f]), wi = (TW)(c[h] * d[j->fine_n + f] + c[j->coarse_n + h] * d[f]);
+        const TW     *ar = a + k * lanes, *ai = a + (n + k) * lanes, *tr = twist + k * lanes_of, *ti = twist + (n + k) * lanes_of;
+        TW           *to_re = re + k * l->second + column, *to_im = im + k * l->second + column;
+        for (int64_t i = 0; i < lanes; i++) {
+            const TW x = tr[i] * wr - ti[i] * wi, y = tr[i] * wi + ti[i] * wr;
+            to_re[i] = ar[i] * x - ai[i] * y;
+            to_im[i] = ar[i] * y + ai[i] * x;
+        }
+    }
+}
+
+/* Some rows. */
+static void Z(long_second)(const FftJob *j, int64_t part, TW *memory)
+{
+    const FftLength *l = j->length;
+    const int64_t    n = l->second, row = part * j->lanes, lanes = hlort_min(j->lanes, l->first - row);
+    TW              *a = memory, *b = memory + 2 * n * lanes;
+    for (int64_t k = 0; k < lanes; k++)
+        Z(load)(&j->between, (row + k) * n, n, 0, b + k * n, b + (lanes + k) * n);
+    Z(turn)(lanes, n, b, NULL, a);
+    a = Z(stages)(n, 1, n, lanes, l->second_roots, a, b);
+    for (int64_t k = 0; k < n; k++)
+        Z(store)(&j->to, k * l->first + row, lanes, j->inverse, a + k * lanes, a + (n + k) * lanes, (TW)j->scale);
+}
+
+/* Of a long real line. */
+static void Z(long_untangle)(const FftJob *j, int64_t part, TW *memory)
+{
+    (void)memory;
+    const int64_t h = j->length->n;
+    Z(untangle)(h, part * j->of_part, hlort_min((part + 1) * j->of_part, h / 2 + 1), j->from.re, j->from.im, j->half, j->y, (TW)j->scale);
+}
+
+static void Z(long_tangle)(const FftJob *j, int64_t part, TW *memory)
+{
+    (void)memory;
+    const int64_t h = j->length->n;
+    Z(tangle)(h, part * j->of_part, hlort_min((part + 1) * j->of_part, h / 2 + 1), j->x, j->half, j->to.re, j->to.im);
+}
+
+static void Z(run)(const FftJob *j, int step, int64_t part, void *memory)
+{
+    static void (*const steps[FFT_STEPS])(const FftJob *, int64_t, TW *) = {
+        [FFT_LINES] = Z(lines),         [FFT_COLUMNS] = Z(columns),        [FFT_LONG_FIRST] = Z(long_first), [FFT_LONG_SECOND] = Z(long_second),
+        [FFT_UNTANGLE] = Z(long_untangle), [FFT_TANGLE] = Z(long_tangle),
+    };
+    steps[step](j, part, memory);
+}
+
+#undef TQ
+#undef TQU
+#undef FFT_LOW
+#undef FFT_HIGH
+#undef FFT_EVEN
+#undef FFT_ODD
+#undef LANES
+#undef FFT_WIDE_LOW
+#undef FFT_WIDE_HIGH
+#undef FFT_WIDE_EVEN
+#undef FFT_WIDE_ODD
+#undef FEW
+#undef Z

@@ -1,0 +1,102 @@
+/* fft_lanes.h - a butterfly for each lane of T: p points that are a_step apart become p that are b_step apart. Included with L(x) for the names, TU for T in memory; L(part) and
+ * L(join) read and write pairs.
+ *
+ *     y[r] = sum over t of x[t] w(p, t r)        p: 2, 4, 8, or odd and at most FFT_MOST_FACTOR */
+
+INLINE void L(fours)(const T *xr, const T *xi, T *yr, T *yi)
+{
+    const T sr = xr[0] + xr[2], si = xi[0] + xi[2], dr = xr[0] - xr[2], di = xi[0] - xi[2];
+    const T ur = xr[1] + xr[3], ui = xi[1] + xi[3], vr = xi[1] - xi[3], vi = xr[3] - xr[1]; /* v: -i times the difference */
+    yr[0] = sr + ur, yi[0] = si + ui;
+    yr[1] = dr + vr, yi[1] = di + vi;
+    yr[2] = sr - ur, yi[2] = si - ui;
+    yr[3] = dr - vr, yi[3] = di - vi;
+}
+
+INLINE void L(eights)(const T *xr, const T *xi, T *yr, T *yi)
+{
+    const TW root = (TW)0.70710678118654752440;
+    T        er[4], ei[4], or[4], oi[4], r;
+    L(fours)((const T[]){ xr[0], xr[2], xr[4], xr[6] }, (const T[]){ xi[0], xi[2], xi[4], xi[6] }, er, ei);
+    L(fours)((const T[]){ xr[1], xr[3], xr[5], xr[7] }, (const T[]){ xi[1], xi[3], xi[5], xi[7] }, or, oi);
+    r = (or[1] + oi[1]) * root;
+    oi[1] = (oi[1] - or[1]) * root;
+    or[1] = r;
+    r = oi[2];
+    oi[2] = -or[2];
+    or[2] = r;
+    r = (oi[3] - or[3]) * root;
+    oi[3] = (or[3] + oi[3]) * -root;
+    or[3] = r;
+    UNROLL
+    for (int k = 0; k < 4; k++) {
+        yr[k] = er[k] + or[k], yi[k] = ei[k] + oi[k];
+        yr[k + 4] = er[k] - or[k], yi[k + 4] = ei[k] - oi[k];
+    }
+}
+
+/* Points t and p - t share their products. */
+INLINE void L(odds)(const int p, const T *xr, const T *xi, T *yr, T *yi)
+{
+    T er[FFT_MOST_FACTOR / 2 + 1], ei[FFT_MOST_FACTOR / 2 + 1], or[FFT_MOST_FACTOR / 2 + 1], oi[FFT_MOST_FACTOR / 2 + 1];
+    yr[0] = xr[0], yi[0] = xi[0];
+    UNROLL
+    for (int t = 1; t <= p / 2; t++) {
+        er[t] = xr[t] + xr[p - t], ei[t] = xi[t] + xi[p - t];
+        or[t] = xr[t] - xr[p - t], oi[t] = xi[t] - xi[p - t];
+        yr[0] += er[t], yi[0] += ei[t];
+    }
+    UNROLL
+    for (int r = 1; r <= p / 2; r++) {
+        T ar = xr[0], ai = xi[0], br = { 0 }, bi = { 0 };
+        UNROLL
+        for (int t = 1; t <= p / 2; t++) {
+            const int at = t * r % p, near = at > p / 2 ? p - at : at; /* the sine of the other half is negative */
+            const TW  c = (TW)fft_cosines[p / 2][near], s = (TW)(at > p / 2 ? -fft_sines[p / 2][near] : fft_sines[p / 2][near]);
+            ar += er[t] * c, ai += ei[t] * c;
+            br += or[t] * s, bi += oi[t] * s;
+        }
+        yr[r] = ar + bi, yi[r] = ai - br; /* a - i b */
+        yr[p - r] = ar - bi, yi[p - r] = ai + br;
+    }
+}
+
+/* w: what points 1 and on are multiplied by first, pairs; NULL: 1. Where `in`, real and imaginary parts alternate from ar on, where `out` from br on; swap: they change places there. */
+INLINE void L(butterfly)(const int p, const int in, const int out, const TW *ar, const TW *ai, int64_t a_step, TW *br, TW *bi, int64_t b_step, const TW *w, int swap, TW scale)
+{
+    T xr[FFT_MOST_FACTOR], xi[FFT_MOST_FACTOR], yr[FFT_MOST_FACTOR], yi[FFT_MOST_FACTOR];
+    UNROLL
+    for (int t = 0; t < p; t++) {
+        T re, im;
+        if (in) {
+            L(part)(ar + 2 * t * a_step, &xr[t], &xi[t]);
+            re = swap ? xi[t] : xr[t];
+            im = swap ? xr[t] : xi[t];
+        } else {
+            re = *(const TU *)(ar + t * a_step);
+            im = *(const TU *)(ai + t * a_step);
+        }
+        xr[t] = w && t > 0 ? re * w[2 * t] - im * w[2 * t + 1] : re;
+        xi[t] = w && t > 0 ? re * w[2 * t + 1] + im * w[2 * t] : im;
+    }
+    if (p == 2) {
+        yr[0] = xr[0] + xr[1], yi[0] = xi[0] + xi[1];
+        yr[1] = xr[0] - xr[1], yi[1] = xi[0] - xi[1];
+    } else if (p == 4)
+        L(fours)(xr, xi, yr, yi);
+    else if (p == 8)
+        L(eights)(xr, xi, yr, yi);
+    else
+        L(odds)(p, xr, xi, yr, yi);
+    UNROLL
+    for (int r = 0; r < p; r++)
+        if (out)
+            L(join)(br + 2 * r * b_step, (swap ? yi[r] : yr[r]) * scale, (swap ? yr[r] : yi[r]) * scale);
+        else {
+            *(TU *)(br + r * b_step) = yr[r];
+            *(TU *)(bi + r * b_step) = yi[r];
+        }
+}
+#undef L
+#undef T
+#undef TU
