@@ -5,7 +5,8 @@
  *   N(x)                name of x for this type and set of instructions
  *   TE                  element in memory             G   elements in a word
  *   KC, MC, NC          words of k, rows and columns of a block
- *   FUSED               elements are words: B may be read where it lies
+ *   FUSED               elements are words
+ *   IN_PLACE            there are kernels that read B where it lies
  *   N(along)(const TE *)                   VW of VL * G elements that follow each other along k
  *   N(beside)(const TE *, ld)              VW: the words of VL columns, from G rows that are ld apart
  *   N(across)(VW *w, const TE *, ld)       NV vectors of them
@@ -15,9 +16,9 @@
  * The plan, for C [m, n] = A [m, k] B [k, n]:
  *
  *   for each block of NC columns, for each block of KC words of k        B's block: packed, in the second cache
- *     for each block of MC rows: copy A's rows                           A's block: likewise
- *       for each panel of NV * VL columns                                in the first cache
- *         for each group of up to MR rows: a tile of accumulators
+ *     for each block of MC rows
+ *       for each group of up to MR rows: copy them                       in the first cache
+ *         for each panel of NV * VL columns: a tile of accumulators
  *
  * B is packed as [panel][k][NV * VL] by the kernel of the first group, which reads it where it lies, multiplies, and stores what it has read.
  * A is packed as [row][k], which is a copy when rows lie along k. The rows of a block are divided evenly, so that no group is much shorter than others.
@@ -205,7 +206,8 @@ typedef struct {
     N(Work)    *w;
     int64_t     i0, i1, j0, j1, p0, kc; /* rows, columns, words of k */
     int         first, last;            /* of the blocks of k */
-    int         fresh, again;           /* B's block is not packed yet; it will be used again */
+    int         fresh;                  /* B's block is not packed yet */
+    int64_t     from, end;              /* the rows that it is for */
     TW         *b;                      /* that block */
     TC         *begin;
 } N(Block);
@@ -275,89 +277,108 @@ INLINE void N(at)(const N(Block) *x, K(Tile) *t, K(Kernel) *kernel, int64_t widt
 
 /* ---- what comes next is fetched into the second cache while tiles are computed: rows that lie far apart, which no processor foresees ---- */
 
-/* n elements of each of some rows. */
-INLINE void N(fetch_lines)(const TE *from, int64_t row, int64_t rows, int64_t n)
+/* Of n pieces, `step` apart, of `size` elements those that fall to a tile which is the q-th of some. */
+INLINE void N(foresee)(K(Tile) *t, const TE *from, int64_t step, int64_t n, int64_t size, int64_t q)
 {
-    for (int64_t i = 0; i < rows; i++) {
-        const char *first = (const char *)(from + i * row), *last = (const char *)(from + i * row + n) - 1;
-        for (const char *p = first; p < last; p += 64)
-            __builtin_prefetch(p, 0, 2);
-        __builtin_prefetch(last, 0, 2);
-    }
+    const int64_t bytes = size * (int64_t)sizeof(TE), lines = hlort_ceildiv(bytes, 128), at = q * (lines > 0 && lines < t->kc ? t->kc / lines : 1);
+    t->ahead = at < n ? (const char *)(from + at * step) : 0;
+    t->ahead_bytes = bytes;
+    t->ahead_step = step * (int64_t)sizeof(TE);
 }
 
-/* Part q of `parts` of one or more panels of B. */
-INLINE void N(fetch_panel)(const Gemm *g, const TE *b, int64_t k, int64_t columns, int64_t q, int64_t parts)
-{
-    const int64_t size = hlort_ceildiv(k, parts), from = q * size, n = hlort_min(size, k - from);
-    if (n > 0 && g->b_col == 1)
-        N(fetch_lines)(b + from * g->b_row, g->b_row, n, columns);
-    else if (n > 0 && g->b_row == 1)
-        N(fetch_lines)(b + from, g->b_col, columns, n);
-}
-
-/* Of A's rows from `from` on, the elements that fall to a panel of the block: all of its panels together fetch all. */
-INLINE void N(fetch_rows)(const N(Block) *x, int64_t from, int64_t rows, int64_t panel, int64_t k)
+/* Rows of A that come after row i - 1 of the block: n of them. */
+INLINE void N(foresee_rows)(const N(Block) *x, K(Tile) *t, int64_t i, int64_t n, int64_t q)
 {
     const Gemm   *g = x->g;
-    const int64_t panels = hlort_ceildiv(x->j1 - x->j0, K(NR)), line = 64 / (int64_t)sizeof(TE);
-    const int64_t size = hlort_ceildiv(hlort_ceildiv(k, panels), line) * line, at = panel * size, n = hlort_min(size, k - at);
-    if (n > 0 && g->a_col == 1 && from < g->m)
-        N(fetch_lines)((const TE *)g->a + from * g->a_row + x->p0 * G + at, g->a_row, hlort_min(rows, g->m - from), n);
+    const int64_t kw = hlort_ceildiv(g->k, G), p = i < x->end ? x->p0 : x->p0 + x->kc < kw ? x->p0 + x->kc : 0, k = hlort_min(x->kc, kw - p) * G;
+    const TE     *a = (const TE *)g->a + (i < x->end ? i : x->from) * g->a_row + p * G * g->a_col;
+    if (g->a_col == 1)
+        N(foresee)(t, a, g->a_row, n, k, q);
+    else if (g->a_row == 1)
+        N(foresee)(t, a, g->a_col, k, n, q);
 }
 
-/* One panel of columns by all rows of the block. */
-INLINE void N(panel)(const N(Block) *x, int64_t j)
+/* The panels of B that are packed at column j, while a tile is computed that is the q-th before that. */
+INLINE void N(foresee_panels)(const N(Block) *x, K(Tile) *t, int64_t j, int64_t panels, int64_t q)
 {
     const Gemm   *g = x->g;
-    const int64_t m = x->i1 - x->i0, groups = hlort_ceildiv(m, MR), columns = hlort_min(K(NR), x->j1 - j);
-    const int64_t k = hlort_min(x->kc * G, g->k - x->p0 * G);
-    const int     wide = !FUSED && g->b_col == 1 && !g->image; /* several panels are packed together */
-    const int64_t together = wide ? N(TOGETHER) : 1, turn = (j - x->j0) / K(NR) % together, ahead = (together - turn) * K(NR);
-    K(Tile)       t = { .kc = x->kc, .a = x->w->a, .b = x->b + (j - x->j0) * x->kc, .from_row = g->b_row };
+    const int64_t columns = hlort_min(panels * K(NR), x->j1 - j), k = hlort_min(x->kc * G, g->k - x->p0 * G);
     const TE     *b = (const TE *)g->b + x->p0 * G * g->b_row + j * g->b_col;
-    t.from = FUSED ? (const void *)b : 0;
-    t.begin = BEGUN ? x->begin + (j - x->j0) : 0;
-    int           mode = K(PACKED);
-    if (x->fresh) {
-        if (g->image && (g->image->is_b || !g->image->plain))
-            N(pack_b_image)(t.b, g, &x->w->windows, j, columns, k);
-        else if (FUSED && g->b_col == 1 && columns == K(NR))
-            mode = groups > 1 || x->again ? K(PACKING) : K(PLAIN);
-        else if (!wide || columns < K(NR))
-            N(pack_b)(t.b, b, g->b_row, g->b_col, columns, k);
-        else if (turn == 0)
-            N(pack_panels)(t.b, b, g->b_row, hlort_min(N(TOGETHER), (x->j1 - j) / K(NR)), k);
-#if BEGUN
-        N(begin)(x->begin + (j - x->j0), t.b, x->kc);
-#endif
+    if (g->b_col == 1)
+        N(foresee)(t, b, g->b_row, k, columns, q);
+    else if (g->b_row == 1)
+        N(foresee)(t, b, g->b_col, columns, k, q);
+}
+
+/* Packs the panel at j, or has the kernel do so: its mode. */
+INLINE int N(fresh_panel)(const N(Block) *x, K(Tile) *t, int64_t j, int64_t columns, int64_t k, int again)
+{
+    const Gemm   *g = x->g;
+    const TE     *b = (const TE *)g->b + x->p0 * G * g->b_row + j * g->b_col;
+    const int     lies = g->b_col == 1 && columns == K(NR);
+    const int64_t together = lies && !IN_PLACE ? N(TOGETHER) : 1, turn = (j - x->j0) / K(NR) % together, next = j + (together - turn) * K(NR);
+    const int     image = g->image && (g->image->is_b || !g->image->plain);
+#if IN_PLACE
+    if (!image && lies && k % G == 0) {
+        t->from = b;
+        t->from_row = g->b_row;
+        t->from_next = j + 2 * K(NR) <= x->j1 ? K(NR) : 0;
+        return again ? K(PACKING) : K(PLAIN);
     }
-    const int one = NV > 1 && columns <= VL;
-    int64_t   i = x->i0;
-    for (int64_t q = 0; q < groups; q++) {
-        const int64_t rows = m / groups + (q < m % groups), next = x->j1 - j - ahead;
-        if (x->fresh && !g->image && q > 0 && next > 0)
-            N(fetch_panel)(g, b + ahead * g->b_col, k, hlort_min(together * K(NR), next), turn * (groups - 1) + q - 1, together * (groups - 1));
-        if (x->again && !g->image)
-            N(fetch_rows)(x, i + m, rows, (j - x->j0) / K(NR), k);
+#else
+    (void)again;
+#endif
+    if (image)
+        N(pack_b_image)(t->b, g, &x->w->windows, j, columns, k);
+    else if (!lies || IN_PLACE)
+        N(pack_b)(t->b, b, g->b_row, g->b_col, columns, k);
+    else if (turn == 0)
+        N(pack_panels)(t->b, b, g->b_row, hlort_min(together, (x->j1 - j) / K(NR)), k);
+    if (next < x->j1 && !g->image)
+        N(foresee_panels)(x, t, next, together, turn);
+#if BEGUN
+    N(begin)(x->begin + (j - x->j0), t->b, x->kc);
+#endif
+    return K(PACKED);
+}
+
+/* A group of rows by all columns of the block: the rows stay in the first cache. */
+INLINE void N(group)(const N(Block) *x, int64_t i, int64_t rows, int together)
+{
+    const Gemm   *g = x->g;
+    const int64_t k = hlort_min(x->kc * G, g->k - x->p0 * G), next = i + rows;
+    K(Tile)       t = { .kc = x->kc, .a = x->w->a + (i - x->i0) * K(LDA) };
+    for (int64_t j = x->j0, columns; j < x->j1; j += columns) {
+        columns = hlort_min(K(NR), x->j1 - j);
+        const int one = NV > 1 && columns <= VL;
+        int       mode = K(PACKED);
+        t.b = x->b + (j - x->j0) * x->kc;
+        t.begin = BEGUN ? x->begin + (j - x->j0) : 0;
+        t.ahead = 0;
+        if (x->fresh && i == x->i0)
+            mode = N(fresh_panel)(x, &t, j, columns, k, next < x->end);
+        if (!t.ahead && !g->image && (!together || next == x->i1))
+            N(foresee_rows)(x, &t, next, together ? x->i1 - x->i0 : rows, x->fresh && mode == K(PACKED) ? 0 : (j - x->j0) / K(NR));
         N(at)(x, &t, K(kernels)[rows][one ? (int)K(NARROW) : mode], one ? VL : (int64_t)K(NR), i, j, rows, columns);
-        i += rows;
-        t.a += rows * K(LDA);
-        mode = K(PACKED);
     }
 }
 
 static void N(block)(const N(Block) *x)
 {
-    const Gemm *g = x->g;
-    const TE   *a = (const TE *)g->a + x->i0 * g->a_row + x->p0 * G * g->a_col;
-    const int64_t rows = x->i1 - x->i0, k = hlort_min(x->kc * G, g->k - x->p0 * G);
-    if (g->image && !(g->image->is_b && g->image->plain))
-        N(pack_a_image)(x->w->a, g, &x->w->windows, x->i0, rows, k);
-    else
-        N(pack_a)(x->w->a, a, g->a_row, g->a_col, rows, k);
-    for (int64_t j = x->j0; j < x->j1; j += K(NR))
-        N(panel)(x, j);
+    const Gemm   *g = x->g;
+    const TE     *a = (const TE *)g->a + x->i0 * g->a_row + x->p0 * G * g->a_col;
+    const int64_t m = x->i1 - x->i0, groups = hlort_ceildiv(m, MR), k = hlort_min(x->kc * G, g->k - x->p0 * G);
+    const int     windows = g->image && !(g->image->is_b && g->image->plain), together = windows || (g->a_row == 1 && g->a_col != 1);
+    if (windows)
+        N(pack_a_image)(x->w->a, g, &x->w->windows, x->i0, m, k);
+    else if (together)
+        N(pack_a)(x->w->a, a, g->a_row, g->a_col, m, k);
+    for (int64_t q = 0, i = 0, rows; q < groups; q++, i += rows) {
+        rows = m / groups + (q < m % groups);
+        if (!together)
+            N(pack_a)(x->w->a + i * K(LDA), a + i * g->a_row, g->a_row, g->a_col, rows, k);
+        N(group)(x, x->i0 + i, rows, together);
+    }
 }
 
 /* The epilogue of a block, in pieces whose rows are evenly apart. */
@@ -399,7 +420,8 @@ static void N(tiles)(const Gemm *g)
                     x.w->windows.n_runs = image_runs(g->image, x.p0 * G, hlort_min(x.kc * G, g->k - x.p0 * G), x.w->windows.runs);
                 for (x.i0 = from; x.i0 < hlort_min(g->m, from + far); x.i0 = x.i1) {
                     x.i1 = hlort_min(g->m, x.i0 + mb);
-                    x.again = x.i1 < (whole ? g->m : hlort_min(g->m, from + far));
+                    x.from = whole ? 0 : from;
+                    x.end = whole ? g->m : hlort_min(g->m, from + far);
                     N(block)(&x);
                     x.fresh = 0;
                     if (x.last && g->epilogue && g->in_blocks)

@@ -10,6 +10,7 @@
 #define VL                    (VECTOR_BYTES / 4)
 #define KC                    BLOCK_K
 #define FUSED                 0
+#define IN_PLACE              0
 #define TC                    uint32_t
 #define VC                    SET(vu)
 #define VCU                   SET(vuu)

@@ -27,6 +27,16 @@ typedef float SET(vfu) __attribute__((vector_size(VECTOR_BYTES), aligned(4), may
 typedef uint16_t SET(vhh) __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint32_t SET(vw1) __attribute__((vector_size(VECTOR_BYTES), aligned(1), may_alias));
 
+/* Words of two rows. */
+INLINE void SET(hlort_interleave)(SET(vu) w[NV], const uint16_t *from, int64_t row)
+{
+    _Static_assert(NV == 2, "a vector of elements is a row of the panel");
+    SET(vhh) x = (SET(vhh))*(const SET(vw1) *)from, y = (SET(vhh))*(const SET(vw1) *)(from + row);
+    w[0] = (SET(vu))__builtin_shufflevector(x, y, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47);
+    w[1] = (SET(vu))__builtin_shufflevector(x, y, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30,
+                                       62, 31, 63);
+}
+
 #define K(x)                  SET(hlort_pair_##x)
 #define TW                    uint32_t
 #define VW                    SET(vu)
@@ -34,6 +44,10 @@ typedef uint32_t SET(vw1) __attribute__((vector_size(VECTOR_BYTES), aligned(1), 
 #define VL                    (VECTOR_BYTES / 4)
 #define KC                    BLOCK_K
 #define FUSED                 0
+#define IN_PLACE              1
+#define TB                    uint16_t
+#define IN_WORD               2
+#define LOAD_WORDS            SET(hlort_interleave)
 #define N(x)                  SET(hlort_bf16_##x)
 #define TE                    uint16_t
 #define TC                    float
@@ -72,11 +86,7 @@ INLINE VW N(beside)(const TE *from, int64_t row)
 }
 INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 {
-    _Static_assert(NV == 2, "a vector of elements is a row of the panel");
-    SET(vhh) x = (SET(vhh))N(along)(from), y = (SET(vhh))N(along)(from + row);
-    w[0] = (VW)__builtin_shufflevector(x, y, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47);
-    w[1] = (VW)__builtin_shufflevector(x, y, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30,
-                                       62, 31, 63);
+    SET(hlort_interleave)(w, from, row);
 }
 #include "runtime/gemm_body.h"
 #include "runtime/gemv_body.h"

@@ -9,7 +9,9 @@
  *   MR, NV              a tile: MR rows, NV vectors of columns
  *   KC                  words of k in a block
  *   MULTIPLY_ADD(c, a, b)   c + a * b, a word for all lanes and a vector of words
- *   FUSED               words lie in memory as such: 1, there are kernels that read B where it lies
+ *   IN_PLACE            1: there are kernels that read B where it lies. They want
+ *   TB, IN_WORD         what lies there, so many rows of which are words
+ *   LOAD_WORDS(w, from, row)   NV vectors of words from rows that are `row` apart
  *   BEGUN               sums of a tile begin at what its columns have in `begin`, not at 0
  *
  * A is packed as [row][k], B as [k][NV * VL]. */
@@ -25,8 +27,12 @@ typedef struct {
     int64_t   kc; /* words of k */
     const TW *a;  /* packed rows */
     TW       *b;  /* packed panel */
-    const TW *from;
-    int64_t   from_row; /* B where it lies, for the kernels that read it there */
+#if IN_PLACE
+    const TB *from;     /* B where it lies, for the kernels that read it there */
+    int64_t   from_row, from_next; /* to the next row, to the panel that comes then */
+#endif
+    const char *ahead;  /* what is fetched into the second cache meanwhile, unless it is 0: pieces of some bytes */
+    int64_t   ahead_bytes, ahead_step;
     TC       *c;
     int64_t   c_row;
     int       add;      /* C is begun */
@@ -35,54 +41,104 @@ typedef struct {
 
 /* PACKED reads the panel, NARROW its first vectors, PACKING reads B where it lies and writes the panel, PLAIN only reads B. */
 enum { K(PACKED), K(NARROW), K(PACKING), K(PLAIN) };
-enum { K(NEAR) = 4, K(FAR) = 32 }; /* rows ahead that B is fetched into the first and the second cache */
+enum { K(SHORT) = 128 }; /* words of k that are not worth more loops */
+#if IN_PLACE
+enum { K(NEAR) = 4, K(FAR) = 32 }; /* words ahead that B is fetched into the first and the second cache: in the first one rows far apart share their place */
 
-INLINE void K(fetch)(const TW *from, int64_t row)
+/* Rows of words that come soon, and those that are `far`. */
+INLINE void K(fetch)(const TB *from, int64_t row, const TB *far)
 {
-    UNROLL for (int at = 0; at < (int)sizeof(TW) * K(NR); at += 64) {
-        __builtin_prefetch((const char *)(from + K(NEAR) * row) + at);
-        __builtin_prefetch((const char *)(from + K(FAR) * row) + at, 0, 2);
-    }
+    UNROLL for (int g = 0; g < IN_WORD; g++)
+        UNROLL for (int at = 0; at < (int)sizeof(TB) * K(NR); at += 64) {
+            __builtin_prefetch((const char *)(from + (K(NEAR) * IN_WORD + g) * row) + at);
+            __builtin_prefetch((const char *)(far + g * row) + at, 0, 2);
+        }
 }
+#endif
 
-INLINE void K(step)(int mr, int nv, int mode, VC acc[MR][NV], const TW *a, TW *b, const TW *from, int64_t row)
+typedef struct {
+    const TW *a;
+    TW       *b;
+#if IN_PLACE
+    const TB *from, *far, *wrap; /* after wrap comes what lies `jump` from there */
+    int64_t   row, jump;
+#endif
+} K(At);
+
+INLINE void K(step)(int mr, int nv, int mode, VC acc[MR][NV], K(At) *x)
 {
     VW w[NV];
-    if (mode == K(PACKED)) {
+    if (mode == K(PACKED))
         UNROLL for (int v = 0; v < nv; v++)
-            w[v] = *(const VW *)(b + v * VL);
-    } else {
-        UNROLL for (int v = 0; v < nv; v++)
-            w[v] = *(const VWU *)(from + v * VL);
-        K(fetch)(from, row);
+            w[v] = *(const VW *)(x->b + v * VL);
+#if IN_PLACE
+    if (mode != K(PACKED)) {
+        if (x->far >= x->wrap)
+            x->far += x->jump;
+        LOAD_WORDS(w, x->from, x->row);
+        K(fetch)(x->from, x->row, x->far);
+        x->from += IN_WORD * x->row;
+        x->far += IN_WORD * x->row;
     }
     if (mode == K(PACKING))
         UNROLL for (int v = 0; v < nv; v++)
-            *(VW *)(b + v * VL) = w[v];
+            *(VW *)(x->b + v * VL) = w[v];
+#endif
     UNROLL for (int r = 0; r < mr; r++)
         UNROLL for (int v = 0; v < nv; v++)
-            acc[r][v] = MULTIPLY_ADD(acc[r][v], a[r * K(LDA)], w[v]);
+            acc[r][v] = MULTIPLY_ADD(acc[r][v], x->a[r * K(LDA)], w[v]);
+    x->a++;
+    x->b += K(NR);
 }
 
+/* C's rows are fetched one a step, then what is ahead. */
 INLINE void K(tile)(int mr, int nv, int mode, const K(Tile) *t)
 {
     VC            acc[MR][NV];
-    const TW     *a = t->a, *end = a + t->kc;
-    TW           *b = t->b;
-    const TW     *from = t->from;
-    const int64_t row = t->from_row, c_row = t->c_row;
+    K(At)         x = { .a = t->a, .b = t->b };
+    const TW     *end = t->a + t->kc;
+    const int64_t c_row = t->c_row;
     TC           *c = t->c;
-    UNROLL for (int r = 0; r < mr; r++)
-        UNROLL for (int v = 0; v < nv; v++) {
-            acc[r][v] = BEGUN ? *(const VC *)(t->begin + v * VL) : (VC){ 0 };
-            __builtin_prefetch(c + r * c_row + v * VL, 1);
-        }
-    ROLLED for (; a < end; a++) {
-        K(step)(mr, nv, mode, acc, a, b, from, row);
-        b += K(NR);
-        if (mode != K(PACKED))
-            from += row;
+#if IN_PLACE
+    if (mode != K(PACKED)) {
+        x.from = t->from;
+        x.row = t->from_row;
+        x.far = t->from + hlort_min(t->kc, K(FAR)) * IN_WORD * x.row;
+        x.wrap = t->from + t->kc * IN_WORD * x.row;
+        x.jump = t->from_next - t->kc * IN_WORD * x.row;
     }
+#endif
+    UNROLL for (int r = 0; r < mr; r++)
+        UNROLL for (int v = 0; v < nv; v++)
+            acc[r][v] = BEGUN ? *(const VC *)(t->begin + v * VL) : (VC){ 0 };
+    if (t->kc < K(SHORT)) {
+        UNROLL for (int r = 0; r < mr; r++)
+            UNROLL for (int v = 0; v < nv; v++)
+                __builtin_prefetch(c + r * c_row + v * VL, 1);
+    } else {
+        ROLLED for (const TW *turn = x.a + mr; x.a < turn; c += c_row) {
+            UNROLL for (int v = 0; v < nv; v++)
+                __builtin_prefetch(c + v * VL, 1);
+            K(step)(mr, nv, mode, acc, &x);
+        }
+        c = t->c;
+    }
+    if (t->ahead) {
+        const int64_t step = t->ahead_step, skip = step - (t->ahead_bytes + 127) / 128 * 128;
+        const char   *ahead = t->ahead, *piece = ahead + t->ahead_bytes;
+        ROLLED while (x.a < end) {
+            __builtin_prefetch(ahead, 0, 2);
+            __builtin_prefetch(ahead + 64, 0, 2);
+            ahead += 128;
+            if (ahead >= piece) {
+                ahead += skip;
+                piece += step;
+            }
+            K(step)(mr, nv, mode, acc, &x);
+        }
+    }
+    ROLLED while (x.a < end)
+        K(step)(mr, nv, mode, acc, &x);
     if (t->add)
         UNROLL for (int r = 0; r < mr; r++)
             UNROLL for (int v = 0; v < nv; v++)
@@ -114,7 +170,7 @@ typedef void K(Kernel)(const K(Tile) *);
     }
 ROWS(X)
 #undef X
-#if FUSED
+#if IN_PLACE
 #define X(r)                                                    \
     APART void K(packing_##r)(const K(Tile) *t)                 \
     {                                                           \
@@ -130,6 +186,11 @@ ROWS(X)
 #else
 #define X(r) [r] = { K(packed_##r), K(packed1_##r) },
 #endif
-static K(Kernel) *const K(kernels)[MR + 1][2 + 2 * FUSED] = { ROWS(X) };
+static K(Kernel) *const K(kernels)[MR + 1][2 + 2 * IN_PLACE] = { ROWS(X) };
 #undef X
 #undef ROWS
+#if IN_PLACE
+#undef TB
+#undef IN_WORD
+#undef LOAD_WORDS
+#endif

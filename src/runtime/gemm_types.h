@@ -29,6 +29,8 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define FEW_BEGUN     0
 #define MULTIPLY_FEW  MULTIPLY_ADD
 
+#define LOAD_VECTORS(w, from, row) UNROLL for (int v = 0; v < NV; v++) (w)[v] = *(const VWU *)((from) + v * VL)
+
 /* ---- f64 ---- */
 #define DEPTHWISE
 #define K(x)        SET(hlort_f64_##x)
@@ -41,6 +43,10 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define VL          (VECTOR_BYTES / 8)
 #define KC          (BLOCK_K / 2)
 #define FUSED       1
+#define IN_PLACE    1
+#define TB          double
+#define IN_WORD     1
+#define LOAD_WORDS  LOAD_VECTORS
 #include "runtime/gemm_tile.h"
 #define N(x)        SET(hlort_f64_##x)
 #define TE          double
@@ -65,6 +71,10 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define VL          (VECTOR_BYTES / 4)
 #define KC          BLOCK_K
 #define FUSED       1
+#define IN_PLACE    1
+#define TB          float
+#define IN_WORD     1
+#define LOAD_WORDS  LOAD_VECTORS
 #include "runtime/gemm_tile.h"
 #define N(x)        SET(hlort_f32_##x)
 #define TE          float
@@ -79,7 +89,9 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define FEW         4
 #include "runtime/fft_body.h"
 #undef FUSED
+#undef IN_PLACE
 #define FUSED       0
+#define IN_PLACE    0
 
 #define N(x)        SET(hlort_bf16_##x)
 #define TE          uint16_t
@@ -122,6 +134,7 @@ INLINE float SET(hlort_from_f16_1)(uint16_t x)
 #define VL          (VECTOR_BYTES / 4)
 #define KC          BLOCK_K
 #define FUSED       0
+#define IN_PLACE    0
 #include "runtime/gemm_tile.h"
 #define N(x)        SET(hlort_s32_##x)
 #define TE          uint32_t
@@ -180,6 +193,7 @@ typedef uint16_t SET(vup) __attribute__((vector_size(VECTOR_BYTES)));
 #undef B_WORDS
 #undef FEW_BEGUN
 #undef MULTIPLY_FEW
+#undef LOAD_VECTORS
 
 #include "runtime/transpose_sizes.h"
 

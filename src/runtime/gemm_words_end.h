@@ -9,3 +9,4 @@
 #undef VL
 #undef KC
 #undef FUSED
+#undef IN_PLACE
