@@ -97,9 +97,10 @@ static void add_out(Look *l, const KStmt *s)
 {
     LoopBlocks *b = l->b;
     bool        stored = s->kind == KS_STORE && !s->atomic && b->n_out < MOST_BLOCKED && is_along(s->index, l->loop->loop);
-    bool        half = stored && (is_call(s->value, "f32_to_f16") || is_call(s->value, "f32_to_bf16"));
     bool        streamed = stored && (s->array->streamed || s->past) && trips(l->loop) >= LEAST_STREAMED;
     streamed = streamed && ((b->line < 0 && fills_lines(l->loop, s->array, s->index)) || finds_lines(b, l->loop, s->array, s->index));
+    const bool bare = streamed && is_call(s->value, "f32_to_bf16") && s->value->arg[0]->kind == KX_LOAD; /* a block of f32 would be a copy */
+    const bool half = stored && (is_call(s->value, "f32_to_f16") || is_call(s->value, "f32_to_bf16")) && !bare;
     if (half || streamed)
         b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed };
 }

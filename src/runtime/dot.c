@@ -171,8 +171,9 @@ static void part(void *job, int64_t number, void *work)
         member(x, first + k, number % c->pieces, work);
 }
 
-/* Enough parts that a thread which is late delays little, each of them worth the trouble: 2^17 multiplications are some microseconds. */
-enum { WORTH = 1 << 17, PIECE = 384, UNIT_COLUMNS = 64, UNIT_ROWS = 84 };
+/* Enough parts that a thread which is late delays little, each of them worth the trouble: 2^17 multiplications are some microseconds. Of lines that come from memory
+ * and are read across, each thread gets as much of one as can be. */
+enum { WORTH = 1 << 17, PIECE = 384, UNIT_COLUMNS = 64, UNIT_ROWS = 84, FAR = 1 << 20 /* elements */ };
 
 static int64_t least(int64_t x, int64_t y)
 {
@@ -195,6 +196,9 @@ void hlort_cut(Cut *x, const Gemm *g, int threads)
     x->by_rows = (g->way == GEMM_TILES && g->m > g->n) || g->way == GEMM_COLUMNS;
     int64_t whole = x->by_rows ? g->m : g->n, unit = x->by_rows ? UNIT_ROWS : UNIT_COLUMNS;
     int64_t want = whole / PIECE > 2 * threads ? whole / PIECE : 2 * threads;
+    const int across = x->by_rows ? g->a_row == 1 : g->way == GEMM_ROWS && g->b_col == 1;
+    if (across && g->way != GEMM_TILES && whole * g->k >= FAR)
+        want = threads;
     want = least(least(want, (int64_t)(each / WORTH) + 1), POOL_MOST_PARTS / x->count);
     x->size = hlort_ceildiv(hlort_ceildiv(whole, want), unit) * unit;
     x->pieces = hlort_ceildiv(whole, x->size);
