@@ -6,10 +6,17 @@ typedef cudnnBackendDescriptor_t Part;
 
 static cudnnStatus_t set(Part x, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n, const void *v) { return cudnnBackendSetAttribute(x, name, type, n, v); }
 
+/* All that is made, until the end. */
+enum { MOST_PARTS = 1024 };
+static Part parts[MOST_PARTS];
+static int  n_parts;
+
 static Part make(cudnnBackendDescriptorType_t type)
 {
     Part x;
     cudnnBackendCreateDescriptor(type, &x);
+    if (n_parts < MOST_PARTS)
+        parts[n_parts++] = x;
     return x;
 }
 
@@ -198,5 +205,7 @@ int main()
     printf("incomplete: %d\n", cudnnBackendFinalize(fresh));
     Part op = make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     printf("a part that is not final: %d\n", set(op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &fresh));
+    while (n_parts > 0)
+        cudnnBackendDestroyDescriptor(parts[--n_parts]);
     return 0;
 }
