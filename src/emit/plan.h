@@ -6,7 +6,7 @@
  *     plan_device.c    collectives with nobody else, exchanges with other devices
  *     plan_message.c   send and recv
  *     plan_library.c   custom calls of LAPACK routines and of functions from outside
- *     plan_dot.c       dots, convolutions and triangular solves that the runtime computes
+ *     plan_dot.c       dots, convolutions, solves and transforms that the runtime computes
  *     plan_order.c     transposes, sort and topk likewise
  *     plan_sizes.c     sizes of bounded dimensions
  *     plan_live.c      where each slot is live

@@ -1,4 +1,4 @@
-/* A dot, a convolution or a triangular solve by itself that is worth it to a call of the runtime. Its operands are read as they lie. */
+/* A dot, a convolution, a triangular solve or a Fourier transform by itself that is worth it to a call of the runtime. Its operands are read as they lie. */
 #include "emit/dot_call.h"
 #include "emit/expand.h"
 #include "emit/plan.h"

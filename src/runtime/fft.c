@@ -6,8 +6,6 @@
 #include "runtime/pool.h"
 #include "runtime/vec.h"
 
-#include <stddef.h>
-
 enum { ROW = 8, PART = 1 << 13, MOST_TOGETHER = 2048 }; /* roots that are multiplied at once; points of a part, at least; of lines that are lanes */
 
 typedef struct Memory {
@@ -171,7 +169,7 @@ static void go_around(const KernelSet *s, FftLength *l, Memory *m)
         a[k] = a[back] = c[k] / (double)p->n;
         a[p->n + k] = a[p->n + back] = -c[l->n + k] / (double)p->n;
     }
-    const double *x = hlort_fft_set(s)->fft_line(p, a, b);
+    const double *x = s->fft_line(p, a, b);
     for (int64_t k = 0; k < 2 * p->n; k++)
         f[k] = x[k];
     l->around = p;
@@ -188,7 +186,6 @@ typedef struct Plan {
     FftFunction     *run;
     int64_t          bytes; /* of an element */
     Memory           memory;
-    void            *mine;
 } Plan;
 
 typedef struct Run {
@@ -209,7 +206,7 @@ static void run(const Plan *p, FftJob *j, FftStep step, int64_t points, int64_t 
     Run     r = { p, j, step };
     int64_t least = hlort_ceildiv(j->count, POOL_MOST_PARTS), few = hlort_ceildiv(PART, points);
     j->of_part = hlort_ceildiv(least > few ? least : few, unit) * unit;
-    pool_run(p->how->pool, run_part, &r, hlort_ceildiv(j->count, j->of_part), p->mine);
+    pool_run(p->how->pool, run_part, &r, hlort_ceildiv(j->count, j->of_part), p->how->work);
 }
 
 static int is_real(const hlort_fft *d)
@@ -259,10 +256,10 @@ static void long_lines(Plan *p, FftJob *j, FftLength *l)
         }
         one.count = hlort_ceildiv(l->second, lanes);
         Run step = { p, &one, FFT_LONG_FIRST };
-        pool_run(p->how->pool, run_part, &step, one.count, p->mine);
+        pool_run(p->how->pool, run_part, &step, one.count, p->how->work);
         one.count = hlort_ceildiv(l->first, lanes);
         step.step = FFT_LONG_SECOND;
-        pool_run(p->how->pool, run_part, &step, one.count, p->mine);
+        pool_run(p->how->pool, run_part, &step, one.count, p->how->work);
         if (j->side == FFT_TO_HALF) {
             one.from = apart;
             one.scale = j->scale;
@@ -334,7 +331,7 @@ static void transform_columns(Plan *p, int64_t axis, const void *x, void *y, dou
 static void transform(const hlort_fft *d, const hlort_how *how, int64_t bytes, const void *x, void *y)
 {
     const KernelSet *s = hlort_fft_set(hlort_kernels());
-    Plan             p = { .d = d, .how = how, .set = s, .run = s->fft[bytes == 8], .bytes = bytes, .memory = { (char *)how->work + HLORT_WORK_BYTES }, .mine = how->work };
+    Plan             p = { .d = d, .how = how, .set = s, .run = s->fft[bytes == 8], .bytes = bytes, .memory = { (char *)how->work + HLORT_WORK_BYTES } };
     double           scale = 1;
     int64_t          points = d->batch;
     for (int64_t k = 0; k < d->axes; k++) {

@@ -13,7 +13,6 @@ enum {
     FFT_MOST_FACTOR = 13,
     FFT_LANES = 16,            /* lines that are transformed together, where they are not long */
     FFT_LINE_BYTES = 1 << 18,  /* of the points of a line that is transformed as one */
-    FFT_MOST_AROUND = 1 << 15, /* points of a power of two for a length with a large prime factor */
     FFT_MOST_BLOCK = 1 << 19   /* bytes of the points of a block of lines, of which there are two */
 };
 
