@@ -420,6 +420,18 @@ static void print_block_in(Printer *p, const LoopBlocks *b, int depth)
     }
 }
 
+/* fetch_ahead(&x[i0 * 256 + hlo_from * 2] + 512, 256); */
+static void print_fetched(Printer *p, const LoopBlocks *b, int depth)
+{
+    for (int32_t k = 0; k < b->n_fetched; k++) {
+        const Fetched *x = &b->fetched[k];
+        indent(p, depth);
+        buf_printf(p->b, "fetch_ahead(&%s[", x->array->name);
+        print_index(p, x->index);
+        buf_printf(p->b, "] %c %lld, %lld);\n", x->ahead < 0 ? '-' : '+', llabs(x->ahead), (long long)x->bytes);
+    }
+}
+
 static void print_block_out(Printer *p, const LoopBlocks *b, int depth)
 {
     for (int32_t k = 0; k < b->n_out; k++) {
@@ -449,6 +461,7 @@ static void print_one_block(Printer *p, const KStmt *s, const LoopBlocks *b, int
     inner.blocked = s->loop;
     inner.place = BLOCK_FROM;
     print_block_arrays(p, b, depth);
+    print_fetched(&inner, b, depth);
     print_block_in(&inner, b, depth);
     print_hints(p, s, depth);
     indent(p, depth);

@@ -60,6 +60,8 @@ static bool join(KStmt *s, IxCtx *cx)
     p.joined = ix_new_atom(cx, IX_LOOP, s->loop->name, s->loop->lo * p.n, (s->loop->hi + 1) * p.n - 1, s->loop->depth, NULL);
     kernel_visit(t->body, &v);
     s->loop = p.joined;
+    t->body->parent = s->body->parent;
+    t->body->from = s;
     s->body = t->body;
     return true;
 }
@@ -80,6 +82,9 @@ static void collapse_block(KBlock *b, IxCtx *cx)
         if (s->other)
             collapse_block(s->other, cx);
         if (runs_once(s)) {
+            for (KStmt *t = s->body->first; t; t = t->next)
+                if (t->body)
+                    t->body->parent = b;
             s->body->last->next = s->next;
             *link = s->body->first;
             link = &s->body->last->next;

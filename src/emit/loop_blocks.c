@@ -2,10 +2,12 @@
  * a choice may be out of bounds) is not read before it is known to be wanted. */
 #include "emit/loop_blocks.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, FIXED_BLOCK = 16,
-       LEAST_STREAMED = 128 /* elements of a loop */, LINE = 64, LONG_ROW = 2048 /* bytes */ };
+       LEAST_STREAMED = 128 /* elements of a loop */, LINE = 64, LONG_ROW = 2048 /* bytes */,
+       LEAST_FETCHED = 1024, MOST_ROW_FETCHED = 128 * 1024 /* bytes of a row */, GAP = 1024 /* bytes that are not worth it */ };
 
 typedef struct Look {
     const KStmt *loop;
@@ -149,10 +151,67 @@ static void set_size(LoopBlocks *b, const KStmt *s)
     b->rest = !fixed || n % b->size != 0 || b->line >= 0;
 }
 
+/* ---- what is fetched ---- */
+
+/* No term is a division of what a loop counts. */
+static bool is_plain(const Ix *x)
+{
+    for (int32_t k = 0; k < x->n; k++)
+        if (x->t[k].atom->arg)
+            return false;
+    return true;
+}
+
+/* The same lines but for one at the ends. */
+static bool is_fetched(const LoopBlocks *b, const KArray *array, const Ix *index)
+{
+    for (int32_t k = 0; k < b->n_fetched; k++) {
+        const Fetched *f = &b->fetched[k];
+        bool           same = f->array == array && f->index->n == index->n;
+        for (int32_t t = 0; same && t < index->n; t++)
+            same = f->index->t[t].atom == index->t[t].atom && f->index->t[t].k == index->t[t].k;
+        if (same && llabs(f->index->c - index->c) * type_bytes(array->type) <= LINE)
+            return true;
+    }
+    return false;
+}
+
+static void fetch_row(LoopBlocks *b, const KStmt *loop, const KStmt *around, const KArray *array, const Ix *index)
+{
+    const int64_t bytes = type_bytes(array->type), by = ix_coef(index, loop->loop), next = ix_coef(index, around->loop), row = trips(loop) * llabs(by) * bytes;
+    if (array->kind != KARRAY_PARAM || by == 0 || next == 0 || llabs(by) * bytes > LINE || !is_plain(index) || b->n_fetched == MOST_FETCHED)
+        return;
+    if (row < LEAST_FETCHED || row > MOST_ROW_FETCHED || llabs(next - trips(loop) * by) * bytes <= GAP || is_fetched(b, array, index))
+        return;
+    b->fetched[b->n_fetched++] = (Fetched){ array, index, next + (by < 0 ? by * (b->size - 1) : 0), b->size * llabs(by) * bytes };
+}
+
+static void fetch_rows(LoopBlocks *b, const KStmt *loop, const KStmt *around, const KExpr *x)
+{
+    if (x->kind == KX_LOAD)
+        fetch_row(b, loop, around, x->array, x->index);
+    for (int32_t k = 0; k < x->n; k++)
+        fetch_rows(b, loop, around, x->arg[k]);
+}
+
+/* Where much is written that no cache holds much is read, and reading is what takes the time. */
+static void set_fetched(LoopBlocks *b, const KStmt *loop)
+{
+    const KBlock *outside = loop->body->parent;
+    bool          streamed = false;
+    for (int32_t k = 0; k < b->n_out; k++)
+        streamed |= b->out[k].streamed;
+    if (!streamed || !outside || !outside->from || outside->from->kind != KS_FOR)
+        return;
+    for (const KStmt *s = loop->body->first; s; s = s->next)
+        if (s->value)
+            fetch_rows(b, loop, outside->from, s->value);
+}
+
 bool loop_blocks(const KStmt *loop, LoopBlocks *b)
 {
     Look l = { loop, b };
-    b->n_in = b->n_out = 0;
+    b->n_in = b->n_out = b->n_fetched = 0;
     b->line = -1;
     if (trips(loop) < FIXED_BLOCK || loop->rolled)
         return false;
@@ -164,6 +223,7 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
         add_out(&l, s);
     }
     set_size(b, loop);
+    set_fetched(b, loop);
     return b->n_in + b->n_out > 0 && b->size <= trips(loop) && are_apart(loop, b);
 }
 

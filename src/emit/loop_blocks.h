@@ -1,5 +1,5 @@
 /* Innermost loops in blocks of vectors, for what compilers make no vectors of by themselves: conversions between f16 and f32, rounding to bf16, and stores past the caches, which save
- * reading what is overwritten where results are larger than the caches anyway.
+ * reading what is overwritten where results are larger than the caches anyway; such loops also fetch what their next row reads.
  *
  *     for i < n: r[i] = f32_to_f16(f16_to_f32(x[i + 3]) * y[i])
  *     =>  for from < n, by 32: { in[32] = x[from + 3 ...];  for k < 32: out[k] = in[k] * y[from + k];  r[from ...] = out }, and what is left as before */
@@ -8,7 +8,7 @@
 
 #include "emit/kernel_ir.h"
 
-enum { MOST_BLOCKED = 8 };
+enum { MOST_BLOCKED = 8, MOST_FETCHED = 2 };
 
 /* What the loop reads or writes one element after the other. */
 typedef struct Blocked {
@@ -18,9 +18,18 @@ typedef struct Blocked {
     bool          streamed; /* stored past the caches */
 } Blocked;
 
+/* What the loop around reads in its next iteration, where that is not what lies behind this one's: no processor sees it come. Lines of it are fetched with each block. */
+typedef struct Fetched {
+    const KArray *array;
+    const Ix     *index; /* of this iteration */
+    int64_t       ahead; /* elements from there to the first one of the block that is fetched */
+    int64_t       bytes;
+} Fetched;
+
 typedef struct LoopBlocks {
-    int32_t n_in, n_out;
+    int32_t n_in, n_out, n_fetched;
     Blocked in[MOST_BLOCKED], out[MOST_BLOCKED];
+    Fetched fetched[MOST_FETCHED];
     int64_t size; /* of a block */
     bool    rest; /* the loop may have elements that fill no block */
     int32_t line; /* the one of out whose first block begins with a line of memory, what is before that is left as it was; -1: none */

@@ -267,6 +267,9 @@ static const Helper helpers[] = {
       "    int32_t tiny = (int32_t)f32_as_u32((u32_as_f32((uint32_t)u) + 0.5f) - 0.5f), r = u < 0x38800000 ? tiny : normal;\n"
       "    r = u > 0x7f800000 ? 0x7fc00000 | (u & 0x3fe000) : u >= 0x477ff000 ? 0x7f800000 : r;\n"
       "    return u32_as_f32((uint32_t)r | (f32_as_u32(x) & 0x80000000u));\n}\n" },
+    { H_EXACT, "fetch_ahead", "",
+      "void fetch_ahead(const void *from, int64_t bytes) /* into the second cache */\n{\n#if defined __GNUC__\n    for (int64_t k = 0; k < bytes; k += 64)\n"
+      "        __builtin_prefetch((const char *)from + k, 0, 2);\n#endif\n}\n" },
     { H_EXACT, "store_past_caches", "",
       "void store_past_caches(void *to, const void *from, int64_t bytes) /* a multiple of 32 */\n{\n#if defined __AVX__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(1), may_alias));\n"
@@ -620,6 +623,8 @@ static void need_blocks(Prelude *p, const KStmt *s)
         return;
     if (b.n_in)
         need(p, "f16_block_to_f32");
+    if (b.n_fetched)
+        need(p, "fetch_ahead");
     for (int32_t k = 0; k < b.n_out; k++) {
         if (b.out[k].half)
             need(p, b.out[k].array->type == TYPE_BF16 ? "f32_block_to_bf16" : "f32_block_to_f16");
