@@ -114,7 +114,7 @@ static const char power_text[] =
     "    return _ZGVeN16vv_pow_f32(pow_all(x), pow_all(y))[0];\n"
     "}\n"
     "\n"
-    "HLO_VECTOR float pow_f32(float, float);\n"
+    "HLO_VECTOR __attribute__((const)) float pow_f32(float, float);\n"
     "#else\n"
     "static inline float pow_f32(float x, float y)\n"
     "{\n"
