@@ -238,6 +238,7 @@ void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window,
 /* The fastest dimension of x's operand 0, if x's window leaves it alone, else -1; and a loop over blocks of it: body gets the index of a block's first element. */
 typedef void ColumnBody(Lower *L, void *cookie, const Ix *const *index, int64_t width);
 int32_t free_column(const Inst *x);
+const Ix *clip(Lower *L, KOp op, const Ix *x, int64_t c, const char *name); /* the greater (KOP_GT) or the lesser (KOP_LT) of x and c */
 void in_column_blocks(Lower *L, const Shape *shape, int32_t column, const Ix *const *index, ColumnBody *body, void *cookie);
 
 /* lower_update.c: an update whose place is known. */

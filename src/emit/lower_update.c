@@ -230,7 +230,8 @@ typedef struct Pick {
     const Ix     **index;
     bool           overlap;   /* of windows */
     KArray        *places;    /* `at` of each window */
-    int32_t        column;    /* the fastest dimension, when windows leave it alone: a row of windows picks at once */
+    int32_t        column;    /* the fastest dimension, along which a row of windows picks at once */
+    bool           strided;   /* they move along it; window is without that */
     int64_t        width;     /* of the row */
     KArray        *bests;     /* of the row's windows */
     const Ix *const *window_index; /* of the row's first window */
@@ -311,21 +312,27 @@ static const KExpr *place_of(Lower *L, const Pick *p, const Ix *const *index)
     return kx_cast(L->arena, p->places->type, kx_index(L->arena, shape_index(L, p->to->shape, index)));
 }
 
-static void pick_along(Lower *L, void *cookie, const Ix *const *index)
+/* Window j of the row takes the element at `from` if it is better than what the window has. */
+static void take_better(Lower *L, const Pick *p, const Ix *const *from, const Ix *j, const KExpr *place)
 {
-    Pick        *p = cookie;
     Arena       *a = L->arena;
     int32_t      leaf = 0;
     const Inst  *x = resolve(L, inst_operand(p->x, 0), &leaf);
-    const KExpr *place = bind(L, place_of(L, p, index), "place"), *better;
-    const Ix    *j = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1));
-    const KExpr *v = bind(L, value_at(L, x, leaf, beside(L, p, index, j)), "candidate"), *best = load_current(L, p->bests, j), *at = load_current(L, p->places, j);
+    const KExpr *v = bind(L, value_at(L, x, leaf, from), "candidate"), *best = load_current(L, p->bests, j), *at = load_current(L, p->places, j), *better;
     apply(L, inst_callee(p->x, 0), (const KExpr *const[]){ best, v }, &better);
     const KExpr *none = kx_binary(a, KOP_LT, TYPE_PRED, at, kx_int(a, p->places->type, 0));
     const KExpr *take = bind(L, kx_binary(a, KOP_OR, TYPE_PRED, none, kx_unary(a, KOP_NOT, TYPE_PRED, better)), "take");
     const KExpr *next = bind(L, kx_select(a, take, place, at), "at");
     store(L, p->bests, j, kx_select(a, take, v, best));
     store(L, p->places, j, next);
+}
+
+static void pick_along(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pick        *p = cookie;
+    const KExpr *place = bind(L, place_of(L, p, index), "place");
+    const Ix    *j = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1));
+    take_better(L, p, beside(L, p, index, j), j, place);
     block_close(L);
 }
 
@@ -343,18 +350,62 @@ static void scatter_along(Lower *L, void *cookie, const Ix *const *index)
     block_close(L);
 }
 
+/* Windows that are neighbours along the fastest dimension and move along it: their elements number j, which are a stride apart. */
+static void pick_strided(Lower *L, void *cookie, const Ix *const *index)
+{
+    Pick            *p = cookie;
+    Arena           *a = L->arena;
+    const int32_t    m = p->column;
+    const WindowDim *v = &inst_window(p->x)->v[m];
+    const Shape     *in = inst_operand(p->x, 0)->shape;
+    const Ix        *j = ix_of(&L->ix, loop_open(L, 0, v->size, NULL, 1)), *k; /* p->width windows, of which those from .. end have an element j */
+    const Ix        *base = ix_plus(&L->ix, ix_add(&L->ix, ix_times(&L->ix, p->window_index[m], v->stride), ix_times(&L->ix, j, v->window_dilation)), -v->pad_lo);
+    const Ix        *from = ix_div(&L->ix, ix_plus(&L->ix, ix_times(&L->ix, base, -1), v->stride - 1), v->stride);
+    const Ix        *last = ix_div(&L->ix, ix_plus(&L->ix, ix_times(&L->ix, base, -1), in->dims[m] - 1), v->stride);
+    from = clip(L, KOP_GT, from, 0, "from");
+    if (loop_between(L, from, clip(L, KOP_LT, ix_plus(&L->ix, last, 1), p->width, "end"), &k)) {
+        const Ix **at = ARENA_ARRAY(a, const Ix *, in->rank);
+        for (int32_t d = 0; d < in->rank; d++)
+            at[d] = d == m ? ix_add(&L->ix, base, ix_times(&L->ix, k, v->stride)) : index[d];
+        take_better(L, p, at, k, place_of(L, p, at));
+        block_close(L);
+    }
+    block_close(L);
+}
+
+/* Each window's update goes where its best element is, one after the other. */
+static void scatter_picked(Lower *L, const Pick *p)
+{
+    Arena       *a = L->arena;
+    const Ix    *k = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1));
+    const KExpr *place = bind(L, kx_cast(a, TYPE_S64, load_current(L, p->places, k)), "place");
+    if_open(L, kx_binary(a, KOP_GE, TYPE_PRED, place, kx_int(a, TYPE_S64, 0)));
+    const Ix *at = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, -1, p->to->count, place->depth, place->temp));
+    store(L, p->to, at, scattered(L, p, beside(L, p, p->window_index, k), load_current(L, p->to, at)));
+    L->cur->last->apart = !p->overlap;
+    block_close(L);
+    block_close(L);
+}
+
 static void pick_row(Lower *L, void *cookie, const Ix *const *index, int64_t width)
 {
     Pick        *p = cookie;
     const Shape *in = inst_operand(p->x, 0)->shape;
     p->width = width;
     p->window_index = index;
-    p->bests = local_array(L, in->type, width, "best");
+    p->bests = local_array(L, machine_type(in->type), width, "best");
     p->places = local_array(L, p->to->count <= INT32_MAX ? TYPE_S32 : TYPE_S64, width, "at");
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1));
     store(L, p->bests, j, scalar_zero(L->arena, in->type));
     store(L, p->places, j, kx_int(L->arena, p->places->type, -1));
     block_close(L);
+    if (p->strided) {
+        const Ix **first = arena_copy(L->arena, index, (uint64_t)in->rank * sizeof *index);
+        first[p->column] = ix_const(&L->ix, 0);
+        over_window(L, p->x, in, p->window, first, true, pick_strided, p);
+        scatter_picked(L, p);
+        return;
+    }
     over_window(L, p->x, in, p->window, index, true, pick_along, p);
     over_window(L, p->x, in, p->window, index, true, scatter_along, p);
 }
@@ -362,7 +413,7 @@ static void pick_row(Lower *L, void *cookie, const Ix *const *index, int64_t wid
 static void pick_rows(Lower *L, void *cookie, const Ix *const *index)
 {
     Pick *p = cookie;
-    in_column_blocks(L, p->to->shape, p->column, index, pick_row, p);
+    in_column_blocks(L, inst_operand(p->x, 1)->shape, p->column, index, pick_row, p);
 }
 
 /* ---- for many threads: each window's place, then each element's windows ---- */
@@ -467,12 +518,30 @@ static void select_and_scatter_rows(Lower *L, Pick *p)
 {
     const Shape *s = p->to->shape, *source = inst_operand(p->x, 1)->shape;
     int64_t     *extents = ARENA_ARRAY(L->arena, int64_t, s->rank);
-    p->to->rewritten = p->overlap || !windows_cover(p->window, s, source);
+    p->to->rewritten = p->overlap || p->strided || !windows_cover(p->window, s, source);
     if (p->to->rewritten)
         nest(L, s->rank, plan_dims(L, p->x, ROLE_COPY, s->rank, s->dims), major_order(L, s), fill_body, p);
     for (int32_t d = 0; d < s->rank; d++)
         extents[d] = d == p->column ? 1 : source->dims[d];
     nest(L, s->rank, plan_dims(L, p->x, ROLE_UPDATE, s->rank, extents), major_order(L, source), pick_rows, p);
+}
+
+/* Windows that move along the last dimension, which is the fastest one, by rows of them: compilers make vectors of that, where window after window would be branches
+ * that nobody foresees. */
+static void by_rows(Lower *L, Pick *p)
+{
+    enum { LEAST = 8 };
+    const Shape *in = inst_operand(p->x, 0)->shape, *source = inst_operand(p->x, 1)->shape;
+    const int32_t m = in->rank - 1;
+    if (m < 0 || source->dims[m] < LEAST || p->window->v[m].base_dilation != 1 || !layout_is_row_major(in) || !layout_is_row_major(source) || !layout_is_row_major(p->to->shape))
+        return;
+    WindowDim *v = arena_copy(L->arena, p->window->v, (uint64_t)p->window->n * sizeof *v);
+    v[m] = (WindowDim){ 1, 1, 0, 0, 1, 1, false };
+    Window *rest = ARENA_NEW(L->arena, Window);
+    *rest = (Window){ p->window->n, v };
+    p->window = rest;
+    p->column = m;
+    p->strided = true;
 }
 
 void stage_select_and_scatter(Lower *L, const Inst *x, KArray *const *to)
@@ -486,6 +555,8 @@ void stage_select_and_scatter(Lower *L, const Inst *x, KArray *const *to)
         nest(L, s->rank, plan_dims(L, x, ROLE_COPY, s->rank, s->dims), major_order(L, s), gather_element, &p);
         return;
     }
+    if (p.column < 0 && !L->plan->plain)
+        by_rows(L, &p);
     if (p.column >= 0 && shape_count(source) > 0) {
         select_and_scatter_rows(L, &p);
         return;

@@ -50,8 +50,7 @@ static const KExpr *compare_index(Lower *L, KOp op, const Ix *x, int64_t c)
     return kx_binary(L->arena, op, TYPE_PRED, kx_index(L->arena, x), kx_int(L->arena, TYPE_S64, c));
 }
 
-/* The greater (KOP_GT) or the lesser (KOP_LT) of x and c. */
-static const Ix *clip(Lower *L, KOp op, const Ix *x, int64_t c, const char *name)
+const Ix *clip(Lower *L, KOp op, const Ix *x, int64_t c, const char *name)
 {
     int64_t least, most;
     ix_range(x, &least, &most);
