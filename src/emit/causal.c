@@ -222,7 +222,7 @@ static bool find_mask(Finder *f, const Inst *mask, const AttentionPart *p, bool 
         dim[d] = p->dim[d];
     if (!find_seen(f, mask, dim, seen, MOST_MASKS, &s) || !s.has_below || s.below < 0 || !sees_any(f, &s))
         return false;
-    *f->c = (Causal){.row = s.row, .key = s.key, .below = s.below};
+    *f->c = (Causal){.row = s.row, .key = s.key, .below = s.below, .above = s.has_above ? s.above : INT64_MAX};
     return true;
 }
 
@@ -276,13 +276,17 @@ static Known mask_with(Finder *f, const Inst *mask, const AttentionPart *p, bool
         return UNKNOWN;
     f->masked = true;
     f->c->limit = limit;
-    if (isinf(c) && !added)
+    f->c->hidden = c;
+    f->c->added = added;
+    f->c->bounded = isinf(c) && !added;
+    if (f->c->bounded)
         return MASKED;
     if (scores != SCORES)
-        return UNKNOWN;
+        return added ? UNKNOWN : MASKED;
     f->c->factor = f->most;
     f->c->limit = fmin(limit, isinf(c) ? limit : (-c / 2 - FAR) / (added ? 2 : 1));
-    return f->c->limit > 0 ? MASKED : UNKNOWN;
+    f->c->bounded = f->c->limit > 0;
+    return MASKED;
 }
 
 static Known select_part(Finder *f, const AttentionPart *p)
@@ -392,7 +396,11 @@ bool causal_find(const Attention *a, Causal *c)
     Finder f = {.a = a, .c = c};
     *c = (Causal){.limit = INFINITY};
     f.known[0] = scaled(&f, &a->parts[0], 1);
-    for (int32_t k = 1; k < a->n; k++)
+    for (int32_t k = 1; k < a->n; k++) {
+        const bool masked = f.masked;
         f.known[k] = part(&f, &a->parts[k]);
+        if (f.masked && !masked)
+            c->masked = a->parts[k].x;
+    }
     return f.known[a->n - 1] == ZERO;
 }

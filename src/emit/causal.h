@@ -1,4 +1,4 @@
-/* Attention in which a row sees no key beyond its own place: what is behind need not be computed.
+/* Attention in which a row sees no key beyond its own place: what is behind need not be computed, where scores that are seen turn out to be well above c.
  *
  *   masked = select(i + below >= j, f(scores), c)        or        masked = f(scores) + select(i + below >= j, 0, c)
  *   weights = exp(masked - max(masked)) / sum(..)
@@ -13,6 +13,11 @@
 typedef struct Causal {
     int32_t row, key; /* dimensions of the scores */
     int64_t below;    /* 0 or more: row i sees key i + below, and none behind it */
+    int64_t above;    /* it sees none before i - above; INT64_MAX: it does */
+    double  hidden;   /* c */
+    bool    added;    /* it is beside the score */
+    const Inst *masked; /* the select, or the sum */
+    bool    bounded;       /* there is such a limit: */
     double  factor, limit; /* weights behind are zeros where factor * |score| <= limit; factor 0: whatever the scores are */
 } Causal;
 

@@ -16,6 +16,8 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
     case OP_FUSION:
         if (runtime && attention_expands(i))
             return expand_attention;
+        if (runtime && attention_stays(i))
+            return NULL;
         if (runtime && output_expands(i))
             return expand_output;
         if (runtime && output_hero(i, &(int64_t){ 0 }))

@@ -12,6 +12,7 @@
  *
  * Where rows see no keys behind their own place (emit/causal.h) there are several loops over blocks of rows, each of which takes only the keys that its last
  * rows see. Whether that gives what all keys do is known when the arrays are: unless it is so, the last loop, which takes all keys, goes through all rows. */
+#include "emit/attention_call.h"
 #include "emit/causal.h"
 #include "emit/dot_call.h"
 #include "emit/expand.h"
@@ -69,10 +70,17 @@ static bool find(const Inst *i, Attention *a)
     return false;
 }
 
+bool attention_stays(const Inst *i)
+{
+    Attention     a;
+    AttentionCall c;
+    return find(i, &a) && attention_call(i, NULL, &c) && c.alone;
+}
+
 bool attention_expands(const Inst *i)
 {
     Attention a;
-    return find(i, &a);
+    return find(i, &a) && !attention_stays(i);
 }
 
 static double bytes_of(const Inst *i)
@@ -513,7 +521,7 @@ static Inst *blank(const Blocks *b)
 /* Blocks along the rows are those of the outermost digit of a trip, and the first ones see fewer keys. */
 static bool is_causal(Blocks *b)
 {
-    if (!causal_find(&b->a, &b->causal) || b->causal.row < b->a.n_batch || b->count[b->causal.row] < 2 || keys_seen(b, 1) >= b->size[b->causal.key])
+    if (!causal_find(&b->a, &b->causal) || !b->causal.bounded || b->causal.row < b->a.n_batch || b->count[b->causal.row] < 2 || keys_seen(b, 1) >= b->size[b->causal.key])
         return false;
     for (int32_t d = b->a.n_batch; d < b->causal.row; d++)
         if (b->count[d] > 1)
@@ -578,11 +586,42 @@ static Inst *few_keys(Level *l, Blocks *b)
     return inst_new(l->comp, l->before, OP_AND, few->shape, 2, (Inst *[]){few, ok}, NULL);
 }
 
-void expand_attention(Inst *i)
+static Blocks blocks_of(Inst *i)
 {
     Blocks b = {.fusion = i, .body = inst_callee(i, 0), .arena = i->comp->module->arena};
-    Level  l = {.comp = i->comp, .before = i};
     find(i, &b.a);
+    return b;
+}
+
+/* A call of the runtime with what its operands are made of in front of it, and what is made of the result behind. */
+static void expand_call(Inst *i)
+{
+    AttentionCall now;
+    for (int32_t k = 0; k < 3; k++) {
+        Blocks b = blocks_of(i);
+        attention_call(i, NULL, &now);
+        if (now.of[k]->op == OP_PARAMETER)
+            continue;
+        i = output_replace(i, now.of[k], outside(&b, now.of[k]));
+        inst_set_word(i, ATTR_FUSION_KIND, FUSION_CUSTOM);
+    }
+    if (attention_call(i, NULL, &now) && !now.alone) {
+        Blocks b = blocks_of(i);
+        Inst  *out = outside(&b, b.a.out);
+        inst_set_word(out, ATTR_FUSION_KIND, FUSION_CUSTOM);
+        output_replace(i, b.a.out, out);
+    }
+}
+
+void expand_attention(Inst *i)
+{
+    Blocks        b = blocks_of(i);
+    Level         l = {.comp = i->comp, .before = i};
+    AttentionCall c;
+    if (attention_call(i, NULL, &c)) {
+        expand_call(i);
+        return;
+    }
     cut(&b);
     find_needed(&b);
     l.lhs = outside(&b, inst_operand(b.a.scores, 0));

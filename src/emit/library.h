@@ -2,6 +2,7 @@
 #ifndef EMIT_LIBRARY_H
 #define EMIT_LIBRARY_H
 
+#include "emit/attention_call.h"
 #include "emit/conv_call.h"
 #include "emit/dot_call.h"
 #include "emit/fft_call.h"
@@ -19,8 +20,9 @@ typedef struct LibraryCall {
     const ConvCall *conv;      /* or */
     const SolveCall *solve;    /* or */
     const FftCall *fft;        /* or */
+    const AttentionCall *attention; /* or */
     const OrderCall *order;    /* or, all NULL, LAPACK's */
-    const Kernel *tile;        /* NULL, or the epilogue of a dot or a convolution, whose operands and results the call has behind the two */
+    const Kernel *tile;        /* NULL, or the epilogue of a dot, a convolution or the scores of attention, whose operands and results the call has behind the two, or three */
     int32_t     tile_function; /* in Program.functions */
     LapackCall  lapack;
     int64_t     place[LAPACK_MOST_ARGS]; /* of an argument's working memory, in bytes; -1: it needs none */

@@ -137,6 +137,9 @@ PlanStep *step_copy(Plan *p, StepList *out, Slot *to, Slot *from, const Inst *i)
 /* All of c's instructions, its parameters bound to params. The value of the root. */
 Value *plan_comp(Plan *p, StepList *out, const Comp *c, Value *const *params, const Inst *caller);
 
+/* Owns instructions that the planner makes. */
+Module *plan_helper(Plan *p);
+
 /* The kernel of fusion i for the sums of hero (kernel_lower_tile), and its function; NULL: there is none. */
 const Kernel *plan_tile(Plan *p, const Inst *i, const Inst *hero, int64_t row, int32_t *function);
 
@@ -167,6 +170,7 @@ Value *plan_dot(Plan *p, StepList *out, const Inst *i);
 Value *plan_conv(Plan *p, StepList *out, const Inst *i);
 Value *plan_solve(Plan *p, StepList *out, const Inst *i);
 Value *plan_fft(Plan *p, StepList *out, const Inst *i);
+Value *plan_attention(Plan *p, StepList *out, const Inst *i);
 Value *plan_output(Plan *p, StepList *out, const Inst *i); /* a fusion around a dot or a convolution: one call */
 
 /* plan_order.c: a transpose or a copy to another layout. NULL when it is a kernel like others. */

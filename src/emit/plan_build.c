@@ -266,14 +266,20 @@ static void kernel_step(Plan *p, StepList *out, const Inst *i, const Value *in, 
             s->slots[k] = NULL;
 }
 
-Leaf leaf_as(Plan *p, StepList *out, Leaf x, const Shape *want, const Inst *why)
+Module *plan_helper(Plan *p)
 {
-    if (!x.slot || shape_same_memory(x.shape, want))
-        return (Leaf){ x.slot, want };
     if (!p->helper) {
         p->helper = module_new();
         arena_defer(p->arena, (void (*)(void *))module_free, p->helper);
     }
+    return p->helper;
+}
+
+Leaf leaf_as(Plan *p, StepList *out, Leaf x, const Shape *want, const Inst *why)
+{
+    if (!x.slot || shape_same_memory(x.shape, want))
+        return (Leaf){ x.slot, want };
+    plan_helper(p);
     Comp *c = comp_new(p->helper, comp_unique_name(p->helper, "order"));
     Inst *param = inst_parameter(c, NULL, 0, shape_copy(p->helper->arena, x.shape), why->name);
     Inst *copy = inst_new(c, NULL, OP_COPY, shape_copy(p->helper->arena, want), 1, &param, arena_printf(p->work, "%s.order", why->name));
@@ -398,7 +404,9 @@ static bool is_seed(const Inst *i)
 static Value *fusion_value(Plan *p, StepList *out, const Inst *i)
 {
     Diag   quiet;
-    Value *called = plan_output(p, out, i);
+    Value *called = plan_attention(p, out, i);
+    if (!called)
+        called = plan_output(p, out, i);
     if (called)
         return called;
     diag_init(&quiet, p->work);

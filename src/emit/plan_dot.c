@@ -114,6 +114,43 @@ Value *plan_output(Plan *p, StepList *out, const Inst *i)
     return result;
 }
 
+/* Its buffers: q, k, v, those of the epilogue, the result, working memory. */
+Value *plan_attention(Plan *p, StepList *out, const Inst *i)
+{
+    AttentionCall *a = ARENA_NEW(p->arena, AttentionCall);
+    const Shape   *lie[3];
+    const Inst    *hero;
+    int32_t        function, n = 0;
+    if (!p->options->runtime || !attention_call(i, NULL, a) || !a->alone)
+        return NULL;
+    for (int k = 0; k < 3; k++)
+        lie[k] = leaf_of(p, i, a->of[k]).shape;
+    if (!attention_call(i, lie, a))
+        return NULL;
+    LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
+    *c = (LibraryCall){ .inst = i, .attention = a, .temp_bytes = hlort_attention_bytes(&a->d) };
+    if (!a->plain) {
+        const Inst *scores = attention_scores(plan_helper(p), i, &hero);
+        c->tile = plan_tile(p, scores, hero, a->d.keys, &function);
+        c->tile_function = function;
+    }
+    const int32_t others = c->tile ? i->n_operands : 0;
+    Value        *result = value_fresh(p, i->shape, i);
+    PlanStep     *s = step_new(p, out, STEP_CALL, i, 3 + others + 2);
+    s->step.function = plan_call_number(p, c);
+    s->step.call = p->calls.v[s->step.function];
+    s->step.n_operands = 3 + others;
+    s->n_results = 1;
+    for (int k = 0; k < 3; k++)
+        s->slots[n++] = leaf_of(p, i, a->of[k]).slot;
+    for (int32_t k = 0; k < others; k++, n++)
+        if (kernel_uses_param(c->tile, k))
+            s->slots[n] = leaf_as(p, out, value_of(p, i->operands[k].def)->v[0], i->operands[k].def->shape, i).slot;
+    s->slots[n++] = result->v[0].slot;
+    s->slots[n++] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
+    return result;
+}
+
 Value *plan_solve(Plan *p, StepList *out, const Inst *i)
 {
     SolveCall *d = ARENA_NEW(p->arena, SolveCall);

@@ -6,7 +6,7 @@
 
 bool library_is_runtime(const LibraryCall *c)
 {
-    return c->dot || c->conv || c->solve || c->fft || c->order;
+    return c->dot || c->conv || c->solve || c->fft || c->attention || c->order;
 }
 
 bool library_is_lapack(const LibraryCall *c)
@@ -30,7 +30,7 @@ const char *library_symbol(const LibraryCall *c)
 {
     if (c->outside)
         return c->outside->symbol;
-    return c->dot ? c->dot->symbol : c->conv ? c->conv->symbol : c->solve ? c->solve->symbol : c->fft ? c->fft->symbol : c->order ? c->order->symbol : c->lapack.symbol;
+    return c->dot ? c->dot->symbol : c->conv ? c->conv->symbol : c->solve ? c->solve->symbol : c->fft ? c->fft->symbol : c->attention ? c->attention->symbol : c->order ? c->order->symbol : c->lapack.symbol;
 }
 
 bool library_equal(const LibraryCall *a, const LibraryCall *b)
@@ -48,6 +48,8 @@ bool library_equal(const LibraryCall *a, const LibraryCall *b)
         return a->solve && b->solve && solve_call_equal(a->solve, b->solve);
     if (a->fft || b->fft)
         return a->fft && b->fft && fft_call_equal(a->fft, b->fft);
+    if (a->attention || b->attention)
+        return a->attention && b->attention && attention_call_equal(a->attention, b->attention);
     if (a->conv || b->conv)
         return a->conv && b->conv && conv_call_equal(a->conv, b->conv);
     bool same = strcmp(x->symbol, y->symbol) == 0 && x->batch == y->batch && x->n_args == y->n_args && x->n_buffers == y->n_buffers;

@@ -62,6 +62,7 @@ typedef struct KernelSet {
     int8_t        together[GEMM_TYPES]; /* elements along k that an instruction multiplies in a lane, or 0 */
     const struct KernelSet *rest; /* the set that has the types which are not here, or NULL */
     GemmFunction *gemm[GEMM_TYPES];
+    const struct AttentionKernels *attention[GEMM_TYPES]; /* likewise */
     PixelsFunction *depthwise[GEMM_TYPES]; /* some of them */
     WinogradFunction *winograd;            /* f32 */
     int64_t       winograd_features, winograd_panel; /* of a block, which is whole panels */
@@ -113,6 +114,7 @@ static inline int64_t hlort_sum_bytes(GemmType t)
 }
 
 void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlort_how *how, const void *a, const void *b, void *c);
+void hlort_attend(const KernelSet *s, GemmType type, const hlort_attention *d, const hlort_how *how, const void *q, const void *k, const void *v, void *o);
 void hlort_transpose_by(const KernelSet *s, const hlort_axes *d, const hlort_how *how, const void *from, void *to);
 void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y);
 

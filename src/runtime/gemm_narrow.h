@@ -4,9 +4,11 @@
  *
  *   REST                       the set that has the other types
  *   MULTIPLY_BF16(c, a, b)     f32 c + the products of two bf16
+ *   NARROW_BF16(x)             f32 to bf16, of numbers from 0 to 1, or NaN
  *   MULTIPLY_BYTES(c, a, b)    32-bit c + the products of four unsigned bytes of a and four signed ones of b, modulo 2^32
  *
  * where a is a word for all lanes. A's words lie in memory as they are, B's are interleaved when it is packed. */
+#include "runtime/attention.h"
 #include "runtime/gemm.h"
 #include "runtime/image.h"
 #include "runtime/vec.h"
@@ -89,6 +91,11 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
     SET(hlort_interleave)(w, from, row);
 }
 #include "runtime/gemm_body.h"
+#define WEIGHTS NARROW_BF16
+#define RESULTS SET(hlort_to_bf16)
+#include "runtime/attention_body.h"
+#undef WEIGHTS
+#undef RESULTS
 #include "runtime/gemv_body.h"
 #include "runtime/gemm_words_end.h"
 #undef N
@@ -121,6 +128,7 @@ const KernelSet SET(hlort) = {
     .name = HLORT_TEXT(HLORT_SET),
     .gemm = { [GEMM_BF16] = SET(hlort_bf16_gemm), [GEMM_BF16_F32] = SET(hlort_bf16_gemm), [GEMM_S8_S32] = SET(hlort_s8_gemm),
               [GEMM_U8_S32] = SET(hlort_u8_gemm) },
+    .attention = { [GEMM_BF16] = &SET(hlort_bf16_attention), [GEMM_BF16_F32] = &SET(hlort_bf16_attention) },
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
     .together = { [GEMM_BF16] = 2, [GEMM_BF16_F32] = 2, [GEMM_S8_S32] = 4, [GEMM_U8_S32] = 4 },
     .rest = &REST,
@@ -129,4 +137,5 @@ const KernelSet SET(hlort) = {
 #include "runtime/gemm_set_end.h"
 #undef REST
 #undef MULTIPLY_BF16
+#undef NARROW_BF16
 #undef MULTIPLY_BYTES

@@ -30,6 +30,9 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 }
 #include "runtime/gemm_body.h"
 #include "runtime/gemv_body.h"
+#ifdef ATTENTION
+#include "runtime/attention_body.h"
+#endif
 #ifdef DEPTHWISE
 #include "runtime/depthwise_body.h"
 #endif
@@ -42,3 +45,4 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 #undef G
 #undef WIDEN
 #undef WIDEN1
+#undef RESULTS

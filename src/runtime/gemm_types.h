@@ -2,6 +2,7 @@
  *
  * Who includes it defines HLORT_SET, VECTOR_BYTES, the tile TILE_ROWS x TILE_VECTORS, and the block of 32-bit words BLOCK_K, BLOCK_ROWS, BLOCK_COLUMNS. Blocks
  * of 64-bit words have half as many k. MULTIPLY_PAIRS(a, b), if there is one, adds the two products of pairs of s16 in each lane. */
+#include "runtime/attention.h"
 #include "runtime/depthwise.h"
 #include "runtime/fft.h"
 #include "runtime/image.h"
@@ -80,6 +81,7 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define TE          float
 #define WIDEN(from) (*(const VCU *)(from))
 #define WIDEN1(x)   (x)
+#define ATTENTION
 #define WINOGRAD
 #include "runtime/gemm_simple.h"
 #undef WINOGRAD
@@ -97,6 +99,7 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define TE          uint16_t
 #define WIDEN(from) SET(hlort_from_bf16)(from)
 #define WIDEN1(x)   (((union { uint32_t u; float f; }){ .u = (uint32_t)(x) << 16 }).f)
+#define RESULTS     SET(hlort_to_bf16)
 #include "runtime/gemm_simple.h"
 
 INLINE float SET(hlort_from_f16_1)(uint16_t x)
@@ -119,7 +122,9 @@ INLINE float SET(hlort_from_f16_1)(uint16_t x)
 #define TE          uint16_t
 #define WIDEN(from) SET(hlort_from_f16)(from)
 #define WIDEN1(x)   SET(hlort_from_f16_1)(x)
+#define RESULTS     SET(hlort_to_f16)
 #include "runtime/gemm_simple.h"
+#undef ATTENTION
 #include "runtime/gemm_words_end.h"
 
 /* ---- s32, u32: modulo 2^32 ---- */
@@ -212,6 +217,13 @@ const KernelSet SET(hlort) = {
         [GEMM_U8_S32] = SET(hlort_u8_gemm),
         [GEMM_C64] = SET(hlort_c64_gemm),
         [GEMM_C128] = SET(hlort_c128_gemm),
+    },
+    .attention = {
+        [GEMM_F32] = &SET(hlort_f32_attention),
+        [GEMM_BF16] = &SET(hlort_bf16_attention),
+        [GEMM_BF16_F32] = &SET(hlort_bf16_attention),
+        [GEMM_F16] = &SET(hlort_f16_attention),
+        [GEMM_F16_F32] = &SET(hlort_f16_attention),
     },
     .depthwise = {
         [GEMM_F32] = SET(hlort_f32_run_pixels),

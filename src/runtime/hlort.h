@@ -93,6 +93,39 @@ void hlort_dot_u8_s32(const hlort_dot *d, const hlort_how *how, const uint8_t *a
 void hlort_dot_c64(const hlort_dot *d, const hlort_how *how, const float *a, const float *b, float *c);
 void hlort_dot_c128(const hlort_dot *d, const hlort_how *how, const double *a, const double *b, double *c);
 
+/* Attention: for each member of a batch, rows of weights out of rows of scores, and their sums of values.
+ *
+ *     S[i, j] = scale * sum over p of Q[i, p] * K[j, p]      W[i, j] = e^(S[i, j] - max S[i]) / sum over j of that      O[i, c] = sum over j of W[i, j] * V[j, c]
+ *
+ * Of several dimensions of rows the outermost comes first; those of the batch likewise. An epilogue gets blocks of S before anything is made of them, and changes
+ * them: element (i, j) is number (batch * rows + i) * keys + j of all. Where it is masked, row i, by its place in dimension mask_row, sees keys from i - above to
+ * i + below, one at least. Scores of others are `hidden`, or that and what they would be, which is at most bound * |sum over p of Q K|, where it is beside them; an
+ * epilogue writes those, too. Keys that nobody of a group of rows sees are left out where their weights are 0: as long as scores that are seen are well above, and
+ * values are finite. Scores and sums are f32; weights have the type of V, or are f32. */
+enum { HLORT_MOST_KEYS = 16384, HLORT_MOST_HEAD = 256, HLORT_MOST_WIDE = 512 };
+typedef struct hlort_attention {
+    int64_t rows, keys, head, wide; /* all rows of a member, j, p, c */
+    int64_t q_col, k_row, k_col, v_row, v_col, o_col;
+    int64_t n_rows, n_batch;
+    struct {
+        int64_t count, q, o;
+    } row[HLORT_MOST_BATCHES];
+    struct {
+        int64_t count, q, k, v, o;
+    } batch[HLORT_MOST_BATCHES];
+    float   scale; /* above 0 */
+    int     masked, beside_it;
+    int64_t mask_row, above, below;
+    float   hidden, bound;
+} hlort_attention;
+
+/* how->work has hlort_attention_bytes. keys, head and wide are at least 1 and at most those above. */
+void hlort_attention_f32(const hlort_attention *d, const hlort_how *how, const float *q, const float *k, const float *v, float *o);
+void hlort_attention_bf16(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, uint16_t *o);
+void hlort_attention_bf16_f32(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, float *o);
+void hlort_attention_f16(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, uint16_t *o);
+void hlort_attention_f16_f32(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, float *o);
+
 /* work(job, part, memory) for each part in 0 .. parts - 1, at most 65535, by whoever has time: memory is the thread's own, or NULL. */
 void hlort_run(hlort_pool *pool, void (*work)(void *job, int64_t part, void *memory), void *job, int64_t parts);
 
@@ -200,6 +233,28 @@ static inline int hlort_conv_fewer(const hlort_conv *v)
         n += n < 2 && hlort_conv_in_pairs(v, d);
     }
     return n;
+}
+
+/* Bytes that the packed keys of a member take, and its values, for any set of instructions; members that are packed together. */
+static inline int64_t hlort_attention_keys_bytes(const hlort_attention *d)
+{
+    return ((d->keys + 32) * (d->head + 1) * 4 + 63) / 64 * 64;
+}
+static inline int64_t hlort_attention_values_bytes(const hlort_attention *d)
+{
+    return ((d->keys + 1) * (d->wide + 32) * 4 + 63) / 64 * 64;
+}
+static inline int64_t hlort_attention_together(const hlort_attention *d)
+{
+    const int64_t one = hlort_attention_keys_bytes(d) + hlort_attention_values_bytes(d), fit = (4 << 20) / one;
+    int64_t       count = 1;
+    for (int64_t k = 0; k < d->n_batch; k++)
+        count *= d->batch[k].count;
+    return fit < 1 || count < 1 ? 1 : fit > 16 ? (count < 16 ? count : 16) : fit < count ? fit : count;
+}
+static inline int64_t hlort_attention_bytes(const hlort_attention *d)
+{
+    return HLORT_WORK_BYTES + hlort_attention_together(d) * (hlort_attention_keys_bytes(d) + hlort_attention_values_bytes(d));
 }
 
 /* How many entries are sorted at once. */

@@ -18,11 +18,19 @@ const KernelSet hlort_v4n = { .name = "v4n" };
 
 typedef float    Floats __attribute__((vector_size(64)));
 typedef uint32_t Words __attribute__((vector_size(64)));
+typedef uint16_t Halves __attribute__((vector_size(32)));
 
 INLINE Floats multiply_bf16(Floats c, Words a, Words b)
 {
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
+}
+
+INLINE Halves narrow_bf16(Floats x)
+{
+    Halves y;
+    __asm__("vcvtneps2bf16 %1, %0" : "=v"(y) : "v"(x));
+    return y;
 }
 
 INLINE Words multiply_bytes(Words c, Words a, Words b)
@@ -41,6 +49,7 @@ INLINE Words multiply_bytes(Words c, Words a, Words b)
 #define HALF_512
 #define REST           hlort_v4
 #define MULTIPLY_BF16  multiply_bf16
+#define NARROW_BF16    narrow_bf16
 #define MULTIPLY_BYTES multiply_bytes
 #include "runtime/gemm_narrow.h"
 

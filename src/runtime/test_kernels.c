@@ -36,5 +36,6 @@ INLINE Words multiply_bytes(Words c, Words a, Words b)
 #define BLOCK_COLUMNS  384
 #define REST           hlort_wide
 #define MULTIPLY_BF16  multiply_bf16
+#define NARROW_BF16    hlort_to_bf16_wide_n
 #define MULTIPLY_BYTES multiply_bytes
 #include "runtime/gemm_narrow.h"

@@ -35,7 +35,7 @@ static int *values(int64_t n, uint32_t seed)
 }
 
 /* Of numbers of either sign, for a type without one. */
-static int *magnitudes(const int *v, int64_t n)
+static inline int *magnitudes(const int *v, int64_t n)
 {
     int *to = malloc((size_t)(n + 1) * sizeof *to);
     for (int64_t k = 0; k < n; k++)
@@ -66,7 +66,7 @@ static double rounded(double v, int bits)
     return unit * (rest > 0.5 || (rest == 0.5 && (int64_t)down % 2 != 0) ? up : down);
 }
 
-static double stored(Kind k, double v)
+static inline double stored(Kind k, double v)
 {
     return k == BF16 ? rounded(v, 8) : k == F16 ? rounded(v, 11) : v;
 }
@@ -93,7 +93,7 @@ static double half_value(uint16_t x, int bits, int bias)
     return x & 0x8000 ? -v : v;
 }
 
-static double get(Kind t, const void *p, int64_t k)
+static inline double get(Kind t, const void *p, int64_t k)
 {
     switch (t) {
     case F32: return ((const float *)p)[k];

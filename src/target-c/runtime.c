@@ -124,6 +124,52 @@ static void put_fft(Buf *b, const LibraryCall *x)
     buf_printf(b, " } };\n    %s(&fft, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, x, y);\n}\n", x->fft->symbol);
 }
 
+/* A number that is read as the same float. */
+static void put_float(Buf *b, const char *field, float v)
+{
+    if (__builtin_isinf(v))
+        buf_printf(b, ", .%s = -__builtin_inff()", field);
+    else
+        buf_printf(b, ", .%s = (float)%.9g", field, (double)v);
+}
+
+static void put_attention(Buf *b, const Program *p, const LibraryCall *x)
+{
+    const hlort_attention *d = &x->attention->d;
+    const char            *in = c_type(x->attention->in);
+    Arena                 *a = arena_new();
+    c_origin(b, x->inst);
+    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s%s *o, const %s *q, const %s *k, const %s *v, void *work)\n{\n", x->name,
+               x->tile ? "void *const *context, " : "", c_type(x->attention->out), in, in, in);
+    buf_printf(b,
+               "    static const hlort_attention attention = {\n"
+               "        .rows = %lld, .keys = %lld, .head = %lld, .wide = %lld,\n"
+               "        .q_col = %lld, .k_row = %lld, .k_col = %lld, .v_row = %lld, .v_col = %lld, .o_col = %lld,\n"
+               "        .n_rows = %lld, .row = { ",
+               (long long)d->rows, (long long)d->keys, (long long)d->head, (long long)d->wide, (long long)d->q_col, (long long)d->k_row, (long long)d->k_col,
+               (long long)d->v_row, (long long)d->v_col, (long long)d->o_col, (long long)d->n_rows);
+    for (int64_t k = 0; k < d->n_rows; k++)
+        buf_printf(b, "%s{ %lld, %lld, %lld }", k > 0 ? ", " : "", (long long)d->row[k].count, (long long)d->row[k].q, (long long)d->row[k].o);
+    buf_puts(b, " },\n");
+    for (int64_t k = 0; k < d->n_batch; k++)
+        buf_printf(b, "%s{ %lld, %lld, %lld, %lld, %lld }", k > 0 ? ", " : "        .batch = { ", (long long)d->batch[k].count, (long long)d->batch[k].q,
+                   (long long)d->batch[k].k, (long long)d->batch[k].v, (long long)d->batch[k].o);
+    if (d->n_batch > 0)
+        buf_printf(b, " }, .n_batch = %lld,\n", (long long)d->n_batch);
+    buf_printf(b, "        .masked = %d", d->masked);
+    put_float(b, "scale", d->scale);
+    if (d->masked) {
+        buf_printf(b, ", .mask_row = %lld, .above = %lld, .below = %lld, .beside_it = %d", (long long)d->mask_row, (long long)d->above, (long long)d->below, d->beside_it);
+        put_float(b, "hidden", d->hidden);
+        put_float(b, "bound", d->bound);
+    }
+    buf_printf(b, ",\n    };\n    %s(&attention, &(hlort_how){ .work = work, .pool = hlo_pool(env)", x->attention->symbol);
+    if (x->tile)
+        buf_printf(b, ", .epilogue = %s, .context = context", target_c_tile_name(a, p->functions[x->tile_function].name));
+    buf_puts(b, " }, q, k, v, o);\n}\n");
+    arena_free(a);
+}
+
 static void put_transpose(Buf *b, const LibraryCall *x)
 {
     const hlort_axes *d = &x->order->axes;
@@ -157,8 +203,8 @@ static bool is_sort(const LibraryCall *x)
 
 void target_c_runtime(Buf *b, const Program *p, const LibraryCall *x)
 {
-    if (x->dot || x->conv)
-        (x->dot ? put_dot : put_conv)(b, p, x);
+    if (x->dot || x->conv || x->attention)
+        (x->dot ? put_dot : x->conv ? put_conv : put_attention)(b, p, x);
     else
         (x->solve ? put_solve : x->fft ? put_fft : is_sort(x) ? put_sort : put_transpose)(b, x);
 }
@@ -171,6 +217,17 @@ static void put_tile_call(Buf *b, const LibraryCall *x, const char *const *args)
     buf_printf(b, "%s(env, ", x->name);
     target_c_tile_context(b, k, args + 2);
     buf_printf(b, ", %s, %s, %s, %s);", c >= 0 ? args[2 + others + c] : "0", args[0], args[1], args[2 + others + k->n_results]);
+}
+
+static void put_attention_call(Buf *b, const LibraryCall *x, const char *const *args)
+{
+    const int32_t others = x->tile ? x->tile->n_operands - 1 : 0;
+    buf_printf(b, "%s(env, ", x->name);
+    if (x->tile) {
+        target_c_tile_context(b, x->tile, args + 3);
+        buf_puts(b, ", ");
+    }
+    buf_printf(b, "%s, %s, %s, %s, %s);", args[3 + others], args[0], args[1], args[2], args[4 + others]);
 }
 
 /* The arrays as lists; a topk has no operand for the positions. */
@@ -188,7 +245,9 @@ static void put_sort_call(Buf *b, const LibraryCall *x, const char *const *args)
 
 void target_c_runtime_call(Buf *b, const LibraryCall *x, const char *const *args)
 {
-    if (x->tile)
+    if (x->attention)
+        put_attention_call(b, x, args);
+    else if (x->tile)
         put_tile_call(b, x, args);
     else if (x->fft)
         buf_printf(b, "%s(env, %s, %s, %s);", x->name, args[1], args[0], args[2]);

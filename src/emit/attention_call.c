@@ -1,0 +1,525 @@
+/* Which attention the runtime computes: softmax in f32, one dimension of keys, of terms and of a row of the result, in whatever order in memory. */
+#include "emit/attention_call.h"
+
+#include "emit/causal.h"
+#include "emit/dot_call.h"
+#include "emit/kernel.h"
+#include "passes/util.h"
+
+#include <math.h>
+
+enum { DIMS = ATTENTION_MOST_DIMS, MOST_STEPS = 64 };
+
+/* Fewer rows than there are in a few groups are read from keys and values as they lie: packed, these would be read twice. */
+enum { LEAST_ROWS = 17 };
+
+static const struct {
+    Type        in, out;
+    const char *symbol;
+} functions[] = {
+    { TYPE_F32, TYPE_F32, "hlort_attention_f32" },
+    { TYPE_BF16, TYPE_BF16, "hlort_attention_bf16" },
+    { TYPE_BF16, TYPE_F32, "hlort_attention_bf16_f32" },
+    { TYPE_F16, TYPE_F16, "hlort_attention_f16" },
+    { TYPE_F16, TYPE_F32, "hlort_attention_f16_f32" },
+};
+
+typedef struct Finder {
+    Attention      a;
+    AttentionCall *c;
+    const Inst    *x; /* what the softmax is of */
+    Causal         causal;
+    bool           masked; /* that is known */
+} Finder;
+
+/* ---- the softmax ---- */
+
+/* What x has the elements of, in another order. */
+static const Inst *behind(const Inst *x)
+{
+    while (x->op == OP_COPY || x->op == OP_RESHAPE || x->op == OP_TRANSPOSE || x->op == OP_BITCAST)
+        x = inst_operand(x, 0);
+    return x;
+}
+
+/* The number for each row that x repeats. */
+static const Inst *of_row(const Inst *x)
+{
+    x = behind(x);
+    return x->op == OP_BROADCAST ? behind(inst_operand(x, 0)) : x;
+}
+
+static bool is_splat(const Inst *x, double v)
+{
+    const Literal *l = splat_value(x);
+    return l && type_is_float(l->type) && literal_get_f64(l, 0) == v;
+}
+
+static bool is_reduction(const Inst *x, Op op, double first)
+{
+    return x->op == OP_REDUCE && x->n_operands == 2 && x->shape->type == TYPE_F32 && comp_binary_op(inst_callee(x, 0)) == op && is_splat(inst_operand(x, 1), first);
+}
+
+/* e and 1 / sum(e), as a quotient or a product. */
+static bool is_quotient(const Inst *x, const Inst **e, const Inst **sum)
+{
+    if (x->op == OP_DIVIDE) {
+        *e = behind(inst_operand(x, 0));
+        *sum = of_row(inst_operand(x, 1));
+        return true;
+    }
+    for (int32_t k = 0; k < 2 && x->op == OP_MULTIPLY; k++) {
+        const Inst *inverse = of_row(inst_operand(x, k));
+        *e = behind(inst_operand(x, 1 - k));
+        if (inverse->op != OP_DIVIDE || !is_splat(inst_operand(inverse, 0), 1))
+            continue;
+        *sum = of_row(inst_operand(inverse, 1));
+        return true;
+    }
+    return false;
+}
+
+static bool find_softmax(Finder *f, Type weights)
+{
+    const Inst *w = behind(f->a.parts[f->a.n - 1].x), *e, *sum;
+    if (w->shape->type != weights)
+        return false;
+    if (w->op == OP_CONVERT)
+        w = behind(inst_operand(w, 0));
+    if (w->shape->type != TYPE_F32 || !is_quotient(w, &e, &sum) || e->op != OP_EXPONENTIAL || !is_reduction(sum, OP_ADD, 0) || behind(inst_operand(sum, 0)) != e)
+        return false;
+    const Inst *off = behind(inst_operand(e, 0)), *most = off->op == OP_SUBTRACT ? of_row(inst_operand(off, 1)) : off;
+    f->x = off->op == OP_SUBTRACT ? behind(inst_operand(off, 0)) : off;
+    return is_reduction(most, OP_MAXIMUM, -INFINITY) && behind(inst_operand(most, 0)) == f->x && f->x->shape->type == TYPE_F32 &&
+           (f->x == f->a.scores || attention_part(&f->a, f->x));
+}
+
+/* ---- what it is of ---- */
+
+/* x is the scores times a number, which the call takes. */
+static bool is_scaled(const Finder *f, const Inst *x, double *scale)
+{
+    *scale = 1;
+    for (int32_t step = 0; step < MOST_STEPS && (x = behind(x)) != f->a.scores; step++) {
+        const Literal *l = x->op == OP_MULTIPLY || x->op == OP_DIVIDE ? splat_value(inst_operand(x, 1)) : NULL;
+        if (!l || l->type != TYPE_F32)
+            return false;
+        const double v = literal_get_f64(l, 0);
+        *scale = x->op == OP_MULTIPLY ? *scale * v : *scale / v;
+        x = inst_operand(x, 0);
+    }
+    return x == f->a.scores && *scale > 1e-30 && *scale < 1e30;
+}
+
+/* Which operand of the mask's instruction is made of the scores. */
+static const Inst *seen_scores(const Finder *f)
+{
+    const Inst *x = f->causal.masked;
+    for (int32_t k = 0; k < x->n_operands; k++)
+        if (attention_part(&f->a, inst_operand(x, k)))
+            return inst_operand(x, k);
+    return NULL;
+}
+
+static bool is_plain(const Finder *f, double *scale)
+{
+    if (f->masked && behind(f->x) == f->causal.masked)
+        return is_scaled(f, seen_scores(f), scale);
+    return is_scaled(f, f->x, scale);
+}
+
+static void fill_mask(Finder *f, int32_t row)
+{
+    hlort_attention *d = &f->c->d;
+    d->masked = 1;
+    d->mask_row = row;
+    d->beside_it = f->causal.added;
+    d->above = f->causal.above < HLORT_MOST_KEYS ? f->causal.above : INT64_C(1) << 40;
+    d->below = f->causal.below < HLORT_MOST_KEYS ? f->causal.below : HLORT_MOST_KEYS;
+    d->hidden = f->causal.hidden < -3e38 ? -__builtin_inff() : (float)f->causal.hidden;
+    d->bound = (float)f->causal.factor;
+}
+
+/* ---- sizes and distances ---- */
+
+/* The one dimension of s with more than one element for which none of the others' is; -1: there is none, -2: several. */
+static int32_t only(const Shape *s, const bool *taken)
+{
+    int32_t found = -1;
+    for (int32_t d = 0; d < s->rank; d++)
+        if (!taken[d] && s->dims[d] != 1)
+            found = found == -1 ? d : -2;
+    return found;
+}
+
+static void mark(bool *taken, Ints dims)
+{
+    for (int32_t k = 0; k < dims.n; k++)
+        taken[dims.v[k]] = true;
+}
+
+/* The one dimension among some with more than one element. */
+static int32_t only_of(const Shape *s, Ints dims)
+{
+    bool taken[DIMS];
+    for (int32_t d = 0; d < s->rank; d++)
+        taken[d] = !ints_has(dims, d);
+    return only(s, taken);
+}
+
+/* Distances of x, which i's root has the elements of, from those of the root. */
+static bool follow(const Inst *x, const int64_t *by, int64_t *of)
+{
+    const Shape *to = x->shape, *from = inst_operand(x, 0)->shape;
+    Ints         dims = inst_ints(x, ATTR_DIMENSIONS);
+    if (from->rank > DIMS || to->rank > DIMS)
+        return false;
+    if (x->op != OP_RESHAPE) {
+        for (int32_t d = 0; d < from->rank; d++)
+            of[x->op == OP_TRANSPOSE ? dims.v[d] : d] = by[d];
+        return x->op == OP_TRANSPOSE || x->op == OP_COPY;
+    }
+    int32_t t = to->rank - 1;
+    int64_t left = 1, step = 0; /* of dimension t of the result, elements that are not yet handed out, and how far they are apart */
+    for (int32_t d = from->rank; d-- > 0;) {
+        int64_t need = from->dims[d];
+        of[d] = 0;
+        for (bool first = true; need > 1; first = false) {
+            while (left == 1 && t >= 0) {
+                const int64_t before = step;
+                left = to->dims[t];
+                step = by[t--];
+                if (left > 1 && !first && before != step)
+                    return false;
+            }
+            of[d] = first ? step : of[d];
+            const int64_t part = left <= need ? left : need;
+            if (left % part != 0 || need % part != 0)
+                return false;
+            left /= part;
+            need /= part;
+            step *= part;
+        }
+    }
+    return true;
+}
+
+/* Distances of out, in the result of fusion i; false: that has not its elements. */
+static bool result_strides(const Finder *f, const Inst *i, int64_t *strides)
+{
+    const Inst *root = inst_callee(i, 0)->root, *chain[MOST_STEPS];
+    int64_t     by[DIMS];
+    int32_t     n = 0;
+    if (!shape_is_array(i->shape) || i->shape->rank > DIMS || i->shape->type != f->a.out->shape->type)
+        return false;
+    for (; root != f->a.out; root = inst_operand(root, 0)) {
+        if (n == MOST_STEPS || (root->op != OP_RESHAPE && root->op != OP_TRANSPOSE && root->op != OP_COPY))
+            return false;
+        chain[n++] = root;
+    }
+    shape_strides(i->shape, strides);
+    for (int32_t k = 0; k < n; k++) {
+        if (!follow(chain[k], strides, by))
+            return false;
+        for (int32_t d = 0; d < inst_operand(chain[k], 0)->shape->rank; d++)
+            strides[d] = by[d];
+    }
+    return true;
+}
+
+typedef struct Sides {
+    const Shape   *shape[4]; /* q, k, v, the result of the second dot */
+    int64_t        by[4][DIMS];
+    const int32_t *q, *k;    /* dimensions of the scores in them */
+    int32_t        key;      /* of the scores */
+} Sides;
+
+static int64_t step(const Sides *s, int32_t which, int32_t dim)
+{
+    return dim >= 0 ? s->by[which][dim] : 0;
+}
+
+/* Rows and the batch, in the order of the scores. */
+static bool fill_dims(Finder *f, const Sides *s)
+{
+    const Shape     *scores = f->a.scores->shape;
+    hlort_attention *d = &f->c->d;
+    int32_t          row = -1;
+    d->rows = 1;
+    for (int32_t e = 0; e < scores->rank; e++) {
+        const int64_t count = scores->dims[e];
+        if ((count == 1 && !(f->masked && f->causal.row == e)) || e == s->key)
+            continue;
+        if (e < f->a.n_batch) {
+            if (d->n_batch == HLORT_MOST_BATCHES)
+                return false;
+            d->batch[d->n_batch].count = count;
+            d->batch[d->n_batch].q = step(s, 0, s->q[e]);
+            d->batch[d->n_batch].k = step(s, 1, s->k[e]);
+            d->batch[d->n_batch].v = step(s, 2, f->a.v[e]);
+            d->batch[d->n_batch++].o = step(s, 3, f->a.result[e]);
+            continue;
+        }
+        if (d->n_rows == HLORT_MOST_BATCHES)
+            return false;
+        if (f->masked && f->causal.row == e)
+            row = (int32_t)d->n_rows;
+        d->row[d->n_rows].count = count;
+        d->row[d->n_rows].q = step(s, 0, s->q[e]);
+        d->row[d->n_rows++].o = step(s, 3, f->a.result[e]);
+        d->rows *= count;
+    }
+    if (row >= 0)
+        fill_mask(f, row);
+    return true;
+}
+
+static int32_t key_of_scores(const Attention *a)
+{
+    bool taken[DIMS];
+    for (int32_t e = 0; e < a->scores->shape->rank; e++)
+        taken[e] = !a->key[e];
+    return only(a->scores->shape, taken);
+}
+
+/* The second dot: keys and columns of v, columns of the result. */
+static bool fill_values(Finder *f, const Sides *s)
+{
+    const Inst      *out = f->a.out;
+    const bool       rhs = f->a.side == 1;
+    hlort_attention *d = &f->c->d;
+    Ints             sums = inst_ints(out, rhs ? ATTR_LHS_CONTRACTING_DIMS : ATTR_RHS_CONTRACTING_DIMS);
+    bool             of_v[DIMS] = { false }, of_out[DIMS] = { false };
+    mark(of_v, sums);
+    mark(of_v, inst_ints(out, rhs ? ATTR_LHS_BATCH_DIMS : ATTR_RHS_BATCH_DIMS));
+    for (int32_t e = 0; e < f->a.scores->shape->rank; e++)
+        if (f->a.result[e] >= 0)
+            of_out[f->a.result[e]] = true;
+    const int32_t key = only_of(s->shape[2], sums), column = only(s->shape[2], of_v), to = only(s->shape[3], of_out);
+    if (key < 0 || column == -2 || to == -2)
+        return false;
+    d->wide = column < 0 ? 1 : s->shape[2]->dims[column];
+    d->v_row = s->by[2][key];
+    d->v_col = column < 0 ? 1 : s->by[2][column];
+    d->o_col = to < 0 ? 1 : s->by[3][to];
+    return s->shape[2]->dims[key] == d->keys && d->wide == (to < 0 ? 1 : s->shape[3]->dims[to]) && d->wide <= HLORT_MOST_WIDE;
+}
+
+static bool fill_sizes(Finder *f, Sides *s, bool keys_of_lhs)
+{
+    const Inst      *scores = f->a.scores;
+    hlort_attention *d = &f->c->d;
+    const int32_t    q = only_of(s->shape[0], inst_ints(scores, keys_of_lhs ? ATTR_RHS_CONTRACTING_DIMS : ATTR_LHS_CONTRACTING_DIMS));
+    const int32_t    k = only_of(s->shape[1], inst_ints(scores, keys_of_lhs ? ATTR_LHS_CONTRACTING_DIMS : ATTR_RHS_CONTRACTING_DIMS));
+    if (q == -2 || k == -2 || s->k[s->key] < 0)
+        return false;
+    d->keys = scores->shape->dims[s->key];
+    d->head = q < 0 ? 1 : s->shape[0]->dims[q];
+    d->q_col = q < 0 ? 1 : s->by[0][q];
+    d->k_col = k < 0 ? 1 : s->by[1][k];
+    d->k_row = s->by[1][s->k[s->key]];
+    return d->keys <= HLORT_MOST_KEYS && d->head <= HLORT_MOST_HEAD && fill_dims(f, s) && fill_values(f, s) && d->rows >= LEAST_ROWS;
+}
+
+/* ---- the call ---- */
+
+static bool is_body(void *cookie, const Inst *i)
+{
+    (void)cookie;
+    return i->op != OP_PARAMETER;
+}
+
+static bool find(const Inst *i, Attention *a)
+{
+    if (i->op != OP_FUSION || i->n_callees != 1)
+        return false;
+    for (const Inst *x = inst_callee(i, 0)->last; x; x = x->prev)
+        if (x->op == OP_DOT && attention_find(x, is_body, NULL, a))
+            return true;
+    return false;
+}
+
+static bool find_function(Finder *f)
+{
+    AttentionCall *c = f->c;
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
+        if (functions[k].in == c->in && functions[k].out == c->out)
+            c->symbol = functions[k].symbol;
+    return c->symbol && f->a.scores->shape->type == TYPE_F32 && c->of[1]->shape->type == c->in && c->of[2]->shape->type == c->in;
+}
+
+static bool can_be_changed(const Inst *i, const Finder *f)
+{
+    const Inst   *hero;
+    Module       *m = module_new();
+    Inst         *scores = attention_scores(m, i, &hero);
+    Arena        *a = arena_new();
+    const Kernel *k = scores ? kernel_lower_tile(a, scores, hero, f->c->d.keys) : NULL;
+    const bool    can = k && kernel_tile_row(k) && kernel_tile_in_place(k) == 0;
+    arena_free(a);
+    module_free(m);
+    return can;
+}
+
+bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
+{
+    Finder f = { .c = out };
+    Sides  s;
+    double scale = 1;
+    *out = (AttentionCall){ 0 };
+    if (!find(i, &f.a))
+        return false;
+    s.key = key_of_scores(&f.a);
+    if (s.key < 0)
+        return false;
+    const bool keys_of_lhs = f.a.lhs[s.key] >= 0;
+    out->of[0] = inst_operand(f.a.scores, keys_of_lhs);
+    out->of[1] = inst_operand(f.a.scores, !keys_of_lhs);
+    out->of[2] = inst_operand(f.a.out, 1 - f.a.side);
+    out->in = out->of[0]->shape->type;
+    out->out = f.a.out->shape->type;
+    if (!find_function(&f) || !find_softmax(&f, out->in))
+        return false;
+    f.masked = causal_find(&f.a, &f.causal) && f.causal.row >= f.a.n_batch && f.causal.key == s.key;
+    out->plain = is_plain(&f, &scale);
+    out->d.scale = out->plain ? (float)scale : 1;
+    out->alone = true;
+    s.q = keys_of_lhs ? f.a.rhs : f.a.lhs;
+    s.k = keys_of_lhs ? f.a.lhs : f.a.rhs;
+    for (int32_t k = 0; k < 3; k++) {
+        s.shape[k] = lie ? lie[k] : out->of[k]->shape;
+        shape_strides(s.shape[k], s.by[k]);
+        out->alone &= out->of[k]->op == OP_PARAMETER;
+    }
+    s.shape[3] = f.a.out->shape;
+    if (!result_strides(&f, i, s.by[3])) {
+        shape_strides(s.shape[3], s.by[3]);
+        out->alone = false;
+    }
+    return fill_sizes(&f, &s, keys_of_lhs) && (out->plain || can_be_changed(i, &f));
+}
+
+bool attention_call_equal(const AttentionCall *x, const AttentionCall *y)
+{
+    const hlort_attention *a = &x->d, *b = &y->d;
+    bool same = x->symbol == y->symbol && a->rows == b->rows && a->keys == b->keys && a->head == b->head && a->wide == b->wide && a->q_col == b->q_col &&
+                a->k_row == b->k_row && a->k_col == b->k_col && a->v_row == b->v_row && a->v_col == b->v_col && a->o_col == b->o_col && a->n_rows == b->n_rows &&
+                a->n_batch == b->n_batch && a->scale == b->scale && a->masked == b->masked && a->beside_it == b->beside_it && a->mask_row == b->mask_row &&
+                a->above == b->above && a->below == b->below && a->hidden == b->hidden && a->bound == b->bound;
+    for (int64_t k = 0; same && k < a->n_rows; k++)
+        same = a->row[k].count == b->row[k].count && a->row[k].q == b->row[k].q && a->row[k].o == b->row[k].o;
+    for (int64_t k = 0; same && k < a->n_batch; k++)
+        same = a->batch[k].count == b->batch[k].count && a->batch[k].q == b->batch[k].q && a->batch[k].k == b->batch[k].k && a->batch[k].v == b->batch[k].v &&
+               a->batch[k].o == b->batch[k].o;
+    return same;
+}
+
+/* ---- the function ---- */
+
+/* Dimensions of the scores in the order of the call: the batch, rows, keys. */
+static void order_of_call(const Finder *f, int32_t *order)
+{
+    const int32_t rank = f->a.scores->shape->rank;
+    int32_t       n = 0;
+    const bool    keys_of_lhs = f->a.lhs[key_of_scores(&f->a)] >= 0;
+    for (int32_t e = 0; e < f->a.n_batch; e++)
+        order[n++] = e;
+    for (int k = 0; k < 2; k++)
+        for (int32_t e = f->a.n_batch; e < rank; e++)
+            if ((f->a.lhs[e] >= 0) == (keys_of_lhs ? k == 1 : k == 0))
+                order[n++] = e;
+}
+
+/* The scores in their order, made of a product that has them in that of the call. */
+static Inst *product_of_call(Comp *c, const Finder *f, const int32_t *order, Inst *lhs, Inst *rhs, const Inst **hero)
+{
+    const Inst   *dot = f->a.scores;
+    const Shape  *s = dot->shape;
+    const int32_t rank = s->rank;
+    int64_t       dims[DIMS], back[DIMS];
+    bool          same = true;
+    for (int32_t k = 0; k < rank; k++) {
+        dims[k] = s->dims[order[k]];
+        back[order[k]] = k;
+        same &= order[k] == k;
+    }
+    Inst *y = inst_clone_into(c, NULL, dot, 2, same ? (Inst *[]){ lhs, rhs } : (Inst *[]){ rhs, lhs });
+    *hero = y;
+    y->shape = shape_array(c->module->arena, TYPE_F32, rank, dims);
+    if (same)
+        return y;
+    inst_set_ints(y, ATTR_LHS_BATCH_DIMS, inst_ints(dot, ATTR_RHS_BATCH_DIMS));
+    inst_set_ints(y, ATTR_RHS_BATCH_DIMS, inst_ints(dot, ATTR_LHS_BATCH_DIMS));
+    inst_set_ints(y, ATTR_LHS_CONTRACTING_DIMS, inst_ints(dot, ATTR_RHS_CONTRACTING_DIMS));
+    inst_set_ints(y, ATTR_RHS_CONTRACTING_DIMS, inst_ints(dot, ATTR_LHS_CONTRACTING_DIMS));
+    Inst *t = inst_new(c, NULL, OP_TRANSPOSE, shape_array(c->module->arena, TYPE_F32, rank, s->dims), 1, &y, NULL);
+    inst_set_ints(t, ATTR_DIMENSIONS, (Ints){ back, rank });
+    return t;
+}
+
+/* x, which has the dimensions of the scores, in that order; NULL: sizes of 1 come and go. */
+static Inst *in_order(Comp *c, const Finder *f, const int32_t *order, Inst *x)
+{
+    const Shape         *scores = f->a.scores->shape;
+    const AttentionPart *p = attention_part(&f->a, f->x);
+    int64_t              from[DIMS], dims[DIMS];
+    bool                 used[DIMS] = { false };
+    if (p->x->shape->rank != scores->rank)
+        return NULL;
+    for (int32_t e = 0; e < scores->rank; e++) {
+        from[e] = -1;
+        dims[e] = scores->dims[order[e]];
+        for (int32_t d = 0; d < scores->rank && from[e] < 0; d++)
+            if (!used[d] && (dims[e] == 1 ? p->x->shape->dims[d] == 1 : p->dim[d] == order[e]))
+                from[e] = d;
+        if (from[e] < 0)
+            return NULL;
+        used[from[e]] = true;
+    }
+    Inst *y = inst_new(c, NULL, OP_TRANSPOSE, shape_array(c->module->arena, TYPE_F32, scores->rank, dims), 1, &x, NULL);
+    inst_set_ints(y, ATTR_DIMENSIONS, (Ints){ from, scores->rank });
+    return y;
+}
+
+Inst *attention_scores(Module *m, const Inst *i, const Inst **hero)
+{
+    Finder         f;
+    AttentionCall  c;
+    int32_t        order[DIMS];
+    const Comp    *body = inst_callee(i, 0);
+    Map            made = map_new(m->arena), needed = map_new(m->arena);
+    Inst         **operands = ARENA_ARRAY(m->arena, Inst *, i->n_operands);
+    f.c = &c;
+    find(i, &f.a);
+    find_softmax(&f, inst_operand(f.a.out, 1 - f.a.side)->shape->type);
+    order_of_call(&f, order);
+    Comp *in = comp_new(m, comp_unique_name(m, "scores")), *around = comp_new(m, comp_unique_name(m, "operands"));
+    map_put(&needed, f.x, &f);
+    for (const Inst *x = body->last; x; x = x->prev)
+        for (int32_t o = 0; map_has(&needed, x) && o < x->n_operands; o++)
+            map_put(&needed, inst_operand(x, o), &f);
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Shape *s = shape_copy(m->arena, comp_param(body, k)->shape);
+        operands[k] = inst_parameter(around, NULL, k, s, NULL);
+        map_put(&made, comp_param(body, k), inst_parameter(in, NULL, k, s, inst_unique_name(m, comp_param(body, k)->name)));
+    }
+    for (const Inst *x = body->first; x; x = x->next) {
+        Inst **of = ARENA_ARRAY(m->arena, Inst *, x->n_operands);
+        if (!map_has(&needed, x) || x->op == OP_PARAMETER)
+            continue;
+        if (x->n_callees > 0)
+            return NULL;
+        for (int32_t o = 0; o < x->n_operands; o++)
+            of[o] = map_get(&made, inst_operand(x, o));
+        map_put(&made, x, x == f.a.scores ? product_of_call(in, &f, order, of[0], of[1], hero) : inst_clone_into(in, NULL, x, x->n_operands, of));
+    }
+    in->root = in_order(in, &f, order, map_get(&made, f.x));
+    if (!in->root)
+        return NULL;
+    Inst *g = inst_new(around, NULL, OP_FUSION, in->root->shape, i->n_operands, operands, inst_unique_name(m, i->name));
+    inst_set_word(g, ATTR_FUSION_KIND, FUSION_OUTPUT);
+    inst_set_callees(g, 1, &in);
+    g->loc = i->loc;
+    around->root = g;
+    return g;
+}

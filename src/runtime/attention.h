@@ -1,0 +1,30 @@
+/* attention.h - between attention.c, which goes through the members of a batch, and the kernels of each set of instructions. */
+#ifndef HLORT_ATTENTION_H
+#define HLORT_ATTENTION_H
+
+#include "runtime/hlort.h"
+
+/* One member of a batch whose keys and values are packed, as panels of B: keys [panel of keys][head][NR], values [panel of the result][keys][NR]. */
+typedef struct AttentionMember {
+    const hlort_attention *d;
+    const hlort_how       *how;
+    int64_t     number;
+    const void *q, *k, *v;
+    void       *o;
+    int         o_is_narrow; /* of the type of the operands where that is no f32 */
+    void       *keys, *values;
+    float       most_key, most_value; /* of their sizes; NaN or infinite where there is one */
+} AttentionMember;
+
+/* Packs keys, or values, and finds the largest. */
+typedef void AttentionPack(AttentionMember *m, int values);
+/* Groups of rows from one to before another. memory: HLORT_WORK_BYTES. */
+typedef void AttentionRows(const AttentionMember *m, int64_t from, int64_t end, void *memory);
+
+typedef struct AttentionKernels {
+    AttentionPack *pack;
+    AttentionRows *rows;
+    int64_t        group; /* rows, at most */
+} AttentionKernels;
+
+#endif

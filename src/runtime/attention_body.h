@@ -1,0 +1,411 @@
+/* attention_body.h - rows of attention (attention.h), for types that are summed in f32.
+ *
+ * Included after gemm_body.h, with its names, where ATTENTION is set, and
+ *
+ *   RESULTS(x)          a vector of sums in a narrower type, if there is one
+ *   WEIGHTS(x)          a vector of weights as elements, where G is 2
+ *
+ * A group of up to MR rows meets all of its keys, then all of its values:
+ *
+ *   for each block of KEYS keys: scores [row][key] = Q K^T, in tiles         each block [MR][LDA] floats, so that its rows
+ *   for each row: the largest, exponentials, their sum                       become rows of A for the next product, in place
+ *   O [row][wide] = weights V, in tiles, block by block, divided by those sums on the way out
+ *
+ * The blocks of a group lie in the first or second cache. Weights are divided by their sum themselves where sums of values times exponentials might overflow. */
+
+typedef int32_t N(Ints) __attribute__((vector_size(VECTOR_BYTES)));
+
+enum {
+    N(KEYS) = KC / K(NR) * K(NR), /* of a block: whole panels */
+    N(STRIP) = MR * K(LDA),       /* floats of a block */
+    N(O_ROW) = HLORT_MOST_WIDE + 2 * K(NR)
+};
+
+typedef struct {
+    TW    q[N(STRIP)] __attribute__((aligned(64)));
+    float o[MR * N(O_ROW)];
+    float inverse[MR]; /* what O's rows are multiplied by */
+    float strip[];
+} N(Group);
+_Static_assert(sizeof(N(Group)) + (HLORT_MOST_KEYS / N(KEYS) + 1) * N(STRIP) * sizeof(float) <= HLORT_WORK_BYTES && HLORT_MOST_HEAD <= KC && N(KEYS) % G == 0 &&
+                   K(NR) <= 32, "work");
+
+/* ---- packing ---- */
+
+/* The size of the largest of n words, which may be infinite or NaN. */
+static float N(most)(const TW *w, int64_t n)
+{
+    N(Ints) most = { 0 };
+    union {
+        int32_t i;
+        float   f;
+    } all = { 0 };
+    for (int64_t p = 0; p < n; p += VL)
+        for (int g = 0; g < G; g++) {
+            const N(Ints) x = G == 1 ? *(const N(Ints) *)(w + p) & 0x7fffffff : (*(const N(Ints) *)(w + p) << 16 * g) & 0x7fff0000, more = x > most;
+            most = (x & more) | (most & ~more);
+        }
+    for (int l = 0; l < VL; l++)
+        all.i = most[l] > all.i ? most[l] : all.i;
+    return all.f;
+}
+
+static void N(attention_pack)(AttentionMember *m, int values)
+{
+    const hlort_attention *d = m->d;
+    const int64_t          keys = hlort_ceildiv(d->keys, G), head = hlort_ceildiv(d->head, G);
+    TW                    *to = values ? m->values : m->keys;
+    int64_t                n = 0;
+    if (values)
+        for (int64_t c = 0; c < d->wide; c += K(NR), n += keys * K(NR))
+            N(pack_b)(to + n, (const TE *)m->v + c * d->v_col, d->v_row, d->v_col, hlort_min(K(NR), d->wide - c), d->keys);
+    else
+        for (int64_t j = 0; j < d->keys; j += K(NR), n += head * K(NR))
+            N(pack_b)(to + n, (const TE *)m->k + j * d->k_row, d->k_col, d->k_row, hlort_min(K(NR), d->keys - j), d->head);
+    *(values ? &m->most_value : &m->most_key) = N(most)(to, n);
+}
+
+/* ---- rows ---- */
+
+INLINE VC N(larger)(VC a, VC b)
+{
+#if defined(__clang__)
+    return __builtin_elementwise_max(a, b);
+#elif defined(HALF_512)
+    return __builtin_ia32_maxps512_mask(a, b, a, -1, 4);
+#elif defined(HALF_F16C)
+    return __builtin_ia32_maxps256(a, b);
+#elif defined(__x86_64__) && VECTOR_BYTES == 16
+    return __builtin_ia32_maxps(a, b);
+#else
+    const N(Ints) more = a > b;
+    return (VC)(((N(Ints))a & more) | ((N(Ints))b & ~more));
+#endif
+}
+
+/* e^x for x of 0 at most, or NaN: below 2 ulp; what would be subnormal is 0. */
+INLINE VC N(exp_below)(VC x)
+{
+    VC t = x * 1.44269504f + 12583039.0f, n = t - 12583039.0f, r = n * -0.693359375f + x;
+    r = n * 2.12194440e-4f + r;
+    VC q = r * 0.008312480188f + 0.04189054998f;
+    q = q * r + 0.1666711628f;
+    q = q * r + 0.4999922883f;
+    q = (q * r + 1.0f) * r + 1.0f;
+    const VC y = q * (VC)((N(Ints))t << 23);
+    return (VC)((N(Ints))y & ~(x < -88.0f));
+}
+
+/* Scores of a group: keys from `first` to before `end` are made, of which row r counts those from low[r] to before high[r]. */
+typedef struct {
+    const AttentionMember *m;
+    N(Group)              *w;
+    int64_t                i, n;
+    int64_t                first, end;
+    int64_t                place[MR], low[MR], high[MR]; /* place: in dimension mask_row */
+    int64_t                o[MR];
+    float                  scale; /* still to be multiplied by */
+    VC                     top[MR];
+} N(Rows);
+
+INLINE float *N(scores)(const N(Rows) *x, int64_t b, int64_t r)
+{
+    return x->w->strip + b * N(STRIP) + r * K(LDA);
+}
+
+/* Keys of block b that count for row r, from the vector with the first to behind that with the last one. */
+INLINE void N(vectors)(const N(Rows) *x, int64_t b, int64_t r, int64_t *from, int64_t *to)
+{
+    *from = hlort_min(hlort_max(x->low[r] - b * N(KEYS), 0), N(KEYS)) / VL * VL;
+    *to = hlort_ceildiv(hlort_max(hlort_min(x->high[r] - b * N(KEYS), N(KEYS)), 0), VL) * VL;
+}
+
+/* What is in these vectors but counts not becomes -infinity. */
+INLINE void N(clip)(const N(Rows) *x, int64_t b, int64_t r)
+{
+    float *s = N(scores)(x, b, r);
+    for (int64_t j = x->low[r] / VL * VL; j < x->low[r]; j++)
+        if (j >= b * N(KEYS) && j < (b + 1) * N(KEYS))
+            s[j - b * N(KEYS)] = -__builtin_inff();
+    for (int64_t j = x->high[r]; j % VL != 0; j++)
+        if (j >= b * N(KEYS) && j < (b + 1) * N(KEYS))
+            s[j - b * N(KEYS)] = -__builtin_inff();
+}
+
+/* All lanes of each of n vectors become one: their largest, or their sum. */
+INLINE void N(fold)(float *to, const VC *v, int64_t n, int sum)
+{
+    for (int64_t r = 0; r < n; r += VL) {
+        VW t[VL];
+        UNROLL for (int l = 0; l < VL; l++)
+            t[l] = (VW)v[hlort_min(r + l, n - 1)];
+        N(transpose)(t);
+        UNROLL for (int s = VL / 2; s > 0; s /= 2)
+            UNROLL for (int l = 0; l < s; l++)
+                t[l] = sum ? (VW)((VC)t[l] + (VC)t[l + s]) : (VW)N(larger)((VC)t[l], (VC)t[l + s]);
+        for (int64_t l = 0; l < hlort_min(VL, n - r); l++)
+            to[r + l] = ((VC)t[0])[l];
+    }
+}
+
+/* The largest score of each row, unless there is a NaN. */
+static void N(find_tops)(N(Rows) *x, float *tops)
+{
+    for (int64_t r = 0; r < x->n; r++) {
+        VC m[4];
+        UNROLL for (int k = 0; k < 4; k++)
+            m[k] = (VC){ 0 } - __builtin_inff();
+        for (int64_t b = x->first / N(KEYS); b * N(KEYS) < x->end; b++) {
+            const float *s = N(scores)(x, b, r);
+            int64_t      j, to;
+            N(clip)(x, b, r);
+            N(vectors)(x, b, r, &j, &to);
+            for (; j + 4 * VL <= to; j += 4 * VL)
+                UNROLL for (int k = 0; k < 4; k++)
+                    m[k] = N(larger)(m[k], *(const VCU *)(s + j + k * VL));
+            for (; j < to; j += VL)
+                m[0] = N(larger)(m[0], *(const VCU *)(s + j));
+        }
+        x->top[r] = N(larger)(N(larger)(m[0], m[1]), N(larger)(m[2], m[3]));
+    }
+    N(fold)(tops, x->top, x->n, 0);
+    for (int64_t r = 0; r < x->n; r++)
+        tops[r] *= x->scale;
+}
+
+INLINE void N(put_weights)(float *row, int64_t j, VC e)
+{
+#if G == 1
+    *(VCU *)(row + j) = e;
+#else
+    *(SET(vhu) *)((uint16_t *)row + j) = WEIGHTS(e);
+#endif
+}
+
+INLINE VC N(weight)(const N(Rows) *x, const float *s, float top)
+{
+    VC y = *(const VCU *)s * x->scale;
+    IN_REGISTER(y); /* rounded like the largest, so that the difference is 0 at most */
+    return N(exp_below)(y - top);
+}
+
+/* The sum of a row's exponentials; these, times a factor, as words of A in the place of its scores, where they are kept. */
+INLINE VC N(weigh)(const N(Rows) *x, int64_t r, float top, int keep, int times, float factor)
+{
+    VC sum[2] = { { 0 }, { 0 } };
+    for (int64_t b = x->first / N(KEYS); b * N(KEYS) < x->end; b++) {
+        float  *s = N(scores)(x, b, r);
+        int64_t from, to, j;
+        N(vectors)(x, b, r, &from, &to);
+        for (j = hlort_min(hlort_max(x->first - b * N(KEYS), 0), from); j < from && keep; j += VL)
+            N(put_weights)(s, j, (VC){ 0 });
+        for (j = from; j + 2 * VL <= to; j += 2 * VL) {
+            const VC e = N(weight)(x, s + j, top), f = N(weight)(x, s + j + VL, top);
+            sum[0] += e;
+            sum[1] += f;
+            if (keep) {
+                N(put_weights)(s, j, times ? e * factor : e);
+                N(put_weights)(s, j + VL, times ? f * factor : f);
+            }
+        }
+        for (; j < to; j += VL) {
+            const VC e = N(weight)(x, s + j, top);
+            sum[0] += e;
+            if (keep)
+                N(put_weights)(s, j, times ? e * factor : e);
+        }
+        for (j = hlort_max(to, from); j < hlort_min(x->end - b * N(KEYS), N(KEYS)) && keep; j += VL)
+            N(put_weights)(s, j, (VC){ 0 });
+    }
+    return sum[0] + sum[1];
+}
+
+/* Where no sum of values times exponentials overflows, the results are divided instead of the weights. */
+static void N(weigh_all)(N(Rows) *x, const float *tops)
+{
+    const int late = x->m->most_value <= 1e30f;
+    float     sums[MR];
+    for (int64_t r = 0; r < x->n; r++)
+        x->top[r] = late ? N(weigh)(x, r, tops[r], 1, 0, 1) : N(weigh)(x, r, tops[r], 0, 0, 1);
+    N(fold)(sums, x->top, x->n, 1);
+    for (int64_t r = 0; r < x->n; r++) {
+        const float inverse = 1 / sums[r];
+        x->w->inverse[r] = late ? inverse : 1;
+        if (!late)
+            N(weigh)(x, r, tops[r], 1, 1, inverse);
+    }
+}
+
+/* ---- the products ---- */
+
+/* Rows of Q as those of A; where the results belong. */
+static void N(take_rows)(N(Rows) *x)
+{
+    const hlort_attention *d = x->m->d;
+    for (int64_t r = 0; r < x->n; r++) {
+        int64_t rest = x->i + r, q = 0;
+        x->o[r] = 0;
+        x->place[r] = 0;
+        for (int64_t k = d->n_rows - 1; k >= 0; k--) {
+            const int64_t at = k == 0 ? rest : rest % d->row[k].count;
+            rest = k == 0 ? 0 : rest / d->row[k].count;
+            q += at * d->row[k].q;
+            x->o[r] += at * d->row[k].o;
+            x->place[r] = k == d->mask_row ? at : x->place[r];
+        }
+        N(pack_a)(x->w->q + r * K(LDA), (const TE *)x->m->q + q, 0, d->q_col, 1, d->head);
+    }
+}
+
+/* Scores of all keys from first to before end, changed by the caller. */
+static void N(make_scores)(N(Rows) *x)
+{
+    const AttentionMember *m = x->m;
+    const hlort_attention *d = m->d;
+    const int64_t          head = hlort_ceildiv(d->head, G);
+    K(Tile)                t = { .kc = head, .a = x->w->q, .c_row = K(LDA) };
+    x->first = x->first / K(NR) * K(NR);
+    for (int64_t j = x->first; j < x->end; j += K(NR)) {
+        t.b = (TW *)m->keys + j * head;
+        t.c = N(scores)(x, j / N(KEYS), 0) + j % N(KEYS);
+        K(kernels)[x->n][K(PACKED)](&t);
+    }
+    for (int64_t b = x->first / N(KEYS), from, end; b * N(KEYS) < x->end && m->how->epilogue; b++) {
+        from = hlort_max(x->first, b * N(KEYS));
+        end = hlort_min(x->end, (b + 1) * N(KEYS));
+        hlort_tile tile = { N(scores)(x, b, 0) + (from - b * N(KEYS)), K(LDA), m->number, x->i, from, x->n, end - from,
+                            (m->number * d->rows + x->i) * d->keys + from, d->keys };
+        m->how->epilogue(m->how->context, &tile);
+    }
+    x->scale = d->scale;
+}
+
+/* A row's keys: what it sees, or all. */
+static void N(set_keys)(N(Rows) *x, int some)
+{
+    const hlort_attention *d = x->m->d;
+    x->first = some ? d->keys : 0;
+    x->end = some ? 0 : d->keys;
+    for (int64_t r = 0; r < x->n; r++) {
+        x->low[r] = some ? hlort_min(hlort_max(x->place[r] - d->above, 0), d->keys - 1) : 0;
+        x->high[r] = some ? hlort_max(hlort_min(x->place[r] + d->below + 1, d->keys), x->low[r] + 1) : d->keys;
+        x->first = hlort_min(x->first, x->low[r]);
+        x->end = hlort_max(x->end, x->high[r]);
+    }
+}
+
+/* Whether keys that rows do not see have weights of 0, which make 0 of their values. */
+static int N(may_leave_out)(const N(Rows) *x, const float *tops)
+{
+    const hlort_attention *d = x->m->d;
+    float                  hidden = d->hidden;
+    int                    may = x->m->most_value <= 3e38f;
+    if (d->beside_it) {
+        float q = 0;
+        for (int64_t r = 0; r < x->n; r++) {
+            const float most = N(most)(x->w->q + r * K(LDA), hlort_ceildiv(d->head, G));
+            q = most > q || most != most ? most : q;
+        }
+        hidden += 2 * d->bound * (float)d->head * q * x->m->most_key;
+    }
+    for (int64_t r = 0; r < x->n; r++)
+        may &= tops[r] > hidden + 100.0f && tops[r] > hidden - hidden / 65536;
+    return may;
+}
+
+/* Scores that are masked and that no epilogue has made so. */
+static void N(hide)(N(Rows) *x)
+{
+    const hlort_attention *d = x->m->d;
+    for (int64_t r = 0; r < x->n; r++)
+        for (int64_t j = 0; j < d->keys; j++) {
+            float *s = N(scores)(x, j / N(KEYS), r) + j % N(KEYS);
+            *s *= d->scale;
+            if (j < x->place[r] - d->above || j > x->place[r] + d->below)
+                *s = d->beside_it ? *s + d->hidden : d->hidden;
+        }
+    x->scale = 1;
+}
+
+static void N(sum_values)(const N(Rows) *x)
+{
+    const AttentionMember *m = x->m;
+    const hlort_attention *d = m->d;
+    const int64_t          words = hlort_ceildiv(d->keys, G);
+    for (int64_t c = 0, panel = 0; c < d->wide; c += K(NR), panel++) {
+        const int mode = NV > 1 && d->wide - c <= VL ? K(NARROW) : K(PACKED);
+        K(Tile)   t = { .c = x->w->o + c, .c_row = N(O_ROW) };
+        for (int64_t b = x->first / N(KEYS); b * N(KEYS) < x->end; b++) {
+            const int64_t from = hlort_max(x->first - b * N(KEYS), 0) / G, end = hlort_ceildiv(hlort_min(x->end - b * N(KEYS), N(KEYS)), G);
+            t.kc = end - from;
+            t.a = (const TW *)N(scores)(x, b, 0) + from;
+            t.b = (TW *)m->values + (panel * words + b * N(KEYS) / G + from) * K(NR);
+            K(kernels)[x->n][mode](&t);
+            t.add = 1;
+        }
+    }
+}
+
+static void N(put_rows)(const N(Rows) *x)
+{
+    const hlort_attention *d = x->m->d;
+    for (int64_t r = 0; r < x->n; r++) {
+        float *from = x->w->o + r * N(O_ROW);
+        for (int64_t c = 0; c < d->wide; c += VL)
+            *(VCU *)(from + c) *= x->w->inverse[r];
+#ifdef RESULTS
+        if (x->m->o_is_narrow) {
+            uint16_t *to = (uint16_t *)x->m->o + x->o[r], few[VL];
+            for (int64_t c = 0; c < d->wide; c += VL) {
+                const SET(vh) y = RESULTS(*(const VCU *)(from + c));
+                if (d->o_col == 1 && c + VL <= d->wide) {
+                    *(SET(vhu) *)(to + c) = y;
+                    continue;
+                }
+                *(SET(vhu) *)few = y;
+                for (int64_t l = 0; l < hlort_min(VL, d->wide - c); l++)
+                    to[(c + l) * d->o_col] = few[l];
+            }
+            continue;
+        }
+#endif
+        float *to = (float *)x->m->o + x->o[r];
+        if (d->o_col == 1)
+            __builtin_memcpy(to, from, (uint64_t)d->wide * sizeof *to);
+        for (int64_t c = 0; c < d->wide && d->o_col != 1; c++)
+            to[c * d->o_col] = from[c];
+    }
+}
+
+static void N(attend_group)(N(Rows) *x)
+{
+    const hlort_attention *d = x->m->d;
+    float                  tops[MR];
+    N(take_rows)(x);
+    N(set_keys)(x, d->masked);
+    N(make_scores)(x);
+    N(find_tops)(x, tops);
+    if (d->masked && !N(may_leave_out)(x, tops)) {
+        N(set_keys)(x, 0);
+        N(make_scores)(x);
+        if (!x->m->how->epilogue)
+            N(hide)(x);
+        N(find_tops)(x, tops);
+    }
+    N(weigh_all)(x, tops);
+    N(sum_values)(x);
+    N(put_rows)(x);
+}
+
+/* Groups are the same whoever computes them. */
+static void N(attention_rows)(const AttentionMember *m, int64_t from, int64_t end, void *memory)
+{
+    const int64_t rows = m->d->rows, groups = hlort_ceildiv(rows, MR);
+    N(Rows)       x = { .m = m, .w = memory };
+    for (int64_t g = from; g < end; g++) {
+        x.i = g * (rows / groups) + hlort_min(g, rows % groups);
+        x.n = rows / groups + (g < rows % groups);
+        N(attend_group)(&x);
+    }
+}
+static const AttentionKernels N(attention) = { N(attention_pack), N(attention_rows), MR };
