@@ -23,8 +23,8 @@ bool output_expands(const Inst *i);
 void expand_output(Inst *i);
 bool product_expands(const Inst *i);
 void expand_product(Inst *i);
-/* What computes i, a fusion, when the dot, or whatever it is, of its body is computed outside. Deletes i. */
-Inst *output_replace(Inst *i, const Inst *dot, Inst *outside);
+/* What computes i, a fusion, when n instructions of its body are computed outside. Deletes i. */
+Inst *output_replace(Inst *i, int32_t n, const Inst *const *inside, Inst *const *outside);
 
 bool transpose_expands(const Inst *i);
 void expand_transposes(Inst *i);

@@ -639,5 +639,5 @@ void expand_attention(Inst *i)
         inst_replace(i, out);
         inst_delete(i);
     } else
-        output_replace(i, b.a.out, out);
+        output_replace(i, 1, &b.a.out, &out);
 }

@@ -100,28 +100,29 @@ static Inst *dot_outside(Inst *i, const Inst *dot)
     return inst_clone_into(i->comp, i, dot, 2, operands);
 }
 
-/* A copy of the body in which the dot is a parameter, without what only that has needed. */
-static Comp *rest_of(const Inst *i, const Inst *dot)
+/* A copy of the body in which what is inside are parameters behind the others, without what only that has needed. */
+static Comp *rest_of(const Inst *i, int32_t n, const Inst *const *inside)
 {
-    Comp *body = inst_callee(i, 0), *rest = comp_clone(body, body->name);
-    Inst *x = rest->first;
-    for (const Inst *y = body->first; y != dot; y = y->next)
-        x = x->next;
-    Inst *p = inst_parameter(rest, rest->first, rest->n_params, dot->shape, NULL);
-    inst_replace(x, p);
+    Comp  *body = inst_callee(i, 0), *rest = comp_clone(body, body->name);
+    Inst **copies = ARENA_ARRAY(i->comp->module->arena, Inst *, n), *x = rest->first;
+    for (const Inst *y = body->first; y; y = y->next, x = x->next)
+        for (int32_t k = 0; k < n; k++)
+            if (y == inside[k])
+                copies[k] = x;
+    for (int32_t k = 0; k < n; k++)
+        inst_replace(copies[k], inst_parameter(rest, rest->first, rest->n_params, inside[k]->shape, NULL));
     comp_sweep_dead(rest, rest->n_insts);
     return rest;
 }
 
-Inst *output_replace(Inst *i, const Inst *dot, Inst *outside)
+Inst *output_replace(Inst *i, int32_t n, const Inst *const *inside, Inst *const *outside)
 {
-    int32_t n = i->n_operands;
-    Inst  **operands = ARENA_ARRAY(i->comp->module->arena, Inst *, n + 1);
-    for (int32_t k = 0; k < n; k++)
-        operands[k] = inst_operand(i, k);
-    operands[n] = outside;
-    Comp *rest = rest_of(i, dot);
-    Inst *f = inst_new(i->comp, i, OP_FUSION, i->shape, n + 1, operands, NULL);
+    const int32_t own = i->n_operands;
+    Inst        **operands = ARENA_ARRAY(i->comp->module->arena, Inst *, own + n);
+    for (int32_t k = 0; k < own + n; k++)
+        operands[k] = k < own ? inst_operand(i, k) : outside[k - own];
+    Comp *rest = rest_of(i, n, inside);
+    Inst *f = inst_new(i->comp, i, OP_FUSION, i->shape, own + n, operands, NULL);
     inst_set_word(f, ATTR_FUSION_KIND, FUSION_LOOP);
     inst_set_callees(f, 1, &rest);
     f->meta = i->meta;
@@ -135,14 +136,14 @@ void expand_output(Inst *i)
 {
     int64_t row;
     for (const Inst *dot; (dot = called_dot(inst_callee(i, 0), is_called)) && !output_hero(i, &row);)
-        i = output_replace(i, dot, dot_outside(i, dot));
+        i = output_replace(i, 1, &dot, (Inst *[]){ dot_outside(i, dot) });
 }
 
 void expand_product(Inst *i)
 {
     for (const Inst *dot; (dot = product_inside(i));) {
         Inst *outside = dot_outside(i, dot);
-        i = output_replace(i, dot, outside);
+        i = output_replace(i, 1, &dot, &outside);
         if (conv_graph_moves(outside))
             conv_graph_move(outside);
     }

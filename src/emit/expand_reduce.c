@@ -1,14 +1,21 @@
-/* A large reduction to few elements, so that threads may share it: the outermost dimension in equal parts, a result for each of them, then those.
+/* A large reduction to few elements, so that threads may share it: the outermost dimension that is reduced in equal parts, a result for each of them, then those.
  *
  *     r = f32[] reduce(x, init)        =>        s = f32[64,16,1024] reshape(x)                 x: f32[1024,1024]
  *                                                p = f32[64] reduce(s, 0), dimensions={1,2}
  *                                                r = f32[] reduce(p, init), dimensions={0}
  *
  * The parts follow from the shape, so that the bits do not depend on the number of threads. A reduction at the end of a fusion keeps what is fused
- * into it. Narrow floats would round once more in between and stay as they are. */
+ * into it. Narrow floats would round once more in between and stay as they are.
+ *
+ * Of a fusion in which there is more than such sums they are fusions of their own, those together that do not need each other:
+ *
+ *     y = fusion(x): x / sum(x)         =>   s = fusion(x): sum(x)            y = fusion(x, s): x / s
+ *     m, v = fusion(x): sum(x), sum(x * x) / n  =>   s, q = fusion(x): sum(x), sum(x * x)   m, v = fusion(s, q)        and s, q by parts, in the same loops */
 #include "emit/expand.h"
 
 #include "passes/util.h"
+#include "support/map.h"
+#include "support/vec.h"
 
 enum { LEAST = 1 << 19 /* elements */, MOST_RESULTS = 8192, LEAST_ROWS = 16 /* of a part that has many results */, LEAST_PARTS = 8, MOST_PARTS = 64 };
 
@@ -33,15 +40,28 @@ Inst *reduction_start_of_part(Inst *r)
     return inst_constant(r->comp, r, literal_from_f64(t, v), NULL);
 }
 
-/* The number of parts: the largest that divides the outermost dimension, one that leaves a row whole vectors if any does. 0: none does. */
-static int64_t parts_of(const Shape *in)
+/* The dimension that is cut: the first one that r reduces and that has more than one element; -1: there is none, or there are rows enough around it. */
+static int32_t cut_dim(const Inst *r)
+{
+    const Shape *in = inst_operand(r, 0)->shape;
+    int64_t      rows = 1;
+    for (int32_t d = 0; d < in->rank && rows < LEAST_PARTS; d++) {
+        if (in->dims[d] > 1 && ints_has(inst_ints(r, ATTR_DIMENSIONS), d))
+            return d;
+        rows *= in->dims[d];
+    }
+    return -1;
+}
+
+/* The number of parts: the largest that divides that dimension, one that leaves a row whole vectors if any does. 0: none does. */
+static int64_t parts_of(const Shape *in, int32_t cut)
 {
     enum { VECTORS = 64 };
-    int64_t best = 0, n = in->dims[0];
+    int64_t best = 0, n = in->dims[cut];
     for (int64_t p = MOST_PARTS; p >= LEAST_PARTS; p--) {
         if (n % p != 0)
             continue;
-        if (in->rank > 1 || n / p % VECTORS == 0)
+        if (in->rank > cut + 1 || n / p % VECTORS == 0)
             return p;
         best = best ? best : p;
     }
@@ -51,37 +71,33 @@ static int64_t parts_of(const Shape *in)
 static bool is_divided(const Inst *r)
 {
     const Shape *in = r->op == OP_REDUCE && r->n_operands == 2 ? inst_operand(r, 0)->shape : NULL;
-    if (!in || in->rank == 0 || !ints_has(inst_ints(r, ATTR_DIMENSIONS), 0) || shape_count(in) < LEAST || shape_count(r->shape) > MOST_RESULTS)
+    if (!in || shape_count(in) < LEAST || shape_count(r->shape) > MOST_RESULTS)
         return false;
-    int64_t parts = parts_of(in);
+    int32_t cut = cut_dim(r);
+    int64_t parts = cut >= 0 ? parts_of(in, cut) : 0;
     bool    long_parts = parts > 0 && shape_count(in) / parts >= LEAST_ROWS * shape_count(r->shape);
     return layout_is_row_major(in) && layout_is_row_major(r->shape) && long_parts && reduction_has_parts(r);
 }
 
-bool reduce_expands(const Inst *i)
-{
-    const Inst *r = i->op == OP_FUSION && i->n_callees == 1 ? inst_callee(i, 0)->root : i;
-    if (!is_divided(r))
-        return false;
-    return r == i || inst_operand(r, 1)->op == OP_PARAMETER || inst_operand(r, 1)->op == OP_CONSTANT;
-}
-
 /* A result for each part, in front of r. */
-static Inst *reduce_parts(Inst *r)
+static Inst *parts_before(Inst *r)
 {
     Arena       *a = r->comp->module->arena;
     Inst        *x = inst_operand(r, 0);
     const Shape *in = x->shape, *out = r->shape;
     Ints         dims = inst_ints(r, ATTR_DIMENSIONS);
-    int64_t      parts = parts_of(in), *split = ARENA_ARRAY(a, int64_t, in->rank + 1), *kept = ARENA_ARRAY(a, int64_t, out->rank + 1);
+    int32_t      cut = cut_dim(r), n_kept = 0;
+    int64_t      parts = parts_of(in, cut), *split = ARENA_ARRAY(a, int64_t, in->rank + 1), *kept = ARENA_ARRAY(a, int64_t, out->rank + 1);
     int64_t     *reduced = ARENA_ARRAY(a, int64_t, dims.n);
-    split[0] = kept[0] = parts;
-    for (int32_t d = 0; d < in->rank; d++)
-        split[d + 1] = d == 0 ? in->dims[0] / parts : in->dims[d];
-    for (int32_t d = 0; d < out->rank; d++)
-        kept[d + 1] = out->dims[d];
+    for (int32_t d = 0; d < in->rank; d++) {
+        if (d == cut)
+            kept[n_kept++] = split[d] = parts;
+        else if (!ints_has(dims, d))
+            kept[n_kept++] = in->dims[d];
+        split[d < cut ? d : d + 1] = d == cut ? in->dims[d] / parts : in->dims[d];
+    }
     for (int32_t k = 0; k < dims.n; k++)
-        reduced[k] = dims.v[k] + 1;
+        reduced[k] = dims.v[k] < cut ? dims.v[k] : dims.v[k] + 1;
     Inst *operands[] = { inst_new(r->comp, r, OP_RESHAPE, shape_array(a, in->type, in->rank + 1, split), 1, &x, NULL), reduction_start_of_part(r) };
     Inst *p = inst_new(r->comp, r, OP_REDUCE, shape_array(a, out->type, out->rank + 1, kept), 2, operands, NULL);
     Comp *by = inst_callee(r, 0);
@@ -92,16 +108,30 @@ static Inst *reduce_parts(Inst *r)
     return p;
 }
 
-/* The results of the parts as one, where i was. */
-static void join_parts(Inst *i, const Inst *r, Inst *parts, Inst *start)
+/* Of r's results the dimension that its parts' have more. */
+static int64_t dim_of_parts(const Inst *r)
+{
+    int64_t kept = 0;
+    for (int32_t d = 0; d < cut_dim(r); d++)
+        kept += !ints_has(inst_ints(r, ATTR_DIMENSIONS), d);
+    return kept;
+}
+
+/* The results of the parts as one, in front of i. */
+static Inst *joined_before(Inst *i, const Inst *r, Inst *parts, Inst *start)
 {
     Inst *joined = inst_new(i->comp, i, OP_REDUCE, r->shape, 2, (Inst *const[]){ parts, start }, NULL);
     Comp *by = inst_callee(r, 0);
-    inst_set_ints(joined, ATTR_DIMENSIONS, (Ints){ .v = (const int64_t[]){ 0 }, .n = 1 });
+    inst_set_ints(joined, ATTR_DIMENSIONS, (Ints){ .v = (const int64_t[]){ dim_of_parts(r) }, .n = 1 });
     inst_set_callees(joined, 1, &by);
     joined->meta = i->meta;
     joined->loc = i->loc;
-    inst_replace(i, joined);
+    return joined;
+}
+
+static void join_parts(Inst *i, const Inst *r, Inst *parts, Inst *start)
+{
+    inst_replace(i, joined_before(i, r, parts, start));
     inst_delete(i);
 }
 
@@ -109,6 +139,22 @@ static void join_parts(Inst *i, const Inst *r, Inst *parts, Inst *start)
 static Inst *start_outside(Inst *i, const Inst *start)
 {
     return start->op == OP_PARAMETER ? inst_operand(i, (int32_t)start->param) : inst_clone_into(i->comp, i, start, 0, NULL);
+}
+
+/* A fusion of that body, which has i's parameters, in front of i. */
+static Inst *fusion_before(Inst *i, Comp *body)
+{
+    int32_t n = i->n_operands;
+    Inst  **operands = ARENA_ARRAY(i->comp->module->arena, Inst *, n);
+    for (int32_t k = 0; k < n; k++)
+        operands[k] = inst_operand(i, k);
+    comp_sweep_dead(body, body->n_insts);
+    Inst *f = inst_new(i->comp, i, OP_FUSION, body->root->shape, n, operands, NULL);
+    inst_set_word(f, ATTR_FUSION_KIND, inst_word(i, ATTR_FUSION_KIND));
+    inst_set_callees(f, 1, &body);
+    f->meta = i->meta;
+    f->loc = i->loc;
+    return f;
 }
 
 void expand_in_two(Inst *i, Inst *(*parts)(Inst *r), void (*join)(Inst *i, const Inst *r, Inst *parts, Inst *start))
@@ -119,21 +165,138 @@ void expand_in_two(Inst *i, Inst *(*parts)(Inst *r), void (*join)(Inst *i, const
     }
     Comp *whole = inst_callee(i, 0), *body = comp_clone(whole, whole->name);
     Inst *start = start_outside(i, inst_operand(whole->root, 1));
-    int32_t n = i->n_operands;
-    Inst  **operands = ARENA_ARRAY(i->comp->module->arena, Inst *, n);
-    for (int32_t k = 0; k < n; k++)
-        operands[k] = inst_operand(i, k);
     body->root = parts(body->root);
-    comp_sweep_dead(body, body->n_insts);
-    Inst *f = inst_new(i->comp, i, OP_FUSION, body->root->shape, n, operands, NULL);
-    inst_set_word(f, ATTR_FUSION_KIND, inst_word(i, ATTR_FUSION_KIND));
-    inst_set_callees(f, 1, &body);
-    f->meta = i->meta;
-    f->loc = i->loc;
-    join(i, whole->root, f, start);
+    join(i, whole->root, fusion_before(i, body), start);
+}
+
+/* ---- sums of which more is made ---- */
+
+typedef struct Sums {
+    Arena *a;
+    VEC(const Inst *) v; /* in i's body, none needs another */
+    bool all;            /* they are the results of i, one or more, and nothing else is */
+} Sums;
+
+static bool is_sum(const Inst *x)
+{
+    return is_divided(x) && (inst_operand(x, 1)->op == OP_PARAMETER || inst_operand(x, 1)->op == OP_CONSTANT);
+}
+
+static int32_t n_results(const Comp *body)
+{
+    return body->root->op == OP_TUPLE ? body->root->n_operands : 1;
+}
+
+static Inst *result_of(const Comp *body, int32_t k)
+{
+    return body->root->op == OP_TUPLE ? inst_operand(body->root, k) : body->root;
+}
+
+static bool find_sums(const Inst *i, Sums *s)
+{
+    const Comp *body = inst_callee(i, 0);
+    Map         later = map_new(s->a); /* what needs one, and themselves */
+    s->v.n = 0;
+    for (const Inst *x = body->first; x; x = x->next) {
+        bool after = false;
+        for (int32_t k = 0; k < x->n_operands && !after; k++)
+            after = map_get(&later, inst_operand(x, k)) != NULL;
+        if (!after && is_sum(x))
+            vec_push(s->a, &s->v, x);
+        if (after || is_sum(x))
+            map_put(&later, x, (void *)(uintptr_t)x);
+    }
+    s->all = true;
+    for (int32_t k = 0; k < n_results(body); k++) {
+        const Inst *r = result_of(body, k);
+        bool        one = false;
+        for (int32_t j = 0; j < s->v.n && !one; j++)
+            one = s->v.v[j] == r;
+        s->all &= one;
+        if (!shape_is_array(r->shape))
+            return false;
+    }
+    return s->v.n > 0;
+}
+
+bool reduce_expands(const Inst *i)
+{
+    if (i->op != OP_FUSION)
+        return is_divided(i);
+    Sums s = { .a = arena_new() };
+    bool any = i->n_callees == 1 && find_sums(i, &s);
+    arena_free(s.a);
+    return any;
+}
+
+static Inst *element_before(Inst *i, Inst *tuple, int32_t k)
+{
+    Inst *e = inst_new(i->comp, i, OP_GET_TUPLE_ELEMENT, tuple->shape->elems[k], 1, &tuple, NULL);
+    inst_set_int(e, ATTR_INDEX, k);
+    return e;
+}
+
+static Inst *tuple_of(Comp *c, Inst *before, int32_t n, Inst *const *v)
+{
+    Arena        *a = c->module->arena;
+    const Shape **shapes = ARENA_ARRAY(a, const Shape *, n);
+    for (int32_t k = 0; k < n; k++)
+        shapes[k] = v[k]->shape;
+    return inst_new(c, before, OP_TUPLE, shape_tuple(a, n, shapes), n, v, NULL);
+}
+
+/* i, a fusion of sums. */
+static void divide(Inst *i)
+{
+    Comp *whole = inst_callee(i, 0), *body = comp_clone(whole, whole->name);
+    if (whole->root->op != OP_TUPLE) {
+        expand_in_two(i, parts_before, join_parts);
+        return;
+    }
+    int32_t n = whole->root->n_operands;
+    Inst  **v = ARENA_ARRAY(body->module->arena, Inst *, n);
+    for (int32_t k = 0; k < n; k++)
+        v[k] = parts_before(inst_operand(body->root, k));
+    body->root = tuple_of(body, NULL, n, v);
+    Inst *parts = fusion_before(i, body);
+    for (int32_t k = 0; k < n; k++) {
+        const Inst *r = inst_operand(whole->root, k);
+        v[k] = joined_before(i, r, element_before(i, parts, k), start_outside(i, inst_operand(r, 1)));
+    }
+    inst_replace(i, tuple_of(i->comp, i, n, v));
+    inst_delete(i);
+}
+
+/* A fusion of the sums alone, in front of i. */
+static Inst *sums_before(Inst *i, const Sums *s)
+{
+    const Comp *whole = inst_callee(i, 0);
+    Comp       *body = comp_clone(whole, whole->name);
+    Inst      **v = ARENA_ARRAY(body->module->arena, Inst *, s->v.n), *x = body->first;
+    for (const Inst *y = whole->first; y; y = y->next, x = x->next)
+        for (int32_t k = 0; k < s->v.n; k++)
+            if (y == s->v.v[k])
+                v[k] = x;
+    body->root = s->v.n == 1 ? v[0] : tuple_of(body, NULL, s->v.n, v);
+    return fusion_before(i, body);
 }
 
 void expand_reduction(Inst *i)
 {
-    expand_in_two(i, reduce_parts, join_parts);
+    if (i->op != OP_FUSION) {
+        expand_in_two(i, parts_before, join_parts);
+        return;
+    }
+    Sums s = { .a = arena_new() };
+    while (find_sums(i, &s) && !s.all) {
+        Inst  *sums = sums_before(i, &s);
+        Inst **outside = ARENA_ARRAY(s.a, Inst *, s.v.n);
+        for (int32_t k = 0; k < s.v.n; k++)
+            outside[k] = s.v.n == 1 ? sums : element_before(i, sums, k);
+        i = output_replace(i, s.v.n, s.v.v, outside);
+        divide(sums);
+    }
+    if (find_sums(i, &s))
+        divide(i);
+    arena_free(s.a);
 }

@@ -67,6 +67,6 @@ void expand_transposes(Inst *i)
             inst_delete(i);
             return;
         }
-        i = output_replace(i, x, turned);
+        i = output_replace(i, 1, &x, &turned);
     }
 }
