@@ -340,18 +340,6 @@ static KStmt *blocks_of_rows(Rows *r)
     return loop;
 }
 
-/* The new ones have the first choice of names. */
-static void note_arrays(Kernel *k, const Rows *r)
-{
-    KArray **v = ARENA_ARRAY(k->arena, KArray *, r->arrays.n + k->n_arrays);
-    for (int32_t i = 0; i < r->arrays.n; i++)
-        v[i] = r->arrays.v[i];
-    for (int32_t i = 0; i < k->n_arrays; i++)
-        v[r->arrays.n + i] = k->arrays[i];
-    k->arrays = v;
-    k->n_arrays += r->arrays.n;
-}
-
 static void in_block(Kernel *k, IxCtx *cx, KBlock *b)
 {
     for (KStmt **link = &b->first; *link; link = &(*link)->next) {
@@ -365,7 +353,7 @@ static void in_block(Kernel *k, IxCtx *cx, KBlock *b)
                 in_block(k, cx, s->other);
             continue;
         }
-        note_arrays(k, &r);
+        kernel_add_arrays(k, r.arrays.n, r.arrays.v);
         KStmt *blocks = blocks_of_rows(&r);
         *link = blocks;
         blocks->next = n % ABREAST ? s : s->next;

@@ -561,3 +561,14 @@ void kblock_append_copy(Arena *a, KBlock *b, const KStmt *s)
         b->first = copy;
     b->last = copy;
 }
+
+void kernel_add_arrays(Kernel *k, int32_t n, KArray *const *arrays)
+{
+    KArray **v = ARENA_ARRAY(k->arena, KArray *, n + k->n_arrays);
+    for (int32_t i = 0; i < n; i++)
+        v[i] = arrays[i];
+    for (int32_t i = 0; i < k->n_arrays; i++)
+        v[n + i] = k->arrays[i];
+    k->arrays = v;
+    k->n_arrays += n;
+}

@@ -138,6 +138,9 @@ void kernel_visit(const KBlock *b, const KVisitor *v);
 /* Puts a copy of the statement at the end of b, for those who deal the statements of a block out to others. */
 void kblock_append_copy(Arena *a, KBlock *b, const KStmt *s);
 
+/* Makes them the first ones of the kernel's, which have the first choice of names. */
+void kernel_add_arrays(Kernel *k, int32_t n, KArray *const *arrays);
+
 /* Takes tens of cycles: an exponential, a logarithm. */
 bool kx_is_dear_call(const KExpr *x);
 

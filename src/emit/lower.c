@@ -1,6 +1,7 @@
 /* From an instruction to a kernel: which arrays there are, in which order they are computed, and trying again with what a try has
  * learned. See lower.h. */
 #include "emit/abreast.h"
+#include "emit/columns.h"
 #include "emit/loop_blocks.h"
 #include "emit/lower.h"
 #include "emit/row_in_result.h"
@@ -65,11 +66,28 @@ static void element_body(Lower *L, void *cookie, const Ix *const *index)
         store_at(L, s->to[k], index, v[k]);
 }
 
+/* Loops down the columns are inside of those over columns. */
+static int32_t *loop_order(Lower *L, const Shape *s)
+{
+    int32_t *order = major_order(L, s), *inner = ARENA_ARRAY(L->arena, int32_t, s->rank), n = 0, n_inner = 0;
+    bool    *reduced = ARENA_ARRAY(L->arena, bool, s->rank);
+    if (!L->columns || !columns_are_of(L->columns, s, reduced))
+        return order;
+    for (int32_t k = 0; k < s->rank; k++)
+        if (reduced[order[k]])
+            inner[n_inner++] = order[k];
+        else
+            order[n++] = order[k];
+    for (int32_t k = 0; k < n_inner; k++)
+        order[n + k] = inner[k];
+    return order;
+}
+
 void stage_loops(Lower *L, int32_t n, const Inst *const *x, const int32_t *leaf, KArray *const *to)
 {
     ElementStage s = { .n = n, .x = x, .leaf = leaf, .to = to, .open = n == 1, .row = ARENA_ARRAY(L->arena, const KBlock *, L->k->n_results) };
     const Shape *shape = to[0]->shape;
-    nest(L, shape->rank, plan_dims(L, x[0], ROLE_ELEMENTS, shape->rank, shape->dims), major_order(L, shape), element_body, &s);
+    nest(L, shape->rank, plan_dims(L, x[0], ROLE_ELEMENTS, shape->rank, shape->dims), loop_order(L, shape), element_body, &s);
 }
 
 /* concatenate of many: a loop nest an operand. */
@@ -409,6 +427,19 @@ static bool goes_beside(const Lower *L, const Result *all, const Result *r)
     return fits;
 }
 
+/* A reduction down columns whose values the body repeats down them, all of which it may compute where it needs them; NULL. */
+static const Inst *find_columns(const Lower *L)
+{
+    const Inst *of = NULL;
+    if (L->plan->plain || L->plan->tile_hero)
+        return NULL;
+    for (const Inst *r = L->body->first; r && !of; r = r->next)
+        for (const Inst *b = reduces_columns(r) && !map_has(&L->plan->materialise, r) ? L->body->first : NULL; b && !of; b = b->next)
+            if (columns_repeat(r, b) && columns_make(r, inst_operand(b, 0)))
+                of = r;
+    return of;
+}
+
 static void lower_fusion(Lower *L)
 {
     Result *r = L->results = fusion_results(L);
@@ -418,6 +449,7 @@ static void lower_fusion(Lower *L)
     }
     bool   *early = ARENA_ARRAY(L->arena, bool, L->k->n_results), *late = ARENA_ARRAY(L->arena, bool, L->k->n_results);
     bool    keep = reads_what_is_updated(L, r);
+    L->columns = find_columns(L);
     break_long_bodies(L);
     rows_begin(L);
     together_begin(L);
@@ -495,8 +527,11 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         kernel_collapse(L.k, &L.ix);
         kernel_keep_rolled(L.k);
         if (!plan->plain && !plan->tile_hero) {
-            kernel_rows_abreast(L.k, &L.ix);
+            if (!L.columns)
+                kernel_rows_abreast(L.k, &L.ix);
             kernel_rows_in_results(L.k, &L.ix);
+            if (L.columns)
+                kernel_columns(L.k, &L.ix);
         }
         if (plan->tile_hero)
             tile_finish(L.k);

@@ -8,6 +8,7 @@
 #ifndef EMIT_LOWER_H
 #define EMIT_LOWER_H
 
+#include "analysis/columns.h"
 #include "emit/kernel_ir.h"
 
 /* One dimension that is looped over: extent = product of the loops it is cut into. */
@@ -31,7 +32,7 @@ typedef struct Plan {
     Arena *arena;
     Map    dims;        /* see plan_dims */
     Map    materialise; /* Inst -> non-NULL: gets an array of its own */
-    Map    rows;        /* Inst -> 1 + the first dimension of its rows, which are kept: lower_rows.c */
+    Map    rows;        /* Inst -> RowDims: the rows of it that are kept: lower_rows.c */
     Map    norms;       /* Inst -> Comp: batch normalizations as computations */
     const Comp *body;   /* what is lowered as a fusion's body, or NULL */
     bool   plain;       /* of kernel_lower */
@@ -52,7 +53,9 @@ typedef struct Result {
     bool        beside; /* a value of each row of another result, stored in the loops of that one */
 } Result;
 
-typedef struct WantedRow { const Inst *x; int32_t first; /* dimension of its rows */ } WantedRow;
+typedef struct RowDims { int32_t n, *d; } RowDims; /* dimensions that go through a row, the others choose one */
+
+typedef struct WantedRow { const Inst *x; const RowDims *row; } WantedRow;
 
 typedef struct InPlace { int32_t result, operand; /* numbers of parameters */ bool known; /* where the update goes */ } InPlace;
 
@@ -74,6 +77,7 @@ typedef struct Lower {
     Plan       *plan;
     Result     *results;  /* of a body, n_results of the kernel */
     Epilogue   *epilogue; /* NULL: none */
+    const Inst *columns;  /* a reduction down columns that the body wants in the columns again: emit/columns.h; NULL: none */
     Map       behind;   /* of lower_together.c, as are the reductions of the body */
     VEC(const Inst *) reductions;
     VEC(KArray *) arrays;

@@ -21,6 +21,8 @@
  * Extremes of long rows that a cache holds are made two at a time, so that two chains of them and of sums go on at once. From memory one stream is faster: what is
  * fetched ahead of a row is the next one.
  *
+ * In a body that wants the results down the columns again (analysis/columns.h) a column is like a row, without lanes: columns.c puts columns beside each other.
+ *
  * Reductions of a fusion that go over the same elements are made in the same loops, each with accumulators of its own (lower_together.c). */
 #include "analysis/choice.h"
 #include "analysis/softmax.h"
@@ -60,6 +62,8 @@ struct Reduction {
     bool              own_row; /* `at` is its own, not the first one's: two rows are made at a time */
     bool              extremes_of_memory; /* it is one, and its elements lie in memory */
     bool              plain;   /* of kernel_lower */
+    bool              down;    /* it is one of L->columns */
+    KTemp            *part;    /* down: what a block of a long sum is added to; NULL: not in a block */
     bool              shows_nan; /* what is made of this extreme is NaN where its row has one, which it need not look for */
 };
 
@@ -105,7 +109,7 @@ static bool can_have_lanes(const Reduction *r)
     Type t = leaf_shape(r->x, 0)->type;
     bool op = r->op == OP_ADD || r->op == OP_MULTIPLY || r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
     bool one = r->n == 1 && op && !type_is_complex(t);
-    return !r->plain && (one || r->choice) && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64;
+    return !r->plain && !r->down && (one || r->choice) && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64;
 }
 
 /* Compilers make lanes of integers by themselves. */
@@ -173,6 +177,7 @@ static Reduction reduction(Lower *L, const Inst *x, bool paired)
             r.reduced[r.n_reduced++] = order[k];
         }
     r.op = apply_operation(inst_callee(x, 0));
+    r.down = L->columns && columns_same(L->columns, x);
     r.choice = choice_made(&r);
     r.shows_nan = L->body && !r.plain && x->comp == L->body && inst_shows_nan_anyway(x);
     r.extremes_of_memory = (r.op == OP_MAXIMUM || r.op == OP_MINIMUM) && is_cheap(L, inst_operand(x, 0));
@@ -270,6 +275,10 @@ static const KExpr **elements(Lower *L, const Reduction *r, Type sum_type, const
 static void row_step(Lower *L, const Reduction *r, const Ix *const *at)
 {
     const KExpr **acc = ARENA_ARRAY(L->arena, const KExpr *, r->n), **out = ARENA_ARRAY(L->arena, const KExpr *, r->n);
+    if (r->part) {
+        assign(L, r->part, kx_binary(L->arena, KOP_ADD, TYPE_F32, current(L, r->part), elements(L, r, TYPE_F32, at)[0]));
+        return;
+    }
     for (int32_t k = 0; k < r->n; k++)
         acc[k] = current(L, r->acc[k]);
     combine(L, r, acc, elements(L, r, r->carry[0], at), out);
@@ -618,6 +627,36 @@ static void reduce_in_lanes(Lower *L, Reduction *first)
             reduce_again(L, first, r);
 }
 
+/* ---- columns, each of which has accumulators like a row ---- */
+
+static void down_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    const Blocks     *b = cookie;
+    const Ix *const *at = place_in_block(L, b, b->first, index);
+    for (const Reduction *r = b->first; r; r = r->next)
+        row_step(L, r, at);
+}
+
+static void down_block(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
+{
+    for (Reduction *r = b->first; r; r = r->next)
+        r->part = wants_blocks(r) ? accumulator(L, scalar_zero(L->arena, TYPE_F32), TYPE_F32, "part") : NULL;
+    nest(L, n, dims, NULL, down_body, b);
+    for (Reduction *r = b->first; r; r = r->next)
+        if (r->part) {
+            const KExpr *part = scalar_convert(L->arena, TYPE_F32, r->carry[0], current(L, r->part));
+            assign(L, r->acc[0], kx_binary(L->arena, KOP_ADD, r->carry[0], current(L, r->acc[0]), part));
+            r->part = NULL;
+        }
+}
+
+static void reduce_down(Lower *L, Reduction *first)
+{
+    Blocks b = { .first = first, .d = -1, .block = down_block, .extents = first->extents };
+    cut_blocks(&b);
+    over_blocks(L, &b);
+}
+
 int32_t index_depth(const Ix *const *index, int32_t rank)
 {
     int32_t depth = 0;
@@ -646,6 +685,8 @@ static void reduce_row(Lower *L, Reduction *first, const Ix *const *index)
         declare_accumulators(L, r);
     if (first->count > 0 && any_wants_lanes(first))
         reduce_in_lanes(L, first);
+    else if (first->count > 0 && first->down && any_wants_blocks(first))
+        reduce_down(L, first);
     else if (first->count > 0)
         nest(L, first->n_reduced, plan_dims(L, first->x, ROLE_REDUCED, first->n_reduced, first->extents), NULL, row_body, first);
     L->consumer = consumer;
@@ -682,7 +723,7 @@ bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index)
             runs *= b->from->loop->hi - b->from->loop->lo + 1;
     if (runs > shape_count(s) || count == 0)
         return false;
-    if (shape_count(s) == 1)
+    if (shape_count(s) == 1 || (L->columns && columns_same(L->columns, x)))
         return true;
     for (int32_t k = 0; k < in->rank; k++) {
         int32_t d = (int32_t)layout_dim(in, k);
@@ -960,7 +1001,7 @@ void stage_reduce(Lower *L, int32_t n, const Inst *const *x, KArray *const *cons
     int32_t      at = 0;
     for (Reduction *r = first; r; r = r->next)
         r->to = to[at++];
-    s.column = first->count > 1 ? fastest_kept(first) : -1;
+    s.column = first->count > 1 && !first->down ? fastest_kept(first) : -1;
     s.paired = s.column < 0 ? paired_dim(L, first) : -1;
     if (s.paired >= 0) {
         stage_two_rows(L, &s);

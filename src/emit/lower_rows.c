@@ -48,9 +48,9 @@ bool row_is_kept(const Lower *L, const Inst *x)
     return x != L->filling && map_has(&L->plan->rows, x);
 }
 
-static int32_t first_row_dim(const Lower *L, const Inst *x)
+static const RowDims *row_dims(const Lower *L, const Inst *x)
 {
-    return (int32_t)(intptr_t)map_get(&L->plan->rows, x) - 1;
+    return map_get(&L->plan->rows, x);
 }
 
 bool same_index(const Ix *const *a, const Ix *const *b, int32_t n)
@@ -72,23 +72,36 @@ static const KBlock *common_block(const KBlock *a, const KBlock *b)
     return a;
 }
 
-/* The first of the dimensions that change inside of block, when those are the last ones of both indices and the others agree; -1. */
-static int32_t row_of(const Shape *s, const Ix *const *a, const Ix *const *b, const KBlock *block)
+/* The dimensions that change inside of block in both indices, when the others agree and, but for columns, stand before those; NULL. */
+static const RowDims *row_of(Lower *L, const Shape *s, const Ix *const *a, const Ix *const *b, const KBlock *block)
 {
-    int32_t first = s->rank;
-    while (first > 0 && (s->dims[first - 1] == 1 || (ix_depth(a[first - 1]) > block->depth && ix_depth(b[first - 1]) > block->depth)))
-        first--;
-    while (first < s->rank && s->dims[first] == 1)
-        first++;
-    return same_index(a, b, first) && index_depth(a, first) <= block->depth ? first : -1;
+    RowDims *r = ARENA_NEW(L->plan->arena, RowDims);
+    r->d = ARENA_ARRAY(L->plan->arena, int32_t, s->rank);
+    for (int32_t d = 0; d < s->rank; d++) {
+        bool inside = ix_depth(a[d]) > block->depth, both = inside && ix_depth(b[d]) > block->depth;
+        if (s->dims[d] != 1 && both)
+            r->d[r->n++] = d;
+        else if (s->dims[d] != 1 && (inside || !ix_equal(a[d], b[d]) || (r->n > 0 && !L->columns)))
+            return NULL;
+    }
+    return r->n > 0 ? r : NULL;
 }
 
-static bool fits(const Lower *L, const Shape *s, int32_t first)
+static int64_t row_count(const Shape *s, const RowDims *r)
 {
-    int64_t bytes = type_bytes(s->type);
-    for (int32_t d = first; d < s->rank; d++)
-        bytes = bytes > KEPT_ROW_BYTES ? bytes : bytes * s->dims[d];
-    return first < s->rank && bytes <= KEPT_ROW_BYTES && L->local_bytes + bytes <= MOST_LOCAL_BYTES;
+    int64_t count = 1;
+    for (int32_t k = 0; k < r->n; k++)
+        count = count > KEPT_ROW_BYTES ? count : count * s->dims[r->d[k]];
+    return count;
+}
+
+/* Columns are kept some side by side. */
+static bool fits(const Lower *L, const Shape *s, const RowDims *r)
+{
+    int64_t bytes = row_count(s, r) * type_bytes(s->type);
+    if (L->columns)
+        return bytes * LEAST_COLUMNS <= COLUMN_BYTES_LOCAL;
+    return bytes <= KEPT_ROW_BYTES && L->local_bytes + bytes <= MOST_LOCAL_BYTES;
 }
 
 void row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block)
@@ -100,10 +113,10 @@ void row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block)
     RowPlace *places = map_get(&L->computed, x);
     for (RowPlace *p = places; p && seen < MAX_SEEN; p = p->next, seen++) {
         const KBlock *both = common_block(p->block, block);
-        int32_t       first = both == p->block || both == block ? -1 : row_of(s, p->index, index, both);
-        if (first < 0 || p->consumer == L->consumer || !fits(L, s, first))
+        const RowDims *row = both == p->block || both == block ? NULL : row_of(L, s, p->index, index, both);
+        if (!row || p->consumer == L->consumer || !fits(L, s, row))
             continue;
-        vec_push(L->arena, &L->wanted_rows, ((WantedRow){x, first}));
+        vec_push(L->arena, &L->wanted_rows, ((WantedRow){x, row}));
         return;
     }
     if (seen == MAX_SEEN)
@@ -147,7 +160,7 @@ void rows_end(Lower *L)
         WantedRow w = L->wanted_rows.v[k];
         if (leads_to_wanted(L, w.x))
             continue;
-        map_put(&L->plan->rows, w.x, (void *)(intptr_t)(w.first + 1));
+        map_put(&L->plan->rows, w.x, (void *)(uintptr_t)w.row);
         L->again = true;
     }
 }
@@ -155,15 +168,21 @@ void rows_end(Lower *L)
 /* ---- keeping ---- */
 
 typedef struct RowFill {
-    const Inst *x;
-    int32_t     first;
-    const Ix  **at; /* outer dimensions set */
-    KArray     *array;
+    const Inst    *x;
+    const RowDims *row;
+    const Ix     **at; /* the other dimensions set */
+    KArray        *array;
 } RowFill;
 
-static const Ix *row_offset(Lower *L, const Shape *s, int32_t first, const Ix *const *index)
+static const Ix *row_offset(Lower *L, const Shape *s, const RowDims *row, const Ix *const *index)
 {
-    return ix_linear(&L->ix, s->rank - first, index, s->dims + first);
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, row->n);
+    int64_t   *dims = ARENA_ARRAY(L->arena, int64_t, row->n);
+    for (int32_t k = 0; k < row->n; k++) {
+        at[k] = index[row->d[k]];
+        dims[k] = s->dims[row->d[k]];
+    }
+    return ix_linear(&L->ix, row->n, at, dims);
 }
 
 static void fill_element(Lower *L, void *cookie, const Ix *const *index)
@@ -171,27 +190,28 @@ static void fill_element(Lower *L, void *cookie, const Ix *const *index)
     RowFill     *f = cookie;
     const Shape *s = f->x->shape;
     const Ix   **at = arena_copy(L->arena, f->at, (size_t)s->rank * sizeof *at);
-    for (int32_t d = f->first; d < s->rank; d++)
-        at[d] = index[d - f->first];
-    store(L, f->array, row_offset(L, s, f->first, index), value_at(L, f->x, 0, at));
+    for (int32_t k = 0; k < f->row->n; k++)
+        at[f->row->d[k]] = index[k];
+    store(L, f->array, row_offset(L, s, f->row, at), value_at(L, f->x, 0, at));
 }
 
-static KArray *fill_row(Lower *L, const Inst *x, int32_t first, const Ix *const *index, KBlock *block)
+static KArray *fill_row(Lower *L, const Inst *x, const RowDims *row, const Ix *const *index, KBlock *block)
 {
     const Shape *s = x->shape;
-    int64_t      count = 1;
+    int64_t      count = row_count(s, row), *dims = ARENA_ARRAY(L->arena, int64_t, row->n);
     KBlock      *cur = L->cur;
     const Inst  *outer = L->filling, *consumer = L->consumer;
-    for (int32_t d = first; d < s->rank; d++)
-        count *= s->dims[d];
-    RowFill f = {.x = x, .first = first, .at = ARENA_ARRAY(L->arena, const Ix *, s->rank)};
-    for (int32_t d = 0; d < first; d++)
-        f.at[d] = index[d];
+    RowFill      f = { .x = x, .row = row, .at = arena_copy(L->arena, index, (size_t)s->rank * sizeof *f.at) };
+    for (int32_t k = 0; k < row->n; k++)
+        dims[k] = s->dims[row->d[k]];
+    for (int32_t d = 0; d < s->rank; d++)
+        if (s->dims[d] == 1)
+            f.at[d] = ix_const(&L->ix, 0);
     L->cur = block;
     L->filling = L->consumer = x;
     f.array = local_array(L, s->type, count, x->name);
     L->local_bytes += count * type_bytes(s->type);
-    nest(L, s->rank - first, plan_dims(L, x, ROLE_ROW, s->rank - first, s->dims + first), NULL, fill_element, &f);
+    nest(L, row->n, plan_dims(L, x, ROLE_ROW, row->n, dims), NULL, fill_element, &f);
     L->filling = outer;
     L->consumer = consumer;
     L->cur = cur;
@@ -215,19 +235,30 @@ static const KExpr *load_kept(Lower *L, const RowPlace *p, const Ix *offset)
     return scalar_decode(L->arena, p->array->type, raw);
 }
 
+/* Without the dimensions of the row, of which the others are left. */
+static const Ix **before_row(Lower *L, const Shape *s, const RowDims *row, const Ix *const *index)
+{
+    const Ix **at = arena_copy(L->arena, index, (size_t)s->rank * sizeof *at);
+    for (int32_t k = 0; k < row->n; k++)
+        at[row->d[k]] = ix_const(&L->ix, 0);
+    return at;
+}
+
 const KExpr *row_value(Lower *L, const Inst *x, const Ix *const *index)
 {
-    const Shape *s = x->shape;
-    int32_t      first = first_row_dim(L, x), depth = index_depth(index, first);
-    RowPlace    *places = map_get(&L->kept_rows, x);
+    const Shape      *s = x->shape;
+    const RowDims    *row = row_dims(L, x);
+    const Ix *const  *at = before_row(L, s, row, index);
+    int32_t           depth = index_depth(at, s->rank);
+    RowPlace         *places = map_get(&L->kept_rows, x);
     for (RowPlace *p = places; p; p = p->next)
-        if (block_is_open(L, p->block) && same_index(p->index, index, first))
-            return load_kept(L, p, row_offset(L, s, first, index + first));
+        if (block_is_open(L, p->block) && same_index(p->index, at, s->rank))
+            return load_kept(L, p, row_offset(L, s, row, index));
     KBlock *block = block_for(L, depth);
     if (block->depth > depth || block == L->cur)
         return NULL; /* under a condition, or wanted once a row */
     RowPlace *p = ARENA_NEW(L->arena, RowPlace);
-    *p = (RowPlace){NULL, arena_copy(L->arena, index, (size_t)s->rank * sizeof *index), block, fill_row(L, x, first, index, block), places};
+    *p = (RowPlace){NULL, at, block, fill_row(L, x, row, index, block), places};
     map_put(&L->kept_rows, x, p);
-    return load_kept(L, p, row_offset(L, s, first, index + first));
+    return load_kept(L, p, row_offset(L, s, row, index));
 }

@@ -1,5 +1,5 @@
 /* A local array of a block is found in a loop nest at its end, which reads each element once and stores a result's element in its place. Nothing else may touch that
- * row of the result. */
+ * row, or column, of the result. */
 #include "emit/row_in_result.h"
 
 #include "support/map.h"
@@ -10,6 +10,7 @@ typedef struct Row {
     const KArray *array;
     const Map    *unread; /* results that the kernel does not read */
     const KStmt  *store;  /* the last statement, to one of those */
+    int64_t       stride; /* in that result */
     VEC(const IxAtom *) around; /* its loops, from the array's block on */
 } Row;
 
@@ -152,6 +153,15 @@ static bool is_dear(const KBlock *b, const KArray *array)
     return dear;
 }
 
+/* How far apart neighbours of the array are in the result: more than one element where the array is a column. */
+static int64_t stride_of(const Row *r, const Ix *load)
+{
+    for (int32_t i = 0; i < load->n; i++)
+        if (load->t[i].k == 1)
+            return ix_coef(r->store->index, load->t[i].atom);
+    return 0;
+}
+
 /* Where the row of the result begins that the array can be in; NULL. */
 static const Ix *row_of_result(Row *r, IxCtx *cx, const KBlock *b)
 {
@@ -175,8 +185,9 @@ static const Ix *row_of_result(Row *r, IxCtx *cx, const KBlock *b)
     visit(last, &v);
     if (l.differ || !l.index || !covers(r, l.index))
         return NULL;
-    const Ix *base = ix_add(cx, r->store->index, ix_times(cx, l.index, -1));
-    return is_fixed(b, base) ? base : NULL;
+    r->stride = stride_of(r, l.index);
+    const Ix *base = ix_add(cx, r->store->index, ix_times(cx, l.index, -r->stride));
+    return r->stride > 0 && is_fixed(b, base) ? base : NULL;
 }
 
 /* ---- rewriting ---- */
@@ -186,6 +197,7 @@ typedef struct Move {
     const KArray *from;
     KArray       *to;
     const Ix     *base;
+    int64_t       stride;
 } Move;
 
 static void move_load(void *cookie, const KExpr *x)
@@ -195,7 +207,7 @@ static void move_load(void *cookie, const KExpr *x)
     if (x->kind != KX_LOAD || x->array != m->from)
         return;
     y->array = m->to;
-    y->index = ix_add(m->cx, m->base, x->index);
+    y->index = ix_add(m->cx, m->base, ix_times(m->cx, x->index, m->stride));
 }
 
 static void move_store(void *cookie, const KStmt *s)
@@ -205,7 +217,7 @@ static void move_store(void *cookie, const KStmt *s)
     if (s->kind != KS_STORE || s->array != m->from)
         return;
     t->array = m->to;
-    t->index = ix_add(m->cx, m->base, s->index);
+    t->index = ix_add(m->cx, m->base, ix_times(m->cx, s->index, m->stride));
 }
 
 static void in_block(Kernel *k, IxCtx *cx, const Map *unread, KBlock *b)
@@ -220,7 +232,7 @@ static void in_block(Kernel *k, IxCtx *cx, const Map *unread, KBlock *b)
         const Ix *base = s->kind == KS_ARRAY && s->array->count > IN_REGISTERS ? row_of_result(&r, cx, b) : NULL;
         if (!base)
             continue;
-        Move     m = { .cx = cx, .from = s->array, .to = r.store->array, .base = base };
+        Move     m = { .cx = cx, .from = s->array, .to = r.store->array, .base = base, .stride = r.stride };
         KVisitor v = { move_load, move_store, &m };
         kernel_visit(b, &v);
         m.to->rewritten = true;

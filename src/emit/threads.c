@@ -5,7 +5,8 @@
  *     index = c + sum of k_p * p, p in P  +  rest        lo <= rest <= hi over all accesses
  *
  * All accesses must agree in the k_p. When the rest changes in steps of g alone, p that together span less than g are apart, whatever the rest is: an
- * element of a row that is found by an index from data. Put the other p in the order of |k_p|. When each |k_p| is larger than what the rest and the loops
+ * element of a row that is found by an index from data. So are those of a p beside whose k_p all that is smaller spans less, and with it and p less than the common divisor of
+ * all that is larger: blocks of columns. Put the other p in the order of |k_p|. When each |k_p| is larger than what the rest and the loops
  * before it can span, two different values of P never lead to one element, so that no iteration sees another's. Loops that break this are done by each
  * thread from first to last, inside or outside of the others: their order is kept for every element. Scalars that are set before the nest belong to c.
  *
@@ -200,6 +201,34 @@ static int32_t next_loop(const Nest *n, const Ix *index, int64_t than, int32_t l
     return best;
 }
 
+/* Likewise, of the terms that are larger than k alone the step, of the others what they span: neighbouring columns of a block, whose rows are far apart. */
+static bool columns_apart(const Nest *n, const Access *stored, const IxAtom *loop, int64_t own)
+{
+    int64_t k = magnitude(ix_coef(stored->index, loop)), lo = INT64_MAX, hi = INT64_MIN, step = 0;
+    for (int32_t i = 0; i < n->accesses.n; i++) {
+        const Ix *x = n->accesses.v[i].index;
+        if (!kernel_same_memory(n->k, n->accesses.v[i].array, stored->array))
+            continue;
+        int64_t from = x->c, to = x->c;
+        for (int32_t t = 0; t < x->n; t++) {
+            const IxAtom *atom = x->t[t].atom;
+            int64_t       a, b;
+            if (magnitude(x->t[t].k) > k)
+                step = common_divisor(magnitude(x->t[t].k), step);
+            else if (atom != loop) {
+                if (is_fixed(n, atom) || __builtin_mul_overflow(x->t[t].k, x->t[t].k < 0 ? atom->hi : atom->lo, &a) ||
+                    __builtin_mul_overflow(x->t[t].k, x->t[t].k < 0 ? atom->lo : atom->hi, &b) || __builtin_add_overflow(from, a, &from) ||
+                    __builtin_add_overflow(to, b, &to))
+                    return false;
+            }
+        }
+        lo = from < lo ? from : lo;
+        hi = to > hi ? to : hi;
+    }
+    int64_t span, all;
+    return !__builtin_sub_overflow(hi, lo, &span) && span < k && !__builtin_add_overflow(span, own, &all) && all < step;
+}
+
 /* Keeps iterations of the spread loops apart in that array by giving up loops. False when one was given up: other arrays may now be otherwise. */
 static bool keep_apart(Nest *n, const Access *stored)
 {
@@ -220,6 +249,12 @@ static bool keep_apart(Nest *n, const Access *stored)
         if (k > within && !__builtin_mul_overflow(k, n->loop[j]->hi - n->loop[j]->lo, &own) && own < rest.step - within &&
             !__builtin_add_overflow(span, own, &wide)) {
             within += own;
+            span = wide;
+            j = next_loop(n, stored->index, k, j);
+            continue;
+        }
+        if (!rest.open && !__builtin_mul_overflow(k, n->loop[j]->hi - n->loop[j]->lo, &own) && columns_apart(n, stored, n->loop[j], own) &&
+            !__builtin_add_overflow(span, own, &wide)) {
             span = wide;
             j = next_loop(n, stored->index, k, j);
             continue;

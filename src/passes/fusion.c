@@ -16,6 +16,8 @@
  *
  *   root [rows, columns] <--- broadcast <--- divide [rows] <--- reduce [rows] <--- [rows, columns], a loop within the row
  *
+ * Where a reduction down columns is wanted in the columns again (analysis/columns.h), a column takes the place of a row.
+ *
  * Walking from users to producers, a producer is fused into all its users when every user is
  * in a group and what is computed twice costs less than storing it:
  *   movement and constants             always
@@ -55,6 +57,7 @@
 
 #include <string.h>
 
+#include "analysis/columns.h"
 #include "analysis/cost.h"
 #include "passes/fusion.h"
 #include "passes/util.h"
@@ -207,8 +210,28 @@ static double asked_of_operand(const Inst *u, int32_t k, double count)
     return count;
 }
 
+/* Where the operand's dimensions come first in the order in which the loops of columns go: all those over columns, or the outer ones. */
+static bool spreads_columns(const Inst *columns, const Inst *u)
+{
+    enum { MOST_RANK = 32 };
+    Ints dims = inst_ints(u, ATTR_DIMENSIONS);
+    bool reduced[MOST_RANK], left_out = false;
+    if (u->shape->rank > MOST_RANK || !columns_are_of(columns, u->shape, reduced))
+        return false;
+    for (int32_t k = 0, d = 0; d < u->shape->rank; d++) {
+        bool has = k < dims.n && dims.v[k] == d;
+        k += has;
+        if (u->shape->dims[d] == 1)
+            continue;
+        if (has && (reduced[d] || left_out))
+            return false;
+        left_out |= !has && !reduced[d];
+    }
+    return true;
+}
+
 /* A broadcast whose operand has its leading dimensions, sizes of 1 aside. */
-static bool spreads_rows(const Inst *u)
+static bool spreads_leading(const Inst *u)
 {
     const Shape *to = u->shape;
     Ints         dims = inst_ints(u, ATTR_DIMENSIONS);
@@ -223,6 +246,11 @@ static bool spreads_rows(const Inst *u)
             last = dims.v[k];
         }
     return true;
+}
+
+static bool spreads_rows(const Inst *u, const Group *g)
+{
+    return g->columns && fusion_count(u) > fusion_count(g->columns) ? spreads_columns(g->columns, u) : spreads_leading(u);
 }
 
 /* A reshape that only adds or drops sizes of 1. */
@@ -242,7 +270,7 @@ static bool keeps_sizes(const Shape *a, const Shape *b)
 }
 
 /* The reduced dimensions are the inner ones: each result is a loop over what lies together. */
-static bool reduces_rows(const Inst *u)
+static bool reduces_inner(const Inst *u)
 {
     const Shape *in = inst_operand(u, 0)->shape;
     Ints         dims = inst_ints(u, ATTR_DIMENSIONS);
@@ -255,6 +283,11 @@ static bool reduces_rows(const Inst *u)
         inner |= ints_has(dims, k);
     }
     return inner && !in->layout;
+}
+
+static bool reduces_rows(const Inst *u, const Group *g)
+{
+    return g->columns ? columns_same(g->columns, u) : reduces_inner(u);
 }
 
 /* The context in which a group asks for one element in each of the first `count` iterations: the same one for everybody. */
@@ -327,10 +360,10 @@ static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
     }
     const Inst *o = inst_operand(u, k);
     double      count = asked_of_operand(u, k, c->count);
-    bool        rows = c->nested && u->op == OP_BROADCAST && spreads_rows(u) && c->count == fusion_count(u);
+    bool        rows = c->nested && u->op == OP_BROADCAST && spreads_rows(u, c->group) && c->count == fusion_count(u);
     if (rows && fusion_count(o) <= c->common)
         return row_context(f, c->group, fusion_count(o));
-    bool loose = c->loose && u->op == OP_BROADCAST && spreads_rows(u);
+    bool loose = c->loose && u->op == OP_BROADCAST && spreads_rows(u, c->group);
     if (loose && c->count <= c->common)
         return row_context(f, c->group, c->count);
     Context *x = ARENA_NEW(f->scratch, Context);
@@ -341,7 +374,7 @@ static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
         x->nested = x->loose = gathers_single(u);
     if (c->nested && u->op == OP_REDUCE) {
         bool outer = has_outer_loops(u, c);
-        x->nested = reduces_rows(u);
+        x->nested = reduces_rows(u, c->group);
         x->common = outer ? x->count : c->count < c->common ? c->count : c->common;
         if (x->nested && outer && u == c->group->outer)
             x = known_row_context(x);
@@ -501,7 +534,7 @@ static bool one_row_at_a_time(const Inst *i)
 {
     const Node *n = node(i);
     return i->n_operands == 2 && n->n_contexts == 1 && n->contexts[0]->nested && n->contexts[0]->count == fusion_count(i) &&
-           reduces_rows(i);
+           reduces_rows(i, n->contexts[0]->group);
 }
 
 /* Rows that the loops of one group go through one by one, each all of its elements of i. 0: i is asked for in another way. */
@@ -518,6 +551,15 @@ static double rows_of(const Inst *i)
     return rows;
 }
 
+/* Columns are kept some side by side; those of the root's type where its own will be, but for the first ones. */
+static bool columns_fit(const Group *g, const Inst *i, double bytes)
+{
+    bool    there = i->shape->type == g->root->shape->type && fusion_count(i) == fusion_count(g->root) && g->kept == 0;
+    int64_t together = columns_together(g->columns);
+    double  side = there ? LEAST_COLUMNS : (double)(together < COLUMNS_WIDE ? together : COLUMNS_WIDE);
+    return bytes * side * (there ? 1 : g->kept + 1) <= COLUMN_BYTES_LOCAL;
+}
+
 /* Several loops of one group, within the same row, need i, each every element once. */
 static bool wanted_in_one_row(const Fuser *f, const Inst *i)
 {
@@ -527,6 +569,8 @@ static bool wanted_in_one_row(const Fuser *f, const Inst *i)
         return false;
     const Device *v = f->cx->device;
     double        most = v->row < KEPT_ROW_BYTES ? v->row : KEPT_ROW_BYTES, bytes = fusion_count(i) / rows * type_bytes(i->shape->type);
+    if (n->contexts[0]->group->columns)
+        return rows >= 1 && columns_fit(n->contexts[0]->group, i, bytes);
     if (v->shared > 0 && bytes * (n->contexts[0]->group->kept + 1) > v->shared - SHARED_BESIDE)
         return false;
     return rows >= 1 && bytes <= most && bytes * (n->contexts[0]->group->kept + 1) <= KEPT_ROW_BYTES;
@@ -660,6 +704,35 @@ static void enter_groups(Inst *i)
     }
 }
 
+/* A reduction behind root that goes down columns, and whose values root, or what it is made of, wants in the columns again; NULL, also when rows of as much come first. */
+static const Inst *columns_behind(Fuser *f, const Inst *root)
+{
+    enum { MOST = 100 };
+    int32_t number = ++f->searches;
+    VEC(const Inst *) list = {0};
+    vec_push(f->scratch, &list, root);
+    for (int32_t at = 0; at < list.n && list.n <= MOST; at++) {
+        const Inst *i = list.v[at];
+        Role        role = node(i)->role;
+        if (role == ROLE_REDUCE && fusion_count(inst_operand(i, 0)) >= fusion_count(root) && reduces_inner(i))
+            return NULL;
+        for (int32_t k = 0; role != ROLE_NONE && role != ROLE_CONTRACT && role != ROLE_WINDOW && k < i->n_operands; k++) {
+            const Inst *o = inst_operand(i, k);
+            if (node(o)->searched != number)
+                vec_push(f->scratch, &list, o);
+            node(o)->searched = number;
+        }
+    }
+    for (int32_t at = 0; at < list.n; at++) {
+        const Inst *r = list.v[at];
+        bool        fits = node(r)->role == ROLE_REDUCE && reduces_columns(r) && (columns_are_of(r, root->shape, NULL) || columns_number(r, root->shape));
+        for (int32_t k = 0; k < list.n && fits; k++)
+            if (columns_repeat(r, list.v[k]) && columns_make(r, inst_operand(list.v[k], 0)))
+                return r;
+    }
+    return NULL;
+}
+
 static void start_group(Fuser *f, Inst *i)
 {
     Node    *n = node(i);
@@ -667,7 +740,9 @@ static void start_group(Fuser *f, Inst *i)
     Context *c = ARENA_NEW(f->scratch, Context);
     g->root = i;
     fusion_take_in(g, i);
-    bool row_major = shape_is_array(i->shape) && !i->shape->layout;
+    if (f->cx->device->shared == 0 && shape_is_array(i->shape))
+        g->columns = columns_behind(f, i);
+    bool row_major = shape_is_array(i->shape) && (!i->shape->layout || g->columns);
     *c = (Context){.group = g, .count = fusion_count(i), .nested = row_major, .common = fusion_count(i), .whole = true};
     g->rows = c;
     n->contexts[0] = c; /* instead of what was collected for a fused one */

@@ -27,6 +27,7 @@ struct Group {
     bool     reduces;        /* a reduce is among them */
     bool     attention;      /* scores, weights and the dots of both */
     bool     vector;         /* its root is a product of a matrix that it makes and a vector */
+    const Inst *columns;     /* a reduction down columns whose values it wants in the columns again (analysis/columns.h): its rows are columns */
     Inst    *hero;           /* what the rest of it makes use of element by element, see may_be_hero */
     const Inst *outer;       /* the reduction to a scalar whose loops are the outermost ones */
     int32_t  kept;           /* rows that its code keeps */

@@ -200,7 +200,7 @@ static bool is_read(const Inst *i, const Group *g)
 
 static bool may_join_reduction(Fuser *f, const Inst *i, const Group *g)
 {
-    if (g->n_more == MAX_RESULTS || g->n_loops == MAX_TOGETHER || g->size + 1 > f->max_size ||
+    if (g->columns || g->n_more == MAX_RESULTS || g->n_loops == MAX_TOGETHER || g->size + 1 > f->max_size ||
         g->operands + fusion_new_operands(i, g) > MAX_OPERANDS || is_read(i, g) || !fusion_go_together(f, i, g->root))
         return false;
     for (int32_t r = 0; r < g->n_more; r++)
@@ -310,7 +310,7 @@ static bool is_long_row(const Fuser *f, const Inst *i, const Group *g)
 
 static bool may_join_rows(Fuser *f, const Inst *i, const Group *g)
 {
-    return node(g->root)->role == ROLE_ELEMENTWISE && !g->hero && g->n_more < MAX_RESULTS && g->size + 1 <= f->max_size &&
+    return node(g->root)->role == ROLE_ELEMENTWISE && !g->hero && !g->columns && g->n_more < MAX_RESULTS && g->size + 1 <= f->max_size &&
            g->operands + fusion_new_operands(i, g) <= MAX_OPERANDS && shape_is_row_of(i->shape, g->root->shape) && is_long_row(f, i, g) &&
            is_made_of_rows(i) && asked_once_a_row(i, g) && !leads_to(f, i, g);
 }
