@@ -602,14 +602,14 @@ static void expand_call(Inst *i)
         attention_call(i, NULL, &now);
         if (now.of[k]->op == OP_PARAMETER)
             continue;
-        i = output_replace(i, now.of[k], outside(&b, now.of[k]));
+        i = output_replace(i, 1, &now.of[k], (Inst *[]){ outside(&b, now.of[k]) });
         inst_set_word(i, ATTR_FUSION_KIND, FUSION_CUSTOM);
     }
     if (attention_call(i, NULL, &now) && !now.alone) {
         Blocks b = blocks_of(i);
         Inst  *out = outside(&b, b.a.out);
         inst_set_word(out, ATTR_FUSION_KIND, FUSION_CUSTOM);
-        output_replace(i, b.a.out, out);
+        output_replace(i, 1, &b.a.out, &out);
     }
 }
 
