@@ -2,6 +2,7 @@
  * a choice may be out of bounds) is not read before it is known to be wanted. */
 #include "emit/loop_blocks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,6 +289,44 @@ static int64_t streamed_bytes(const KBlock *b, const KArray *x, int64_t times)
     return bytes;
 }
 
+/* What a load in that loop brings along: its element, or the line where neighbours in turn lie in others. */
+static double bytes_of_load(const KExpr *x, const IxAtom *loop)
+{
+    const double  bytes = type_bytes(x->array->type);
+    const int64_t step = loop ? llabs(ix_coef(x->index, loop)) : 1;
+    const double  line = bytes > LINE ? bytes : LINE, more = bytes * (double)step;
+    if (step == 0 && ix_has(x->index, loop))
+        return line;
+    return more < bytes ? bytes : more < line ? more : line;
+}
+
+static double bytes_in(const KExpr *x, const KArray *array, const IxAtom *loop)
+{
+    double n = x->kind == KX_LOAD && x->array == array ? bytes_of_load(x, loop) : 0;
+    for (int32_t k = 0; k < x->n; k++)
+        n += bytes_in(x->arg[k], array, loop);
+    return n;
+}
+
+/* All that is loaded of an array in b, which that loop is around. */
+static double loaded_bytes(const KBlock *b, const KArray *array, const IxAtom *loop)
+{
+    double n = 0;
+    for (const KStmt *s = b ? b->first : NULL; s; s = s->next) {
+        const IxAtom *around = s->kind == KS_FOR ? s->loop : loop;
+        const double  own = (s->value ? bytes_in(s->value, array, loop) : 0) + loaded_bytes(s->body, array, around) + loaded_bytes(s->other, array, around);
+        n += s->kind == KS_FOR ? own * (double)trips(s) : s->kind == KS_LOOP && own > 0 ? HUGE_VAL : own;
+    }
+    return n;
+}
+
+/* What of an operand or a result goes through the caches, at most: a gather meets few rows of a table. */
+static int64_t met_bytes(const Kernel *k, const KArray *x)
+{
+    const double loaded = x->written ? 0 : loaded_bytes(k->body, x, NULL);
+    return loaded > 0 && loaded < (double)array_bytes(x) ? (int64_t)loaded : array_bytes(x);
+}
+
 /* A kernel that goes through more than a last cache holds leaves little of it to who comes next. Rows that take long to compute are waited for, not memory, as long as that
  * cache holds most of them. */
 void kernel_stream(Kernel *k)
@@ -297,7 +336,7 @@ void kernel_stream(Kernel *k)
     int64_t bytes = 0;
     for (int32_t p = 0; p < k->n_operands + k->n_results; p++)
         if (k->params[p]->read || k->params[p]->written)
-            bytes += array_bytes(k->params[p]);
+            bytes += met_bytes(k, k->params[p]);
     for (int32_t p = k->n_operands; p < k->n_operands + k->n_results; p++)
         k->params[p]->streamed = bytes >= large && array_bytes(k->params[p]) >= LEAST && !k->params[p]->read && !k->params[p]->rewritten;
     for (int32_t p = k->n_operands; p < k->n_operands + k->n_results; p++) /* little that goes past the caches between much that does not is waited for */
