@@ -238,6 +238,12 @@ static Result *fusion_results(Lower *L)
     return r;
 }
 
+/* A value that all rows have in common, in memory that threads share. */
+static bool is_shared(const Lower *L, const Inst *x)
+{
+    return map_get(&L->plan->materialise, x) == x;
+}
+
 /* Arrays of a fused instruction that gets memory: results where it is one, else working memory. */
 static KArray **arrays_for(Lower *L, const Inst *x, const Result *r)
 {
@@ -248,8 +254,9 @@ static KArray **arrays_for(Lower *L, const Inst *x, const Result *r)
         for (int32_t k = 0; k < L->k->n_results && !to[j]; k++)
             if (r[k].x == x && r[k].leaf == j)
                 to[j] = r[k].to;
+        const char *name = n > 1 ? arena_printf(L->arena, "%s_%d", x->name, j) : x->name;
         if (!to[j])
-            to[j] = stage_array(L, leaves[j], n > 1 ? arena_printf(L->arena, "%s_%d", x->name, j) : x->name);
+            to[j] = is_shared(L, x) ? shared_array(L, leaves[j], name) : stage_array(L, leaves[j], name);
     }
     return to;
 }
@@ -440,6 +447,31 @@ static const Inst *find_columns(const Lower *L)
     return of;
 }
 
+/* Wanted in each of many rows alone. */
+static bool is_of_all_rows(const Inst *x)
+{
+    enum { MANY_ROWS = 16, MOST = 1 << 14 };
+    const int64_t count = shape_is_array(x->shape) ? shape_count(x->shape) : 0;
+    bool          rows = x->n_uses > 0 && count > 1 && count <= MOST;
+    for (const Use *u = x->uses; u && rows; u = u->next)
+        rows = u->user->op == OP_BROADCAST && shape_count(u->user->shape) / MANY_ROWS >= count;
+    return rows;
+}
+
+/* Scales and shifts of norms that are narrow in memory take as long to widen as the rest of the norm takes: that is done once, not in each row. */
+static void widen_once(Lower *L)
+{
+    bool reduces = false;
+    for (const Inst *i = L->body->first; i; i = i->next)
+        reduces |= i->op == OP_REDUCE;
+    if (!reduces || L->plan->plain || L->plan->tile_hero)
+        return;
+    for (const Inst *i = L->body->first; i; i = i->next)
+        if (i->op == OP_CONVERT && type_is_float(i->shape->type) && type_bytes(inst_operand(i, 0)->shape->type) < type_bytes(i->shape->type) &&
+            type_is_float(inst_operand(i, 0)->shape->type) && map_has(&L->memory, inst_operand(i, 0)) && is_of_all_rows(i))
+            map_put(&L->plan->materialise, i, (void *)(uintptr_t)i);
+}
+
 static void lower_fusion(Lower *L)
 {
     Result *r = L->results = fusion_results(L);
@@ -450,6 +482,7 @@ static void lower_fusion(Lower *L)
     bool   *early = ARENA_ARRAY(L->arena, bool, L->k->n_results), *late = ARENA_ARRAY(L->arena, bool, L->k->n_results);
     bool    keep = reads_what_is_updated(L, r);
     L->columns = find_columns(L);
+    widen_once(L);
     break_long_bodies(L);
     rows_begin(L);
     together_begin(L);

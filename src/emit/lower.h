@@ -118,6 +118,7 @@ const KExpr  *load_current(Lower *L, KArray *array, const Ix *index);
 KArray       *local_array(Lower *L, Type t, int64_t count, const char *name);       /* in the current block */
 KArray       *temp_array(Lower *L, const Shape *s, const char *name);                /* local in the kernel's body, or working memory */
 KArray       *stage_array(Lower *L, const Shape *s, const char *name);               /* likewise, for what a stage leaves to later ones */
+KArray       *shared_array(Lower *L, const Shape *s, const char *name);              /* working memory, which threads may share */
 void          store_at(Lower *L, KArray *array, const Ix *const *index, const KExpr *value);
 const Ix     *shape_index(Lower *L, const Shape *s, const Ix *const *index);        /* element offset by its layout */
 

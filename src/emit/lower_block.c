@@ -228,6 +228,11 @@ KArray *stage_array(Lower *L, const Shape *s, const char *name)
     return memory_array(L, s, name, !L->plan->plain);
 }
 
+KArray *shared_array(Lower *L, const Shape *s, const char *name)
+{
+    return memory_array(L, s, name, false);
+}
+
 void store_at(Lower *L, KArray *array, const Ix *const *index, const KExpr *value)
 {
     store(L, array, shape_index(L, array->shape, index), value);
