@@ -10,8 +10,8 @@
 
 enum { DIMS = ATTENTION_MOST_DIMS, MOST_STEPS = 64 };
 
-/* Fewer rows than there are in a few groups are read from keys and values as they lie: packed, these would be read twice. */
-enum { LEAST_ROWS = 17 };
+/* Of few rows each member of the batch is one thread's; fewer of them than this are products, which are cut. */
+enum { LEAST_MEMBERS = 8 };
 
 static const struct {
     Type        in, out;
@@ -305,6 +305,14 @@ static bool fill_values(Finder *f, const Sides *s)
     return s->shape[2]->dims[key] == d->keys && d->wide == (to < 0 ? 1 : s->shape[3]->dims[to]) && d->wide <= HLORT_MOST_WIDE;
 }
 
+static int64_t members(const hlort_attention *d)
+{
+    int64_t n = 1;
+    for (int64_t k = 0; k < d->n_batch; k++)
+        n *= d->batch[k].count;
+    return n;
+}
+
 static bool fill_sizes(Finder *f, Sides *s, bool keys_of_lhs)
 {
     const Inst      *scores = f->a.scores;
@@ -318,7 +326,8 @@ static bool fill_sizes(Finder *f, Sides *s, bool keys_of_lhs)
     d->q_col = q < 0 ? 1 : s->by[0][q];
     d->k_col = k < 0 ? 1 : s->by[1][k];
     d->k_row = s->by[1][s->k[s->key]];
-    return d->keys <= HLORT_MOST_KEYS && d->head <= HLORT_MOST_HEAD && fill_dims(f, s) && fill_values(f, s) && d->rows >= LEAST_ROWS;
+    return d->keys <= HLORT_MOST_KEYS && d->head <= HLORT_MOST_HEAD && fill_dims(f, s) && fill_values(f, s) &&
+           (d->rows > HLORT_FEW_ROWS || (hlort_attention_few(d) && members(d) >= LEAST_MEMBERS));
 }
 
 /* ---- the call ---- */
@@ -345,7 +354,8 @@ static bool find_function(Finder *f)
     for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
         if (functions[k].in == c->in && functions[k].out == c->out)
             c->symbol = functions[k].symbol;
-    return c->symbol && f->a.scores->shape->type == TYPE_F32 && c->of[1]->shape->type == c->in && c->of[2]->shape->type == c->in;
+    const Type scores = f->a.scores->shape->type; /* rounded to the operands' type, it is a function in the text that does so */
+    return c->symbol && (scores == TYPE_F32 || scores == c->in) && c->of[1]->shape->type == c->in && c->of[2]->shape->type == c->in;
 }
 
 static bool can_be_changed(const Inst *i, const Finder *f)
@@ -381,7 +391,7 @@ bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
     if (!find_function(&f) || !find_softmax(&f, out->in))
         return false;
     f.masked = causal_find(&f.a, &f.causal) && f.causal.row >= f.a.n_batch && f.causal.key == s.key;
-    out->plain = is_plain(&f, &scale);
+    out->plain = f.a.scores->shape->type == TYPE_F32 && is_plain(&f, &scale);
     out->d.scale = out->plain ? (float)scale : 1;
     out->alone = true;
     s.q = keys_of_lhs ? f.a.rhs : f.a.lhs;
@@ -446,13 +456,17 @@ static Inst *product_of_call(Comp *c, const Finder *f, const int32_t *order, Ins
     Inst *y = inst_clone_into(c, NULL, dot, 2, same ? (Inst *[]){ lhs, rhs } : (Inst *[]){ rhs, lhs });
     *hero = y;
     y->shape = shape_array(c->module->arena, TYPE_F32, rank, dims);
+    if (!same) {
+        inst_set_ints(y, ATTR_LHS_BATCH_DIMS, inst_ints(dot, ATTR_RHS_BATCH_DIMS));
+        inst_set_ints(y, ATTR_RHS_BATCH_DIMS, inst_ints(dot, ATTR_LHS_BATCH_DIMS));
+        inst_set_ints(y, ATTR_LHS_CONTRACTING_DIMS, inst_ints(dot, ATTR_RHS_CONTRACTING_DIMS));
+        inst_set_ints(y, ATTR_RHS_CONTRACTING_DIMS, inst_ints(dot, ATTR_LHS_CONTRACTING_DIMS));
+    }
+    if (s->type != TYPE_F32)
+        y = inst_new(c, NULL, OP_CONVERT, shape_array(c->module->arena, s->type, rank, dims), 1, &y, NULL);
     if (same)
         return y;
-    inst_set_ints(y, ATTR_LHS_BATCH_DIMS, inst_ints(dot, ATTR_RHS_BATCH_DIMS));
-    inst_set_ints(y, ATTR_RHS_BATCH_DIMS, inst_ints(dot, ATTR_LHS_BATCH_DIMS));
-    inst_set_ints(y, ATTR_LHS_CONTRACTING_DIMS, inst_ints(dot, ATTR_RHS_CONTRACTING_DIMS));
-    inst_set_ints(y, ATTR_RHS_CONTRACTING_DIMS, inst_ints(dot, ATTR_LHS_CONTRACTING_DIMS));
-    Inst *t = inst_new(c, NULL, OP_TRANSPOSE, shape_array(c->module->arena, TYPE_F32, rank, s->dims), 1, &y, NULL);
+    Inst *t = inst_new(c, NULL, OP_TRANSPOSE, shape_array(c->module->arena, s->type, rank, s->dims), 1, &y, NULL);
     inst_set_ints(t, ATTR_DIMENSIONS, (Ints){ back, rank });
     return t;
 }

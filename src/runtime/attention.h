@@ -12,6 +12,7 @@ typedef struct AttentionMember {
     const void *q, *k, *v;
     void       *o;
     int         o_is_narrow; /* of the type of the operands where that is no f32 */
+    int         few; /* nothing is packed (hlort_attention_few) */
     void       *keys, *values;
     float       most_key, most_value; /* of their sizes; NaN or infinite where there is one */
 } AttentionMember;

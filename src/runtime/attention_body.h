@@ -11,6 +11,8 @@
  *   for each row: the largest, exponentials, their sum                       become rows of A for the next product, in place
  *   O [row][wide] = weights V, in tiles, block by block, divided by those sums on the way out
  *
+ * Of few rows, the scores are sums in lanes, the results sums of vectors of values, and nothing is packed.
+ *
  * The blocks of a group lie in the first or second cache. Weights are divided by their sum themselves where sums of values times exponentials might overflow. */
 
 typedef int32_t N(Ints) __attribute__((vector_size(VECTOR_BYTES)));
@@ -143,7 +145,9 @@ INLINE void N(fold)(float *to, const VC *v, int64_t n, int sum)
         UNROLL for (int s = VL / 2; s > 0; s /= 2)
             UNROLL for (int l = 0; l < s; l++)
                 t[l] = sum ? (VW)((VC)t[l] + (VC)t[l + s]) : (VW)N(larger)((VC)t[l], (VC)t[l + s]);
-        for (int64_t l = 0; l < hlort_min(VL, n - r); l++)
+        if (n - r >= VL)
+            *(VCU *)(to + r) = (VC)t[0];
+        for (int64_t l = 0; l < n - r && n - r < VL; l++)
             to[r + l] = ((VC)t[0])[l];
     }
 }
@@ -173,13 +177,16 @@ static void N(find_tops)(N(Rows) *x, float *tops)
         tops[r] *= x->scale;
 }
 
-INLINE void N(put_weights)(float *row, int64_t j, VC e)
+INLINE void N(put_weights)(float *row, int64_t j, int as_words, VC e)
 {
-#if G == 1
-    *(VCU *)(row + j) = e;
-#else
-    *(SET(vhu) *)((uint16_t *)row + j) = WEIGHTS(e);
+#if G == 2
+    if (as_words) {
+        *(SET(vhu) *)((uint16_t *)row + j) = WEIGHTS(e);
+        return;
+    }
 #endif
+    (void)as_words;
+    *(VCU *)(row + j) = e;
 }
 
 INLINE VC N(weight)(const N(Rows) *x, const float *s, float top)
@@ -189,8 +196,8 @@ INLINE VC N(weight)(const N(Rows) *x, const float *s, float top)
     return N(exp_below)(y - top);
 }
 
-/* The sum of a row's exponentials; these, times a factor, as words of A in the place of its scores, where they are kept. */
-INLINE VC N(weigh)(const N(Rows) *x, int64_t r, float top, int keep, int times, float factor)
+/* The sum of a row's exponentials; these, times a factor, as words of A, or as they are, in the place of its scores, where they are kept. */
+INLINE VC N(weigh)(const N(Rows) *x, int64_t r, float top, int keep, int words, int times, float factor)
 {
     VC sum[2] = { { 0 }, { 0 } };
     for (int64_t b = x->first / N(KEYS); b * N(KEYS) < x->end; b++) {
@@ -198,24 +205,24 @@ INLINE VC N(weigh)(const N(Rows) *x, int64_t r, float top, int keep, int times, 
         int64_t from, to, j;
         N(vectors)(x, b, r, &from, &to);
         for (j = hlort_min(hlort_max(x->first - b * N(KEYS), 0), from); j < from && keep; j += VL)
-            N(put_weights)(s, j, (VC){ 0 });
+            N(put_weights)(s, j, words, (VC){ 0 });
         for (j = from; j + 2 * VL <= to; j += 2 * VL) {
             const VC e = N(weight)(x, s + j, top), f = N(weight)(x, s + j + VL, top);
             sum[0] += e;
             sum[1] += f;
             if (keep) {
-                N(put_weights)(s, j, times ? e * factor : e);
-                N(put_weights)(s, j + VL, times ? f * factor : f);
+                N(put_weights)(s, j, words, times ? e * factor : e);
+                N(put_weights)(s, j + VL, words, times ? f * factor : f);
             }
         }
         for (; j < to; j += VL) {
             const VC e = N(weight)(x, s + j, top);
             sum[0] += e;
             if (keep)
-                N(put_weights)(s, j, times ? e * factor : e);
+                N(put_weights)(s, j, words, times ? e * factor : e);
         }
         for (j = hlort_max(to, from); j < hlort_min(x->end - b * N(KEYS), N(KEYS)) && keep; j += VL)
-            N(put_weights)(s, j, (VC){ 0 });
+            N(put_weights)(s, j, words, (VC){ 0 });
     }
     return sum[0] + sum[1];
 }
@@ -226,13 +233,13 @@ static void N(weigh_all)(N(Rows) *x, const float *tops)
     const int late = x->m->most_value <= 1e30f;
     float     sums[MR];
     for (int64_t r = 0; r < x->n; r++)
-        x->top[r] = late ? N(weigh)(x, r, tops[r], 1, 0, 1) : N(weigh)(x, r, tops[r], 0, 0, 1);
+        x->top[r] = late ? N(weigh)(x, r, tops[r], 1, 1, 0, 1) : N(weigh)(x, r, tops[r], 0, 1, 0, 1);
     N(fold)(sums, x->top, x->n, 1);
     for (int64_t r = 0; r < x->n; r++) {
         const float inverse = 1 / sums[r];
         x->w->inverse[r] = late ? inverse : 1;
         if (!late)
-            N(weigh)(x, r, tops[r], 1, 1, inverse);
+            N(weigh)(x, r, tops[r], 1, 1, 1, inverse);
     }
 }
 
@@ -253,23 +260,18 @@ static void N(take_rows)(N(Rows) *x)
             x->o[r] += at * d->row[k].o;
             x->place[r] = k == d->mask_row ? at : x->place[r];
         }
-        N(pack_a)(x->w->q + r * K(LDA), (const TE *)x->m->q + q, 0, d->q_col, 1, d->head);
+        if (!x->m->few)
+            N(pack_a)(x->w->q + r * K(LDA), (const TE *)x->m->q + q, 0, d->q_col, 1, d->head);
+        for (int64_t p = 0; p < d->head && x->m->few; p++)
+            ((float *)x->w->q)[r * K(LDA) + p] = N(widen1)(((const TE *)x->m->q)[q + p * d->q_col]);
     }
 }
 
-/* Scores of all keys from first to before end, changed by the caller. */
-static void N(make_scores)(N(Rows) *x)
+/* Scores that are made are changed by the caller. */
+static void N(change_scores)(N(Rows) *x)
 {
     const AttentionMember *m = x->m;
     const hlort_attention *d = m->d;
-    const int64_t          head = hlort_ceildiv(d->head, G);
-    K(Tile)                t = { .kc = head, .a = x->w->q, .c_row = K(LDA) };
-    x->first = x->first / K(NR) * K(NR);
-    for (int64_t j = x->first; j < x->end; j += K(NR)) {
-        t.b = (TW *)m->keys + j * head;
-        t.c = N(scores)(x, j / N(KEYS), 0) + j % N(KEYS);
-        K(kernels)[x->n][K(PACKED)](&t);
-    }
     for (int64_t b = x->first / N(KEYS), from, end; b * N(KEYS) < x->end && m->how->epilogue; b++) {
         from = hlort_max(x->first, b * N(KEYS));
         end = hlort_min(x->end, (b + 1) * N(KEYS));
@@ -278,6 +280,21 @@ static void N(make_scores)(N(Rows) *x)
         m->how->epilogue(m->how->context, &tile);
     }
     x->scale = d->scale;
+}
+
+/* Scores of all keys from first to before end. */
+static void N(make_scores)(N(Rows) *x)
+{
+    const AttentionMember *m = x->m;
+    const int64_t          head = hlort_ceildiv(m->d->head, G);
+    K(Tile)                t = { .kc = head, .a = x->w->q, .c_row = K(LDA) };
+    x->first = x->first / K(NR) * K(NR);
+    for (int64_t j = x->first; j < x->end; j += K(NR)) {
+        t.b = (TW *)m->keys + j * head;
+        t.c = N(scores)(x, j / N(KEYS), 0) + j % N(KEYS);
+        K(kernels)[x->n][K(PACKED)](&t);
+    }
+    N(change_scores)(x);
 }
 
 /* A row's keys: what it sees, or all. */
@@ -397,6 +414,120 @@ static void N(attend_group)(N(Rows) *x)
     N(put_rows)(x);
 }
 
+/* ---- few rows: keys and values are read once, as they lie, with neighbours along rows of at least a vector ---- */
+
+/* A vector that ends where a row does, of which `rest` elements are not in one before: zeros for the others. */
+INLINE VC N(last_of)(const TE *end, int64_t rest)
+{
+    const K(Bytes) mask = *(const K(BytesU) *)(K(mask) + rest * (int64_t)sizeof(float));
+    return (VC)((K(Bytes))N(widen)(end - VL) & mask);
+}
+
+static void N(few_scores)(N(Rows) *x)
+{
+    enum { TOGETHER = 4 };
+    const hlort_attention *d = x->m->d;
+    const int64_t          whole = d->head / VL * VL, rest = d->head - whole;
+    for (int64_t j = 0; j < d->keys; j += VL)
+        for (int64_t r = 0; r < x->n; r++) {
+            const float *q = (const float *)x->w->q + r * K(LDA);
+            VC           s[VL];
+            UNROLL for (int l = 0; l < VL; l += TOGETHER) {
+                const TE *k[TOGETHER];
+                VC        sum[TOGETHER];
+                UNROLL for (int e = 0; e < TOGETHER; e++) {
+                    k[e] = (const TE *)x->m->k + hlort_min(j + l + e, d->keys - 1) * d->k_row;
+                    sum[e] = (VC){ 0 };
+                }
+                for (int64_t p = 0; p < whole; p += VL) {
+                    const VC by = *(const VCU *)(q + p);
+                    UNROLL for (int e = 0; e < TOGETHER; e++)
+                        sum[e] += by * N(widen)(k[e] + p);
+                }
+                if (rest) {
+                    const VC by = *(const VCU *)(q + d->head - VL);
+                    UNROLL for (int e = 0; e < TOGETHER; e++)
+                        sum[e] += by * N(last_of)(k[e] + d->head, rest);
+                }
+                UNROLL for (int e = 0; e < TOGETHER; e++)
+                    s[l + e] = sum[e];
+            }
+            N(fold)(N(scores)(x, j / N(KEYS), r) + j % N(KEYS), s, VL, 1);
+        }
+}
+
+/* o += sum over n keys of their weights and nv vectors of their values, a few keys side by side. */
+INLINE void N(few_columns)(int nv, const float *w, const TE *v, int64_t v_row, int64_t n, float *o)
+{
+    enum { SUMS = 8 };
+    const int ways = SUMS / nv;
+    VC        sum[SUMS];
+    int64_t   j = 0;
+    UNROLL for (int k = 0; k < nv; k++)
+        sum[k] = *(const VCU *)(o + k * VL);
+    UNROLL for (int k = nv; k < SUMS; k++)
+        sum[k] = (VC){ 0 };
+    for (; j + ways <= n; j += ways)
+        UNROLL for (int e = 0; e < ways; e++)
+            UNROLL for (int k = 0; k < nv; k++)
+                sum[e * nv + k] += w[j + e] * N(widen)(v + (j + e) * v_row + k * VL);
+    for (; j < n; j++)
+        UNROLL for (int k = 0; k < nv; k++)
+            sum[k] += w[j] * N(widen)(v + j * v_row + k * VL);
+    UNROLL for (int e = 1; e < ways; e++)
+        UNROLL for (int k = 0; k < nv; k++)
+            sum[k] += sum[e * nv + k];
+    UNROLL for (int k = 0; k < nv; k++)
+        *(VCU *)(o + k * VL) = sum[k];
+}
+
+static void N(few_values)(const N(Rows) *x)
+{
+    const hlort_attention *d = x->m->d;
+    const int64_t          vectors = d->wide / VL, aside = (vectors + 1) * VL; /* where the vector that ends with the row is summed */
+    for (int64_t r = 0; r < x->n; r++)
+        __builtin_memset(x->w->o + r * N(O_ROW), 0, (uint64_t)(aside + VL) * sizeof(float));
+    for (int64_t b = 0; b * N(KEYS) < d->keys; b++)
+        for (int64_t r = 0; r < x->n; r++) {
+            const int64_t n = hlort_min(d->keys - b * N(KEYS), N(KEYS));
+            const float  *w = N(scores)(x, b, r);
+            const TE     *v = (const TE *)x->m->v + b * N(KEYS) * d->v_row;
+            float        *o = x->w->o + r * N(O_ROW);
+            int64_t       k = 0;
+            for (; k + 8 <= vectors; k += 8)
+                N(few_columns)(8, w, v + k * VL, d->v_row, n, o + k * VL);
+            for (; k + 4 <= vectors; k += 4)
+                N(few_columns)(4, w, v + k * VL, d->v_row, n, o + k * VL);
+            for (; k < vectors; k++)
+                N(few_columns)(1, w, v + k * VL, d->v_row, n, o + k * VL);
+            if (d->wide % VL)
+                N(few_columns)(1, w, v + d->wide - VL, d->v_row, n, o + aside);
+        }
+    for (int64_t r = 0; r < x->n && d->wide % VL; r++)
+        __builtin_memcpy(x->w->o + r * N(O_ROW) + d->wide - VL, x->w->o + r * N(O_ROW) + aside, VL * sizeof(float));
+}
+
+static void N(attend_few)(N(Rows) *x)
+{
+    float tops[MR], sums[MR];
+    N(take_rows)(x);
+    N(set_keys)(x, 0);
+    N(few_scores)(x);
+    N(change_scores)(x);
+    if (x->m->d->masked && !x->m->how->epilogue)
+        N(hide)(x);
+    N(find_tops)(x, tops);
+    for (int64_t r = 0; r < x->n; r++)
+        x->top[r] = N(weigh)(x, r, tops[r], 0, 0, 0, 1);
+    N(fold)(sums, x->top, x->n, 1);
+    for (int64_t r = 0; r < x->n; r++) {
+        x->w->inverse[r] = 1;
+        N(weigh)(x, r, tops[r], 1, 0, 1, 1 / sums[r]);
+    }
+    N(few_values)(x);
+    N(put_rows)(x);
+}
+
 /* Groups are the same whoever computes them. */
 static void N(attention_rows)(const AttentionMember *m, int64_t from, int64_t end, void *memory)
 {
@@ -405,7 +536,10 @@ static void N(attention_rows)(const AttentionMember *m, int64_t from, int64_t en
     for (int64_t g = from; g < end; g++) {
         x.i = g * (rows / groups) + hlort_min(g, rows % groups);
         x.n = rows / groups + (g < rows % groups);
-        N(attend_group)(&x);
+        if (m->few)
+            N(attend_few)(&x);
+        else
+            N(attend_group)(&x);
     }
 }
 static const AttentionKernels N(attention) = { N(attention_pack), N(attention_rows), MR };

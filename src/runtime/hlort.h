@@ -113,7 +113,7 @@ typedef struct hlort_attention {
     struct {
         int64_t count, q, k, v, o;
     } batch[HLORT_MOST_BATCHES];
-    float   scale; /* above 0 */
+    float   scale; /* above 0; 1 where there is an epilogue */
     int     masked, beside_it;
     int64_t mask_row, above, below;
     float   hidden, bound;
@@ -235,6 +235,13 @@ static inline int hlort_conv_fewer(const hlort_conv *v)
     return n;
 }
 
+/* Whether keys and values are read as they lie: they would be read twice to be packed, for a few rows. */
+enum { HLORT_FEW_ROWS = 16, HLORT_LEAST_ALONG = 16 };
+static inline int hlort_attention_few(const hlort_attention *d)
+{
+    return d->rows <= HLORT_FEW_ROWS && d->k_col == 1 && d->v_col == 1 && d->head >= HLORT_LEAST_ALONG && d->wide >= HLORT_LEAST_ALONG;
+}
+
 /* Bytes that the packed keys of a member take, and its values, for any set of instructions; members that are packed together. */
 static inline int64_t hlort_attention_keys_bytes(const hlort_attention *d)
 {
@@ -254,7 +261,7 @@ static inline int64_t hlort_attention_together(const hlort_attention *d)
 }
 static inline int64_t hlort_attention_bytes(const hlort_attention *d)
 {
-    return HLORT_WORK_BYTES + hlort_attention_together(d) * (hlort_attention_keys_bytes(d) + hlort_attention_values_bytes(d));
+    return hlort_attention_few(d) ? HLORT_WORK_BYTES : HLORT_WORK_BYTES + hlort_attention_together(d) * (hlort_attention_keys_bytes(d) + hlort_attention_values_bytes(d));
 }
 
 /* How many entries are sorted at once. */
