@@ -13,6 +13,7 @@
  *     m, v = fusion(x): sum(x), sum(x * x) / n  =>   s, q = fusion(x): sum(x), sum(x * x)   m, v = fusion(s, q)        and s, q by parts, in the same loops */
 #include "emit/expand.h"
 
+#include "analysis/cost.h"
 #include "passes/util.h"
 #include "support/map.h"
 #include "support/vec.h"
@@ -177,9 +178,17 @@ typedef struct Sums {
     bool all;            /* they are the results of i, one or more, and nothing else is */
 } Sums;
 
-static bool is_sum(const Inst *x)
+/* What a kernel keeps in a cache until it is wanted again, a row or a column, is reduced there. */
+static bool is_kept(const Inst *x)
 {
-    return is_divided(x) && (inst_operand(x, 1)->op == OP_PARAMETER || inst_operand(x, 1)->op == OP_CONSTANT);
+    const Shape *in = inst_operand(x, 0)->shape;
+    return shape_count(in) / shape_count(x->shape) * type_bytes(in->type) <= KEPT_ROW_BYTES;
+}
+
+static bool is_sum(const Inst *x, bool ends_small)
+{
+    const bool outside = is_divided(x) && (inst_operand(x, 1)->op == OP_PARAMETER || inst_operand(x, 1)->op == OP_CONSTANT);
+    return outside && (ends_small || !is_kept(x));
 }
 
 static int32_t n_results(const Comp *body)
@@ -196,14 +205,20 @@ static bool find_sums(const Inst *i, Sums *s)
 {
     const Comp *body = inst_callee(i, 0);
     Map         later = map_new(s->a); /* what needs one, and themselves */
+    bool        ends_small = true;
     s->v.n = 0;
+    for (int32_t k = 0; k < n_results(body); k++) {
+        if (!shape_is_array(result_of(body, k)->shape))
+            return false;
+        ends_small &= shape_count(result_of(body, k)->shape) <= MOST_RESULTS;
+    }
     for (const Inst *x = body->first; x; x = x->next) {
         bool after = false;
         for (int32_t k = 0; k < x->n_operands && !after; k++)
             after = map_get(&later, inst_operand(x, k)) != NULL;
-        if (!after && is_sum(x))
+        if (!after && is_sum(x, ends_small))
             vec_push(s->a, &s->v, x);
-        if (after || is_sum(x))
+        if (after || is_sum(x, ends_small))
             map_put(&later, x, (void *)(uintptr_t)x);
     }
     s->all = true;
@@ -213,8 +228,6 @@ static bool find_sums(const Inst *i, Sums *s)
         for (int32_t j = 0; j < s->v.n && !one; j++)
             one = s->v.v[j] == r;
         s->all &= one;
-        if (!shape_is_array(r->shape))
-            return false;
     }
     return s->v.n > 0;
 }
@@ -281,6 +294,39 @@ static Inst *sums_before(Inst *i, const Sums *s)
     return fusion_before(i, body);
 }
 
+/* i without those of its results that are sums, its parameters from `first` on. Deletes i. */
+static Inst *rest_before(Inst *i, int64_t first)
+{
+    const Comp *whole = inst_callee(i, 0);
+    int32_t     n = n_results(whole), left = 0;
+    Inst      **all = ARENA_ARRAY(whole->module->arena, Inst *, n), **rest = ARENA_ARRAY(whole->module->arena, Inst *, n);
+    Comp       *body = comp_clone(whole, whole->name);
+    for (int32_t k = 0; k < n; k++) {
+        Inst *r = result_of(body, k);
+        if (r->op == OP_PARAMETER && r->param >= first)
+            all[k] = inst_operand(i, (int32_t)r->param);
+        else
+            rest[left++] = r;
+    }
+    body->root = left == 1 ? rest[0] : tuple_of(body, NULL, left, rest);
+    Inst *f = fusion_before(i, body);
+    for (int32_t k = 0, j = 0; k < n; k++)
+        if (!all[k])
+            all[k] = left == 1 ? f : element_before(i, f, j++);
+    inst_replace(i, tuple_of(i->comp, i, n, all));
+    inst_delete(i);
+    return f;
+}
+
+static bool has_sums(const Inst *i, int64_t first)
+{
+    const Comp *body = inst_callee(i, 0);
+    bool        any = false;
+    for (int32_t k = 0; k < n_results(body) && !any; k++)
+        any = result_of(body, k)->op == OP_PARAMETER && result_of(body, k)->param >= first;
+    return any;
+}
+
 void expand_reduction(Inst *i)
 {
     if (i->op != OP_FUSION) {
@@ -293,7 +339,10 @@ void expand_reduction(Inst *i)
         Inst **outside = ARENA_ARRAY(s.a, Inst *, s.v.n);
         for (int32_t k = 0; k < s.v.n; k++)
             outside[k] = s.v.n == 1 ? sums : element_before(i, sums, k);
+        const int64_t own = i->n_operands;
         i = output_replace(i, s.v.n, s.v.v, outside);
+        if (has_sums(i, own))
+            i = rest_before(i, own);
         divide(sums);
     }
     if (find_sums(i, &s))
