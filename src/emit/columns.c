@@ -399,7 +399,7 @@ static const KStmt *new_run(Columns *c, KBlock *to, const KStmt *from)
             append(body, copy);
     }
     c->at = before;
-    *loop = (KStmt){ .kind = KS_FOR, .loop = column, .body = body, .rolled = c->width < UNROLLED };
+    *loop = (KStmt){ .kind = KS_FOR, .loop = column, .body = body, .rolled = c->width <= UNROLLED };
     if (body->first)
         append(to, loop);
     return s;
