@@ -159,6 +159,7 @@ static void (*const runs)(hlort_pool *, void (*)(void *, int64_t, void *), void 
 static void (*const transposes)(const hlort_axes *, const hlort_how *, const void *, void *) __attribute__((used)) = hlort_transpose;
 static void (*const solves)(const hlort_solve *, const hlort_how *, const float *, const float *, float *) __attribute__((used)) = hlort_solve_f32;
 static void (*const transforms)(const hlort_fft *, const hlort_how *, const float *, float *) __attribute__((used)) = hlort_fft_f32;
+static void (*const scans)(const hlort_scan *, const hlort_how *, const void *, const void *, void *) __attribute__((used)) = hlort_scan_lines;
 static void (*const sorts)(const hlort_sort *, const hlort_how *, const void *const *, void *const *) __attribute__((used)) = hlort_sort_lines;
 static cudaError_t (*const simulator)(const cudasim_launch *, cudaStream_t) __attribute__((used)) = cudasim_enqueue_launch;
 static bool (*const simulated_libraries)(const char *) __attribute__((used)) = cudasim_has_library;

@@ -8,6 +8,7 @@
 #include "emit/fft_call.h"
 #include "emit/kernel.h"
 #include "emit/order_call.h"
+#include "emit/scan_call.h"
 #include "emit/solve_call.h"
 #include "ir/extern_call.h"
 #include "ir/lapack.h"
@@ -20,6 +21,7 @@ typedef struct LibraryCall {
     const ConvCall *conv;      /* or */
     const SolveCall *solve;    /* or */
     const FftCall *fft;        /* or */
+    const ScanCall *scan;      /* or */
     const AttentionCall *attention; /* or */
     const OrderCall *order;    /* or, all NULL, LAPACK's */
     const Kernel *tile;        /* NULL, or the epilogue of a dot, a convolution or the scores of attention, whose operands and results the call has behind the two, or three */

@@ -6,7 +6,7 @@
  *     plan_device.c    collectives with nobody else, exchanges with other devices
  *     plan_message.c   send and recv
  *     plan_library.c   custom calls of LAPACK routines and of functions from outside
- *     plan_dot.c       dots, convolutions, solves and transforms that the runtime computes
+ *     plan_dot.c       dots, convolutions, solves, transforms and running sums that the runtime computes
  *     plan_order.c     transposes, sort and topk likewise
  *     plan_sizes.c     sizes of bounded dimensions
  *     plan_live.c      where each slot is live
@@ -170,6 +170,7 @@ Value *plan_dot(Plan *p, StepList *out, const Inst *i);
 Value *plan_conv(Plan *p, StepList *out, const Inst *i);
 Value *plan_solve(Plan *p, StepList *out, const Inst *i);
 Value *plan_fft(Plan *p, StepList *out, const Inst *i);
+Value *plan_scan(Plan *p, StepList *out, const Inst *i);
 Value *plan_attention(Plan *p, StepList *out, const Inst *i);
 Value *plan_output(Plan *p, StepList *out, const Inst *i); /* a fusion around a dot or a convolution: one call */
 

@@ -415,7 +415,8 @@ static Value *fusion_value(Plan *p, StepList *out, const Inst *i)
 
 static Value *product_value(Plan *p, StepList *out, const Inst *i)
 {
-    Value *called = i->op == OP_DOT ? plan_dot(p, out, i) : i->op == OP_CONVOLUTION ? plan_conv(p, out, i) : i->op == OP_FFT ? plan_fft(p, out, i) : plan_solve(p, out, i);
+    Value *called = i->op == OP_DOT ? plan_dot(p, out, i) : i->op == OP_CONVOLUTION ? plan_conv(p, out, i) : i->op == OP_FFT ? plan_fft(p, out, i)
+                                                           : i->op == OP_REDUCE_WINDOW ? plan_scan(p, out, i) : plan_solve(p, out, i);
     return called ? called : kernel_value(p, out, i);
 }
 
@@ -507,6 +508,7 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
     case OP_CONVOLUTION:
     case OP_DOT:
     case OP_FFT:
+    case OP_REDUCE_WINDOW:
     case OP_TRIANGULAR_SOLVE:
         return product_value(p, out, i);
     case OP_SORT:

@@ -1,4 +1,4 @@
-/* A dot, a convolution, a triangular solve or a Fourier transform by itself that is worth it to a call of the runtime. Its operands are read as they lie. */
+/* A dot, a convolution, a triangular solve, a Fourier transform or a running sum by itself that is worth it to a call of the runtime. Its operands are read as they lie. */
 #include "emit/dot_call.h"
 #include "emit/expand.h"
 #include "emit/plan.h"
@@ -172,4 +172,15 @@ Value *plan_fft(Plan *p, StepList *out, const Inst *i)
     *c = (LibraryCall){ .inst = i, .fft = d, .temp_bytes = hlort_fft_bytes(&d->d, type_bytes(d->type)) };
     Leaf x = leaf_as(p, out, value_of(p, i->operands[0].def)->v[0], i->operands[0].def->shape, i);
     return call_of(p, out, c, x.slot, NULL);
+}
+
+Value *plan_scan(Plan *p, StepList *out, const Inst *i)
+{
+    ScanCall *d = ARENA_NEW(p->arena, ScanCall);
+    if (!p->options->runtime || !scan_call(i, d))
+        return NULL;
+    LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
+    *c = (LibraryCall){ .inst = i, .scan = d, .temp_bytes = hlort_scan_bytes(&d->d) };
+    Leaf x = leaf_as(p, out, value_of(p, i->operands[0].def)->v[0], i->operands[0].def->shape, i);
+    return call_of(p, out, c, x.slot, value_of(p, i->operands[1].def)->v[0].slot);
 }

@@ -6,7 +6,7 @@
 
 bool library_is_runtime(const LibraryCall *c)
 {
-    return c->dot || c->conv || c->solve || c->fft || c->attention || c->order;
+    return c->dot || c->conv || c->solve || c->fft || c->scan || c->attention || c->order;
 }
 
 bool library_is_lapack(const LibraryCall *c)
@@ -30,7 +30,7 @@ const char *library_symbol(const LibraryCall *c)
 {
     if (c->outside)
         return c->outside->symbol;
-    return c->dot ? c->dot->symbol : c->conv ? c->conv->symbol : c->solve ? c->solve->symbol : c->fft ? c->fft->symbol : c->attention ? c->attention->symbol : c->order ? c->order->symbol : c->lapack.symbol;
+    return c->dot ? c->dot->symbol : c->conv ? c->conv->symbol : c->solve ? c->solve->symbol : c->fft ? c->fft->symbol : c->scan ? c->scan->symbol : c->attention ? c->attention->symbol : c->order ? c->order->symbol : c->lapack.symbol;
 }
 
 bool library_equal(const LibraryCall *a, const LibraryCall *b)
@@ -46,6 +46,8 @@ bool library_equal(const LibraryCall *a, const LibraryCall *b)
         return a->dot && b->dot && dot_call_equal(a->dot, b->dot);
     if (a->solve || b->solve)
         return a->solve && b->solve && solve_call_equal(a->solve, b->solve);
+    if (a->scan || b->scan)
+        return a->scan && b->scan && scan_call_equal(a->scan, b->scan);
     if (a->fft || b->fft)
         return a->fft && b->fft && fft_call_equal(a->fft, b->fft);
     if (a->attention || b->attention)

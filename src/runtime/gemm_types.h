@@ -200,6 +200,7 @@ typedef uint16_t SET(vup) __attribute__((vector_size(VECTOR_BYTES)));
 #undef MULTIPLY_FEW
 #undef LOAD_VECTORS
 
+#include "runtime/scan_types.h"
 #include "runtime/transpose_sizes.h"
 
 extern const KernelSet SET(hlort);
@@ -241,6 +242,7 @@ const KernelSet SET(hlort) = {
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
     .turn = { HLORT_PASTE(hlort_turn_any_1, HLORT_SET), HLORT_PASTE(hlort_turn_any_2, HLORT_SET), HLORT_PASTE(hlort_turn_any_4, HLORT_SET), HLORT_PASTE(hlort_turn_any_8, HLORT_SET), HLORT_PASTE(hlort_turn_any_16, HLORT_SET) },
     .runs = SET(hlort_runs),
+    .scan = { &SET(hlort_scan_f32_kernels), &SET(hlort_scan_f64_kernels), &SET(hlort_scan_s32_kernels), &SET(hlort_scan_s64_kernels) },
 };
 
 #include "runtime/gemm_set_end.h"

@@ -187,6 +187,18 @@ typedef struct hlort_sort {
 /* from[k] NULL: positions in the line, s32. Arrays from and to are different memory. how->work has hlort_sort_bytes, and HLORT_WORK_BYTES at least. */
 void hlort_sort_lines(const hlort_sort *d, const hlort_how *how, const void *const *from, void *const *to);
 
+/* Running sums and the like along `lines` lines of count neighbours, one behind the other: y[0] = start op x[0], y[k] = y[k - 1] op x[k], or, backward, from each line's end.
+ * What is joined with what first only count says. Integers wrap; extremes are NaN from the first NaN on. x and y are different memory; how->work has hlort_scan_bytes. */
+typedef enum hlort_scan_kind { HLORT_SCAN_ADD, HLORT_SCAN_MULTIPLY, HLORT_SCAN_MINIMUM, HLORT_SCAN_MAXIMUM, HLORT_SCAN_KINDS } hlort_scan_kind;
+typedef enum hlort_scan_type { HLORT_SCAN_F32, HLORT_SCAN_F64, HLORT_SCAN_S32, HLORT_SCAN_S64, HLORT_SCAN_TYPES } hlort_scan_type;
+typedef struct hlort_scan {
+    hlort_scan_kind kind;
+    hlort_scan_type type;
+    int             backward;
+    int64_t         lines, count;
+} hlort_scan;
+void hlort_scan_lines(const hlort_scan *d, const hlort_how *how, const void *x, const void *start, void *y);
+
 /* Discrete Fourier transforms over the last axes of `batch` arrays, row-major: x[batch][size[0]]...[size[axes - 1]], complex numbers as pairs.
  *
  *     FFT     y[k] = sum over j of x[j] e^(-2 pi i j k / n)                        IFFT    y[k] = (sum over j of x[j] e^(2 pi i j k / n)) / n
@@ -276,6 +288,13 @@ static inline int64_t hlort_sort_bytes(const hlort_sort *d)
     const int64_t keys = d->kind <= HLORT_KEY_TOTAL && d->n == 1 && d->kept == d->count;
     const int64_t entry = keys ? (d->key_bytes <= 4 ? 4 : 8) : d->key_bytes <= 4 && d->kind != HLORT_KEY_PARTIAL ? 8 : 16;
     return 2 * ((hlort_sort_entries(d) * entry + 63) / 64 * 64);
+}
+
+/* Working memory: an element for each piece of a line. */
+enum { HLORT_SCAN_CHUNK = 16384 };
+static inline int64_t hlort_scan_bytes(const hlort_scan *d)
+{
+    return d->lines * ((d->count + HLORT_SCAN_CHUNK - 1) / HLORT_SCAN_CHUNK) * 8;
 }
 
 /* What a transform of n points takes out of them next: 13, 11, 7, 5, 3, 8, 4 or 2; 0 where n has larger prime factors alone. */

@@ -170,6 +170,17 @@ static void put_attention(Buf *b, const Program *p, const LibraryCall *x)
     arena_free(a);
 }
 
+static void put_scan(Buf *b, const LibraryCall *x)
+{
+    static const char *const kinds[] = { "ADD", "MULTIPLY", "MINIMUM", "MAXIMUM" }, *const types[] = { "F32", "F64", "S32", "S64" };
+    const hlort_scan        *d = &x->scan->d;
+    c_origin(b, x->inst);
+    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, void *y, const void *x, const void *start, void *work)\n{\n", x->name);
+    buf_printf(b, "    static const hlort_scan scan = { .kind = HLORT_SCAN_%s, .type = HLORT_SCAN_%s, .backward = %d, .lines = %lld, .count = %lld };\n", kinds[d->kind], types[d->type],
+               d->backward, (long long)d->lines, (long long)d->count);
+    buf_printf(b, "    %s(&scan, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, x, start, y);\n}\n", x->scan->symbol);
+}
+
 static void put_transpose(Buf *b, const LibraryCall *x)
 {
     const hlort_axes *d = &x->order->axes;
@@ -206,7 +217,7 @@ void target_c_runtime(Buf *b, const Program *p, const LibraryCall *x)
     if (x->dot || x->conv || x->attention)
         (x->dot ? put_dot : x->conv ? put_conv : put_attention)(b, p, x);
     else
-        (x->solve ? put_solve : x->fft ? put_fft : is_sort(x) ? put_sort : put_transpose)(b, x);
+        (x->solve ? put_solve : x->fft ? put_fft : x->scan ? put_scan : is_sort(x) ? put_sort : put_transpose)(b, x);
 }
 
 /* Buffers: the two operands, those of the epilogue, the results, working memory. C is the result that is written over the sums. */
