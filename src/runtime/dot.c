@@ -56,7 +56,7 @@ enum { TINY = 512 };                                           /* bytes of a B t
 static int is_held(const Gemm *g, int64_t bytes, int together)
 {
     const int64_t b = g->n * g->k * bytes;
-    if (g->b_col != 1)
+    if (g->b_col != 1 || g->b_row <= 0)
         return 0;
     if (together) /* what is held is multiplied by elements */
         return b <= TINY;
@@ -83,6 +83,11 @@ const int8_t hlort_bytes[GEMM_TYPES][2] = {
     [GEMM_U8_S32] = { 1, 4 }, [GEMM_C64] = { 8, 8 }, [GEMM_C128] = { 16, 16 },
 };
 
+static int64_t least(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
 /* An epilogue that rounds sums to C's type. */
 typedef struct Narrow {
     void (*narrow)(uint16_t *to, const float *from, int64_t n);
@@ -107,23 +112,38 @@ typedef struct Parts {
     Cut              cut;
 } Parts;
 
-/* Where member `number` lies; the place of its C. */
-static int64_t find_member(const Parts *x, int64_t number, Gemm *g)
+/* So many elements of the dot's operands and of C on. */
+static void move(const Parts *x, Gemm *g, int64_t a, int64_t b, int64_t c)
+{
+    g->a = (const char *)g->a + (x->as_row ? b : a) * hlort_bytes[x->type][IN];
+    g->b = (const char *)g->b + (x->as_row ? a : b) * hlort_bytes[x->type][IN];
+    g->c = g->c ? (char *)g->c + c * hlort_bytes[x->type][OUT] : NULL;
+    g->place += c;
+}
+
+static void first_member(const Parts *x, int64_t number, Gemm *g, int64_t at[HLORT_MOST_BATCHES])
 {
     const hlort_dot *d = x->d;
-    int64_t          a = 0, b = 0, c = 0, rest = number;
-    for (int64_t k = d->n_batch - 1; k >= 0; k--) {
-        int64_t at = rest % d->batch[k].count;
-        rest /= d->batch[k].count;
-        a += at * (x->as_row ? d->batch[k].b : d->batch[k].a);
-        b += at * (x->as_row ? d->batch[k].a : d->batch[k].b);
-        c += at * d->batch[k].c;
-    }
-    g->a = (const char *)g->a + a * hlort_bytes[x->type][IN];
-    g->b = (const char *)g->b + b * hlort_bytes[x->type][IN];
-    g->c = g->c ? (char *)g->c + c * hlort_bytes[x->type][OUT] : NULL;
     g->batch = number;
-    return c;
+    for (int64_t k = d->n_batch - 1; k >= 0; k--) {
+        at[k] = number % d->batch[k].count;
+        number /= d->batch[k].count;
+        move(x, g, at[k] * d->batch[k].a, at[k] * d->batch[k].b, at[k] * d->batch[k].c);
+    }
+}
+
+/* Small members take no longer than a division. */
+static void next_member(const Parts *x, Gemm *g, int64_t at[HLORT_MOST_BATCHES])
+{
+    const hlort_dot *d = x->d;
+    g->batch++;
+    for (int64_t k = d->n_batch - 1; k >= 0; k--) {
+        const int64_t by = ++at[k] < d->batch[k].count ? 1 : 1 - at[k];
+        move(x, g, by * d->batch[k].a, by * d->batch[k].b, by * d->batch[k].c);
+        if (by == 1)
+            return;
+        at[k] = 0;
+    }
 }
 
 static void cut_piece(const Parts *x, int64_t piece, Gemm *g)
@@ -145,40 +165,39 @@ static void cut_piece(const Parts *x, int64_t piece, Gemm *g)
         g->c = (char *)g->c + c * hlort_bytes[x->type][OUT];
 }
 
-static void member(const Parts *x, int64_t number, int64_t piece, void *work)
+static void part(void *job, int64_t number, void *work)
 {
-    Gemm   g = x->g;
-    Narrow narrow = { .narrow = x->set->narrow[x->type], .c_row = g.c_row };
-    g.place = find_member(x, number, &g);
+    const Parts  *x = job;
+    const Cut    *c = &x->cut;
+    const int64_t first = number / c->pieces * c->members, n = least(c->members, c->count - first);
+    GemmFunction *run = hlort_kernel(x->set, x->type);
+    Narrow        narrow = { .narrow = x->set->narrow[x->type], .c_row = x->g.c_row };
+    const int     narrows = narrow.narrow && !x->g.epilogue;
+    int64_t       at[HLORT_MOST_BATCHES];
+    Gemm          g = x->g;
     g.work = work;
-    if (narrow.narrow && !g.epilogue) {
-        narrow.c = g.c;
-        g.c = NULL;
+    if (narrows) {
         g.epilogue = narrow_tile;
         g.context = &narrow;
     }
-    if (x->cut.pieces > 1)
-        cut_piece(x, piece, &g);
-    hlort_kernel(x->set, x->type)(&g);
-}
-
-static void part(void *job, int64_t number, void *work)
-{
-    const Parts *x = job;
-    const Cut   *c = &x->cut;
-    int64_t      first = number / c->pieces * c->members, rest = c->count - first;
-    for (int64_t k = 0; k < c->members && k < rest; k++)
-        member(x, first + k, number % c->pieces, work);
+    first_member(x, first, &g, at);
+    for (int64_t k = 0; k < n; k++) {
+        narrow.c = g.c;
+        if (narrows)
+            g.c = NULL;
+        if (c->pieces > 1)
+            cut_piece(x, number % c->pieces, &g);
+        run(&g);
+        if (narrows)
+            g.c = narrow.c;
+        if (k + 1 < n)
+            next_member(x, &g, at);
+    }
 }
 
 /* Enough parts that a thread which is late delays little, each of them worth the trouble: 2^17 multiplications are some microseconds. Of lines that come from memory
  * and are read across, each thread gets as much of one as can be. */
 enum { WORTH = 1 << 17, PIECE = 384, UNIT_COLUMNS = 64, UNIT_ROWS = 84, FAR = 1 << 20 /* elements */ };
-
-static int64_t least(int64_t x, int64_t y)
-{
-    return x < y ? x : y;
-}
 
 void hlort_cut(Cut *x, const Gemm *g, int threads)
 {

@@ -9,6 +9,7 @@
  *   held     B is small: sums of a few rows and columns stay in registers for all of k
  *   few      up to 16 rows, or columns, which are packed; the other operand's lines are read as they lie
  *     across   their columns are neighbours: sums of some vectors of columns stay in registers along a block of k
+ *     swept    likewise, a single row: some lines at a time, in their whole length, sums in the first cache
  *     along    k lies along them: sums of products in lanes */
 
 enum {
@@ -25,9 +26,16 @@ enum {
     N(FAR_K) = 8 * G,           /* likewise for each row of C, where B does not stay in the third cache and is to be read in few streams */
     N(CACHED) = 16 << 20,       /* bytes that stay there */
     N(AHEAD) = 32,              /* rows of words from what is multiplied to what is fetched */
-    N(HELD_ROWS) = 8,           /* that are finished before the next ones */
+    N(HELD_ROWS) = 8,           /* rows that are finished before the next ones */
+    N(SWEPT) = 8,               /* rows of words that a single row of C is swept over at once: as many streams of the whole of B */
     N(ROW) = 256 + 16           /* words of a row, as in tiles */
 };
+
+/* B, whose rows are read in vectors: those from `rows` on would end behind it and are in `tail`, VL elements each. */
+typedef struct {
+    const TE *b, *tail;
+    int64_t   rows;
+} N(Held);
 
 /* mr rows and nv vectors of C, from where a, b and c are. */
 INLINE void N(held)(int mr, int nv, const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row)
@@ -51,14 +59,16 @@ INLINE void N(held)(int mr, int nv, const Gemm *g, const TE *a, const TE *b, TC 
             *(VCU *)(c + r * c_row + v * VL) = acc[r][v];
 }
 
-/* One row of fewer columns than a vector has. */
-static void N(hold_few)(const Gemm *g, const TE *a, const TE *b, TC *c, int64_t n)
+/* n < VL elements. */
+INLINE void N(copy_some)(TC *to, const TC *from, int64_t n)
 {
-    TC few[VL] = { 0 };
-    for (int64_t p = 0; p < g->k; p++)
-        for (int64_t q = 0; q < n; q++)
-            few[q] += N(widen1)(a[p * g->a_col]) * N(widen1)(b[p * g->b_row + q]);
-    __builtin_memcpy(c, few, (uint64_t)n * sizeof *c);
+#define SOME(s)                                                  \
+    if (VL > (s) && (n & (s))) {                                 \
+        __builtin_memcpy(to, from, (s) * sizeof *to);            \
+        to += (s), from += (s);                                  \
+    }
+    SOME(8) SOME(4) SOME(2) SOME(1)
+#undef SOME
 }
 
 /* mr rows of C. The last columns are summed twice where they do not fill a vector. */
@@ -70,12 +80,10 @@ INLINE void N(hold)(int mr, const Gemm *g, const TE *a, const TE *b, TC *c, int6
             N(held)(1, 8, g, a, b + j, c + j, c_row);
     for (; j + VL * 2 <= n; j += VL * 2)
         N(held)(mr, 2, g, a, b + j, c + j, c_row);
-    for (; j < n && n >= VL; j += VL) {
+    for (; j < n; j += VL) {
         const int64_t at = hlort_min(j, n - VL);
         N(held)(mr, 1, g, a, b + at, c + at, c_row);
     }
-    for (int r = 0; r < mr && n < VL; r++)
-        N(hold_few)(g, a + r * g->a_row, b, c + r * c_row, n);
 }
 
 /* `rows` rows of C, n columns. */
@@ -87,6 +95,36 @@ APART void N(hold_rows)(const Gemm *g, const TE *a, const TE *b, TC *c, int64_t 
         N(hold)(2, g, a, b, c, c_row, n);
     if (rows)
         N(hold)(1, g, a, b, c, c_row, n);
+}
+
+/* mr rows of fewer columns than a vector has, which are the first ones of one. */
+INLINE void N(hold_few)(int mr, const Gemm *g, const TE *a, const N(Held) *h, TC *c, int64_t c_row, int64_t n)
+{
+    VC        acc[4];
+    TC        few[VL] __attribute__((aligned(64)));
+    int64_t   row = g->b_row;
+    const TE *b = h->b;
+    UNROLL for (int r = 0; r < mr; r++)
+        acc[r] = (VC){ 0 };
+    for (int64_t p = 0, end = h->rows; p < g->k || p < end; b = h->tail, row = VL, end = g->k)
+        ROLLED for (; p < end; p++, a += g->a_col, b += row) {
+            VC w = N(widen)(b);
+            IN_REGISTER(w);
+            UNROLL for (int r = 0; r < mr; r++)
+                acc[r] += N(widen1)(a[r * g->a_row]) * w;
+        }
+    UNROLL for (int r = 0; r < mr; r++) {
+        *(VC *)few = acc[r];
+        N(copy_some)(c + r * c_row, few, n);
+    }
+}
+
+APART void N(hold_few_rows)(const Gemm *g, const TE *a, const N(Held) *h, TC *c, int64_t c_row, int64_t rows, int64_t n)
+{
+    for (; rows >= 4; rows -= 4, a += 4 * g->a_row, c += 4 * c_row)
+        N(hold_few)(4, g, a, h, c, c_row, n);
+    for (; rows; rows--, a += g->a_row, c += c_row)
+        N(hold_few)(1, g, a, h, c, c_row, n);
 }
 
 /* ---- few rows by many lines ----
@@ -273,6 +311,72 @@ static void N(few_across)(const N(Few) *all, int64_t few, int64_t n)
     }
 }
 
+/* ---- a single row by lines whose columns are neighbours: a few lines at a time, in their whole length, while sums stay in the first cache ---- */
+
+/* kr rows of words, of the first `there` elements each, by nv vectors of columns. */
+INLINE void N(sweep_columns)(int nv, int kr, int64_t there, const VW x[N(SWEPT)], const TE *from, int64_t row, const TC *begin, TC *c)
+{
+    VC acc[NV];
+    UNROLL for (int v = 0; v < nv; v++)
+        if (begin)
+            acc[v] = (VC){ 0 } + *begin;
+        else
+            acc[v] = *(const VCU *)(c + v * VL);
+    UNROLL for (int p = 0; p < kr; p++) {
+        VW w[NV];
+        N(words)(nv, there, w, from + p * G * row, row);
+        UNROLL for (int v = 0; v < nv; v++)
+            acc[v] = MULTIPLY_FEW(acc[v], x[p], w[v]);
+    }
+    UNROLL for (int v = 0; v < nv; v++)
+        *(VCU *)(c + v * VL) = acc[v];
+}
+
+/* By n columns; what they leave of a vector is the vector that ends there, whose sums are aside. */
+INLINE void N(sweep)(int kr, int64_t there, const N(Few) *f, int64_t n, TC *aside)
+{
+    VW            x[N(SWEPT)];
+    const TE     *from = f->from;
+    const int64_t row = f->along;
+    const TC     *begin = f->begin;
+    TC           *c = f->c;
+    int64_t       j = 0;
+    UNROLL for (int p = 0; p < kr; p++) {
+        x[p] = f->x[p] - (VW){ 0 };
+        IN_REGISTER(x[p]);
+    }
+    ROLLED for (; j + NV * VL <= n; j += NV * VL)
+        N(sweep_columns)(NV, kr, there, x, from + j, row, begin, c + j);
+    ROLLED for (; j + VL <= n; j += VL)
+        N(sweep_columns)(1, kr, there, x, from + j, row, begin, c + j);
+    if (j < n)
+        N(sweep_columns)(1, kr, there, x, from + n - VL, row, begin, aside);
+}
+
+APART void N(sweep_lines)(const N(Few) *f, int64_t n, TC *aside)
+{
+    N(sweep)(N(SWEPT), G, f, n, aside);
+}
+
+APART void N(sweep_line)(const N(Few) *f, int64_t n, TC *aside)
+{
+    if (f->k >= G)
+        N(sweep)(1, G, f, n, aside);
+    else
+        N(sweep)(1, f->k, f, n, aside);
+}
+
+static void N(few_swept)(const N(Few) *all, int64_t n, TC *aside)
+{
+    if (all->k == N(SWEPT) * G) {
+        N(sweep_lines)(all, n, aside);
+        return;
+    }
+    N(Few) f = *all;
+    for (; f.k > 0; f.k -= G, f.x++, f.from += G * f.along, f.begin = 0)
+        N(sweep_line)(&f, n, aside);
+}
+
 /* ---- lines along which k lies: products in lanes, which are added up at the end ---- */
 
 /* Lane e of the result is the sum of v[e]'s lanes, for n <= VL vectors: two are added in halves, then in quarters ... */
@@ -419,21 +523,24 @@ INLINE void N(begin_few)(TC *begin, const TE *from, int64_t row, int64_t step, i
 static void N(few)(const Gemm *g)
 {
     N(Work)      *w = g->work;
-    TC            begin[GEMM_MOST_FEW];
+    TC            begin[GEMM_MOST_FEW], rest[VL] __attribute__((aligned(64)));
     const int     columns = g->way == GEMM_COLUMNS;
     const TE     *small = columns ? g->b : g->a, *large = columns ? g->a : g->b;
     const int64_t few = columns ? g->n : g->m, count = columns ? g->m : g->n, row = columns ? g->b_col : g->a_row, step = columns ? g->b_row : g->a_col;
     const int64_t line = columns ? g->a_row : g->b_col, along = columns ? g->a_col : g->b_row;
     const int     across = line == 1 && along != 1; /* a single line may be said to be 1 from the next */
     const int64_t most = few < N(TOGETHER_ROWS) ? N(ALONG_K) * N(TOGETHER_ROWS) / few / (VL * G) * (VL * G) : N(ALONG_K);
-    const int     far = across && few <= 2 && g->k * along * (int64_t)sizeof(TE) > N(CACHED);
-    const int64_t kb = far ? N(FAR_K) * few : hlort_even(g->k, across ? (int64_t)N(ACROSS_K) : most, VL * G), blocks = hlort_ceildiv(g->k, kb);
-    const int64_t x_row = across ? (int64_t)N(ROW) : kb / G + 16, block = few * x_row;
+    const int     swept = across && !columns && few == 1 && count >= 4 * VL; /* B in whole lines, however long */
+    const int     far = across && !swept && few <= 2 && g->k * along * (int64_t)sizeof(TE) > N(CACHED);
+    const int64_t kb = swept ? N(SWEPT) * G : far ? N(FAR_K) * few : hlort_even(g->k, across ? (int64_t)N(ACROSS_K) : most, VL * G), blocks = hlort_ceildiv(g->k, kb);
+    const int64_t x_row = swept ? (int64_t)N(SWEPT) : across ? (int64_t)N(ROW) : kb / G + 16, block = few * x_row;
     const int     aside = columns && across; /* columns of C, which are rows of vectors */
     const int     once = blocks * block <= KC * NC; /* there is room for all blocks of the rows */
-    const int64_t span = aside ? N(TURNED) : far ? 4 * N(SPAN) : across ? (int64_t)N(SPAN) : N(BESIDE);
+    const int64_t span = aside ? N(TURNED) : far || swept ? 4 * N(SPAN) : across ? (int64_t)N(SPAN) : N(BESIDE);
     N(begin_few)(begin, small, row, step, few, g->k);
-    for (int64_t p = 0; p < g->k && once; p += kb)
+    if (swept && once)
+        N(pack_few)(w->b, 0, small, row, step, 1, g->k);
+    for (int64_t p = 0; p < g->k && once && !swept; p += kb)
         N(pack_few)(w->b + p / kb * block, x_row, small + p * step, row, step, few, hlort_min(kb, g->k - p));
     for (int64_t j = 0, n; j < count; j += n) {
         n = hlort_min(span, count - j);
@@ -450,12 +557,16 @@ static void N(few)(const Gemm *g)
             f.x = x;
             if (!once)
                 N(pack_few)(x, x_row, small + p * step, row, step, few, f.k);
-            if (across)
+            if (swept)
+                N(few_swept)(&f, n, rest);
+            else if (across)
                 N(few_across)(&f, few, n);
             else
                 N(few_along)(&f, few, n);
             f.begin = 0;
         }
+        if (swept)
+            __builtin_memcpy(c + n / VL * VL, rest + VL - n % VL, (uint64_t)(n % VL) * sizeof *c);
         for (int64_t i = 0; i < n && aside; i++)
             for (int64_t r = 0; r < few; r++)
                 c[i * c_row + r] = turned[r * f.c_few + i];
@@ -466,40 +577,32 @@ static void N(few)(const Gemm *g)
     }
 }
 
-/* Fewer columns than a vector has, of several rows: B gets zeros beside it. */
-static void N(small_narrow)(const Gemm *g)
+/* Rows of B that end less than a vector before B does are copied where vectors are read from their beginning. */
+INLINE void N(hold_tail)(const Gemm *g, N(Held) *h, TE *tail)
 {
-    N(Work) *w = g->work;
-    Gemm     t = *g;
-    TE      *b = (TE *)(void *)w->b;
-    TC      *c = w->sums;
-    t.b_row = VL;
-    for (int64_t p = 0; p < g->k; p++)
-        for (int64_t q = 0; q < VL; q++)
-            b[p * VL + q] = q < g->n ? ((const TE *)g->b)[p * g->b_row + q] : 0;
-    for (int64_t i = 0; i < g->m; i += N(HELD_ROWS)) {
-        const int64_t rows = hlort_min(N(HELD_ROWS), g->m - i);
-        N(hold_rows)(&t, (const TE *)g->a + i * g->a_row, b, c, VL, rows, VL);
-        if (g->epilogue)
-            N(finish)(g, c, VL, i, 0, rows, g->n);
-        for (int64_t r = 0; r < rows && g->c; r++)
-            __builtin_memcpy((TC *)g->c + (i + r) * g->c_row, c + r * VL, (uint64_t)g->n * sizeof *c);
-    }
+    const int64_t beside = g->b_row > 0 ? hlort_ceildiv(VL - g->n, g->b_row) : g->k;
+    h->rows = hlort_max(0, g->k - beside);
+    h->tail = tail;
+    for (int64_t p = h->rows; p < g->k; p++)
+        __builtin_memcpy(tail + (p - h->rows) * VL, h->b + p * g->b_row, (uint64_t)g->n * sizeof *tail);
 }
 
 /* B is read again for a few rows at a time. */
 static void N(small)(const Gemm *g)
 {
     N(Work) *w = g->work;
-    if (g->n < VL && g->m > 1) {
-        N(small_narrow)(g);
-        return;
-    }
+    N(Held)  h = { g->b, g->b, g->k };
+    if (g->n < VL)
+        N(hold_tail)(g, &h, (TE *)(void *)w->b);
     for (int64_t j = 0; j < g->n; j += N(SPAN))
         for (int64_t i = 0; i < g->m; i += N(HELD_ROWS)) {
             const int64_t columns = hlort_min(N(SPAN), g->n - j), rows = hlort_min(N(HELD_ROWS), g->m - i), c_row = g->c ? g->c_row : (int64_t)N(SPAN);
+            const TE     *a = (const TE *)g->a + i * g->a_row;
             TC           *c = g->c ? (TC *)g->c + i * c_row + j : w->sums;
-            N(hold_rows)(g, (const TE *)g->a + i * g->a_row, (const TE *)g->b + j, c, c_row, rows, columns);
+            if (columns >= VL)
+                N(hold_rows)(g, a, (const TE *)g->b + j, c, c_row, rows, columns);
+            else
+                N(hold_few_rows)(g, a, &h, c, c_row, rows, columns);
             if (g->epilogue)
                 N(finish)(g, c, c_row, i, j, rows, columns);
         }
