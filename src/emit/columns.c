@@ -11,7 +11,9 @@ enum {
     SECOND_CACHE = 768 << 10, /* bytes of what a block goes through */
     THIRD_CACHE = 4 << 20, /* likewise of rows that lie one behind the other, where half as many columns would already be too much for the second one */
     MOST_LOCAL = COLUMN_BYTES_LOCAL, /* of a block's own arrays */
-    UNROLLED = 16          /* trips at most of what gcc unrolls before it makes vectors */
+    UNROLLED = 16,         /* trips at most of what gcc unrolls before it makes vectors */
+    FEW = 64,              /* columns */
+    LEAST_VECTOR = 4
 };
 
 typedef struct Loops {
@@ -378,31 +380,48 @@ static void declare_handed(Columns *c, KBlock *to, const KStmt *s)
     }
 }
 
-/* The run that begins with `from`; what is behind it. */
-static const KStmt *new_run(Columns *c, KBlock *to, const KStmt *from)
+/* The run from `from` to before `end`, for columns lo to before hi of the block. */
+static void run_loop(Columns *c, KBlock *to, const KStmt *from, const KStmt *end, int64_t lo, int64_t hi)
 {
-    const Ix     *before = c->at;
-    const IxAtom *was = c->loop->loop, *column = ix_new_atom(c->cx, IX_LOOP, was->name, 0, c->width - 1, was->depth, NULL);
+    const Ix     *before = c->at, *number;
+    const IxAtom *was = c->loop->loop, *column = ix_new_atom(c->cx, IX_LOOP, was->name, lo, hi - 1, was->depth, NULL);
     KStmt        *loop = ARENA_NEW(c->k->arena, KStmt);
     KBlock       *body = ARENA_NEW(c->k->arena, KBlock);
-    const KStmt  *s = from;
-    for (; s && !contains_loop(s); s = s->next) {
-        declare_handed(c, to, s);
-        if (s->kind == KS_DECLARE && !is_own(c, s))
-            append(to, new_stmt(c, s, NULL));
-    }
-    c->at = ix_add(c->cx, c->at, ix_of(c->cx, column));
-    for (const KStmt *x = from; x != s; x = x->next) {
+    number = ix_of(c->cx, column);
+    c->at = ix_add(c->cx, c->at, number);
+    for (const KStmt *x = from; x != end; x = x->next) {
         bool   done = x->kind == KS_ARRAY || (x->kind == KS_DECLARE && !is_own(c, x));
-        KStmt *copy = done ? NULL : new_stmt(c, x, ix_of(c->cx, column));
+        KStmt *copy = done ? NULL : new_stmt(c, x, number);
         if (copy)
             append(body, copy);
     }
     c->at = before;
-    *loop = (KStmt){ .kind = KS_FOR, .loop = column, .body = body, .rolled = c->width <= UNROLLED };
+    *loop = (KStmt){ .kind = KS_FOR, .loop = column, .body = body, .rolled = hi - lo <= UNROLLED };
     if (body->first)
         append(to, loop);
-    return s;
+}
+
+/* The run that begins with `from`; what is behind it. Few columns that are whole vectors of several sizes have a loop for each: gcc with vectors of 512 bits takes twice as
+ * long over 20 columns otherwise. */
+static const KStmt *new_run(Columns *c, KBlock *to, const KStmt *from)
+{
+    const KStmt  *end = from;
+    const bool    cut = c->width > UNROLLED && c->width < FEW && c->width % LEAST_VECTOR == 0;
+    int64_t       at = 0;
+    for (; end && !contains_loop(end); end = end->next) {
+        declare_handed(c, to, end);
+        if (end->kind == KS_DECLARE && !is_own(c, end))
+            append(to, new_stmt(c, end, NULL));
+    }
+    for (int64_t vector = UNROLLED; cut && vector >= LEAST_VECTOR; vector /= 2)
+        if (c->width - at >= vector) {
+            const int64_t whole = (c->width - at) / vector * vector;
+            run_loop(c, to, from, end, at, at + whole);
+            at += whole;
+        }
+    if (at < c->width)
+        run_loop(c, to, from, end, at, c->width);
+    return end;
 }
 
 static void new_statements(Columns *c, KBlock *to, const KBlock *b)
