@@ -10,6 +10,7 @@ enum {
     FEW_TERMS = 32,        /* of a sum: below that likewise */
     FEW_MADE = 64,         /* features made by a group, where sums have so few terms (measured: 1.3 to 5 times) */
     LEAST = 32768,         /* multiplications below which loops in the text are as good */
+    LEAST_BANDS = 131072,  /* the same of few features, where what a call copies first is worth it */
     LEAST_PRODUCT = 4096,  /* of one product: there is one for each group and phase */
     MOST = 1 << 30,        /* the size of anything of a window, far below what would overflow */
     MOST_S8 = 1 << 16,     /* terms of a sum that fits into 32 bits whatever they are */
@@ -44,7 +45,7 @@ static bool is_by_channel(const hlort_conv *v, Type in)
     return type_is_float(in) && hlort_conv_by_channel(v);
 }
 
-static bool is_few(const hlort_conv *v, Type in)
+static bool is_few(const hlort_conv *v, double cost, Type in)
 {
     const int64_t few = type_bits(in) == 8 ? FEW_BYTES : FEW;
     int64_t terms = v->in < FEW_TERMS ? v->in : FEW_TERMS;
@@ -55,6 +56,8 @@ static bool is_few(const hlort_conv *v, Type in)
             return false;
         terms *= v->spatial[d].window < FEW_TERMS ? v->spatial[d].window : FEW_TERMS;
     }
+    if (type_is_float(in) && cost >= LEAST_BANDS && (hlort_conv_in_bands(v) || (type_bits(in) >= 32 && hlort_conv_gradient(v) >= 0)))
+        return false;
     return v->in <= few && v->out <= (terms < FEW_TERMS ? FEW_MADE : FEW) && v->w_out == 1 && v->y_out == 1;
 }
 
@@ -140,7 +143,7 @@ bool conv_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *r
     v->y_out = y[l->out_feature];
     v->y_group = v->out * v->y_out;
     v->n_spatial = l->spatial;
-    if ((groups > 1 && batch_groups > 1) || !fill_spatial(i, lhs, result, x, w, y, v) || is_few(v, lhs->type) || !sums_fit(out))
+    if ((groups > 1 && batch_groups > 1) || !fill_spatial(i, lhs, result, x, w, y, v) || is_few(v, conv_call_cost(out), lhs->type) || !sums_fit(out))
         return false;
     return conv_call_cost(out) >= LEAST && (is_by_channel(v, lhs->type) || conv_call_cost(out) >= LEAST_PRODUCT * (double)products(out));
 }

@@ -7,8 +7,10 @@
  *     pixels       0   1   2   3                 phase 1: tap 1             y1 = b w1,         y3 = c w1
  *
  * With few features that is left to spread.c. Features are the columns of the product when they are neighbours in Y; else pixels are, and the image is B. */
+#include "runtime/bands.h"
 #include "runtime/border.h"
 #include "runtime/depthwise.h"
+#include "runtime/gradient.h"
 #include "runtime/pool.h"
 #include "runtime/spread.h"
 #include "runtime/vec.h"
@@ -409,7 +411,8 @@ static int as_dot(const Job *x, const hlort_how *how)
 void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y)
 {
     Job j = { .v = v, .set = s, .type = type, .x = x, .w = w, .y = y, .images = 1, .how = how };
-    if (is_empty(v) || hlort_winograd(s, type, v, how, x, w, y) || hlort_depthwise(s, type, v, how, x, w, y) || (!how->epilogue && hlort_spread(s, type, v, how, x, w, y)))
+    if (is_empty(v) || hlort_winograd(s, type, v, how, x, w, y) || hlort_depthwise(s, type, v, how, x, w, y) ||
+        hlort_gradient(s, type, v, how, x, w, y) || hlort_bands(s, type, v, how, x, w, y) || (!how->epilogue && hlort_spread(s, type, v, how, x, w, y)))
         return;
     j.x_end = end_of_image(v, x, hlort_bytes[type][IN]);
     j.swapped = is_swapped(&j);

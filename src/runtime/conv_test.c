@@ -375,6 +375,85 @@ static void test_pairs(int count)
     puts("ok pairs");
 }
 
+/* Large windows that make few pixels, of a batch of features: lines longer than a block of terms, more rows and columns than a tile and a block have. */
+static void gradient_case(Case *c, uint32_t *state)
+{
+    static const uint32_t features[] = { 6, 20, 40, 200 };
+    hlort_conv           *v = &c->v;
+    *c = (Case){ .v = { .batch = 4 + below(state, features[below(state, 3)]), .groups = below(state, 3) ? 1 : 1 + below(state, 5), .n_spatial = 1 + below(state, MOST) } };
+    v->in = 1 + below(state, 4);
+    v->out = 1 + below(state, features[below(state, 4)]);
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        const int line = d == v->n_spatial - 1 || below(state, 2);
+        v->spatial[d].window = !line ? 1 + below(state, 3) : v->n_spatial == 3 ? 4 + below(state, 3) : v->n_spatial == 2 ? 4 + below(state, 20) : 4 + below(state, 500);
+        v->spatial[d].stride = 1 + below(state, 2);
+        v->spatial[d].window_dilation = below(state, 3) ? 1 : 1 + below(state, 3);
+        v->spatial[d].base_dilation = 1;
+        v->spatial[d].in = (v->spatial[d].window - 1) * v->spatial[d].window_dilation + 1 + below(state, 4);
+        v->spatial[d].pad = below(state, 6) - 2;
+        v->spatial[d].out = out_size(v, d, below(state, 5) - 2);
+    }
+    Order orders[3] = { below(state, 2) ? BATCH_LAST : SHUFFLED, (Order)below(state, ORDERS), (Order)below(state, ORDERS) };
+    place(c, orders, (int)below(state, 3) ? 0 : (int)below(state, 8), below(state, 4) ? 0 : 3, state);
+}
+
+static void test_gradients(int count)
+{
+    uint32_t state = 17;
+    int      found = 0;
+    for (int k = 0; k < count; k++) {
+        Case c;
+        gradient_case(&c, &state);
+        found += hlort_conv_gradient(&c.v) >= 0;
+        expect(&c, &state);
+        for (int s = 0; s < N_SETS; s++)
+            if (has(sets[s]))
+                run(&c, sets[s], below(&state, 3) ? GEMM_F32 : GEMM_F64, k % 8 ? BARE : DOUBLED);
+        forget(&c);
+    }
+    CHECK(found > count / 3);
+    puts("ok gradients");
+}
+
+/* Windows of few terms, of every type of floats: lines longer than a band, several bands, kernels of several panels, groups. */
+static void band_case(Case *c, uint32_t *state)
+{
+    static const uint32_t features[] = { 4, 9, 20, 60 };
+    hlort_conv           *v = &c->v;
+    *c = (Case){ .v = { .batch = 1 + below(state, 3), .groups = below(state, 2) ? 1 : 1 + below(state, 9), .n_spatial = 1 + below(state, MOST) } };
+    v->in = 1 + below(state, features[below(state, 3)]);
+    v->out = 4 + below(state, features[below(state, 4)]);
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        v->spatial[d].in = 4 + below(state, v->n_spatial == 3 ? 6 : v->n_spatial == 2 ? 30 : 2000);
+        v->spatial[d].window = 1 + below(state, d == v->n_spatial - 1 ? 7 : 3);
+        v->spatial[d].stride = 1 + below(state, 3);
+        v->spatial[d].pad = below(state, 6) - 2;
+        v->spatial[d].window_dilation = below(state, 3) ? 1 : 1 + below(state, 3);
+        v->spatial[d].base_dilation = 1;
+        v->spatial[d].out = out_size(v, d, below(state, 5) - 2);
+    }
+    Order orders[3] = { below(state, 4) ? FEATURES_LAST : SHUFFLED, (Order)below(state, ORDERS), FEATURES_LAST };
+    place(c, orders, (int)below(state, 3) ? 0 : (int)below(state, 8), below(state, 4) ? 0 : 3, state);
+}
+
+static void test_bands(int count)
+{
+    uint32_t state = 19;
+    int      found = 0;
+    for (int k = 0; k < count; k++) {
+        Case c;
+        band_case(&c, &state);
+        found += hlort_conv_in_bands(&c.v);
+        expect(&c, &state);
+        for (int s = 0; s < N_SETS; s++)
+            if (has(sets[s]))
+                run(&c, sets[s], (GemmType)below(&state, GEMM_S32), BARE);
+        forget(&c);
+    }
+    CHECK(found > count / 3);
+    puts("ok bands");
+}
+
 /* More columns and rows than a block has, in each order of memory. */
 static void test_blocks(void)
 {
@@ -408,18 +487,21 @@ static void test_threads(void)
 {
     static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
     uint32_t    state = 9;
-    for (int e = 0; e < 12; e++) {
-        Case c = { .v = { .fewer = e >= 9, .batch = e == 6 || e == 8 ? 1 : 2, .groups = e == 2 ? 4 : e == 5 ? 24 : 1, .in = e == 5 ? 1 : 24, .n_spatial = 2 } };
-        c.v.out = e == 3 || e >= 9 ? 130 : e == 5 ? 1 : e >= 6 ? 2 : 20;
+    for (int e = 0; e < 14; e++) {
+        const int gradient = e == 12;
+        Case      c = { .v = { .fewer = e >= 9, .batch = gradient ? 24 : e == 6 || e == 8 ? 1 : 2, .groups = e == 2 ? 4 : e == 5 ? 24 : e == 13 ? 9 : 1,
+                              .in = e == 5 ? 1 : e == 13 ? 4 : 24, .n_spatial = 2 } };
+        c.v.out = e == 13 ? 12 : e == 3 || e >= 9 ? 130 : e == 5 ? 1 : e >= 6 ? 2 : 20;
         for (int64_t d = 0; d < 2; d++) {
             c.v.spatial[d].in = e == 3 ? 7 : 20;
-            c.v.spatial[d].window = 3;
-            c.v.spatial[d].pad = c.v.spatial[d].stride = c.v.spatial[d].window_dilation = 1;
+            c.v.spatial[d].window = gradient ? 20 : 3;
+            c.v.spatial[d].pad = c.v.spatial[d].window_dilation = 1;
+            c.v.spatial[d].stride = e == 13 ? 2 : 1;
             c.v.spatial[d].base_dilation = e == 1 || e == 6 || e == 7 ? 2 : 1;
             c.v.spatial[d].out = out_size(&c.v, d, 1);
         }
         const Order order = e == 4 || e == 10 ? FEATURES_SECOND : FEATURES_LAST;
-        Order       orders[3] = { order, order, order };
+        Order       orders[3] = { gradient ? BATCH_LAST : order, order, order };
         place(&c, orders, 0, 0, &state);
         expect(&c, &state);
         float *x = malloc((size_t)c.x_count * sizeof *x), *w = malloc((size_t)c.w_count * sizeof *w);
@@ -547,6 +629,47 @@ static void test_not_finite(void)
     puts("ok not finite");
 }
 
+/* Of a gradient likewise: what would be multiplied beside the image is no term. */
+static void test_gradient_not_finite(void)
+{
+    enum { SIZE = 9, BATCH = 5, OUT = 6, IN = 2 };
+    static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    uint32_t    state = 23;
+    for (int tap = 0; tap < SIZE * SIZE; tap += 4) {
+        Case  c = { .v = { .batch = BATCH, .groups = 1, .in = IN, .out = OUT, .n_spatial = 2 } };
+        Order orders[3] = { BATCH_LAST, FEATURES_LAST, FEATURES_LAST };
+        for (int64_t d = 0; d < 2; d++) {
+            c.v.spatial[d].in = c.v.spatial[d].window = SIZE;
+            c.v.spatial[d].pad = c.v.spatial[d].stride = c.v.spatial[d].window_dilation = c.v.spatial[d].base_dilation = 1;
+            c.v.spatial[d].out = out_size(&c.v, d, 1);
+        }
+        place(&c, orders, 0, 0, &state);
+        CHECK(hlort_conv_gradient(&c.v) >= 0);
+        expect(&c, &state);
+        const int64_t at = tap / SIZE * c.v.spatial[0].w + tap % SIZE * c.v.spatial[1].w + c.v.w_in + 2 * c.v.w_out;
+        for (int64_t k = 0; k < c.x_count; k++)
+            c.x[k] = 1;
+        for (int64_t k = 0; k < c.w_count; k++)
+            c.w[k] = k == at;
+        free(c.want);
+        add_up(&c);
+        float *x = operand(F32, c.x, c.x_count), *w = operand(F32, c.w, c.w_count), *y = operand(F32, c.want, c.y_count);
+        w[at] = __builtin_inff();
+        for (int s = 0; s < N_SETS; s++) {
+            if (!has(sets[s]))
+                continue;
+            hlort_convolve(sets[s], GEMM_F32, &c.v, &(hlort_how){ .work = work }, x, w, y);
+            for (int64_t k = 0; k < c.y_count; k++)
+                CHECK(y[k] == (c.want[k] ? __builtin_inff() : 0));
+        }
+        free(x);
+        free(w);
+        free(y);
+        forget(&c);
+    }
+    puts("ok gradient not finite");
+}
+
 /* What the definition makes of one element, and how large its terms are. */
 static double sum_of(const hlort_conv *v, const float *x, const float *w, const int64_t *o, double *size)
 {
@@ -619,6 +742,9 @@ int main(void)
     test_nan_image();
     test_random(4000);
     test_pairs(800);
+    test_gradients(600);
+    test_gradient_not_finite();
+    test_bands(800);
     test_blocks();
     test_threads();
     return 0;

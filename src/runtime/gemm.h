@@ -49,6 +49,8 @@ typedef void PixelsFunction(const struct PixelRun *r); /* depthwise.h */
 struct WinogradBlock;
 typedef void WinogradFunction(const struct WinogradBlock *x); /* winograd.h */
 
+struct WalkKernels; /* walk.h */
+
 struct FftJob;
 struct FftLength;
 typedef void FftFunction(const struct FftJob *j, int step, int64_t part, void *memory); /* fft.h */
@@ -66,9 +68,11 @@ typedef struct KernelSet {
     PixelsFunction *depthwise[GEMM_TYPES]; /* some of them */
     WinogradFunction *winograd;            /* f32 */
     int64_t       winograd_features, winograd_panel; /* of a block, which is whole panels */
-    FftFunction  *fft[2]; /* f32, f64; NULL: the rest has them */
+    const struct WalkKernels *walk[2]; /* f32, f64; NULL: the rest has them */
+    FftFunction  *fft[2];              /* likewise */
     double *(*fft_line)(const struct FftLength *l, double *a, double *b);
     void (*narrow[GEMM_TYPES])(uint16_t *to, const float *from, int64_t n); /* sums to C's type where that is a narrower one */
+    void (*widen[GEMM_TYPES])(float *to, const uint16_t *from, int64_t n); /* operands to sums, likewise */
     TurnFunction *turn[HLORT_TURN_SIZES];
     RunsFunction *runs;
     const struct ScanKernels *scan[HLORT_SCAN_TYPES]; /* NULL: the rest has them */

@@ -130,6 +130,7 @@ const KernelSet SET(hlort) = {
               [GEMM_U8_S32] = SET(hlort_u8_gemm) },
     .attention = { [GEMM_BF16] = &SET(hlort_bf16_attention), [GEMM_BF16_F32] = &SET(hlort_bf16_attention) },
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
+    .widen = { [GEMM_BF16] = SET(hlort_widen_bf16), [GEMM_BF16_F32] = SET(hlort_widen_bf16), [GEMM_F16] = SET(hlort_widen_f16), [GEMM_F16_F32] = SET(hlort_widen_f16) },
     .together = { [GEMM_BF16] = 2, [GEMM_BF16_F32] = 2, [GEMM_S8_S32] = 4, [GEMM_U8_S32] = 4 },
     .rest = &REST,
 };

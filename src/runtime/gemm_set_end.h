@@ -2,6 +2,7 @@
 #undef MC
 #undef NC
 #undef MR
+#undef ROWS
 #undef NV
 #undef SET
 #undef HLORT_SET

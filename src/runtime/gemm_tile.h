@@ -150,6 +150,7 @@ INLINE void K(tile)(int mr, int nv, int mode, const K(Tile) *t)
 
 /* A function for each number of rows, of vectors, and each mode. */
 typedef void K(Kernel)(const K(Tile) *);
+#undef ROWS
 #if MR == 14
 #define ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 #elif MR == 8
@@ -188,7 +189,6 @@ ROWS(X)
 #endif
 static K(Kernel) *const K(kernels)[MR + 1][2 + 2 * IN_PLACE] = { ROWS(X) };
 #undef X
-#undef ROWS
 #if IN_PLACE
 #undef TB
 #undef IN_WORD

@@ -7,6 +7,7 @@
 #include "runtime/fft.h"
 #include "runtime/image.h"
 #include "runtime/vec.h"
+#include "runtime/walk.h"
 #include "runtime/winograd.h"
 
 #define SET(x) HLORT_PASTE(x, HLORT_SET)
@@ -49,6 +50,7 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define IN_WORD     1
 #define LOAD_WORDS  LOAD_VECTORS
 #include "runtime/gemm_tile.h"
+#include "runtime/walk_body.h"
 #define N(x)        SET(hlort_f64_##x)
 #define TE          double
 #define WIDEN(from) (*(const VCU *)(from))
@@ -77,6 +79,7 @@ typedef double SET(vdu) __attribute__((vector_size(VECTOR_BYTES), aligned(8), ma
 #define IN_WORD     1
 #define LOAD_WORDS  LOAD_VECTORS
 #include "runtime/gemm_tile.h"
+#include "runtime/walk_body.h"
 #define N(x)        SET(hlort_f32_##x)
 #define TE          float
 #define WIDEN(from) (*(const VCU *)(from))
@@ -237,9 +240,11 @@ const KernelSet SET(hlort) = {
     .winograd = SET(hlort_f32_winograd),
     .winograd_features = SET(hlort_f32_WF),
     .winograd_panel = SET(hlort_f32_NR),
+    .walk = { &SET(hlort_f32_walk_kernels), &SET(hlort_f64_walk_kernels) },
     .fft = { SET(hlort_f32_fft_run), SET(hlort_f64_fft_run) },
     .fft_line = SET(hlort_f64_fft_line),
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
+    .widen = { [GEMM_BF16] = SET(hlort_widen_bf16), [GEMM_BF16_F32] = SET(hlort_widen_bf16), [GEMM_F16] = SET(hlort_widen_f16), [GEMM_F16_F32] = SET(hlort_widen_f16) },
     .turn = { HLORT_PASTE(hlort_turn_any_1, HLORT_SET), HLORT_PASTE(hlort_turn_any_2, HLORT_SET), HLORT_PASTE(hlort_turn_any_4, HLORT_SET), HLORT_PASTE(hlort_turn_any_8, HLORT_SET), HLORT_PASTE(hlort_turn_any_16, HLORT_SET) },
     .runs = SET(hlort_runs),
     .scan = { &SET(hlort_scan_f32_kernels), &SET(hlort_scan_f64_kernels), &SET(hlort_scan_s32_kernels), &SET(hlort_scan_s64_kernels) },

@@ -231,6 +231,47 @@ static inline int hlort_conv_by_channel(const hlort_conv *v)
     return outer <= HLORT_MOST_OUTER && (v->w_group == 1 || taps <= HLORT_MOST_MOVED);
 }
 
+/* Whether a convolution makes features that are neighbours in Y by few products for each: of f32, f64, f16 and bf16 then bands of the image lie in the caches. */
+enum { HLORT_MOST_BAND = 32 * 1024, HLORT_MOST_BAND_KERNEL = 32 * 1024, HLORT_MOST_BAND_RUNS = 256, HLORT_LEAST_BAND_PIXELS = 4, HLORT_LEAST_BAND_MADE = 4,
+       HLORT_SHORT_BAND_TERMS = 128, HLORT_LONG_BAND = 28 };
+static inline int hlort_conv_in_bands(const hlort_conv *v)
+{
+    const int64_t last = v->n_spatial - 1;
+    int64_t       taps = 1, runs = 1, reach = v->in;
+    if (last < 0 || v->y_out != 1 || v->in < 1 || v->in > HLORT_MOST_BAND_KERNEL || v->out < HLORT_LEAST_BAND_MADE || v->out > HLORT_MOST_BAND_KERNEL || v->spatial[last].out < HLORT_LEAST_BAND_PIXELS)
+        return 0;
+    for (int64_t d = 0; d <= last; d++) {
+        const int64_t window = v->spatial[d].window, dilation = v->spatial[d].window_dilation, stride = v->spatial[d].stride;
+        if (v->spatial[d].base_dilation != 1 || window < 1 || window > HLORT_MOST_BAND || dilation > HLORT_MOST_BAND || stride > HLORT_MOST_BAND)
+            return 0;
+        taps *= window;
+        runs *= d == last && dilation == 1 ? 1 : window;
+        reach *= (window - 1) * dilation + 1 + (d == last ? 16 * stride : 0);
+        if (taps > HLORT_MOST_BAND_KERNEL || runs > HLORT_MOST_BAND_RUNS || reach > HLORT_MOST_BAND)
+            return 0;
+    }
+    if (v->groups == 1 && taps * v->in > HLORT_SHORT_BAND_TERMS && v->spatial[last].out < HLORT_LONG_BAND)
+        return 0; /* few pixels share what is read of a long kernel */
+    return taps > 1 && taps * v->in <= HLORT_MOST_BAND_KERNEL && taps * v->in * v->out <= HLORT_MOST_BAND_KERNEL;
+}
+
+/* Whether it makes few pixels by large windows, of whose taps some follow each other: of f32 and f64, a filter's gradient. The dimension of those, or -1. */
+enum { HLORT_LEAST_GRADIENT_ROWS = 4, HLORT_LEAST_GRADIENT_LINE = 4 };
+static inline int64_t hlort_conv_gradient(const hlort_conv *v)
+{
+    int64_t last = -1;
+    double  taps = 1, pixels = 1;
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        if (v->spatial[d].base_dilation != 1 || v->spatial[d].in == 0 || v->spatial[d].window == 0)
+            return -1;
+        taps *= (double)v->spatial[d].window;
+        pixels *= (double)v->spatial[d].out;
+        if (v->spatial[d].window >= HLORT_LEAST_GRADIENT_LINE && (last < 0 || v->spatial[d].x < v->spatial[last].x))
+            last = d;
+    }
+    return v->in > 0 && taps > pixels && v->batch >= HLORT_LEAST_GRADIENT_ROWS && (v->in == 1 || v->x_batch < v->x_in) ? last : -1;
+}
+
 /* Whether tiles of two pixels may extend along dimension d; along how many dimensions of a convolution they do, at most 2. */
 static inline int hlort_conv_in_pairs(const hlort_conv *v, int64_t d)
 {

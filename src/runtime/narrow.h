@@ -81,3 +81,22 @@ INLINE SET(vh) SET(hlort_to_f16)(SET(vf) x)
 NARROW(bf16)
 NARROW(f16)
 #undef NARROW
+
+#define WIDEN_ALL(type)                                                                                \
+    static void SET(hlort_widen_##type)(float *to, const uint16_t *from, int64_t n)                    \
+    {                                                                                                  \
+        const int64_t lanes = VECTOR_BYTES / 4;                                                        \
+        int64_t       j = 0;                                                                           \
+        for (; j + lanes <= n; j += lanes)                                                             \
+            *(SET(vfu) *)(to + j) = SET(hlort_from_##type)(from + j);                                  \
+        if (j < n) {                                                                                   \
+            uint16_t few[VECTOR_BYTES / 4] = { 0 };                                                    \
+            float    out[VECTOR_BYTES / 4];                                                            \
+            __builtin_memcpy(few, from + j, (uint64_t)(n - j) * sizeof *few);                          \
+            *(SET(vfu) *)out = SET(hlort_from_##type)(few);                                            \
+            __builtin_memcpy(to + j, out, (uint64_t)(n - j) * sizeof *out);                            \
+        }                                                                                              \
+    }
+WIDEN_ALL(bf16)
+WIDEN_ALL(f16)
+#undef WIDEN_ALL
