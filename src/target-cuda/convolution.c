@@ -18,29 +18,13 @@
 
 #include <string.h>
 
-bool cuda_has_convolutions(const Program *p)
+bool cuda_is_convolution(const Program *p, int32_t function)
 {
     ConvGraph g;
-    for (int32_t f = 0; p->products && f < p->n_functions; f++)
-        if (conv_graph_of_kernel(p->functions[f].kernel, &g))
-            return true;
-    return false;
+    return p->products && conv_graph_of_kernel(p->functions[function].kernel, &g);
 }
 
 /* ---- what is in front of everything ---- */
-
-void cuda_convolution_includes(Buf *b)
-{
-    buf_puts(b, "#if !defined(HLO_NO_CUDNN) && defined(__has_include)\n"
-                "#if __has_include(<cudnn_graph.h>)\n"
-                "#define HLO_CUDNN 1\n"
-                "#include <cudnn_graph.h>\n"
-                "#include <dlfcn.h>\n"
-                "#include <pthread.h>\n"
-                "#include <stdlib.h>\n"
-                "#endif\n"
-                "#endif\n");
-}
 
 static const char types[] =
     "\n#ifdef HLO_CUDNN\n"

@@ -22,25 +22,9 @@ static const Inst *transform(const Program *p, int32_t f)
     return p->products && i->op == OP_FFT && kernel_uses_param(k, 0) && kernel_uses_param(k, 1) && layout_is_row_major(i->shape) && layout_is_row_major(inst_operand(i, 0)->shape) && shape_count(i->shape) > 0 ? i : NULL;
 }
 
-bool cuda_has_transforms(const Program *p)
+bool cuda_is_transform(const Program *p, int32_t function)
 {
-    for (int32_t f = 0; f < p->n_functions; f++)
-        if (transform(p, f))
-            return true;
-    return false;
-}
-
-void cuda_transform_includes(Buf *b)
-{
-    buf_puts(b, "#if !defined(HLO_NO_CUFFT) && defined(__has_include)\n"
-                "#if __has_include(<cufft.h>)\n"
-                "#define HLO_CUFFT 1\n"
-                "#include <cufft.h>\n"
-                "#include <dlfcn.h>\n"
-                "#include <pthread.h>\n"
-                "#include <stdlib.h>\n"
-                "#endif\n"
-                "#endif\n");
+    return transform(p, function) != NULL;
 }
 
 static const char services[] =

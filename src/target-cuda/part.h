@@ -44,21 +44,22 @@ typedef struct CudaPart {
 void        cuda_complex_prelude(Buf *b, const Program *p);
 const char *cuda_complex_function(const char *fn);
 
-/* product.c: is any dot for cuBLASLt; what is in front of everything then, and of the kernels; what the launcher of such a function does first. */
-bool cuda_has_products(const Program *p);
-void cuda_product_includes(Buf *b);
+/* library.c: headers of the libraries that p calls, where they are, and what launchers have in front of them all. */
+void cuda_library_includes(Buf *b, const Program *p);
+void cuda_library_services(Buf *b, const Program *p);
+
+/* product.c: is the function for cuBLASLt; what is in front of kernels when any is; what its launcher does first. */
+bool cuda_is_product(const Program *p, int32_t function);
 void cuda_product_services(Buf *b);
 void cuda_put_product(Buf *b, const Program *p, int32_t function);
 
 /* convolution.c: the same of convolutions by cuDNN. */
-bool cuda_has_convolutions(const Program *p);
-void cuda_convolution_includes(Buf *b);
+bool cuda_is_convolution(const Program *p, int32_t function);
 void cuda_convolution_services(Buf *b);
 void cuda_put_convolution(Buf *b, const Program *p, int32_t function);
 
 /* fourier.c: the same of transforms by cuFFT. */
-bool cuda_has_transforms(const Program *p);
-void cuda_transform_includes(Buf *b);
+bool cuda_is_transform(const Program *p, int32_t function);
 void cuda_transform_services(Buf *b);
 void cuda_put_transform(Buf *b, const Program *p, int32_t function);
 

@@ -21,29 +21,13 @@
 
 #include <math.h>
 
-bool cuda_has_products(const Program *p)
+bool cuda_is_product(const Program *p, int32_t function)
 {
     ProductCall x;
-    for (int32_t f = 0; p->products && f < p->n_functions; f++)
-        if (product_call_of_kernel(p->functions[f].kernel, &x))
-            return true;
-    return false;
+    return p->products && product_call_of_kernel(p->functions[function].kernel, &x);
 }
 
 /* ---- what is in front of everything ---- */
-
-void cuda_product_includes(Buf *b)
-{
-    buf_puts(b, "#if !defined(HLO_NO_CUBLASLT) && defined(__has_include)\n"
-                "#if __has_include(<cublasLt.h>)\n"
-                "#define HLO_CUBLASLT 1\n"
-                "#include <cublasLt.h>\n"
-                "#include <dlfcn.h>\n"
-                "#include <pthread.h>\n"
-                "#include <stdlib.h>\n"
-                "#endif\n"
-                "#endif\n");
-}
 
 static const char types[] =
     "\n#ifdef HLO_CUBLASLT\n"

@@ -99,20 +99,6 @@ static bool is_wide(const LapackCall *c)
 
 /* ---- what is in front of everything ---- */
 
-void cuda_solver_includes(Buf *b)
-{
-    buf_puts(b, "#if !defined(HLO_NO_CUSOLVER) && defined(__has_include)\n"
-                "#if __has_include(<cusolverDn.h>) && __has_include(<cublas_v2.h>)\n"
-                "#define HLO_CUSOLVER 1\n"
-                "#include <cublas_v2.h>\n"
-                "#include <cusolverDn.h>\n"
-                "#include <dlfcn.h>\n"
-                "#include <pthread.h>\n"
-                "#include <stdlib.h>\n"
-                "#endif\n"
-                "#endif\n");
-}
-
 static const char opening[] =
     "\n/* The libraries on one device, from the first call on to the process's end. */\n"
     "struct hlo_solver {\n"

@@ -7,7 +7,6 @@
 
 bool cuda_solver_has(const LibraryCall *x);               /* the libraries have the routine */
 bool cuda_has_solves(const Program *p);
-void cuda_solver_includes(Buf *b);
 void cuda_solver_services(Buf *b, const Program *p);
 void cuda_solver_functions(Buf *b, const Program *p, const char *linkage, const char *prefix); /* NAME_launch of each call */
 void cuda_solver_prototypes(Buf *b, const Program *p, const char *linkage, const char *prefix);

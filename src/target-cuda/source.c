@@ -260,14 +260,8 @@ static void put_top(Buf *b, const Program *p, const char *how, const char *inclu
         buf_puts(b, "#include <pthread.h>\n");
     if (tensor)
         buf_puts(b, "#include <mma.h>\n\n");
-    if (kernels && cuda_has_products(p))
-        cuda_product_includes(b);
-    if (kernels && cuda_has_convolutions(p))
-        cuda_convolution_includes(b);
-    if (kernels && cuda_has_transforms(p))
-        cuda_transform_includes(b);
-    if (kernels && cuda_has_solves(p))
-        cuda_solver_includes(b);
+    if (kernels)
+        cuda_library_includes(b, p);
     c_int_types(b);
     c_env_type(b);
 }
@@ -373,12 +367,7 @@ static bool put_kernels(Buf *b, const Program *p, const char *launchers, const c
         cuda_flow_guard(b, p);
         cuda_flow_kernels(b, launchers, prefix);
     }
-    if (cuda_has_products(p))
-        cuda_product_services(b);
-    if (cuda_has_convolutions(p))
-        cuda_convolution_services(b);
-    if (cuda_has_transforms(p))
-        cuda_transform_services(b);
+    cuda_library_services(b, p);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
     buf_free(&kernels);
     if (cuda_has_solves(p)) {
