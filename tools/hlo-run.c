@@ -765,7 +765,7 @@ static bool check_finding(const Args *a)
 /* What compiled CUDA has no part in. */
 static bool check_cuda(Args *a, Arena *arena)
 {
-    const char *bad = a->trace ? "trace" : a->profile ? "profile" : devices_count(a->on) > 1 ? "replicas and --partitions" : a->calls.n > 0 ? "custom-call" : NULL;
+    const char *bad = a->trace ? "trace" : a->profile ? "profile" : a->calls.n > 0 ? "custom-call" : NULL;
     if (is_cuda(a) && bad)
         tool_error(tool.name, "--%s: not with --backend=%s", bad, a->backend);
     if (!a->cuda_check && strcmp(a->backend, "cudasim") != 0) {
@@ -815,10 +815,6 @@ static bool check_options(void *given, Arena *arena, const char *path)
         return false;
     if (a->subnormals && strcmp(a->backend, "c") != 0) {
         tool_error(tool.name, "--subnormals is of --backend=c");
-        return false;
-    }
-    if ((a->infeed || a->outfeed) && is_cuda(a)) {
-        tool_error(tool.name, "--infeed and --outfeed need --backend=c or eval");
         return false;
     }
     if (!in_range("replicas", a->on.replicas, 1, MOST_DEVICES) ||

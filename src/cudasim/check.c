@@ -163,7 +163,7 @@ static void touch(const void *p, size_t n, bool reads, bool writes, bool atomic,
     const cudasim_launch *l = cudasim_now.launch;
     uintptr_t             a = (uintptr_t)p;
     Range                 block = { 0 };
-    if (!cudasim_now.fiber || cudasim_fiber_has(cudasim_now.fiber, p) || a - (uintptr_t)l->args < l->args_bytes)
+    if (!cudasim_is_inside() || !cudasim_now.fiber || cudasim_fiber_has(cudasim_now.fiber, p) || a - (uintptr_t)l->args < l->args_bytes)
         return;
     if (a - (uintptr_t)&cudasim_thread < sizeof(uint3) || a - (uintptr_t)&cudasim_block < sizeof(uint3) || a - (uintptr_t)&cudasim_block_size < sizeof(uint3) ||
         a - (uintptr_t)&cudasim_grid_size < sizeof(uint3))
@@ -196,7 +196,7 @@ void cudasim_atomic(const void *p, size_t bytes, const void *caller)
 
 void cudasim_aligned(uintptr_t p, size_t bytes)
 {
-    if (p % bytes != 0 && cudasim_now.fiber)
+    if (p % bytes != 0 && cudasim_is_inside() && cudasim_now.fiber)
         cudasim_fault(__builtin_return_address(0), 0, "%zu bytes are moved as one at an address that is no multiple of %zu", bytes, bytes);
 }
 

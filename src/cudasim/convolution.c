@@ -141,6 +141,7 @@ static void convolve(void *cookie)
 
 cudaError_t cudasim_enqueue_convolution(const cudasim_convolution *c, void *image, void *filter, void *result, const void *added, const void *bias, cudaStream_t s)
 {
+    LOCKED;
     const Call           call = { *c, { image, filter, result }, added, bias };
     const int64_t *const sizes[] = { c->image, c->filter, c->result };
     const size_t         bytes = cudasim_bytes_of(c->type);

@@ -153,14 +153,15 @@ static inline cudaError_t cudaPeekAtLastError(void) { return cudasim_last_error(
 static inline const char *cudaGetErrorString(cudaError_t e) { return cudasim_error_string(e); }
 static inline cudaError_t cudaGetDeviceCount(int *n)
 {
-    *n = 1;
+    *n = cudasim_devices();
     return cudaSuccess;
 }
 static inline cudaError_t cudaGetDevice(int *device)
 {
-    *device = 0;
+    *device = cudasim_device();
     return cudaSuccess;
 }
+static inline cudaError_t cudaSetDevice(int device) { return cudasim_use(device); }
 static inline cudaError_t cudaDeviceReset(void)
 {
     cudasim_reset();

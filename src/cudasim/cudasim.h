@@ -1,8 +1,8 @@
 /* A GPU made of a CPU: what cuda_runtime.h of this folder calls. C, so that a program may also be written against it directly.
  *
  * Kernels are C++ compiled by the system's compiler. Threads of a block are fibers of one host thread, one block runs at a time, and nothing depends on
- * time: a run gives the same bits and the same complaint again. There is one device; one thread of the host at a time may call. Streams are queues whose
- * work is done when somebody waits for it, as late as it may be.
+ * time: a run gives the same bits and the same complaint again. There are several devices; threads of the host that call wait for each other. Streams are queues
+ * whose work is done when somebody waits for it, as late as it may be.
  *
  * Whatever is wrong ends the launch, and from then on launches, copies and waiting return cudaErrorLaunchFailure; cudasim_error_string says what, in which kernel, block and
  * thread, and on which line. cudasim_reset makes the device new. Accesses are checked in code that was compiled with -fsanitize=thread (and linked without
@@ -25,6 +25,7 @@ typedef enum cudaError_t {
     cudaErrorMemoryAllocation = 2,
     cudaErrorInvalidConfiguration = 9,
     cudaErrorInvalidMemcpyDirection = 21,
+    cudaErrorInvalidDevice = 101,
     cudaErrorLaunchFailure = 719,
     cudaErrorNotSupported = 801,
     cudaErrorStreamCaptureUnsupported = 900,
@@ -37,7 +38,7 @@ typedef struct cudasim_stream *cudaStream_t; /* NULL: the default stream, which 
 typedef struct cudasim_event  *cudaEvent_t;
 typedef struct cudasim_graph  *cudaGraph_t;
 
-enum { CUDASIM_MOST_SHARED = 227 * 1024 };
+enum { CUDASIM_MOST_SHARED = 227 * 1024, CUDASIM_MOST_DEVICES = 64 };
 
 struct uint3 { unsigned x, y, z; };
 typedef struct uint3 uint3;
@@ -114,8 +115,21 @@ typedef struct cudasim_transform {
     bool    wide, from_real, to_real, inverse;
 } cudasim_transform;
 cudaError_t cudasim_enqueue_transform(const cudasim_transform *t, void *out, const void *in, cudaStream_t s);
+/* Ranks that meet, each with a thread of the host that waits for its stream. Between the two ends of a group calls of one rank and stream become one. */
+typedef struct cudasim_rank cudasim_rank;
+typedef enum cudasim_meeting { CUDASIM_SEND, CUDASIM_RECEIVE, CUDASIM_ALL_GATHER, CUDASIM_BROADCAST } cudasim_meeting;
+cudaError_t cudasim_ranks(cudasim_rank **to, int n); /* of the first n devices */
+void        cudasim_rank_here(cudasim_rank *r, int *n, int *number); /* this thread works for it */
+void        cudasim_rank_end(cudasim_rank *r, bool aborts);
+cudaError_t cudasim_group(bool begins);
+cudaError_t cudasim_communicate(cudasim_rank *r, cudasim_meeting kind, int other, const void *in, void *out, size_t bytes, cudaStream_t s); /* other: the partner, or the root */
 double cudasim_half_value(uint16_t bits);
 bool cudasim_has_library(const char *name); /* unless CUDASIM_WITHOUT names it */
+
+/* Each thread of the host has a current device, the first until it says otherwise: whose default stream it means, for which it waits, where new streams are. */
+int         cudasim_devices(void); /* CUDASIM_DEVICES, 64 */
+int         cudasim_device(void);
+cudaError_t cudasim_use(int device);
 
 cudaError_t cudasim_malloc(void **p, size_t bytes); /* filled with bytes 255: NaNs */
 cudaError_t cudasim_malloc_async(void **p, size_t bytes, cudaStream_t s);

@@ -77,6 +77,7 @@ static void run(void *cookie)
 
 cudaError_t cudasim_enqueue_fortran(const char *symbol, const cudasim_argument *args, size_t n, cudaStream_t s)
 {
+    LOCKED;
     Routine r = { .n = (int)n };
     if (n > MOST_ARGS || strlen(symbol) >= sizeof r.symbol)
         return cudaErrorInvalidValue;

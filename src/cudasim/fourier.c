@@ -117,6 +117,7 @@ static void run(void *cookie)
 
 cudaError_t cudasim_enqueue_transform(const cudasim_transform *t, void *out, const void *in, cudaStream_t s)
 {
+    LOCKED;
     const Call    c = { *t, out, in };
     const int64_t all = product(t->size, 0, t->rank), half = 2 * (all / t->size[t->rank - 1]) * kept(t), unit = t->wide ? 8 : 4;
     const int64_t in_bytes = (t->from_real ? all : half) * t->batch * unit, out_bytes = (t->to_real ? all : half) * t->batch * unit;

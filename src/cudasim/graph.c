@@ -200,6 +200,7 @@ void cudasim_set_condition(uint64_t handle, unsigned value)
 
 cudaError_t cudasim_condition_create(uint64_t *handle, cudaGraph_t g, unsigned first, unsigned flags)
 {
+    LOCKED;
     if (!g || flags > 1)
         return cudaErrorInvalidValue;
     if (conditions.n == conditions.room) {
@@ -232,6 +233,7 @@ static bool good_bodies(enum cudasim_conditional kind, unsigned n)
 cudaError_t cudasim_graph_add_conditional(cudasim_node *node, cudaGraph_t g, const cudasim_node *behind, size_t n_behind, uint64_t handle, enum cudasim_conditional kind,
                                           unsigned n, cudaGraph_t **bodies)
 {
+    LOCKED;
     Condition *x = condition_of(handle);
     if (!g || !x || x->used || !is_below(g, x->graph) || !good_bodies(kind, n))
         return cudaErrorInvalidValue;
@@ -279,6 +281,7 @@ static void check_work(const struct cudasim_graph *g, bool in_body)
 
 cudaError_t cudasim_graph_instantiate(cudaGraph_t *to, cudaGraph_t g)
 {
+    LOCKED;
     *to = NULL;
     if (!g || g->outer) /* a body belongs to its node */
         return cudaErrorInvalidValue;
@@ -294,6 +297,7 @@ cudaError_t cudasim_graph_instantiate(cudaGraph_t *to, cudaGraph_t g)
 
 cudaError_t cudasim_graph_destroy(cudaGraph_t g)
 {
+    LOCKED;
     if (!g || g->outer)
         return cudaErrorInvalidValue;
     for (uint64_t k = 0; k < conditions.n; k++)

@@ -76,6 +76,7 @@ static size_t bytes_left(void)
 
 cudaError_t cudasim_malloc(void **p, size_t bytes)
 {
+    LOCKED;
     *p = NULL;
     if (bytes == 0)
         return cudaSuccess;
@@ -105,6 +106,7 @@ bool cudasim_memory_give_back(void *p)
 
 cudaError_t cudasim_free(void *p)
 {
+    LOCKED;
     if (!p)
         return cudaSuccess;
     cudaError_t e = cudasim_device_synchronize();

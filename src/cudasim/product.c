@@ -177,6 +177,7 @@ static bool is_on_device(const cudasim_matrix *x, const void *p, int64_t rows, i
 
 cudaError_t cudasim_enqueue_product(const cudasim_product *p, void *out, const void *lhs, const void *rhs, const void *added, const void *bias, cudaStream_t s)
 {
+    LOCKED;
     const Call c = { *p, out, lhs, rhs, added, bias };
     const bool is_f8 = p->lhs.type == CUDASIM_F8E4M3 || p->lhs.type == CUDASIM_F8E5M2;
     if (p->m < 1 || p->n < 1 || p->k < 1 || p->batch < 1 || is_complex(p->lhs.type) != is_complex(p->out.type) || (p->lhs.type != p->rhs.type && !is_f8) ||

@@ -1,5 +1,4 @@
-/* What the parts of the simulator share. There is one device a process, so there are globals; one thread of the host at a time
- * may call. */
+/* What the parts of the simulator share. All devices of a process are in globals; one thread of the host at a time is inside. */
 #ifndef CUDASIM_SIM_H
 #define CUDASIM_SIM_H
 
@@ -19,6 +18,14 @@ typedef struct Now {
     uint32_t warp_times[MOST_THREADS / WARP]; /* barriers of warps in this block */
 } Now;
 extern Now cudasim_now;
+
+/* lock.c. Every function that the host calls begins with LOCKED, and is inside until its end. */
+#define LOCKED const int depth_inside __attribute__((cleanup(cudasim_leave), unused)) = cudasim_enter()
+bool cudasim_is_inside(void); /* this thread; kernels run on threads that are */
+int  cudasim_enter(void);
+void cudasim_leave(const int *depth);
+void cudasim_wait(void); /* lets others in until one of them calls wake */
+void cudasim_wake(void);
 
 /* block.c. False after a fault. */
 bool cudasim_run(const cudasim_launch *l);

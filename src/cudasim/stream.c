@@ -2,6 +2,7 @@
  * as it was. What is copied from the host's memory is taken at once, as CUDA does it with memory that is not pinned. */
 #include "cudasim/work.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@ struct cudasim_stream {
     bool                 into;    /* the graph is somebody's: the body of a node */
     Work                *behind;  /* what the next captured piece waits for */
     cudaStream_t         next;
+    bool                 busy;    /* a thread does its work, this one: */
+    pthread_t            by;
 };
 
 struct cudasim_event {
@@ -25,18 +28,46 @@ typedef struct Device {
     cudaError_t           last;
 } Device;
 
-static Device device;
+static Device         devices[CUDASIM_MOST_DEVICES];
+static pthread_key_t  current_key; /* each thread's number */
+static pthread_once_t current_once = PTHREAD_ONCE_INIT;
+
+static void make_key(void)
+{
+    pthread_key_create(&current_key, NULL);
+}
+
+int cudasim_device(void)
+{
+    pthread_once(&current_once, make_key);
+    return (int)(intptr_t)pthread_getspecific(current_key);
+}
+
+int cudasim_devices(void)
+{
+    const char *given = getenv("CUDASIM_DEVICES");
+    const int   n = given ? atoi(given) : CUDASIM_MOST_DEVICES;
+    return n > 0 && n < CUDASIM_MOST_DEVICES ? n : CUDASIM_MOST_DEVICES;
+}
 
 static cudaError_t failed(cudaError_t e)
 {
     if (e != cudaSuccess)
-        device.last = e;
+        devices[cudasim_device()].last = e;
     return e;
+}
+
+cudaError_t cudasim_use(int device)
+{
+    if (device < 0 || device >= cudasim_devices())
+        return failed(cudaErrorInvalidDevice);
+    pthread_once(&current_once, make_key);
+    return pthread_setspecific(current_key, (void *)(intptr_t)device) ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 
 static struct cudasim_stream *stream_of(cudaStream_t s)
 {
-    return s ? s : &device.standard;
+    return s ? s : &devices[cudasim_device()].standard;
 }
 
 /* ---- doing it ---- */
@@ -64,9 +95,15 @@ void work_do(const Work *w)
     }
 }
 
-/* Does a stream's work in order: all of it, or until an event is reached. */
+/* Does a stream's work in order: all of it, or until an event is reached. What another thread has begun it waits for. */
 static void drain(cudaStream_t s, cudaEvent_t until, uint64_t turn)
 {
+    while (s->busy && !pthread_equal(s->by, pthread_self()) && !cudasim_has_fault())
+        cudasim_wait();
+    if (s->busy)
+        return;
+    s->busy = true;
+    s->by = pthread_self();
     while (s->queue.first && !cudasim_has_fault() && !(until && until->done >= turn)) {
         Work *w = s->queue.first;
         s->queue.first = w->next;
@@ -75,6 +112,8 @@ static void drain(cudaStream_t s, cudaEvent_t until, uint64_t turn)
         work_do(w);
         work_free(w);
     }
+    s->busy = false;
+    cudasim_wake();
 }
 
 static cudaError_t finish(cudaStream_t s)
@@ -88,8 +127,8 @@ static cudaError_t finish(cudaStream_t s)
 
 static cudaError_t finish_all(void)
 {
-    cudaError_t e = finish(&device.standard);
-    for (cudaStream_t s = device.streams; s && !e; s = s->next)
+    cudaError_t e = finish(&devices[cudasim_device()].standard);
+    for (cudaStream_t s = devices[cudasim_device()].streams; s && !e; s = s->next)
         e = finish(s);
     return e;
 }
@@ -175,6 +214,7 @@ static Allowance *allowance_of(const void *kernel)
 
 cudaError_t cudasim_allow_shared(const void *kernel, int64_t bytes)
 {
+    LOCKED;
     Allowance *x = allowance_of(kernel);
     if (bytes < 0 || bytes > CUDASIM_MOST_SHARED)
         return failed(cudaErrorInvalidValue);
@@ -196,6 +236,7 @@ static bool is_allowed(const cudasim_launch *l)
 
 cudaError_t cudasim_enqueue_launch(const cudasim_launch *l, cudaStream_t s)
 {
+    LOCKED;
     cudaError_t e = cudaErrorLaunchFailure;
     if (!good_launch(l)) {
         e = cudaErrorInvalidConfiguration;
@@ -214,6 +255,7 @@ cudaError_t cudasim_enqueue_launch(const cudasim_launch *l, cudaStream_t s)
 
 cudaError_t cudasim_enqueue_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t s)
 {
+    LOCKED;
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     bool hold = kind == cudaMemcpyHostToDevice && !stream_of(s)->capture;
@@ -238,6 +280,7 @@ cudaError_t cudasim_enqueue_copy(void *to, const void *from, size_t bytes, enum 
 
 cudaError_t cudasim_enqueue_set(void *to, int byte, size_t bytes, cudaStream_t s)
 {
+    LOCKED;
     if (bytes == 0)
         return cudaSuccess;
     if (!cudasim_memory_is_device(to, bytes))
@@ -254,6 +297,7 @@ cudaError_t cudasim_enqueue_set(void *to, int byte, size_t bytes, cudaStream_t s
 /* Memory in the order of the stream is there at once, and holds nothing until its turn. A graph keeps what it has. */
 cudaError_t cudasim_malloc_async(void **p, size_t bytes, cudaStream_t s)
 {
+    LOCKED;
     cudaError_t e = bytes > 0 ? cudasim_malloc(p, bytes) : cudaErrorInvalidValue;
     if (e)
         return failed(e);
@@ -269,6 +313,7 @@ cudaError_t cudasim_malloc_async(void **p, size_t bytes, cudaStream_t s)
 
 cudaError_t cudasim_free_async(void *p, cudaStream_t s)
 {
+    LOCKED;
     Work *w = work_new(FREE, NULL, 0);
     if (w) {
         w->to = p;
@@ -279,6 +324,7 @@ cudaError_t cudasim_free_async(void *p, cudaStream_t s)
 
 cudaError_t cudasim_enqueue_call(void (*f)(void *), void *cookie, cudaStream_t s)
 {
+    LOCKED;
     Work *w = work_new(CALL, NULL, 0);
     if (w) {
         w->f = f;
@@ -289,6 +335,7 @@ cudaError_t cudasim_enqueue_call(void (*f)(void *), void *cookie, cudaStream_t s
 
 cudaError_t cudasim_enqueue_work(void (*f)(void *), const void *args, size_t bytes, cudaStream_t s)
 {
+    LOCKED;
     if (cudasim_has_fault())
         return failed(cudaErrorLaunchFailure);
     Work *w = work_new(LIBRARY, args, bytes);
@@ -301,6 +348,7 @@ cudaError_t cudasim_enqueue_work(void (*f)(void *), const void *args, size_t byt
 
 bool cudasim_stream_is_capturing(cudaStream_t s)
 {
+    LOCKED;
     return stream_of(s)->capture != NULL;
 }
 
@@ -308,20 +356,23 @@ bool cudasim_stream_is_capturing(cudaStream_t s)
 
 cudaError_t cudasim_stream_create(cudaStream_t *s)
 {
+    LOCKED;
     *s = calloc(1, sizeof **s);
     if (!*s)
         return failed(cudaErrorMemoryAllocation);
-    (*s)->next = device.streams;
-    device.streams = *s;
+    (*s)->next = devices[cudasim_device()].streams;
+    devices[cudasim_device()].streams = *s;
     return cudaSuccess;
 }
 
 cudaError_t cudasim_stream_destroy(cudaStream_t s)
 {
+    LOCKED;
     cudaError_t   e = finish(s);
-    cudaStream_t *at = &device.streams;
-    while (*at && *at != s)
-        at = &(*at)->next;
+    cudaStream_t *at = NULL;
+    for (int k = 0; k < CUDASIM_MOST_DEVICES && (!at || !*at); k++)
+        for (at = &devices[k].streams; *at && *at != s;)
+            at = &(*at)->next;
     if (!*at)
         return failed(cudaErrorInvalidValue);
     *at = s->next;
@@ -332,22 +383,26 @@ cudaError_t cudasim_stream_destroy(cudaStream_t s)
 
 cudaError_t cudasim_stream_synchronize(cudaStream_t s)
 {
+    LOCKED;
     return finish(stream_of(s));
 }
 
 cudaError_t cudasim_device_synchronize(void)
 {
+    LOCKED;
     return finish_all();
 }
 
 cudaError_t cudasim_event_create(cudaEvent_t *e)
 {
+    LOCKED;
     *e = calloc(1, sizeof **e);
     return *e ? cudaSuccess : failed(cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudasim_event_destroy(cudaEvent_t e)
 {
+    LOCKED;
     cudaError_t status = cudasim_device_synchronize();
     free(e);
     return status;
@@ -365,6 +420,7 @@ static cudaError_t put_event(WorkKind kind, cudaEvent_t e, cudaStream_t s)
 
 cudaError_t cudasim_event_record(cudaEvent_t e, cudaStream_t s)
 {
+    LOCKED;
     e->recorded++;
     e->stream = stream_of(s);
     return put_event(RECORD, e, stream_of(s));
@@ -372,11 +428,13 @@ cudaError_t cudasim_event_record(cudaEvent_t e, cudaStream_t s)
 
 cudaError_t cudasim_stream_wait(cudaStream_t s, cudaEvent_t e)
 {
+    LOCKED;
     return put_event(WAIT, e, stream_of(s));
 }
 
 cudaError_t cudasim_event_synchronize(cudaEvent_t e)
 {
+    LOCKED;
     if (e->done < e->recorded)
         drain(e->stream, e, e->recorded);
     return failed(cudasim_has_fault() ? cudaErrorLaunchFailure : cudaSuccess);
@@ -391,6 +449,7 @@ static bool may_capture(cudaStream_t s)
 
 cudaError_t cudasim_capture_begin(cudaStream_t s)
 {
+    LOCKED;
     if (!may_capture(s))
         return failed(cudaErrorStreamCaptureUnsupported);
     s->capture = calloc(1, sizeof *s->capture);
@@ -401,6 +460,7 @@ cudaError_t cudasim_capture_begin(cudaStream_t s)
 
 cudaError_t cudasim_capture_begin_to(cudaStream_t s, cudaGraph_t g, const cudasim_node *behind, size_t n)
 {
+    LOCKED;
     if (!may_capture(s) || !g)
         return failed(cudaErrorStreamCaptureUnsupported);
     if (g->last ? n != 1 || behind[0] != g->last : n != 0)
@@ -413,6 +473,7 @@ cudaError_t cudasim_capture_begin_to(cudaStream_t s, cudaGraph_t g, const cudasi
 
 bool cudasim_capture_info(cudaStream_t s, cudaGraph_t *g, const cudasim_node **behind, size_t *n)
 {
+    LOCKED;
     struct cudasim_stream *x = stream_of(s);
     if (!x->capture)
         return false;
@@ -424,6 +485,7 @@ bool cudasim_capture_info(cudaStream_t s, cudaGraph_t *g, const cudasim_node **b
 
 cudaError_t cudasim_capture_wait(cudaStream_t s, const cudasim_node *behind, size_t n)
 {
+    LOCKED;
     struct cudasim_stream *x = stream_of(s);
     if (!x->capture || n != 1)
         return failed(cudaErrorInvalidValue);
@@ -433,6 +495,7 @@ cudaError_t cudasim_capture_wait(cudaStream_t s, const cudasim_node *behind, siz
 
 cudaError_t cudasim_capture_end(cudaStream_t s, cudaGraph_t *g)
 {
+    LOCKED;
     if (!s || !s->capture)
         return failed(cudaErrorInvalidValue);
     const bool good = is_behind(s);
@@ -444,6 +507,7 @@ cudaError_t cudasim_capture_end(cudaStream_t s, cudaGraph_t *g)
 
 cudaError_t cudasim_graph_launch(cudaGraph_t g, cudaStream_t s)
 {
+    LOCKED;
     Work *w = g ? work_new(GRAPH, NULL, 0) : NULL;
     if (!g)
         return failed(cudaErrorInvalidValue);
@@ -458,19 +522,22 @@ cudaError_t cudasim_graph_launch(cudaGraph_t g, cudaStream_t s)
 
 cudaError_t cudasim_last_error(int keep)
 {
-    cudaError_t e = device.last;
+    LOCKED;
+    cudaError_t e = devices[cudasim_device()].last;
     if (!keep && !cudasim_has_fault())
-        device.last = cudaSuccess;
+        devices[cudasim_device()].last = cudaSuccess;
     return e;
 }
 
 const char *cudasim_error_string(cudaError_t e)
 {
+    LOCKED;
     switch (e) {
     case cudaSuccess: return "no error";
     case cudaErrorInvalidValue: return "invalid argument";
     case cudaErrorMemoryAllocation: return "out of memory";
     case cudaErrorInvalidConfiguration: return "invalid configuration argument";
+    case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorInvalidMemcpyDirection: return "invalid copy direction: the host's memory or the device's, the other is named";
     case cudaErrorLaunchFailure: return cudasim_fault_text();
     case cudaErrorNotSupported: return "operation not supported";
@@ -482,9 +549,13 @@ const char *cudasim_error_string(cudaError_t e)
 
 void cudasim_reset(void)
 {
-    graph_drop(&device.standard.queue);
-    for (cudaStream_t s = device.streams; s; s = s->next)
-        graph_drop(&s->queue);
+    LOCKED;
+    for (int k = 0; k < CUDASIM_MOST_DEVICES; k++) {
+        graph_drop(&devices[k].standard.queue);
+        for (cudaStream_t s = devices[k].streams; s; s = s->next)
+            graph_drop(&s->queue);
+        devices[k].last = cudaSuccess;
+    }
     conditions_reset();
     cudasim_fault_clear();
     cudasim_memory_reset();
@@ -493,5 +564,4 @@ void cudasim_reset(void)
         allowances = x->next;
         free(x);
     }
-    device.last = cudaSuccess;
 }

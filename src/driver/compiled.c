@@ -121,16 +121,21 @@ static void one_thread(void *handle)
 /* The functions of device_services; false without them. */
 static bool load_device(void *handle, DeviceMemory *to)
 {
-    static const char *const names[] = { "hlo_device_alloc", "hlo_device_free", "hlo_device_put", "hlo_device_get", "hlo_device_error" };
-    void *found[5];
-    for (int k = 0; k < 5; k++)
+    static const char *const names[] = { "hlo_device_use", "hlo_device_alloc", "hlo_device_free", "hlo_device_put", "hlo_device_get", "hlo_device_error" };
+    enum { FUNCTIONS = sizeof names / sizeof *names };
+    void *found[FUNCTIONS];
+    for (int k = 0; k < FUNCTIONS; k++)
         if (!(found[k] = dlsym(handle, names[k])))
             return false;
-    memcpy(&to->alloc, &found[0], sizeof found[0]);
-    memcpy(&to->free, &found[1], sizeof found[1]);
-    memcpy(&to->put, &found[2], sizeof found[2]);
-    memcpy(&to->get, &found[3], sizeof found[3]);
-    memcpy(&to->error, &found[4], sizeof found[4]);
+    memcpy(&to->use, &found[0], sizeof found[0]);
+    memcpy(&to->alloc, &found[1], sizeof found[1]);
+    memcpy(&to->free, &found[2], sizeof found[2]);
+    memcpy(&to->put, &found[3], sizeof found[3]);
+    memcpy(&to->get, &found[4], sizeof found[4]);
+    memcpy(&to->error, &found[5], sizeof found[5]);
+    void *join = dlsym(handle, "hlo_device_join"), *part = dlsym(handle, "hlo_device_part");
+    memcpy(&to->join, &join, sizeof join);
+    memcpy(&to->part, &part, sizeof part);
     return true;
 }
 
@@ -165,6 +170,7 @@ static cudaError_t (*const simulator)(const cudasim_launch *, cudaStream_t) __at
 static bool (*const simulated_libraries)(const char *) __attribute__((used)) = cudasim_has_library;
 static cudaError_t (*const simulated_routines)(const char *, const cudasim_argument *, size_t, cudaStream_t) __attribute__((used)) = cudasim_enqueue_fortran;
 static cudaError_t (*const simulated_convolutions)(const cudasim_convolution *, void *, void *, void *, const void *, const void *, cudaStream_t) __attribute__((used)) = cudasim_enqueue_convolution;
+static cudaError_t (*const simulated_ranks)(cudasim_rank **, int) __attribute__((used)) = cudasim_ranks;
 static cudaError_t (*const simulated_transforms)(const cudasim_transform *, void *, const void *, cudaStream_t) __attribute__((used)) = cudasim_enqueue_transform;
 
 Compiled *compiled_from_cache(Arena *a, Cache *cache, const CacheKey *key, Signature **s)
@@ -346,11 +352,25 @@ static bool has_function(void *cookie, const char *symbol)
 
 /* What hlo-run itself needs of a device, behind the text. */
 static const char device_services[] =
-    "\nextern \"C\" int hlo_device_alloc(void **p, size_t bytes) { return (int)cudaMalloc(p, bytes); }\n"
+    "\nextern \"C\" int hlo_device_use(int device) { return (int)cudaSetDevice(device); }\n"
+    "extern \"C\" int hlo_device_alloc(void **p, size_t bytes) { return (int)cudaMalloc(p, bytes); }\n"
     "extern \"C\" int hlo_device_free(void *p) { return (int)cudaFree(p); }\n"
     "extern \"C\" int hlo_device_put(void *to, const void *from, size_t bytes) { return (int)cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice); }\n"
     "extern \"C\" int hlo_device_get(void *to, const void *from, size_t bytes) { return (int)cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost); }\n"
     "extern \"C\" const char *hlo_device_error(int e) { return cudaGetErrorString((cudaError_t)e); }\n";
+
+/* Communicators, when the text has exchanges by NCCL. */
+static const char join_services[] =
+    "#ifdef HLO_NCCL\n"
+    "extern \"C\" int hlo_device_join(int n, void **to) { return hlo_nccl_library() ? (int)hlo_nccl_library()->ncclCommInitAll((ncclComm_t *)to, n, NULL) : 1; }\n"
+    "extern \"C\" void hlo_device_part(void *x, int aborts)\n"
+    "{\n"
+    "    if (aborts)\n"
+    "        hlo_nccl_library()->ncclCommAbort((ncclComm_t)x);\n"
+    "    else\n"
+    "        hlo_nccl_library()->ncclCommDestroy((ncclComm_t)x);\n"
+    "}\n"
+    "#endif\n";
 
 static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *with, Source *out, Diag *d)
 {
@@ -373,6 +393,7 @@ static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *
         if (out->language->device) {
             target_cuda_source(&out->text, p);
             buf_puts(&out->text, device_services);
+            buf_puts(&out->text, join_services);
         } else {
             target_c_source(&out->text, p, &source_options);
             out->whole = !memmem(out->text.p, out->text.n, "HLO_VECTOR", strlen("HLO_VECTOR"));
@@ -405,7 +426,8 @@ static bool write_others(Arena *a, const char *folder, const Source *x)
         return write_beside(a, folder, "cuda_runtime.h", cudasim_header) && write_beside(a, folder, "cublasLt.h", cudasim_blas_header) &&
                write_beside(a, folder, "cublas_v2.h", cudasim_cublas_header) && write_beside(a, folder, "cusolverDn.h", cudasim_solver_header) &&
                write_beside(a, folder, "cufft.h", cudasim_fft_header) && write_beside(a, folder, "cudnn_graph.h", cudasim_dnn_header) &&
-               write_beside(a, folder, "mma.h", cudasim_mma_header);
+               write_beside(a, folder, "mma.h", cudasim_mma_header) &&
+               write_beside(a, folder, "nccl.h", cudasim_nccl_header);
     if (x->language->device || !target_c_has_weights(x->program, &source_options))
         return true;
     outfile_open(&f, a, arena_printf(a, "%s/%s", folder, source_options.weights));
@@ -466,6 +488,7 @@ static const char *code_key(const Compiler *c, const Source *x)
         cache_key_add_text(&k, cudasim_fft_header);
         cache_key_add_text(&k, cudasim_dnn_header);
         cache_key_add_text(&k, cudasim_mma_header);
+        cache_key_add_text(&k, cudasim_nccl_header);
     } else if (!x->language->device)
         target_c_weights(x->program, &source_options, to_key, &k);
     return cache_key_text(c->arena, &k);

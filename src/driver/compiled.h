@@ -36,6 +36,7 @@ typedef struct HloDevices {
     int32_t  replicas, partitions, replica, partition;
     void    *context;
     int (*exchange)(void *context, const HloExchange *x, const void *in, void *out);
+    void *communicator;
 } HloDevices;
 
 typedef int HloEntry(const HloEnv *env, const void *const *args, void *const *results, void *scratch);
@@ -45,11 +46,14 @@ typedef void HloWatcher(void *cookie, int32_t event, int32_t step, const void *c
 
 /* Memory of a device, from compiled CUDA. Not 0: failed, error says why. */
 typedef struct DeviceMemory {
+    int (*use)(int device); /* what this thread calls from now on is for it */
     int (*alloc)(void **p, size_t bytes);
     int (*free)(void *p);
     int (*put)(void *to, const void *from, size_t bytes);
     int (*get)(void *to, const void *from, size_t bytes);
     const char *(*error)(int e);
+    int (*join)(int n, void **communicators); /* of the first n devices, as HloDevices has them; not 0: there are none. NULL: the text calls no library for it */
+    void (*part)(void *communicator, int aborts); /* aborts: who waits there need not */
 } DeviceMemory;
 
 struct Compiled {

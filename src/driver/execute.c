@@ -207,25 +207,29 @@ static bool make_device_arrays(Arena *a, const Execution *e, const Arrays *host,
     return ok && (out->scratch = device_block(a, m, s->scratch_bytes, NULL, d)) != NULL;
 }
 
-static bool get_results(const Execution *e, const Arrays *device, const Arrays *host, Diag *d)
-{
-    const Signature    *s = e->signature;
-    const DeviceMemory *m = &e->compiled->device;
-    for (int32_t k = 0; k < s->n_results; k++)
-        if (device_failed(m, m->get(host->results[k], device->results[k], (size_t)shape_bytes(s->results[k].shape)), d))
-            return false;
-    return true;
-}
 
 /* Each device's arguments, and its pointers. */
 typedef struct DeviceRun {
     int64_t     n;
     Literal  ***args;
     Arrays     *arrays;
-    Arrays      on_device; /* of compiled CUDA, which is for one */
+    Arrays     *on_device; /* of compiled CUDA: the same in each one's memory */
     DeviceCall *calls;
     hlort_pool *pool; /* one device's */
 } DeviceRun;
+
+/* What lies in devices' memory becomes the host's. */
+static bool get_results(const Execution *e, const DeviceRun *r, Diag *d)
+{
+    const Signature    *s = e->signature;
+    const DeviceMemory *m = &e->compiled->device;
+    for (int64_t p = 0; e->compiled->has_device && p < r->n; p++)
+        for (int32_t k = 0; k < s->n_results; k++)
+            if (device_failed(m, m->use((int)p), d) ||
+                device_failed(m, m->get(r->arrays[p].results[k], r->on_device[p].results[k], (size_t)shape_bytes(s->results[k].shape)), d))
+                return false;
+    return true;
+}
 
 static bool call(const Execution *e, const DeviceRun *r, Diag *d)
 {
@@ -235,7 +239,7 @@ static bool call(const Execution *e, const DeviceRun *r, Diag *d)
         env.threads = e->threads / r->n > 0 ? (uint32_t)(e->threads / r->n) : 1;
         return meet_run(e, &env, r->calls, d);
     }
-    const Arrays *x = e->compiled->has_device ? &r->on_device : r->arrays;
+    const Arrays *x = e->compiled->has_device ? r->on_device : r->arrays;
     int           status = e->compiled->run(&env, x->args, x->results, x->scratch);
     if (status)
         diag_error(d, LOC_NONE, "the module failed with status %d%s%s", status, *error ? ": " : "", error);
@@ -253,7 +257,7 @@ static bool devices_fit(const Signature *s, int64_t n, Diag *d)
 static DeviceRun deal(Arena *a, const Execution *e, Literal *const *args)
 {
     int64_t   n = devices_count(e->on);
-    DeviceRun r = { n, ARENA_ARRAY(a, Literal **, n), ARENA_ARRAY(a, Arrays, n), { 0 }, ARENA_ARRAY(a, DeviceCall, n), NULL };
+    DeviceRun r = { n, ARENA_ARRAY(a, Literal **, n), ARENA_ARRAY(a, Arrays, n), ARENA_ARRAY(a, Arrays, n), ARENA_ARRAY(a, DeviceCall, n), NULL };
     for (int64_t p = 0; p < n; p++) {
         r.args[p] = ARENA_ARRAY(a, Literal *, e->signature->n_args);
         devices_deal(e, args, p, r.args[p]);
@@ -261,13 +265,19 @@ static DeviceRun deal(Arena *a, const Execution *e, Literal *const *args)
     return r;
 }
 
-static void make_calls(Arena *a, const Execution *e, DeviceRun *r)
+/* False after reporting. */
+static bool make_calls(Arena *a, const Execution *e, DeviceRun *r, Diag *d)
 {
+    const Compiled *c = e->compiled;
     for (int64_t p = 0; p < r->n; p++) {
-        Arrays *x = &r->arrays[p];
-        *x = make_arrays(a, e, r->args[p]);
+        const Arrays *x = &r->arrays[p];
+        r->arrays[p] = make_arrays(a, e, r->args[p]);
+        if (c->has_device && (device_failed(&c->device, c->device.use((int)p), d) || !make_device_arrays(a, e, x, &r->on_device[p], d)))
+            return false;
+        x = c->has_device ? &r->on_device[p] : x;
         r->calls[p] = (DeviceCall){ x->args, x->results, x->scratch };
     }
+    return true;
 }
 
 static bool collect(Arena *a, const Execution *e, const DeviceRun *r, Literal *const *args, Literal **results, Diag *d)
@@ -308,11 +318,10 @@ static bool call_fed(const Execution *e, DeviceRun *r, Diag *d)
 
 static bool run_calls(Arena *a, const Execution *e, DeviceRun *r, Literal *const *args, Literal **results, double *us, Diag *d)
 {
-    make_calls(a, e, r);
-    steps_watch(e, !watches_repeats(e));
-    if (e->compiled->has_device && !make_device_arrays(a, e, r->arrays, &r->on_device, d))
+    if (!make_calls(a, e, r, d))
         return false;
-    if (!call_fed(e, r, d) || (e->compiled->has_device && !get_results(e, &r->on_device, r->arrays, d)) || !collect(a, e, r, args, results, d))
+    steps_watch(e, !watches_repeats(e));
+    if (!call_fed(e, r, d) || !get_results(e, r, d) || !collect(a, e, r, args, results, d))
         return false;
     steps_watch(e, watches_repeats(e));
     for (int64_t k = 0; k < e->repeat; k++) {

@@ -41,12 +41,14 @@ typedef struct Member {
 
 struct Meeting {
     Devices           on;
-    HloEntry         *run;
+    const Compiled   *code;
     Feeds            *feeds; /* NULL: none */
     const DeviceCall *calls;
     int32_t           n;
     Member           *devices;
+    void            **communicators; /* of CUDA's devices; NULL: none */
     bool              over; /* nobody can go on */
+    bool              aborted; /* one has failed, and nobody waits for others in a library any more */
     pthread_mutex_t   lock;
 };
 
@@ -364,10 +366,17 @@ static void *run_device(void *of)
 {
     Member           *d = of;
     const DeviceCall *c = &d->of->calls[d->number];
-    int               status = d->of->run(&d->env, c->args, c->results, c->scratch);
+    const Compiled   *code = d->of->code;
+    int               status = code->has_device ? code->device.use(d->number) : 0;
+    status = status ? status : code->run(&d->env, c->args, c->results, c->scratch);
     pthread_mutex_lock(&d->of->lock);
-    d->failed |= status && !d->sent_away;
+    d->failed |= status && !d->sent_away && !d->of->aborted;
     d->state = ENDED;
+    if (d->failed && d->of->communicators && !d->of->aborted) {
+        d->of->aborted = true;
+        for (int32_t k = 0; k < d->of->n; k++)
+            code->device.part(d->of->communicators[k], 1);
+    }
     look_around(d->of);
     pthread_mutex_unlock(&d->of->lock);
     return NULL;
@@ -382,7 +391,7 @@ static void prepare(Meeting *t, const HloEnv *env)
         int32_t partitions = (int32_t)t->on.partitions;
         d->of = t;
         d->number = k;
-        d->others = (HloDevices){sizeof d->others, (int32_t)t->on.replicas, partitions, k / partitions, k % partitions, d, exchange};
+        d->others = (HloDevices){sizeof d->others, (int32_t)t->on.replicas, partitions, k / partitions, k % partitions, d, exchange, t->communicators ? t->communicators[k] : NULL};
         d->env = *env;
         d->env.error = d->error;
         d->env.error_bytes = sizeof d->error;
@@ -510,10 +519,13 @@ static void report_trouble(const Meeting *t, const Module *m, Diag *d)
 bool meet_run(const Execution *e, const HloEnv *env, const DeviceCall *calls, Diag *d)
 {
     Arena  *a = arena_new();
-    Meeting t = {.on = devices_count(e->on) > 1 ? e->on : (Devices){1, 1}, .run = e->compiled->run, .feeds = e->feeds, .calls = calls};
+    Meeting t = {.on = devices_count(e->on) > 1 ? e->on : (Devices){1, 1}, .code = e->compiled, .feeds = e->feeds, .calls = calls};
     t.n = (int32_t)devices_n(t.on);
     t.devices = ARENA_ARRAY(a, Member, t.n);
     pthread_mutex_init(&t.lock, NULL);
+    t.communicators = ARENA_ARRAY(a, void *, t.n);
+    if (t.n == 1 || !t.code->has_device || !t.code->device.join || t.code->device.join(t.n, t.communicators))
+        t.communicators = NULL;
     prepare(&t, env);
     int32_t n = start(&t, d);
     for (int32_t k = 0; k < n; k++)
@@ -528,6 +540,8 @@ bool meet_run(const Execution *e, const HloEnv *env, const DeviceCall *calls, Di
         }
         pthread_cond_destroy(&t.devices[k].go);
     }
+    for (int32_t k = 0; t.communicators && !t.aborted && k < t.n; k++)
+        t.code->device.part(t.communicators[k], 0);
     pthread_mutex_destroy(&t.lock);
     arena_free(a);
     return ok;

@@ -12,6 +12,11 @@ void c_env_type(Buf *b);                    /* hlo_env, guarded */
 void c_int_types(Buf *b);                   /* int8_t ... uint64_t, without a header */
 void c_random_function(Buf *b);             /* hlo_random: one state of 128 bits for the whole run */
 
+/* c_devices.c: hlo_exchange and hlo_devices, guarded; a table for each exchange. */
+void c_devices_types(Buf *b);
+void c_exchanges(Buf *b, const Program *p);
+const char *c_exchange_failure(const Exchange *x); /* what a failed one is told by */
+
 /* "// %add.3 = add  op_name=... model.py:7", the instruction that a step is of. */
 void c_step_origin(Buf *b, const Inst *i);
 /* The instruction that a function was made for, and what a fusion holds, as a comment in front of it. */

@@ -72,7 +72,12 @@ static void put_exchange(Out *o, const Step *s)
     Arena      *a = arena_new();
     const char *in = s->n_operands > 0 ? address_text(o, a, s->buffers[0]) : "0";
     const char *out = s->n_buffers > s->n_operands ? address_text(o, a, s->buffers[s->n_operands]) : "0";
-    c_exchange_step(o->b, arena_printf(a, "%*s", 4 * o->indent, ""), s->exchange, in, out);
+    line_start(o);
+    buf_printf(o->b, "if (env->devices->exchange(env->devices->context, &%s, %s, %s))\n", s->exchange->id, in, out);
+    line_start(o);
+    buf_puts(o->b, "    return hlo_fail(env, ");
+    c_string(o->b, arena_printf(a, "%s %%%s: %s", s->exchange->op, s->exchange->name, c_exchange_failure(s->exchange)));
+    buf_puts(o->b, ");\n");
     arena_free(a);
 }
 
@@ -551,6 +556,14 @@ static void put_scratch(Out *o)
         buf_puts(o->b, "    (void)mem;\n"); /* kernels that do nothing name no result */
 }
 
+static void put_check_devices(Buf *b, const Program *p)
+{
+    buf_printf(b, "    if (!env || env->size < __builtin_offsetof(hlo_env, devices) + sizeof env->devices || !env->devices ||\n"
+                  "        env->devices->replicas != %lld || env->devices->partitions != %lld)\n"
+                  "        return hlo_fail(env, \"%s_run: env->devices must say which of %lld * %lld devices this is\");\n",
+               (long long)p->on.replicas, (long long)p->on.partitions, p->name, (long long)p->on.replicas, (long long)p->on.partitions);
+}
+
 static void put_entry(Out *o)
 {
     const Program *p = o->p;
@@ -565,7 +578,7 @@ static void put_entry(Out *o)
                      "int %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n",
                p->name, p->name, (long long)p->scratch_bytes, p->name, p->name);
     if (p->on_devices)
-        c_check_devices(o->b, p);
+        put_check_devices(o->b, p);
     if (p->scratch_bytes > 0)
         put_scratch(o);
     if (p->random)

@@ -29,11 +29,6 @@ static void check_kernel(const Function *f, Diag *d)
                    (long long)local, MOST_LOCAL);
 }
 
-static bool is_feed(const Step *s)
-{
-    return s->inst->op == OP_INFEED || s->inst->op == OP_OUTFEED;
-}
-
 static void check_step(const Program *p, const Step *s, Diag *d)
 {
     switch (s->kind) {
@@ -43,15 +38,12 @@ static void check_step(const Program *p, const Step *s, Diag *d)
         else if (!p->products)
             inst_error(d, s->inst, "the call of %s needs cuSOLVER, which --libraries=none leaves out", library_symbol(s->call));
         break;
+    case STEP_KERNEL:
+    case STEP_COPY:
     case STEP_EXCHANGE:
     case STEP_CHECK:
     case STEP_REPLICA:
     case STEP_PARTITION:
-        if (!is_feed(s) || s->exchange->step == 0) /* once for all of its arrays */
-            inst_error(d, s->inst, "%s%s cannot be compiled for CUDA", op_name(s->inst->op), is_feed(s) ? "" : " of several devices");
-        break;
-    case STEP_KERNEL:
-    case STEP_COPY:
     case STEP_RANDOM:
     case STEP_SEED:
     case STEP_VALUE:

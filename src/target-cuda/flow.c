@@ -37,7 +37,7 @@ bool cuda_has_choices(const Program *p)
     return false;
 }
 
-/* Random numbers are the host's: a graph would have the same again. Libraries' working memory is allocated, which may not be in a loop's body. */
+/* Random numbers are the host's: a graph would have the same again. Devices meet when the host comes there. Libraries' working memory is allocated, which may not be in a loop's body. */
 static const char *hindrance(const Step *s);
 static const char *hindrance_in(const Block *x)
 {
@@ -49,7 +49,8 @@ static const char *hindrance_in(const Block *x)
 
 static const char *hindrance(const Step *s)
 {
-    const char *why = s->kind == STEP_RANDOM || s->kind == STEP_SEED ? "random numbers" : s->kind == STEP_CALL ? "a library's call" : hindrance_in(&s->condition);
+    const char *why = s->kind == STEP_RANDOM || s->kind == STEP_SEED ? "random numbers" : s->kind == STEP_CALL ? "a library's call"
+                    : s->kind == STEP_EXCHANGE || s->kind == STEP_CHECK ? "devices that meet" : hindrance_in(&s->condition);
     for (int32_t k = 0; k < s->n_blocks && !why; k++)
         why = hindrance_in(&s->blocks[k]);
     return why;
@@ -95,7 +96,7 @@ static int64_t launches_of(const Block *x)
 
 bool cuda_replays(const Program *p)
 {
-    return cuda_has_choices(p) && !hindrance_in(&p->body) && launches_of(&p->body) <= MOST_LAUNCHES;
+    return cuda_has_choices(p) && !p->on_devices && !hindrance_in(&p->body) && launches_of(&p->body) <= MOST_LAUNCHES;
 }
 
 int32_t cuda_branches(const Step *s)

@@ -1,5 +1,6 @@
 /* The libraries that launchers call. Each is one of the toolkit's: its header is included when the compiler finds it, unless -DHLO_NO_NAME leaves it out, and HLO_NAME is defined then; its functions
  * are loaded when they are first due, or linked with -DHLO_NAME_IS_LINKED. */
+#include "target-cuda/devices.h"
 #include "target-cuda/part.h"
 #include "target-cuda/solver.h"
 
@@ -9,13 +10,15 @@ typedef struct Library {
     bool      (*has)(const Program *p, int32_t function); /* a kernel that the library does; */
     bool      (*is_called)(const Program *p);             /* or what it is for when there is no kernel in its place */
     void      (*services)(Buf *b);                        /* in front of launchers; NULL: they are the library's own */
+    bool        host;                                     /* the entry calls it, no launcher */
 } Library;
 
 static const Library libraries[] = {
-    { "CUBLASLT", { "cublasLt.h" }, cuda_is_product, NULL, cuda_product_services },
-    { "CUDNN", { "cudnn_graph.h" }, cuda_is_convolution, NULL, cuda_convolution_services },
-    { "CUFFT", { "cufft.h" }, cuda_is_transform, NULL, cuda_transform_services },
-    { "CUSOLVER", { "cublas_v2.h", "cusolverDn.h" }, NULL, cuda_has_solves, NULL },
+    { "CUBLASLT", { "cublasLt.h" }, cuda_is_product, NULL, cuda_product_services, false },
+    { "CUDNN", { "cudnn_graph.h" }, cuda_is_convolution, NULL, cuda_convolution_services, false },
+    { "CUFFT", { "cufft.h" }, cuda_is_transform, NULL, cuda_transform_services, false },
+    { "CUSOLVER", { "cublas_v2.h", "cusolverDn.h" }, NULL, cuda_has_solves, NULL, false },
+    { "NCCL", { "nccl.h" }, NULL, cuda_has_collectives, NULL, true },
 };
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
@@ -38,10 +41,10 @@ static void put_includes(Buf *b, const Library *x)
     buf_puts(b, "#include <dlfcn.h>\n#include <pthread.h>\n#include <stdlib.h>\n#endif\n#endif\n");
 }
 
-void cuda_library_includes(Buf *b, const Program *p)
+void cuda_library_includes(Buf *b, const Program *p, bool kernels, bool host)
 {
     for (int k = 0; k < LIBRARIES; k++)
-        if (is_called(p, &libraries[k]))
+        if ((libraries[k].host ? host : kernels) && is_called(p, &libraries[k]))
             put_includes(b, &libraries[k]);
 }
 

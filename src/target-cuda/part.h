@@ -44,8 +44,8 @@ typedef struct CudaPart {
 void        cuda_complex_prelude(Buf *b, const Program *p);
 const char *cuda_complex_function(const char *fn);
 
-/* library.c: headers of the libraries that p calls, where they are, and what launchers have in front of them all. */
-void cuda_library_includes(Buf *b, const Program *p);
+/* library.c: headers of the libraries that p's launchers or its entry call, where they are, and what launchers have in front of them all. */
+void cuda_library_includes(Buf *b, const Program *p, bool kernels, bool host);
 void cuda_library_services(Buf *b, const Program *p);
 
 /* product.c: is the function for cuBLASLt; what is in front of kernels when any is; what its launcher does first. */

@@ -14,6 +14,7 @@
 #include "emit/c_text.h"
 #include "support/map.h"
 #include "support/vec.h"
+#include "target-cuda/devices.h"
 #include "target-cuda/flow.h"
 #include "target-cuda/part.h"
 #include "target-cuda/solver.h"
@@ -145,6 +146,41 @@ static void put_seed(Out *o, const Step *s)
     put_words(o, s, "0, 1");
 }
 
+/* "if (CALL) return 1;" of what has put its text. */
+static void told_begin(Out *o)
+{
+    line_start(o);
+    buf_puts(o->b, "if (");
+}
+
+static void told_end(Out *o)
+{
+    buf_puts(o->b, ")\n");
+    put_line(o, "    return 1;");
+}
+
+static void put_exchange(Out *o, const Step *s)
+{
+    told_begin(o);
+    cuda_exchange_call(o->b, s->exchange, s->n_operands > 0 ? address(o, s->buffers[0]) : NULL,
+                       s->n_buffers > s->n_operands ? address(o, s->buffers[s->n_operands]) : NULL);
+    told_end(o);
+}
+
+static void put_check(Out *o, const Step *s)
+{
+    told_begin(o);
+    cuda_check_call(o->b, s->exchange, address(o, s->buffers[0]));
+    told_end(o);
+}
+
+static void put_device_number(Out *o, const Step *s)
+{
+    checked_begin(o, s->inst);
+    cuda_number_call(o->b, service_prefix(o), address(o, s->buffers[0]), s->kind == STEP_REPLICA);
+    checked_end(o);
+}
+
 static void put_block(Out *o, const Block *x);
 
 static void put_inner(Out *o, const Block *x)
@@ -234,7 +270,11 @@ static void put_step(Out *o, const Step *s)
         c_step_origin(o->b, s->inst);
         (s->kind == STEP_WHILE ? put_while : put_if)(o, s);
         return;
-    case STEP_EXCHANGE: case STEP_CHECK: case STEP_REPLICA: case STEP_PARTITION: case STEP_VALUE: break;
+    case STEP_EXCHANGE: put_exchange(o, s); return;
+    case STEP_CHECK: put_check(o, s); return;
+    case STEP_REPLICA:
+    case STEP_PARTITION: put_device_number(o, s); return;
+    case STEP_VALUE: break;
     }
     die("a step that target_cuda_supported refuses");
 }
@@ -247,7 +287,7 @@ static void put_block(Out *o, const Block *x)
 
 /* ---- the file ---- */
 
-static void put_top(Buf *b, const Program *p, const char *how, const char *includes, bool tensor, bool kernels)
+static void put_top(Buf *b, const Program *p, const char *how, const char *includes, bool tensor, bool kernels, bool host)
 {
     buf_puts(b, "/* HLO module ");
     c_comment_text(b, p->module->name);
@@ -260,10 +300,13 @@ static void put_top(Buf *b, const Program *p, const char *how, const char *inclu
         buf_puts(b, "#include <pthread.h>\n");
     if (tensor)
         buf_puts(b, "#include <mma.h>\n\n");
-    if (kernels)
-        cuda_library_includes(b, p);
+    cuda_library_includes(b, p, kernels, host);
+    if (p->n_exchanges > 0)
+        buf_puts(b, "#include <stdlib.h>\n");
     c_int_types(b);
     c_env_type(b);
+    if (p->on_devices)
+        c_devices_types(b);
 }
 
 static void put_constants(Buf *b, const Program *p)
@@ -287,17 +330,21 @@ static void put_constants(Buf *b, const Program *p)
 
 static const char services[] =
     "\n/* A failed call's text goes where the caller has room for it. */\n"
-    "static int hlo_failed(const hlo_env *env, const char *what, cudaError_t e)\n"
+    "static int hlo_fails(const hlo_env *env, const char *what, const char *why)\n"
     "{\n"
-    "    if (e != cudaSuccess && env && env->size >= __builtin_offsetof(hlo_env, seed) && env->error && env->error_bytes > 0) {\n"
-    "        const char *const pieces[] = { what, \": \", cudaGetErrorString(e) };\n"
+    "    if (env && env->size >= __builtin_offsetof(hlo_env, seed) && env->error && env->error_bytes > 0) {\n"
+    "        const char *const pieces[] = { what, \": \", why };\n"
     "        uint64_t n = 0;\n"
     "        for (int k = 0; k < 3; k++)\n"
     "            for (const char *s = pieces[k]; *s && n + 1 < env->error_bytes; s++)\n"
     "                env->error[n++] = *s;\n"
     "        env->error[n] = 0;\n"
     "    }\n"
-    "    return e != cudaSuccess;\n"
+    "    return 1;\n"
+    "}\n"
+    "\nstatic int hlo_failed(const hlo_env *env, const char *what, cudaError_t e)\n"
+    "{\n"
+    "    return e != cudaSuccess && hlo_fails(env, what, cudaGetErrorString(e));\n"
     "}\n";
 
 static const char launch_service[] =
@@ -359,8 +406,9 @@ static bool put_kernels(Buf *b, const Program *p, const char *launchers, const c
     Buf  kernels = { 0 };
     bool tensor = cuda_kernels(&kernels, p, launchers);
     cuda_prelude(b, p, tensor);
-    if (p->n_functions > 0 || has_words(p) || cuda_has_choices(p) || cuda_has_solves(p))
+    if (p->n_functions > 0 || has_words(p) || p->on_devices || cuda_has_choices(p) || cuda_has_solves(p))
         buf_puts(b, launch_service);
+    cuda_devices_kernels(b, p, launchers, prefix);
     if (has_words(p))
         buf_printf(b, words_service, launchers, prefix);
     if (cuda_has_choices(p)) {
@@ -413,6 +461,7 @@ static void put_variables(Out *o)
 static void put_steps(Out *o)
 {
     const Program *p = o->p;
+    cuda_devices_check(o->b, p);
     if (p->scratch_bytes > 0)
         put_scratch(o);
     o->indent = 1;
@@ -468,7 +517,7 @@ static void put_device_text(Buf *b, const Program *p, const Program *q, const ch
 {
     Buf  kernels = { 0 };
     bool tensor = put_kernels(&kernels, q, launchers, prefix);
-    put_top(b, p, how, includes, tensor, true);
+    put_top(b, p, how, includes, tensor, true, strcmp(launchers, "static") == 0);
     put_constants(b, p);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
     buf_free(&kernels);
@@ -479,6 +528,7 @@ static void put_source(Buf *b, const Program *p, const char *includes)
     Out o = { .b = b, .p = p, .arena = arena_new() };
     put_device_text(b, p, p, "nvcc -arch=sm_90 -c FILE.cu", includes, "static", "hlo");
     buf_puts(b, services);
+    cuda_devices_services(b, p);
     put_entry(&o);
     arena_free(o.arena);
 }
@@ -515,7 +565,7 @@ void target_cuda_host(Buf *b, const Program *p)
     Out     o = { .b = b, .arena = arena_new(), .c = true, .split = true };
     Program q = prefixed(o.arena, p);
     o.p = &q;
-    put_top(b, p, "cc -c FILE.c; it belongs to what --emit=kernels prints", "#include <cuda_runtime_api.h>\n\n", false, false);
+    put_top(b, p, "cc -c FILE.c; it belongs to what --emit=kernels prints", "#include <cuda_runtime_api.h>\n\n", false, false, true);
     buf_puts(b, "\n");
     cuda_prototypes(b, &q, "extern");
     cuda_solver_prototypes(b, &q, "extern", p->name);
@@ -527,7 +577,9 @@ void target_cuda_host(Buf *b, const Program *p)
         cuda_flow_guard(b, p);
         cuda_flow_prototype(b, p->name);
     }
+    cuda_devices_prototypes(b, &q, p->name);
     buf_puts(b, services);
+    cuda_devices_services(b, p);
     put_entry(&o);
     arena_free(o.arena);
 }
@@ -540,7 +592,11 @@ void target_cuda_header(Buf *b, const Program *p)
     buf_printf(&own, "/* The same without waiting for the results; can be captured as a graph. */\n"
                      "int %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n",
                p->name);
-    c_header(b, p, "", own.p);
+    Buf types = { 0 };
+    if (p->on_devices)
+        c_devices_types(&types);
+    c_header(b, p, types.p ? types.p : "", own.p);
+    buf_free(&types);
     buf_free(&own);
 }
 

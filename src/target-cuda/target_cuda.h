@@ -5,7 +5,7 @@
 #include "emit/program.h"
 #include "support/buf.h"
 
-/* Reports by instruction everything in p that cannot be emitted: library routines, functions from outside, exchanges between devices,
+/* Reports by instruction everything in p that cannot be emitted: library routines, functions from outside,
  * kernels whose arrays or parameters are too many for a thread. True when there is nothing. */
 bool target_cuda_supported(const Program *p, Diag *d);
 

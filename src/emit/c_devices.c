@@ -1,12 +1,8 @@
-/* Several devices, or one and its host: the types behind env->devices, a table for each exchange, the steps that use them.
+/* Several devices, or one and its host: the types behind env->devices, and a table for each exchange.
  *
  *     static const int32_t hlo_groups_0[] = {2, 0, 1};
- *     static const hlo_exchange x_sum_gathered = {HLO_GATHER, 0, -1, 16, 1, hlo_groups_0, 0, 0, "all-reduce", "sum", "f32[4] (f32[4])"};
- *     ...
- *     if (env->devices->exchange(env->devices->context, &x_sum_gathered, v_x, v_sum_gathered))
- *         return hlo_fail(env, "all-reduce %sum: the devices did not exchange their blocks"); */
-#include "target-c/target_c.h"
-#include "target-c/text.h"
+ *     static const hlo_exchange x_sum_gathered = {HLO_GATHER, 0, -1, 16, 1, hlo_groups_0, 0, 0, "all-reduce", "sum", "f32[4] (f32[4])"}; */
+#include "emit/c_text.h"
 
 void c_devices_types(Buf *b)
 {
@@ -32,6 +28,7 @@ void c_devices_types(Buf *b)
                 "    int32_t  replica, partition;      /* which one this is */\n"
                 "    void    *context;                 /* of exchange */\n"
                 "    int (*exchange)(void *context, const hlo_exchange *x, const void *in, void *out); /* 0, or it was not done */\n"
+                "    void    *communicator;            /* CUDA: the ncclComm_t of all devices, in order; NULL: exchange does it all */\n"
                 "} hlo_devices;\n"
                 "#endif\n");
 }
@@ -98,23 +95,8 @@ void c_exchanges(Buf *b, const Program *p)
         put_exchange(b, p, k);
 }
 
-/* ---- the entry and its steps ---- */
-
-void c_check_devices(Buf *b, const Program *p)
+const char *c_exchange_failure(const Exchange *x)
 {
-    buf_printf(b, "    if (!env || env->size < __builtin_offsetof(hlo_env, devices) + sizeof env->devices || !env->devices ||\n"
-                  "        env->devices->replicas != %lld || env->devices->partitions != %lld)\n"
-                  "        return hlo_fail(env, \"%s_run: env->devices must say which of %lld * %lld devices this is\");\n",
-               (long long)p->on.replicas, (long long)p->on.partitions, p->name, (long long)p->on.replicas, (long long)p->on.partitions);
-}
-
-void c_exchange_step(Buf *b, const char *indent, const Exchange *x, const char *in, const char *out)
-{
-    Buf text = {0};
-    bool host = x->kind == EXCHANGE_INFEED || x->kind == EXCHANGE_OUTFEED;
-    buf_printf(&text, "%s %%%s: %s", x->op, x->name, host ? "the host did not do its part" : "the devices did not exchange their blocks");
-    buf_printf(b, "%sif (env->devices->exchange(env->devices->context, &%s, %s, %s))\n%s    return hlo_fail(env, ", indent, x->id, in, out, indent);
-    c_string(b, text.p);
-    buf_puts(b, ");\n");
-    buf_free(&text);
+    const bool host = x->kind == EXCHANGE_INFEED || x->kind == EXCHANGE_OUTFEED;
+    return host ? "the host did not do its part" : "the devices did not exchange their blocks";
 }
