@@ -6,8 +6,8 @@
 #include "support/vec.h"
 
 enum {
-    WORTH = 1 << 20, /* least work for which threads are asked */
-    RANGE = 1 << 18, /* work of a range */
+    WORTH = 1 << 18, /* least work for which threads are asked */
+    RANGE = 1 << 18, /* work of a range, of little work an eighth */
     TURN = 1 << 12,  /* least work of a range each time that loops around it come to it: every range goes through all of them */
     MOST_RANGES = 256,
     CALL = 8,        /* work of a call */
@@ -93,8 +93,9 @@ static void set_sizes(RangePart *p, const KStmt *s, const IxAtom *loop)
 {
     p->lo = loop->lo;
     p->end = loop->hi + 1;
-    int64_t trips = p->end - p->lo;
-    double  size = RANGE / (stmt_work(s) / (double)trips), least = TURN / (stmt_work(find_loop(s, loop)) / (double)trips);
+    const int64_t trips = p->end - p->lo;
+    const double  work = stmt_work(s), range = work / 8 < RANGE ? work / 8 : RANGE;
+    double  size = range / (work / (double)trips), least = TURN / (stmt_work(find_loop(s, loop)) / (double)trips);
     size = size < least ? least : size;
     p->size = size < 1 ? 1 : size > (double)trips ? trips : (int64_t)size;
     if (p->size < trips / MOST_RANGES)

@@ -195,9 +195,23 @@ static void part(void *job, int64_t number, void *work)
     }
 }
 
-/* Enough parts that a thread which is late delays little, each of them worth the trouble: 2^17 multiplications are some microseconds. Of lines that come from memory
+/* Enough parts that a thread which is late delays little, each of them worth the trouble: 2^17 multiplications are some microseconds; more where threads
+ * have as much to do then: 513 columns are 4 pieces of 128 and one, not 2 of 192 and one of 129. Of lines that come from memory
  * and are read across, each thread gets as much of one as can be. */
 enum { WORTH = 1 << 17, PIECE = 384, UNIT_COLUMNS = 64, UNIT_ROWS = 84, FAR = 1 << 20 /* elements */ };
+
+/* How many lines the thread with the most of them has, of pieces of so many. */
+static int64_t span(const Cut *x, int64_t whole, int64_t size, int threads)
+{
+    const int64_t pieces = hlort_ceildiv(whole, size), rounds = hlort_ceildiv(x->count * pieces, threads);
+    const int     alone = x->count == 1 && (pieces - 1) % threads == 0; /* the last one, which is shorter, in its round */
+    return alone ? (rounds - 1) * size + whole - (pieces - 1) * size : rounds * size;
+}
+
+static int64_t size_of_pieces(int64_t whole, int64_t pieces, int64_t unit)
+{
+    return hlort_ceildiv(hlort_ceildiv(whole, pieces), unit) * unit;
+}
 
 void hlort_cut(Cut *x, const Gemm *g, int threads)
 {
@@ -216,10 +230,15 @@ void hlort_cut(Cut *x, const Gemm *g, int threads)
     int64_t whole = x->by_rows ? g->m : g->n, unit = x->by_rows ? UNIT_ROWS : UNIT_COLUMNS;
     int64_t want = whole / PIECE > 2 * threads ? whole / PIECE : 2 * threads;
     const int across = x->by_rows ? g->a_row == 1 : g->way == GEMM_ROWS && g->b_col == 1;
-    if (across && g->way != GEMM_TILES && whole * g->k >= FAR)
-        want = threads;
-    want = least(least(want, (int64_t)(each / WORTH) + 1), POOL_MOST_PARTS / x->count);
-    x->size = hlort_ceildiv(hlort_ceildiv(whole, want), unit) * unit;
+    const int far = across && g->way != GEMM_TILES && whole * g->k >= FAR;
+    const int64_t most = least((int64_t)(each / WORTH) + 1, POOL_MOST_PARTS / x->count);
+    want = least(far ? threads : want, most);
+    x->size = size_of_pieces(whole, want, unit);
+    for (int64_t more = want + 1; !far && more <= least(2 * want, most); more++) {
+        const int64_t size = size_of_pieces(whole, more, unit);
+        if (50 * span(x, whole, size, threads) < 49 * span(x, whole, x->size, threads))
+            x->size = size;
+    }
     x->pieces = hlort_ceildiv(whole, x->size);
 }
 
