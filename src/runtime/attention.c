@@ -1,5 +1,6 @@
 /* attention.c - attention (hlort.h): members of a batch one after another, or as many at once as there are threads. Keys and values of each are packed once, then groups
- * of rows are computed (attention_body.h), in parts of whole groups. Of few rows, each member is a part. */
+ * of rows are computed (attention_body.h), in parts of whole groups. Of few rows, and where there are some members for each thread that are small enough, each member
+ * is a part. */
 #include "runtime/attention.h"
 #include "runtime/gemm.h"
 #include "runtime/pool.h"
@@ -7,13 +8,16 @@
 
 #include <stddef.h>
 
-enum { PARTS = 8 }; /* for each thread: those of the last rows see the most keys where they are masked */
+enum {
+    PARTS = 8,  /* for each thread: those of the last rows see the most keys where they are masked */
+    MEMBERS = 4 /* for each thread, from which on they are parts */
+};
 
 typedef struct Job {
     const AttentionKernels *kernels;
     AttentionMember        *members;
     int64_t                 groups, pieces; /* of a member */
-    int64_t                 count, of_part; /* members, of which each thread takes some, where nothing is packed */
+    int64_t                 count, of_part; /* members, of which each thread takes some */
     const void             *q, *k, *v;
     void                   *o;
     const int8_t           *bytes;
@@ -51,13 +55,20 @@ static void find_member(AttentionMember *m, const void *q, const void *k, const 
     m->o = (char *)o + at[3] * bytes[1];
 }
 
-static void attend_few(void *job, int64_t part, void *memory)
+static void attend_members(void *job, int64_t part, void *memory)
 {
     const Job *x = job;
+    char      *packed = (char *)memory + HLORT_WORK_BYTES - ATTENTION_OWN;
     for (int64_t n = part * x->of_part; n < x->count && n < (part + 1) * x->of_part; n++) {
         AttentionMember m = x->members[0];
         m.number = n;
         find_member(&m, x->q, x->k, x->v, x->o, x->bytes);
+        if (!m.few) {
+            m.keys = packed;
+            m.values = packed + hlort_attention_keys_bytes(m.d);
+            x->kernels->pack(&m, 0);
+            x->kernels->pack(&m, 1);
+        }
         x->kernels->rows(&m, 0, x->groups, memory);
     }
 }
@@ -74,11 +85,12 @@ void hlort_attend(const KernelSet *s, GemmType type, const hlort_attention *d, c
     for (int64_t e = 0; e < d->n_batch; e++)
         count *= d->batch[e].count;
     job.groups = hlort_ceildiv(d->rows, job.kernels->group);
-    if (hlort_attention_few(d) && count > 0 && job.groups > 0) {
-        members[0] = (AttentionMember){ .d = d, .how = how, .few = 1, .o_is_narrow = hlort_bytes[type][1] == 2 };
+    const int few = hlort_attention_few(d), alone = both <= ATTENTION_OWN && count >= MEMBERS * threads;
+    if ((few || alone) && count > 0 && job.groups > 0) {
+        members[0] = (AttentionMember){ .d = d, .how = how, .few = few, .o_is_narrow = hlort_bytes[type][1] == 2 };
         job = (Job){ .kernels = job.kernels, .members = members, .groups = job.groups, .count = count, .of_part = hlort_ceildiv(count, POOL_MOST_PARTS), .q = q, .k = k,
                      .v = v, .o = o, .bytes = hlort_bytes[type] };
-        pool_run(how->pool, attend_few, &job, hlort_ceildiv(count, job.of_part), how->work);
+        pool_run(how->pool, attend_members, &job, hlort_ceildiv(count, job.of_part), how->work);
         return;
     }
     for (int64_t first = 0, n; first < count && job.groups > 0; first += n) {

@@ -22,6 +22,9 @@ typedef void AttentionPack(AttentionMember *m, int values);
 /* Groups of rows from one to before another. memory: HLORT_WORK_BYTES. */
 typedef void AttentionRows(const AttentionMember *m, int64_t from, int64_t end, void *memory);
 
+/* A thread that does a member alone packs it into the end of its own memory. So many keys fit there at most, and groups of rows of as many before it. */
+enum { ATTENTION_OWN = HLORT_WORK_BYTES / 2, ATTENTION_OWN_KEYS = ATTENTION_OWN / (35 * 4) };
+
 typedef struct AttentionKernels {
     AttentionPack *pack;
     AttentionRows *rows;

@@ -31,6 +31,7 @@ typedef struct {
 } N(Group);
 _Static_assert(sizeof(N(Group)) + (HLORT_MOST_KEYS / N(KEYS) + 1) * N(STRIP) * sizeof(float) <= HLORT_WORK_BYTES && HLORT_MOST_HEAD <= KC && N(KEYS) % G == 0 &&
                    K(NR) <= 32, "work");
+_Static_assert(sizeof(N(Group)) + (ATTENTION_OWN_KEYS / N(KEYS) + 1) * N(STRIP) * sizeof(float) <= HLORT_WORK_BYTES - ATTENTION_OWN, "a thread's own member");
 
 /* ---- packing ---- */
 
