@@ -9,8 +9,8 @@
  *
  * Of a fusion in which there is more than such sums they are fusions of their own, those together that do not need each other:
  *
- *     y = fusion(x): x / sum(x)         =>   s = fusion(x): sum(x)            y = fusion(x, s): x / s
- *     m, v = fusion(x): sum(x), sum(x * x) / n  =>   s, q = fusion(x): sum(x), sum(x * x)   m, v = fusion(s, q)        and s, q by parts, in the same loops */
+ *     y = fusion(x): x / sum(x)                  =>   s = fusion(x): sum(x);  y = fusion(x, s): x / s
+ *     m, v = fusion(x): sum(x), sum(x * x) / n   =>   m, q = fusion(x): sum(x), sum(x * x), both by parts in the same loops;  v = fusion(q): q / n */
 #include "emit/expand.h"
 
 #include "analysis/cost.h"
