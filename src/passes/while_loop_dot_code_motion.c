@@ -151,6 +151,7 @@ static void take_slice(const Sliced *s, Inst *all, int32_t at, Arena *scratch)
     Arena  *a = s->dot->comp->module->arena;
     Inst   *index = inst_operand(s->slice, 1 + s->along);
     Inst   *zero = inst_constant(s->dot->comp, s->dot, literal_from_s64(index->shape->type, 0), NULL);
+    zero->meta = s->dot->meta;
     Inst  **operands = ARENA_ARRAY(scratch, Inst *, all->shape->rank + 1);
     Ints    sizes = ints_make(scratch, all->shape->rank);
     operands[0] = all;
