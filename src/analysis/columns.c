@@ -13,22 +13,31 @@ static int32_t next_dim(const Shape *s, int32_t *k)
     return -1;
 }
 
+/* Sizes of a and b are the same, in the same order, but for those of 1. */
+static bool same_sizes(const Shape *a, const Shape *b)
+{
+    int32_t i = 0, j = 0;
+    if (!shape_is_array(a) || !shape_is_array(b) || layout_has_no_order(a) || layout_has_no_order(b))
+        return false;
+    for (;;) {
+        int32_t d = next_dim(a, &i), e = next_dim(b, &j);
+        if (d < 0 || e < 0)
+            return d == e;
+        if (a->dims[d] != b->dims[e])
+            return false;
+    }
+}
+
 bool columns_are_of(const Inst *r, const Shape *s, bool *reduced)
 {
     const Shape *of = inst_operand(r, 0)->shape;
     Ints         dims = inst_ints(r, ATTR_DIMENSIONS);
     int32_t      at = 0, at_s = 0;
-    if (!shape_is_array(s) || layout_has_no_order(s))
+    if (!same_sizes(of, s))
         return false;
-    for (;;) {
-        int32_t d = next_dim(of, &at), e = next_dim(s, &at_s);
-        if (d < 0 || e < 0)
-            return d == e;
-        if (of->dims[d] != s->dims[e])
-            return false;
-        if (reduced)
-            reduced[e] = ints_has(dims, d);
-    }
+    for (int32_t d; reduced && (d = next_dim(of, &at)) >= 0;)
+        reduced[next_dim(s, &at_s)] = ints_has(dims, d);
+    return true;
 }
 
 int64_t columns_together(const Inst *r)
@@ -84,21 +93,6 @@ bool columns_repeat(const Inst *r, const Inst *b)
         if (ints_has(dims, d) == ints_has(kept, next_dim(s, &at_s)))
             return false;
     return true;
-}
-
-/* Sizes of a and b are the same, in the same order, but for those of 1. */
-static bool same_sizes(const Shape *a, const Shape *b)
-{
-    int32_t i = 0, j = 0;
-    if (!shape_is_array(a) || !shape_is_array(b) || layout_has_no_order(a) || layout_has_no_order(b))
-        return false;
-    for (;;) {
-        int32_t d = next_dim(a, &i), e = next_dim(b, &j);
-        if (d < 0 || e < 0)
-            return d == e;
-        if (a->dims[d] != b->dims[e])
-            return false;
-    }
 }
 
 bool columns_number(const Inst *r, const Shape *s)

@@ -222,3 +222,18 @@ int32_t while_append(Flow *f, Inst *w, int32_t n, Inst *const *init)
     inst_drop_attr(w, ATTR_ORIGIN);
     return before;
 }
+
+bool while_pass_moves_out(Module *m, PassCtx *cx, int64_t (*move_out)(Flow *f, Inst *w), const char *what)
+{
+    Flow f = flow_of(m, cx->scratch);
+    for (Comp *c = m->first; c; c = c->next)
+        for (Inst *i = comp_calling(c); i && cx->rewrites < cx->limit; i = i->next) {
+            int64_t moved = i->op == OP_WHILE ? move_out(&f, i) : 0;
+            if (!moved)
+                continue;
+            cx->did_at = i->name;
+            cx->rewrites++;
+            pass_remark(cx, i, "%lld %s are computed before the loop", (long long)moved, what);
+        }
+    return cx->rewrites > 0;
+}

@@ -10,6 +10,7 @@
 #define PASSES_WHILE_H
 
 #include "passes/flow.h"
+#include "passes/pass.h"
 
 /* May the state of w be edited? A body or condition that others call too is copied for w when there is room. */
 bool while_editable(Flow *f, Inst *w);
@@ -36,5 +37,8 @@ bool while_drop_unneeded(Flow *f, Inst *w);
 void while_keep(Flow *f, Inst *w, const bool *keep);
 /* Adds elements that no trip changes: they begin as init. Gives the number of the first one. */
 int32_t while_append(Flow *f, Inst *w, int32_t n, Inst *const *init);
+
+/* A pass that moves `what` in front of loops; move_out says how many of one. */
+bool while_pass_moves_out(Module *m, PassCtx *cx, int64_t (*move_out)(Flow *f, Inst *w), const char *what);
 
 #endif

@@ -177,15 +177,5 @@ static int64_t move_out(Flow *f, Inst *w)
 
 bool pass_while_loop_invariant_code_motion(Module *m, PassCtx *cx)
 {
-    Flow f = flow_of(m, cx->scratch);
-    for (Comp *c = m->first; c; c = c->next)
-        for (Inst *i = comp_calling(c); i && cx->rewrites < cx->limit; i = i->next) {
-            int64_t moved = i->op == OP_WHILE ? move_out(&f, i) : 0;
-            if (!moved)
-                continue;
-            cx->did_at = i->name;
-            cx->rewrites++;
-            pass_remark(cx, i, "%lld values that no trip changes are computed before the loop", (long long)moved);
-        }
-    return cx->rewrites > 0;
+    return while_pass_moves_out(m, cx, move_out, "values that no trip changes");
 }
