@@ -25,7 +25,7 @@ const PassInfo pass_table[] = {
 };
 const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 
-#define LOOPS "simplify-conditional,while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-invariant-code-motion,while-loop-dot-code-motion"
+#define LOOPS "simplify-conditional,while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-map,while-loop-invariant-code-motion,while-loop-dot-code-motion"
 #define EXCHANGES "all-gather-dynamic-slice-simplifier,all-gather-bcast-reorder,collective-quantizer"
 #define AFTER(more) "all-reduce-simplifier,reduce-scatter-creator,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,collective-permute-combiner," \
     "tuple-simplifier,while-loop-trip-count-annotator," more "fusion,algsimp{only=tuple-gte},dce"

@@ -37,6 +37,16 @@ void comps_mark_uses(Module *m)
             c->mark |= COMP_OPAQUE;
 }
 
+Map comps_applied(Module *m, Arena *scratch)
+{
+    Map applied = map_new(scratch);
+    comps_mark_uses(m);
+    for (Comp *c = m->first; c; c = c->next)
+        if (c->mark & COMP_EMBEDDED)
+            map_put(&applied, c, c);
+    return applied;
+}
+
 bool inst_is_free(const Inst *i)
 {
     if (i->n_control || i->n_control_succs || shape_is_dynamic(i->shape) || inst_has_effect(i))

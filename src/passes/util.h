@@ -12,6 +12,7 @@ enum CompUse {
     COMP_OPAQUE = 8    /* custom-call, async wrappers: its form is fixed by others */
 };
 void comps_mark_uses(Module *m);
+Map  comps_applied(Module *m, Arena *scratch); /* those with COMP_EMBEDDED */
 
 /* May be replaced or merged: no effect, no control edges, no dynamic size, and no sharding that a partitioned run needs. */
 bool inst_is_free(const Inst *i);

@@ -223,6 +223,23 @@ int32_t while_append(Flow *f, Inst *w, int32_t n, Inst *const *init)
     return before;
 }
 
+void while_replace(const Flow *f, Inst *w, Inst *const *state)
+{
+    Inst *result = inst_new(w->comp, w, OP_TUPLE, w->shape, w->shape->n_elems, state, NULL);
+    inst_replace(w, result);
+    inst_delete_dead(w, f->scratch);
+    for (Use *use = result->uses, *following; use; use = following) {
+        Inst *e = use->user;
+        following = use->next;
+        if (e->op != OP_GET_TUPLE_ELEMENT || e->n_control || e->n_control_succs)
+            continue;
+        inst_replace(e, state[inst_int(e, ATTR_INDEX, 0)]);
+        inst_delete(e);
+    }
+    if (!result->n_uses)
+        inst_delete_dead(result, f->scratch);
+}
+
 bool while_pass_moves_out(Module *m, PassCtx *cx, int64_t (*move_out)(Flow *f, Inst *w), const char *what)
 {
     Flow f = flow_of(m, cx->scratch);

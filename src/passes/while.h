@@ -38,6 +38,9 @@ void while_keep(Flow *f, Inst *w, const bool *keep);
 /* Adds elements that no trip changes: they begin as init. Gives the number of the first one. */
 int32_t while_append(Flow *f, Inst *w, int32_t n, Inst *const *init);
 
+/* The loop goes: its elements at its end are these. */
+void while_replace(const Flow *f, Inst *w, Inst *const *state);
+
 /* A pass that moves `what` in front of loops; move_out says how many of one. */
 bool while_pass_moves_out(Module *m, PassCtx *cx, int64_t (*move_out)(Flow *f, Inst *w), const char *what);
 

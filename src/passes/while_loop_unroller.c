@@ -96,29 +96,13 @@ static void repeat(Unroller *u, Inst *w, int64_t trips)
         for (int32_t k = 0; k < n; k++)
             state[k] = next[k];
     }
-    Inst *result = inst_new(w->comp, w, OP_TUPLE, w->shape, n, state, NULL);
-    inst_replace(w, result);
-    inst_delete_dead(w, u->f.scratch);
-    for (Use *use = result->uses, *following; use; use = following) {
-        Inst *e = use->user;
-        following = use->next;
-        if (e->op != OP_GET_TUPLE_ELEMENT || e->n_control || e->n_control_succs)
-            continue;
-        inst_replace(e, state[inst_int(e, ATTR_INDEX, 0)]);
-        inst_delete(e);
-    }
-    if (!result->n_uses)
-        inst_delete_dead(result, u->f.scratch);
+    while_replace(&u->f, w, state);
 }
 
 bool pass_while_loop_unroller(Module *m, PassCtx *cx)
 {
     Unroller u = {.trips = pass_arg_int(cx, "trips", MAX_TRIPS), .body = pass_arg_int(cx, "body", MAX_BODY), .total = pass_arg_int(cx, "total", MAX_TOTAL),
-                  .elementwise = pass_arg_is(cx, "elementwise"), .applied = map_new(cx->scratch)};
-    comps_mark_uses(m);
-    for (Comp *c = m->first; c; c = c->next)
-        if (c->mark & COMP_EMBEDDED)
-            map_put(&u.applied, c, c);
+                  .elementwise = pass_arg_is(cx, "elementwise"), .applied = comps_applied(m, cx->scratch)};
     u.f = flow_of(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
         for (Inst *i = comp_calling(c), *next; i && cx->rewrites < cx->limit; i = next) {
