@@ -96,7 +96,7 @@ static const Option options[] = {
     {"check-inputs", 0, OPT_CHOICE, ARG(check_inputs), "all|plain|special", "arguments: made up, with NaN, -0, ...", "Wrong passes"},
     {"check-bound", 0, OPT_CHOICE, ARG(check_bound), "rounding|exact", "what counts as a difference", "Wrong passes"},
     {"check-seed", 0, OPT_INT, ARG(check_seed), "N", "of the made-up arguments (default: 1)", "Wrong passes"},
-    {"check-work", 0, OPT_INT, ARG(check_work), "N", "most millions of operations (default: 1000)", "Wrong passes"},
+    {"check-work", 0, OPT_INT, ARG(check_work), "N", "most millions of operations (default: 40000)", "Wrong passes"},
     {"max-trip", 0, OPT_INT, ARG(max_trip), "N", "iterations that a checked loop may have", "Wrong passes"},
     VERIFY_OPTION(ARG(verify)),
     {"verify-each", 0, OPT_SWITCH, ARG(verify_each), NULL, "verify after every pass (default)", "Checks"},
@@ -701,6 +701,6 @@ int main(int argc, char **argv)
 #include "text/print_parts.def"
 #undef PART
                  .emit = "hlo", .check_prefix = "CHECK", .print = "long", .messages = MESSAGE_DEFAULTS, .level = -1,
-                 .check_inputs = "all", .check_bound = "rounding", .check_seed = 1, .check_work = 1000, .test_timeout = 300, .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
+                 .check_inputs = "all", .check_bound = "rounding", .check_seed = 1, .check_work = 40000, .test_timeout = 300, .bisect_limit = NO_LIMIT, .rewrite_limit = NO_LIMIT, .verify = true, .verify_each = true};
     return tool_main(&tool, &(ToolJob){.check = check_options, .tell = tell, .run = process_file}, &args, argc, argv);
 }

@@ -9,10 +9,12 @@
 #include "data/fill.h"
 #include "driver/check_int.h"
 #include "driver/shadow.h"
+#include "eval/memo.h"
 #include "ir/numeric.h"
 #include "support/crash.h"
 #include "support/host.h"
 
+enum { MEMO_PART = 8 /* of the memory: what products of earlier evaluations may take */ };
 enum { N_SETS = 9, KINDS = 4, FIRST_NONFINITE = KINDS + 1, AGAIN = 16 /* times as much memory: what a pass makes may cost more */ };
 enum { MORE_WORK = 100, SOME_WORK = 1000000 }; /* element operations: times those before, and so many besides. A loop without end comes to it soon */
 
@@ -22,6 +24,7 @@ struct Check {
     ErrorModel   error;
     int32_t      n_args;
     Literal    **args;            /* of set 0 */
+    EvalMemo    *memo;            /* a pass leaves most products as they are, and those are nearly all the work */
     Literal     *results[N_SETS]; /* of `before`; NULL: the set is left out */
     int64_t      work[N_SETS];    /* that they took */
     Module      *before;
@@ -105,6 +108,7 @@ static Literal *evaluate_on(const Check *c, const Module *m, Literal **args, Eva
 {
     *work = 0;
     o.work = work;
+    o.memo = c->memo;
     o.max_trips = c->options.trips;
     Literal *result = eval_module(m, c->n_args, args, &o, d);
     for (int32_t k = 0; k < c->n_args; k++)
@@ -222,6 +226,7 @@ Check *check_begin(const Module *m, const CheckOptions *o, Diag *d)
     Arena *a = arena_new();
     Check *c = ARENA_NEW(a, Check);
     *c = (Check){.arena = a, .options = *o, .error = error_model(m)};
+    c->memo = memo_new((o->memory ? o->memory : host_memory()) / MEMO_PART);
     c->error.coarsest = TYPE_F64; /* a pass computes in the types that are written: each value is as exact as its own */
     if (make_arguments(c, m, d) && first_results(c, m, d)) {
         c->before = module_clone(m);
@@ -241,6 +246,7 @@ void check_end(Check *c)
         literal_unref(c->results[set]);
     if (c->before)
         module_free(c->before);
+    memo_free(c->memo);
     arena_free(c->arena);
 }
 
@@ -336,6 +342,7 @@ static bool check_sets(Check *c, const Module *m, int32_t end, const char *by, D
     c->failed = false;
     for (int32_t set = 0; set < end && !c->failed; set++)
         c->failed = c->results[set] && !check_set(c, m, set, by, d);
+    memo_turn(c->memo);
     if (c->failed)
         return false;
     module_free(c->before);

@@ -5,6 +5,7 @@
  * apart into elements that nobody else holds, and an update of one of them can be done in place. */
 #include "eval/engine.h"
 #include "eval/arith.h"
+#include "eval/memo.h"
 #include "eval/sizes.h"
 #include "eval/team.h"
 #include "eval/walk.h"
@@ -414,6 +415,25 @@ static Literal *run_element(Eval *e, Plan *p, const Step *s)
     return r;
 }
 
+/* A value that is kept counts as the work that it took, and is no memory of this run. */
+static Literal *run_handler(Eval *e, const Inst *i, Literal **x)
+{
+    EvalMemo *m = e->options->memo;
+    if (!m || !memo_takes(i, x))
+        return eval_handlers[i->op](e, i, x);
+    MemoKey  key = memo_key(m, i, x);
+    int64_t  took, before = e->work;
+    Literal *r = memo_get(m, key, &took);
+    if (r) {
+        eval_work(e, i, took);
+        return r;
+    }
+    r = eval_handlers[i->op](e, i, x);
+    if (!e->failed && memo_put(m, key, r, e->work - before))
+        *e->live -= literal_bytes(r);
+    return r;
+}
+
 static Literal *run_step(Eval *e, Plan *p, const Step *s)
 {
     const Inst *i = s->inst;
@@ -427,7 +447,7 @@ static Literal *run_step(Eval *e, Plan *p, const Step *s)
         Literal **v = &p->values[s->slots[k].from];
         p->x[k] = s->slots[k].last ? eval_move(v, 0) : literal_ref(*v);
     }
-    Literal *r = e->watch ? run_watched(e, i, p->x) : s->fixed ? eval_handlers[i->op](e, i, p->x) : eval_sized(e, i, p->x);
+    Literal *r = e->watch ? run_watched(e, i, p->x) : s->fixed ? run_handler(e, i, p->x) : eval_sized(e, i, p->x);
     drop_operands(e, p->x, i->n_operands);
     if (e->failed) {
         eval_drop(e, r);

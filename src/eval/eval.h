@@ -48,6 +48,7 @@ typedef struct EvalOptions {
     const EvalHost *host; /* NULL: none */
     int64_t max_trips;    /* iterations that one run of a loop may have, 0: no limit */
     const EvalWatch *watch; /* NULL: nobody looks on */
+    struct EvalMemo *memo; /* values of earlier evaluations (memo.h); NULL: none. Not asked where somebody looks on */
     int64_t *work;        /* NULL, or what the element operations of eval_inst and eval_module are added to, up to the limit for each call */
 } EvalOptions;
 

@@ -1,5 +1,6 @@
 /* The evaluator's interface on modules built by hand: limits, lifetimes, what is refused. The meaning of opcodes is tested in testdata/ops. */
 #include "eval/eval.h"
+#include "eval/memo.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,6 +301,78 @@ static void test_work(void)
     puts("ok work");
 }
 
+/* main(x, y) = x . y or x . y^T, of a module of its own. */
+static Literal *run_product(Literal *const *args, const EvalOptions *o, bool transposed, Type t)
+{
+    Fixture      f = open_fixture();
+    Comp        *c = comp_new(f.m, "main");
+    int64_t      n = args[0]->dims[0];
+    const Shape *s = shape_array(f.m->arena, args[0]->type, 2, (int64_t[]){n, n}), *r = shape_array(f.m->arena, t, 2, (int64_t[]){n, n});
+    Inst        *x = inst_parameter(c, NULL, 0, s, "x"), *y = inst_parameter(c, NULL, 1, s, "y");
+    Inst        *dot = inst_new(c, NULL, OP_DOT, r, 2, (Inst *[]){x, y}, transposed ? "other" : "dot");
+    inst_set_ints(dot, ATTR_LHS_CONTRACTING_DIMS, (Ints){(int64_t[]){1}, 1});
+    inst_set_ints(dot, ATTR_RHS_CONTRACTING_DIMS, (Ints){(int64_t[]){transposed}, 1});
+    entry(&f, c, op1(c, OP_NEGATE, r, dot));
+    Literal *result = eval_module(f.m, 2, args, o, &f.diag);
+    CHECK(f.diag.errors == 0);
+    close_fixture(&f);
+    return result;
+}
+
+static void fill_products(Literal **args, int64_t n)
+{
+    for (int k = 0; k < 2; k++) {
+        args[k] = literal_new(TYPE_F32, 2, (int64_t[]){n, n});
+        for (int64_t i = 0; i < n * n; i++)
+            literal_set_f64(args[k], i, (double)(i * (k + 3) % 17 - 8), 0);
+    }
+}
+
+/* The value that is kept is that of the same operands, attributes and types, counts as the same work, and is left alone by what follows. */
+static void test_memo(void)
+{
+    enum { N = 48 };
+    EvalMemo *memo = memo_new(4 * N * N * 6);
+    Literal  *args[2], *plain[4], *kept[4];
+    fill_products(args, N);
+    for (int turn = 0; turn < 3; turn++) {
+        for (int k = 0; k < 4; k++) {
+            int64_t     work = 0, again = 0;
+            Type        t = k == 2 ? TYPE_F64 : TYPE_F32;
+            EvalOptions o = {.work = &work}, with = {.work = &again, .memo = memo};
+            if (k == 3)
+                literal_set_f64(args[1], turn, 0.5, 0);
+            plain[k] = run_product(args, &o, k == 1, t);
+            kept[k] = run_product(args, &with, k == 1, t);
+            CHECK(plain[k] && kept[k] && literal_equal(plain[k], kept[k]) && work == again);
+            literal_set_f64(args[1], turn, (double)(turn * 4 % 17 - 8), 0);
+        }
+        CHECK(!literal_equal(kept[0], kept[1]) && !literal_equal(kept[0], kept[3]));
+        CHECK(memo_found(memo) == 3 * turn); /* the fourth one has other elements each time */
+        for (int k = 0; k < 4; k++) {
+            literal_unref(plain[k]);
+            literal_unref(kept[k]);
+        }
+        memo_turn(memo);
+    }
+    EvalOptions limited = {.memo = memo, .work_limit = N * N * N, .quiet = true}; /* the product alone is as much */
+    CHECK(!run_product(args, &limited, false, TYPE_F32) && memo_found(memo) == 7);
+    memo_turn(memo);
+    memo_turn(memo); /* nothing was asked for since */
+    literal_unref(run_product(args, &(EvalOptions){.memo = memo}, false, TYPE_F32));
+    CHECK(memo_found(memo) == 7);
+    memo_free(memo);
+    memo_free(NULL);
+    memo = memo_new(4 * N * N - 1); /* no room */
+    for (int k = 0; k < 2; k++)
+        literal_unref(run_product(args, &(EvalOptions){.memo = memo}, false, TYPE_F32));
+    CHECK(memo_found(memo) == 0);
+    memo_free(memo);
+    literal_unref(args[0]);
+    literal_unref(args[1]);
+    puts("ok memo");
+}
+
 int main(void)
 {
     test_arguments();
@@ -310,5 +383,6 @@ int main(void)
     test_inst();
     test_watch();
     test_work();
+    test_memo();
     return 0;
 }
