@@ -45,6 +45,19 @@ bool shape_same_memory(const Shape *a, const Shape *b)
     return shape_same_dims(a, b) && same_order(a, b);
 }
 
+int32_t shape_leaf_at(const Shape *s, Ints index)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; k < index.n; k++) {
+        if (!shape_is_tuple(s) || index.v[k] < 0 || index.v[k] >= s->n_elems)
+            return -1;
+        for (int64_t e = 0; e < index.v[k]; e++)
+            n += shape_leaf_count(s->elems[e], false);
+        s = s->elems[index.v[k]];
+    }
+    return shape_is_array(s) ? n : -1;
+}
+
 int32_t inst_forwards(const Inst *i)
 {
     if (i->n_operands == 0)

@@ -3,9 +3,10 @@
 #include "analysis/peak.h"
 
 #include "analysis/cost.h"
+#include "analysis/memory.h"
 #include "analysis/schedule.h"
 
-enum { OUTSIDE = -1 }; /* the buffer of a leaf that is an argument, a constant, or the caller's */
+enum { OUTSIDE = -1 }; /* the buffer of a leaf that is an argument, a constant, or the caller's. An argument that is given away has one, of no bytes */
 
 typedef struct Buffer {
     int64_t bytes;
@@ -164,6 +165,24 @@ static int32_t *kernel_leaves(Peak *p, const Inst *i)
     return v;
 }
 
+/* What is neither a parameter that is given away nor made here. */
+static int32_t *outside_leaves(Peak *p, const Inst *i)
+{
+    int32_t  n = leaf_count(i->shape);
+    int32_t *v = ARENA_ARRAY(p->arena, int32_t, n);
+    for (int32_t k = 0; k < n; k++)
+        v[k] = OUTSIDE;
+    if (i->op != OP_PARAMETER || p->comp != p->comp->module->entry)
+        return v;
+    for (int32_t k = 0; k < p->comp->module->n_aliases; k++) {
+        const InputAlias *x = &p->comp->module->aliases[k];
+        int32_t           leaf = x->param == i->param ? shape_leaf_at(i->shape, x->index) : -1;
+        if (leaf >= 0)
+            v[leaf] = buffer_new(p, 0);
+    }
+    return v;
+}
+
 static int32_t *find_leaves(Peak *p, const Inst *i)
 {
     int32_t n = leaf_count(i->shape);
@@ -171,12 +190,7 @@ static int32_t *find_leaves(Peak *p, const Inst *i)
     case OP_TUPLE: return tuple_leaves(p, i);
     case OP_GET_TUPLE_ELEMENT: return element_leaves(i);
     case OP_WHILE: return while_leaves(p, i);
-    case OP_PARAMETER: case OP_CONSTANT: {
-        int32_t *v = ARENA_ARRAY(p->arena, int32_t, n);
-        for (int32_t k = 0; k < n; k++)
-            v[k] = OUTSIDE;
-        return v;
-    }
+    case OP_PARAMETER: case OP_CONSTANT: return outside_leaves(p, i);
     case OP_ASYNC_START: case OP_ALL_GATHER_START: case OP_COLLECTIVE_PERMUTE_START: case OP_COPY_START: {
         int32_t *v = new_leaves(p, i);
         share_operands(i, i->op == OP_COPY_START ? 1 : 0, v, p);
@@ -236,17 +250,42 @@ static CompPeak worst_moment(const Peak *p, const Inst *const *run, int32_t n, i
     return worst;
 }
 
+/* The caller's memory, or the result. But where that is an argument's memory, and the argument is read after the result has been made, it stands somewhere
+ * else until the end. */
+static void give_results(Peak *p, int32_t n)
+{
+    const Module *m = p->comp->module;
+    const Inst   *root = p->comp->root;
+    bool         *late = ARENA_ARRAY(p->arena, bool, leaf_count(root->shape));
+    for (int32_t k = 0; k < m->n_aliases && p->comp == m->entry; k++) {
+        const InputAlias *x = &m->aliases[k];
+        const Inst       *arg = x->param >= 0 && x->param < p->comp->n_params ? comp_param(p->comp, (int32_t)x->param) : NULL;
+        int32_t           to = shape_leaf_at(root->shape, x->output), from = arg ? shape_leaf_at(arg->shape, x->index) : -1;
+        if (to < 0 || from < 0 || !leaves_of(arg) || leaves_of(root)[to] == OUTSIDE)
+            continue;
+        int32_t made = leaves_of(root)[to], given = leaves_of(arg)[from];
+        late[to] = made != given && p->buffers.v[given].last > p->buffers.v[made].from;
+    }
+    for (int32_t k = 0, leaves = leaf_count(root->shape); k < leaves; k++) {
+        Buffer *b = leaves_of(root)[k] == OUTSIDE ? NULL : &p->buffers.v[leaves_of(root)[k]];
+        if (b && late[k])
+            b->last = n - 1;
+        else if (b)
+            b->bytes = 0;
+    }
+}
+
 static CompPeak peak_of_run(const Comp *c, const Inst *const *run, int32_t n, const Map *needs, int64_t limit)
 {
     Peak p = {.arena = arena_new(), .needs = needs, .comp = c};
+    for (int32_t k = 0; k < c->n_params; k++)
+        comp_param(c, k)->aux = NULL; /* it may have no part in the run */
     for (p.now = 0; p.now < n; p.now++) {
         Inst *i = (Inst *)(uintptr_t)run[p.now];
         i->aux = find_leaves(&p, i);
         read_leaves(&p, i);
     }
-    for (int32_t k = 0, leaves = leaf_count(c->root->shape); k < leaves; k++)
-        if (leaves_of(c->root)[k] != OUTSIDE)
-            p.buffers.v[leaves_of(c->root)[k]].bytes = 0; /* the caller's, or the result */
+    give_results(&p, n);
     CompPeak worst = worst_moment(&p, run, n, limit);
     arena_free(p.arena);
     return worst;

@@ -18,6 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/memory.h"
+
 enum { MAX_RANK = 64 };
 
 typedef VEC(SigLeaf) Leaves;
@@ -52,27 +54,13 @@ static bool flatten(Arena *a, const Shape *s, const char *base, Leaves *out)
     return true;
 }
 
-/* The number of the first array leaf below index in s; -1 when the index does not fit. */
-static int32_t leaf_at(const Shape *s, Ints index)
-{
-    int32_t n = 0;
-    for (int32_t k = 0; k < index.n; k++) {
-        if (!shape_is_tuple(s) || index.v[k] < 0 || index.v[k] >= s->n_elems)
-            return -1;
-        for (int64_t e = 0; e < index.v[k]; e++)
-            n += shape_leaf_count(s->elems[e], false);
-        s = s->elems[index.v[k]];
-    }
-    return shape_is_array(s) ? n : -1;
-}
-
 static void set_aliases(Signature *s, const Module *m)
 {
     for (int32_t k = 0; k < m->n_aliases; k++) {
         const InputAlias *x = &m->aliases[k];
         if (x->param < 0 || x->param >= m->entry_params->n)
             continue;
-        int32_t result = leaf_at(m->entry_result, x->output), arg = leaf_at(m->entry_params->v[x->param], x->index);
+        int32_t result = shape_leaf_at(m->entry_result, x->output), arg = shape_leaf_at(m->entry_params->v[x->param], x->index);
         for (int64_t p = 0; p < x->param && arg >= 0; p++)
             arg += shape_leaf_count(m->entry_params->v[p], false);
         if (result >= 0 && result < s->n_results && arg >= 0 && arg < s->n_args)

@@ -9,8 +9,9 @@
  * Until no moment needs more than limit=BYTES of temporaries (K, M, G: 2^10, 2^20, 2^30), as far as that can be had: of the values that are
  * kept over the worst moment those that free most are tried, and kept where what all moments need above the limit gets less. Computed again are
  * arrays of elementwise and moving instructions, reductions and fusions without updates in place; of a fusion of several results the one that is needed,
- * by a fusion of what it is made of. Scheduled computations of entry and loops; a
- * module without a schedule gets one first (hlo-memory-scheduler). Without a limit nothing is done. */
+ * by a fusion of what it is made of. First what the entry keeps over the worst moment; where that is a loop, a branch or a call and the limit is not kept
+ * yet, likewise within, as far as what is kept outside leaves room. A module without a schedule gets one first (hlo-memory-scheduler). Without a limit
+ * nothing is done. */
 #include "config.h"
 
 #include "analysis/cost.h"
@@ -26,10 +27,10 @@ enum { MAX_STEPS = 1000, MAX_TRIES = 8 };
 static const int64_t max_work = 200000000; /* instructions looked at in all steps */
 
 typedef struct Remat {
-    PassCtx   *cx;
-    Comp      *c;
-    const Map *needs;
-    int64_t    limit, work;
+    PassCtx *cx;
+    Comp    *c;
+    Map     *needs; /* of what runs: bytes at its worst */
+    int64_t  limit, work;
 } Remat;
 
 /* ---- the limit ---- */
@@ -208,13 +209,14 @@ static bool one_step(Remat *r, CompPeak *peak)
         Inst    *again = repeat(r, t.inst[k], at);
         CompPeak now = comp_peak(r->c, r->needs, r->limit);
         r->work += 2 * r->c->n_insts;
-        if (now.excess < peak->excess) {
+        if (now.excess < peak->excess && now.bytes <= peak->bytes) {
             r->cx->did_at = t.inst[k]->name;
             own_body(r, again, t.inst[k]);
             pass_remark(r->cx, t.inst[k], "%lld bytes are not kept: it is computed again for %s",
                         (long long)shape_bytes(t.inst[k]->shape), again->next->name);
             if (!t.inst[k]->n_uses)
                 inst_delete_dead(t.inst[k], r->cx->scratch);
+            r->cx->rewrites++;
             *peak = now;
             return true;
         }
@@ -223,21 +225,48 @@ static bool one_step(Remat *r, CompPeak *peak)
     return false;
 }
 
+static int64_t shrink(Remat *r);
+
+/* What runs at the worst moment may need as much as what is kept over it leaves of the limit. */
+static bool shrink_callee(Remat *r, CompPeak *peak)
+{
+    Comp   *worst = NULL;
+    int64_t most = 0;
+    for (int32_t k = 0; peak->at && k < peak->at->n_callees; k++) {
+        int64_t needs = (int64_t)(intptr_t)map_get(r->needs, peak->at->callees[k]);
+        if (needs > most) {
+            most = needs;
+            worst = peak->at->callees[k];
+        }
+    }
+    if (!worst)
+        return false;
+    int64_t left = r->limit - (peak->bytes - most);
+    Remat   within = {.cx = r->cx, .c = worst, .needs = r->needs, .limit = left > 0 ? left : 0, .work = r->work};
+    int64_t now = shrink(&within);
+    r->work = within.work;
+    map_put(r->needs, worst, (void *)(intptr_t)now);
+    *peak = comp_peak(r->c, r->needs, r->limit);
+    return now < most;
+}
+
 static int64_t shrink(Remat *r)
 {
-    CompPeak peak = comp_peak(r->c, r->needs, r->limit), before = peak;
-    for (int step = 0; step < MAX_STEPS && peak.bytes > r->limit && r->work < max_work && r->cx->rewrites < r->cx->limit; step++) {
-        if (!one_step(r, &peak))
+    CompPeak peak = comp_peak(r->c, r->needs, r->limit);
+    for (int step = 0; step < MAX_STEPS && peak.bytes > r->limit && r->work < max_work && r->cx->rewrites < r->cx->limit; step++)
+        if (!one_step(r, &peak) && !shrink_callee(r, &peak))
             break;
-        r->cx->rewrites++;
-    }
-    if (peak.bytes > r->limit && r->c == r->c->module->entry)
-        diag_warning(r->cx->diag, LOC_NONE, "rematerialization: %lld bytes of temporaries were needed, and %lld still are; the limit is %lld",
-                     (long long)before.bytes, (long long)peak.bytes, (long long)r->limit);
-    else if (before.bytes > r->limit && r->c == r->c->module->entry)
-        diag_note(r->cx->diag, LOC_NONE, "rematerialization: %lld bytes of temporaries were needed, now %lld; the limit is %lld",
-                  (long long)before.bytes, (long long)peak.bytes, (long long)r->limit);
     return peak.bytes;
+}
+
+static void tell(const Remat *r, int64_t before, int64_t now)
+{
+    if (now > r->limit)
+        diag_warning(r->cx->diag, LOC_NONE, "rematerialization: %lld bytes of temporaries were needed, and %lld still are; the limit is %lld",
+                     (long long)before, (long long)now, (long long)r->limit);
+    else if (before > r->limit)
+        diag_note(r->cx->diag, LOC_NONE, "rematerialization: %lld bytes of temporaries were needed, now %lld; the limit is %lld",
+                  (long long)before, (long long)now, (long long)r->limit);
 }
 
 bool pass_rematerialization(Module *m, PassCtx *cx)
@@ -247,11 +276,15 @@ bool pass_rematerialization(Module *m, PassCtx *cx)
         return false;
     Map     needs = map_new(cx->scratch), runs = module_runs(cx->scratch, m, NULL);
     bool    scheduled = pass_hlo_memory_scheduler(m, cx);
-    for (Comp *c = m->first; c && m->is_scheduled; c = c->next) {
+    for (Comp *c = m->first; c && m->is_scheduled; c = c->next) { /* callees first */
         if (!map_has(&runs, c))
             continue;
         Remat r = {.cx = cx, .c = c, .needs = &needs, .limit = limit};
-        map_put(&needs, c, (void *)(intptr_t)shrink(&r));
+        map_put(&needs, c, (void *)(intptr_t)comp_peak(c, &needs, limit).bytes);
+        if (c == m->entry) {
+            int64_t before = (int64_t)(intptr_t)map_get(&needs, c);
+            tell(&r, before, shrink(&r));
+        }
     }
     if (cx->rewrites)
         module_remove_dead_comps(m);
