@@ -293,22 +293,34 @@ cudaError_t cudasim_communicate(cudasim_rank *r, cudasim_meeting kind, int other
     return w->depth > 0 ? cudaSuccess : enqueue(w);
 }
 
+static void free_comm(Comm *m)
+{
+    for (int k = 0; m->ranks && k < m->n; k++) {
+        release(m->ranks[k].worker);
+        free(m->ranks[k].sent);
+    }
+    free(m->ranks);
+    free(m);
+}
+
 cudaError_t cudasim_ranks(cudasim_rank **to, int n)
 {
     LOCKED;
-    Comm *m = calloc(1, sizeof *m);
     if (n < 1 || n > cudasim_devices())
         return cudaErrorInvalidDevice;
-    if (!m || !(m->ranks = calloc((size_t)n, sizeof *m->ranks)))
+    Comm *m = calloc(1, sizeof *m);
+    if (!m)
         return cudaErrorMemoryAllocation;
     m->n = m->left = n;
+    m->ranks = calloc((size_t)n, sizeof *m->ranks);
     for (int k = 0; k < n; k++) {
-        cudasim_rank *r = to[k] = &m->ranks[k];
-        r->comm = m;
-        r->number = k;
-        if (!(r->sent = calloc(2 * (size_t)n, sizeof *r->sent)))
+        uint64_t *turns = m->ranks ? calloc(2 * (size_t)n, sizeof *turns) : NULL;
+        if (!turns) {
+            free_comm(m);
             return cudaErrorMemoryAllocation;
-        r->received = r->sent + n;
+        }
+        m->ranks[k] = (cudasim_rank){ .comm = m, .number = k, .sent = turns, .received = turns + n };
+        to[k] = &m->ranks[k];
     }
     return cudaSuccess;
 }
@@ -327,12 +339,6 @@ void cudasim_rank_end(cudasim_rank *r, bool aborts)
     Comm *m = r->comm;
     m->aborted |= aborts;
     cudasim_wake();
-    if (aborts || --m->left > 0)
-        return;
-    for (int k = 0; k < m->n; k++) {
-        release(m->ranks[k].worker);
-        free(m->ranks[k].sent);
-    }
-    free(m->ranks);
-    free(m);
+    if (!aborts && --m->left == 0)
+        free_comm(m);
 }

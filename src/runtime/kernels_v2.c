@@ -3,12 +3,9 @@
 #include "runtime/gemm.h"
 const KernelSet hlort_v2 = { .name = "v2" };
 #elif defined(__x86_64__)
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("sse4.2,ssse3,popcnt"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("sse4.2,ssse3,popcnt")
-#endif
+#include "runtime/sets.h"
+
+SET_BEGIN(SET_v2)
 
 #define HLORT_SET     v2
 #define VECTOR_BYTES  16
@@ -20,9 +17,5 @@ const KernelSet hlort_v2 = { .name = "v2" };
 #define MULTIPLY_PAIRS(a, b) __builtin_ia32_pmaddwd128((SET(vp))(a), (SET(vp))(b))
 #include "runtime/gemm_types.h"
 
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+SET_END
 #endif

@@ -3,12 +3,9 @@
 #include "runtime/gemm.h"
 const KernelSet hlort_v3 = { .name = "v3" };
 #elif defined(__x86_64__)
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,bmi,bmi2")
-#endif
+#include "runtime/sets.h"
+
+SET_BEGIN(SET_v3)
 
 #define HLORT_SET     v3
 #define VECTOR_BYTES  32
@@ -21,9 +18,5 @@ const KernelSet hlort_v3 = { .name = "v3" };
 #define MULTIPLY_PAIRS(a, b) __builtin_ia32_pmaddwd256((SET(vp))(a), (SET(vp))(b))
 #include "runtime/gemm_types.h"
 
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+SET_END
 #endif

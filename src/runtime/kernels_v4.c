@@ -3,12 +3,9 @@
 #include "runtime/gemm.h"
 const KernelSet hlort_v4 = { .name = "v4" };
 #elif defined(__x86_64__)
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c,bmi,bmi2")
-#endif
+#include "runtime/sets.h"
+
+SET_BEGIN(SET_v4)
 
 #define HLORT_SET     v4
 #define VECTOR_BYTES  64
@@ -25,9 +22,5 @@ const KernelSet hlort_v4 = { .name = "v4" };
 #endif
 #include "runtime/gemm_types.h"
 
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+SET_END
 #endif

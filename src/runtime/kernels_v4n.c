@@ -7,12 +7,9 @@
 #include "runtime/gemm.h"
 const KernelSet hlort_v4n = { .name = "v4n" };
 #elif defined(__x86_64__)
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512bf16,avx512vnni,avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512bw,avx512dq,avx512bf16,avx512vnni,avx2,fma,f16c,bmi,bmi2")
-#endif
+#include "runtime/sets.h"
+
+SET_BEGIN(SET_v4n)
 
 #include "runtime/vec.h"
 
@@ -53,9 +50,5 @@ INLINE Words multiply_bytes(Words c, Words a, Words b)
 #define MULTIPLY_BYTES multiply_bytes
 #include "runtime/gemm_narrow.h"
 
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+SET_END
 #endif

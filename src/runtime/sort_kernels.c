@@ -1,4 +1,5 @@
 /* sort_kernels.c - the sets of instructions of sort_kernels.h. They are small: all are compiled here. */
+#include "runtime/sets.h"
 #include "runtime/sort_kernels.h"
 #include "runtime/vec.h"
 
@@ -18,46 +19,27 @@
 #include "runtime/sort_body.h"
 
 #if defined(__x86_64__)
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("sse4.2,ssse3,popcnt"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("sse4.2,ssse3,popcnt")
-#endif
+SET_BEGIN(SET_v2)
 #define HLORT_SET    v2
 #define VECTOR_BYTES 16
 #define MOST_RANKED  64
 #include "runtime/sort_body.h"
-#ifdef __clang__
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,bmi,bmi2")
-#endif
+SET_END
+
+SET_BEGIN(SET_v3)
 #define HLORT_SET    v3
 #define VECTOR_BYTES 32
 #define MOST_RANKED  128
 #include "runtime/sort_body.h"
-#ifdef __clang__
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c,bmi,bmi2"))), apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,f16c,bmi,bmi2")
-#endif
+SET_END
+
+SET_BEGIN(SET_v4)
 #define HLORT_SET    v4
 #define VECTOR_BYTES 64
 #define MOST_RANKED  128
 #define RANKS        v3 /* whose comparisons leave vectors, not masks: half the time */
 #include "runtime/sort_body.h"
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+SET_END
 #endif
 
 const SortKernels *hlort_sort_kernels(const KernelSet *s)
