@@ -1,0 +1,249 @@
+/* Rows in lanes, so that the loop has no chain of dependent operations and adds numbers of like size: the last reduced dimension is round * lanes + lane.
+ *
+ *   float lane[16] = 0;  for r: for l: lane[l] += x[r*16 + l];  for l < 8: lane[l] += lane[l + 8];  ...  sum = init; for l < 4: sum += lane[l]
+ *
+ * The pairs of argmax and its like (analysis/choice.h) have lanes of values and lanes of numbers. Where the body minds NaN, a row with one is gone through again
+ * in order. Extremes do not look for NaN at each element: lanes of sums beside them tell whether there may have been one, and then the row is gone through again. */
+#include "emit/lower_reduction.h"
+
+enum { FEW = 4 /* lanes that are joined one by one */ };
+
+static void load_lane(Lower *L, const Reduction *r, const Ix *lane, const KExpr **x)
+{
+    x[0] = load_current(L, r->lanes, lane);
+    if (r->numbers)
+        x[1] = load_current(L, r->numbers, lane);
+}
+
+/* lane = body(acc, x) */
+static void set_lane(Lower *L, const Reduction *r, const Ix *lane, const KExpr *const *acc, const KExpr *const *x)
+{
+    const KExpr *out[2];
+    if (r->sums)
+        out[0] = reduction_extreme(L, r, acc[0], x[0]);
+    else
+        reduction_combine(L, r, acc, x, out);
+    for (int32_t k = 0; k < r->n && r->n > 1; k++)
+        out[k] = bind(L, out[k], "next");
+    store(L, r->lanes, lane, out[0]);
+    if (r->numbers)
+        store(L, r->numbers, lane, out[1]);
+}
+
+/* 1 when x is NaN */
+static const KExpr *is_nan(Lower *L, const KExpr *x)
+{
+    return kx_cast(L->arena, TYPE_S32, kx_binary(L->arena, KOP_NE, TYPE_PRED, x, x));
+}
+
+static void lane_step(Lower *L, const Reduction *r, const Ix *lane, const Ix *const *at)
+{
+    const KExpr *acc[2], **x = reduction_elements(L, r, r->lanes->type, at);
+    for (int32_t k = 0; k < r->n && (r->n > 1 || r->sums); k++)
+        x[k] = bind(L, x[k], "x");
+    load_lane(L, r, lane, acc);
+    if (r->sums)
+        store(L, r->sums, lane, kx_binary(L->arena, KOP_ADD, r->sums->type, load_current(L, r->sums, lane), x[0]));
+    if (r->odd)
+        store(L, r->odd, lane, kx_binary(L->arena, KOP_OR, TYPE_S32, load_current(L, r->odd, lane), is_nan(L, x[0])));
+    set_lane(L, r, lane, acc, x);
+}
+
+static void lanes_body(Lower *L, const Blocks *b, const Ix *const *index, const Ix *lane)
+{
+    const Reduction *first = b->first;
+    int32_t          last = first->reduced[first->n_reduced - 1];
+    for (const Reduction *r = first; r; r = r->next) {
+        const Ix **at = blocks_place(L, b, r, index);
+        at[last] = ix_add(&L->ix, ix_times(&L->ix, at[last], reductions_lanes(first)), lane);
+        if (r->lanes)
+            lane_step(L, r, lane, at);
+        else
+            reduction_step(L, r, at);
+    }
+}
+
+static void lanes_loop(Lower *L, void *cookie, const Ix *const *index)
+{
+    const Blocks *b = cookie;
+    const IxAtom *l = loop_open(L, 0, reductions_lanes(b->first), NULL, 1);
+    lanes_body(L, b, index, ix_of(&L->ix, l));
+    block_close(L);
+}
+
+/* What does not fill the lanes: the last n % lanes elements of each row. */
+static void tail_loop(Lower *L, void *cookie, const Ix *const *index)
+{
+    const Blocks    *b = cookie;
+    const Reduction *r = b->first;
+    int64_t          n = r->extents[r->n_reduced - 1], lanes = reductions_lanes(r);
+    int32_t          last = r->n_reduced - 1 - (b->d < 0 ? 0 : b->d);
+    const Ix       **all = ARENA_ARRAY(L->arena, const Ix *, last + 1);
+    for (int32_t k = 0; k < last; k++)
+        all[k] = index[k];
+    all[last] = ix_const(&L->ix, n / lanes);
+    if (n % lanes == 1) {
+        lanes_body(L, b, all, ix_const(&L->ix, 0));
+        return;
+    }
+    const IxAtom *l = loop_open(L, 0, n % lanes, NULL, 1);
+    lanes_body(L, b, all, ix_of(&L->ix, l));
+    block_close(L);
+}
+
+/* The tails of rows that are cut into blocks. */
+static void tail_alone(Lower *L, void *cookie, const Ix *const *index)
+{
+    Blocks *b = cookie;
+    blocks_set_base(b, index, ix_const(&L->ix, 0));
+    tail_loop(L, b, NULL);
+}
+
+KArray *lanes_new(Lower *L, Type t, int64_t n, const KExpr *start, const char *name)
+{
+    KArray       *x = local_array(L, t, n, name);
+    const IxAtom *l = loop_open(L, 0, n, NULL, 1);
+    store(L, x, ix_of(&L->ix, l), start);
+    block_close(L);
+    return x;
+}
+
+/* What changes nothing: of an extreme its first value, which may be taken as often as one likes. */
+static const KExpr *neutral(Lower *L, const Reduction *r, Type t)
+{
+    if (r->op == OP_ADD)
+        return scalar_zero(L->arena, t);
+    return r->op == OP_MULTIPLY ? scalar_one(L->arena, t) : kx_temp(L->arena, r->acc[0]);
+}
+
+/* total[l] += block[l], in the wider type. */
+void lanes_add(Lower *L, KArray *total, KArray *block)
+{
+    const Ix    *l = ix_of(&L->ix, loop_open(L, 0, block->count, NULL, 1));
+    const KExpr *x = scalar_convert(L->arena, block->type, total->type, load_current(L, block, l));
+    store(L, total, l, kx_binary(L->arena, KOP_ADD, total->type, load_current(L, total, l), x));
+    block_close(L);
+}
+
+static void lanes_block(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
+{
+    Reduction *first = b->first;
+    bool       tail = first->extents[first->n_reduced - 1] % reductions_lanes(first) != 0;
+    for (Reduction *r = first; r; r = r->next)
+        if (r->total)
+            r->lanes = lanes_new(L, TYPE_F32, r->total->count, scalar_zero(L->arena, TYPE_F32), "lane");
+    nest(L, n, dims, NULL, lanes_loop, b);
+    if (tail && b->d < first->n_reduced - 1)
+        nest(L, n - 1, dims, NULL, tail_loop, b);
+    for (Reduction *r = first; r; r = r->next)
+        if (r->total)
+            lanes_add(L, r->total, r->lanes);
+}
+
+/* lane[l] = lane[l] op lane[l + half], until few are left: those go into the accumulator one by one. */
+static void join_lanes(Lower *L, const Reduction *r)
+{
+    int64_t      n = r->lanes->count, few = !r->choice && (r->op == OP_MAXIMUM || r->op == OP_MINIMUM) ? 1 : FEW; /* the scalar code of one extreme is as long as a vector's */
+    const KExpr *acc[2], *x[2], *out[2];
+    for (; n > few; n /= 2) {
+        const Ix *l = ix_of(&L->ix, loop_open(L, 0, n / 2, NULL, 1));
+        load_lane(L, r, l, acc);
+        load_lane(L, r, ix_plus(&L->ix, l, n / 2), x);
+        set_lane(L, r, l, acc, x);
+        block_close(L);
+    }
+    const Ix *l = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+    for (int32_t k = 0; k < r->n; k++)
+        acc[k] = current(L, r->acc[k]);
+    load_lane(L, r, l, x);
+    reduction_combine(L, r, acc, x, out);
+    for (int32_t k = 0; k < r->n && r->n > 1; k++)
+        out[k] = bind(L, out[k], "next");
+    for (int32_t k = 0; k < r->n; k++)
+        assign(L, r->acc[k], out[k]);
+    block_close(L);
+}
+
+/* lane[l] += lane[l + n] */
+static void add_lanes(Lower *L, KArray *lanes, int64_t n)
+{
+    const Ix *l = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+    store(L, lanes, l, kx_binary(L->arena, KOP_ADD, lanes->type, load_current(L, lanes, l), load_current(L, lanes, ix_plus(&L->ix, l, n))));
+    block_close(L);
+}
+
+/* Whether a row has to be gone through again. */
+static const KExpr *met_nan(Lower *L, const Reduction *r)
+{
+    if (r->sums) {
+        KTemp    *sum = accumulator(L, scalar_zero(L->arena, r->sums->type), r->sums->type, "sum");
+        for (int64_t n = r->sums->count / 2; n >= FEW; n /= 2)
+            add_lanes(L, r->sums, n);
+        const Ix *l = ix_of(&L->ix, loop_open(L, 0, FEW, NULL, 1));
+        assign(L, sum, kx_binary(L->arena, KOP_ADD, r->sums->type, current(L, sum), load_current(L, r->sums, l)));
+        block_close(L);
+        return kx_binary(L->arena, KOP_NE, TYPE_PRED, current(L, sum), current(L, sum));
+    }
+    KTemp    *odd = accumulator(L, kx_int(L->arena, TYPE_S32, 0), TYPE_S32, "odd");
+    const Ix *l = ix_of(&L->ix, loop_open(L, 0, r->odd->count, NULL, 1));
+    assign(L, odd, kx_binary(L->arena, KOP_OR, TYPE_S32, current(L, odd), load_current(L, r->odd, l)));
+    block_close(L);
+    return kx_binary(L->arena, KOP_NE, TYPE_PRED, current(L, odd), kx_int(L->arena, TYPE_S32, 0));
+}
+
+typedef struct Again {
+    const Reduction *first, *r;
+} Again;
+
+static void again_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    const Again *x = cookie;
+    reduction_step(L, x->r, reduction_index(L, x->r->own_row ? x->r : x->first, index));
+}
+
+/* A row with NaN, in order. */
+static void reduce_again(Lower *L, const Reduction *first, const Reduction *r)
+{
+    if_open(L, met_nan(L, r));
+    for (int32_t k = 0; k < r->n; k++)
+        assign(L, r->acc[k], reduction_start(L, r, k));
+    Again x = { first, r };
+    nest(L, first->n_reduced, plan_dims(L, first->x, ROLE_AGAIN, first->n_reduced, first->extents), NULL, again_body, &x);
+    block_close(L);
+}
+
+void reduce_in_lanes(Lower *L, Reduction *first)
+{
+    int32_t last = first->n_reduced - 1;
+    int64_t lanes = reductions_lanes(first), rest = first->extents[last] % lanes;
+    Blocks  b = { .first = first, .d = -1, .block = lanes_block,
+                  .extents = arena_copy(L->arena, first->extents, (size_t)first->n_reduced * sizeof *first->extents) };
+    b.extents[last] /= lanes;
+    if (reductions_want_blocks(first))
+        blocks_cut(&b);
+    for (Reduction *r = first; r; r = r->next) {
+        if (!reduction_can_have_lanes(r))
+            continue;
+        bool blocks = reduction_wants_blocks(r) && b.d >= 0;
+        Type t = machine_type(r->carry[0]);
+        r->lanes = lanes_new(L, t, lanes, neutral(L, r, t), blocks ? "total" : "lane");
+        r->total = blocks ? r->lanes : NULL;
+        if (r->choice)
+            r->numbers = lanes_new(L, machine_type(r->carry[1]), lanes, kx_temp(L->arena, r->acc[1]), "number");
+        if (reduction_wants_sums(r))
+            r->sums = lanes_new(L, t, lanes, scalar_zero(L->arena, t), "sum");
+        if (r->choice == CHOICE_OF_NUMBERS)
+            r->odd = lanes_new(L, TYPE_S32, lanes, is_nan(L, kx_temp(L->arena, r->acc[0])), "odd");
+    }
+    blocks_each(L, &b);
+    for (Reduction *r = first; r; r = r->next)
+        r->lanes = r->total ? r->total : r->lanes;
+    if (rest && b.d == last)
+        nest(L, last, plan_dims(L, first->x, ROLE_BEFORE_REST, last, first->extents), NULL, tail_alone, &b);
+    for (const Reduction *r = first; r; r = r->next)
+        if (r->lanes)
+            join_lanes(L, r);
+    for (const Reduction *r = first; r; r = r->next)
+        if (r->odd || r->sums)
+            reduce_again(L, first, r);
+}

@@ -1,0 +1,331 @@
+/* What a reduction is, its steps, and its blocks:
+ *
+ * Sums of more than CHAIN numbers one after another are cut into blocks of at most that many, whose sums are added up in f64:
+ *
+ *   double total[16] = 0;  for b: { float lane[16] = 0;  for r: for l: lane[l] += x[(b*R + r)*16 + l];  for l: total[l] += lane[l]; } */
+#include "emit/lower_reduction.h"
+
+#include "analysis/softmax.h"
+
+enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, LONG_ROW = 1024,
+       MANY_LANES = 256 /* elements at least of rows whose lanes are several vectors */ };
+
+const Shape *reduction_shape(const Inst *x, int32_t k)
+{
+    return shape_is_tuple(x->shape) ? x->shape->elems[k] : x->shape;
+}
+
+static bool is_sum(const Reduction *r)
+{
+    return r->n == 1 && r->op == OP_ADD && (type_is_float(reduction_shape(r->x, 0)->type) || type_is_complex(reduction_shape(r->x, 0)->type));
+}
+
+/* The choice of pairs that r makes, if lanes are of one size. */
+static Choice choice_made(const Reduction *r)
+{
+    const Comp *c = inst_callee(r->x, 0);
+    if (r->plain || r->n != 2 || reduction_shape(r->x, 0)->type != TYPE_F32 || (reduction_shape(r->x, 1)->type != TYPE_S32 && reduction_shape(r->x, 1)->type != TYPE_U32))
+        return CHOICE_NONE;
+    for (int32_t k = 0; k < 2; k++)
+        if (c->params[k]->shape->type != reduction_shape(r->x, k)->type || c->params[2 + k]->shape->type != reduction_shape(r->x, k)->type)
+            return CHOICE_NONE;
+    return choice_of(c);
+}
+
+/* One value, or pair, taken of parts in any order. */
+bool reduction_can_have_lanes(const Reduction *r)
+{
+    Type t = reduction_shape(r->x, 0)->type;
+    bool op = r->op == OP_ADD || r->op == OP_MULTIPLY || r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
+    bool one = r->n == 1 && op && !type_is_complex(t);
+    return !r->plain && !r->down && (one || r->choice) && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64;
+}
+
+/* Compilers make lanes of integers by themselves. */
+static bool wants_lanes(const Reduction *r)
+{
+    return reduction_can_have_lanes(r) && type_is_float(reduction_shape(r->x, 0)->type);
+}
+
+/* Extremes of long rows of floats in memory, in a stage of their own: what is computed is not worth computing again. */
+bool reduction_wants_sums(const Reduction *r)
+{
+    return wants_lanes(r) && r->to && r->extents[r->n_reduced - 1] >= LONG_ROW && r->extremes_of_memory;
+}
+
+bool reductions_want_lanes(const Reduction *r)
+{
+    for (; r; r = r->next)
+        if (wants_lanes(r))
+            return true;
+    return false;
+}
+
+/* Eight vectors of 256 bits for all that the loops make of long rows, two for short ones. */
+int64_t reductions_lanes(const Reduction *first)
+{
+    int64_t lanes = first->extents[first->n_reduced - 1] >= MANY_LANES && !(first->next && first->next->next) ? 64 : 16;
+    bool    wide = reduction_shape(first->x, 0)->type == TYPE_F64 || ((first->next || first->paired) && lanes == 64) || first->choice;
+    bool    more = lanes == 64 && reduction_wants_sums(first);
+    return lanes >> (wide + more);
+}
+
+/* The fastest dimension of the operand when it is kept, else -1. */
+int32_t reduction_column(const Reduction *r)
+{
+    for (int32_t k = 0; k < r->in->rank && !r->plain; k++) {
+        int32_t d = (int32_t)layout_dim(r->in, k);
+        if (r->in->dims[d] > 1)
+            return ints_has(r->dims, d) || r->in->dims[d] < 4 ? -1 : d;
+    }
+    return -1;
+}
+
+/* Sums of floats round once at the end, and those of long chains are carried in f64; everything else in its own type. */
+static Type carry_type(const Reduction *r, int32_t k)
+{
+    Type    t = reduction_shape(r->x, k)->type;
+    int64_t chain = wants_lanes(r) && reduction_column(r) < 0 ? r->count / reductions_lanes(r) : r->count;
+    if (!is_sum(r) || type_is_complex(t))
+        return t;
+    if (r->plain) /* the threads of a warp share a chain, those of a block a long one: rows.h */
+        chain = r->count / (r->count > MANY_SHARE ? 256 : 32);
+    return t == TYPE_F64 || chain > CHAIN ? TYPE_F64 : TYPE_F32;
+}
+
+Reduction reduction_of(Lower *L, const Inst *x, bool paired)
+{
+    Reduction r = { .paired = paired, .x = x, .n = x->n_operands / 2, .in = inst_operand(x, 0)->shape, .dims = inst_ints(x, ATTR_DIMENSIONS), .count = 1, .plain = L->plan->plain };
+    int32_t  *order = major_order(L, r.in);
+    r.reduced = ARENA_ARRAY(L->arena, int32_t, r.in->rank);
+    r.extents = ARENA_ARRAY(L->arena, int64_t, r.in->rank);
+    for (int32_t k = 0; k < r.in->rank; k++)
+        if (ints_has(r.dims, order[k])) {
+            r.extents[r.n_reduced] = r.in->dims[order[k]];
+            r.count *= r.in->dims[order[k]];
+            r.reduced[r.n_reduced++] = order[k];
+        }
+    r.op = apply_operation(inst_callee(x, 0));
+    r.down = L->columns && columns_same(L->columns, x);
+    r.choice = choice_made(&r);
+    r.shows_nan = L->body && !r.plain && x->comp == L->body && inst_shows_nan_anyway(x);
+    r.extremes_of_memory = (r.op == OP_MAXIMUM || r.op == OP_MINIMUM) && is_cheap(L, inst_operand(x, 0));
+    r.at = ARENA_ARRAY(L->arena, const Ix *, r.in->rank);
+    r.acc = ARENA_ARRAY(L->arena, KTemp *, r.n);
+    r.carry = ARENA_ARRAY(L->arena, Type, r.n);
+    for (int32_t k = 0; k < r.n; k++)
+        r.carry[k] = carry_type(&r, k);
+    r.base = ARENA_ARRAY(L->arena, const Ix *, r.n_reduced);
+    for (int32_t k = 0; k < r.n_reduced; k++)
+        r.base[k] = ix_const(&L->ix, 0);
+    return r;
+}
+
+/* Blocks of it are summed in f32. */
+bool reduction_wants_blocks(const Reduction *r)
+{
+    return is_sum(r) && r->carry[0] == TYPE_F64 && reduction_shape(r->x, 0)->type != TYPE_F64;
+}
+
+bool reductions_want_blocks(const Reduction *r)
+{
+    for (; r; r = r->next)
+        if (reduction_wants_blocks(r))
+            return true;
+    return false;
+}
+
+/* The reduction of x and of what its loops make besides. */
+Reduction *reductions_of(Lower *L, const Inst *x, int32_t n, const Inst *const *others)
+{
+    Reduction *first = ARENA_NEW(L->arena, Reduction);
+    *first = reduction_of(L, x, false);
+    for (int32_t k = n; k-- > 0;) {
+        Reduction *r = ARENA_NEW(L->arena, Reduction);
+        *r = reduction_of(L, others[k], false);
+        r->next = first->next;
+        first->next = r;
+    }
+    return first;
+}
+
+void reduction_set_kept(Reduction *r, const Ix *const *index)
+{
+    for (int32_t d = 0, k = 0; d < r->in->rank; d++)
+        if (!ints_has(r->dims, d))
+            r->at[d] = index[k++];
+}
+
+const KExpr *reduction_start(Lower *L, const Reduction *r, int32_t k)
+{
+    const Inst *init = inst_operand(r->x, r->n + k);
+    return scalar_convert(L->arena, init->shape->type, r->carry[k], value_at(L, init, 0, NULL));
+}
+
+/* The larger or the smaller one, acc where either is NaN. */
+const KExpr *reduction_extreme(Lower *L, const Reduction *r, const KExpr *acc, const KExpr *x)
+{
+    const char *fn = arena_printf(L->arena, "%s_%s", r->op == OP_MAXIMUM ? "larger" : "smaller", type_name(acc->type));
+    return kx_call(L->arena, fn, acc->type, 2, (const KExpr *const[]){ acc, x });
+}
+
+/* acc' = body(acc, elements): out open. */
+void reduction_combine(Lower *L, const Reduction *r, const KExpr *const *acc, const KExpr *const *x, const KExpr **out)
+{
+    const KExpr **args = ARENA_ARRAY(L->arena, const KExpr *, 2 * r->n);
+    if (is_sum(r)) {
+        out[0] = kx_binary(L->arena, KOP_ADD, acc[0]->type, acc[0], x[0]);
+        return;
+    }
+    if (r->shows_nan) {
+        out[0] = reduction_extreme(L, r, acc[0], x[0]);
+        return;
+    }
+    for (int32_t k = 0; k < r->n; k++) {
+        args[k] = acc[k];
+        args[r->n + k] = x[k];
+    }
+    apply(L, inst_callee(r->x, 0), args, out);
+}
+
+/* The elements at an index, those of a sum as sum_type. */
+const KExpr **reduction_elements(Lower *L, const Reduction *r, Type sum_type, const Ix *const *at)
+{
+    const KExpr **x = ARENA_ARRAY(L->arena, const KExpr *, r->n);
+    for (int32_t k = 0; k < r->n; k++) {
+        const Inst *from = inst_operand(r->x, k);
+        Type        t = is_sum(r) ? sum_type : inst_callee(r->x, 0)->params[r->n + k]->shape->type;
+        x[k] = scalar_convert(L->arena, from->shape->type, t, keep(L, from, value_at(L, from, 0, at)));
+    }
+    return x;
+}
+
+/* acc' of one of several, at element `at`. */
+void reduction_step(Lower *L, const Reduction *r, const Ix *const *at)
+{
+    const KExpr **acc = ARENA_ARRAY(L->arena, const KExpr *, r->n), **out = ARENA_ARRAY(L->arena, const KExpr *, r->n);
+    if (r->part) {
+        assign(L, r->part, kx_binary(L->arena, KOP_ADD, TYPE_F32, current(L, r->part), reduction_elements(L, r, TYPE_F32, at)[0]));
+        return;
+    }
+    for (int32_t k = 0; k < r->n; k++)
+        acc[k] = current(L, r->acc[k]);
+    reduction_combine(L, r, acc, reduction_elements(L, r, r->carry[0], at), out);
+    for (int32_t k = 0; k < r->n && r->n > 1; k++)
+        out[k] = bind(L, out[k], "next");
+    for (int32_t k = 0; k < r->n; k++)
+        assign(L, r->acc[k], out[k]);
+}
+
+const Ix **reduction_index(Lower *L, const Reduction *r, const Ix *const *index)
+{
+    const Ix **at = arena_copy(L->arena, r->at, (size_t)r->in->rank * sizeof *at);
+    for (int32_t k = 0; k < r->n_reduced; k++)
+        at[r->reduced[k]] = index[k];
+    return at;
+}
+
+/* How many instructions give an element of x from what is in memory; more than `most`: too many. */
+static int32_t steps_to(Lower *L, const Inst *x, int32_t most)
+{
+    int32_t leaf = 0, n = 1;
+    x = resolve(L, x, &leaf);
+    if (memory_of(L, x, leaf) || x->op == OP_CONSTANT || x->op == OP_IOTA)
+        return 0;
+    if (x->op == OP_REDUCE || x->op == OP_DOT || x->op == OP_CONVOLUTION || x->op == OP_REDUCE_WINDOW)
+        return most + 1;
+    for (int32_t k = 0; k < x->n_operands && n <= most; k++)
+        n += steps_to(L, inst_operand(x, k), most - n);
+    return n;
+}
+
+/* Elements of all that the loops make. */
+bool reductions_are_cheap(Lower *L, const Reduction *first)
+{
+    enum { FEW_STEPS = 12 };
+    int32_t steps = 0;
+    for (const Reduction *r = first; r; r = r->next)
+        for (int32_t k = 0; k < r->n && steps <= FEW_STEPS; k++)
+            steps += steps_to(L, inst_operand(r->x, k), FEW_STEPS - steps);
+    return steps <= FEW_STEPS;
+}
+
+/* ---- blocks ---- */
+
+/* The largest divisor of n that is not much less than most, or most with a rest. */
+static int64_t block_size(int64_t n, int64_t most)
+{
+    for (int64_t size = most; size > most / 2; size--)
+        if (n % size == 0)
+            return size;
+    return most;
+}
+
+void blocks_cut(Blocks *b)
+{
+    int64_t rounds = 1, most = b->first->paired ? CHAIN / 2 : CHAIN; /* half the lanes, and blocks of the same size */
+    for (int32_t k = b->first->n_reduced; k-- > 0; rounds *= b->extents[k])
+        if (b->extents[k] > most / rounds) {
+            b->d = k;
+            b->size = block_size(b->extents[k], most / rounds);
+            return;
+        }
+}
+
+/* The loops of number `from` and later, size times around that one. */
+static void block_loops(Lower *L, Blocks *b, int role, int32_t from, int64_t size)
+{
+    int32_t  n = b->first->n_reduced - from;
+    int64_t *extents = arena_copy(L->arena, b->extents + from, (size_t)n * sizeof *extents);
+    extents[0] = size;
+    b->role = role;
+    b->block(L, b, n, plan_dims(L, b->first->x, role, n, extents));
+}
+
+void blocks_set_base(Blocks *b, const Ix *const *before, const Ix *from)
+{
+    for (int32_t k = 0; k < b->d; k++)
+        b->first->base[k] = before[k];
+    b->first->base[b->d] = from;
+}
+
+static void full_block(Lower *L, void *cookie, const Ix *const *index)
+{
+    Blocks *b = cookie;
+    blocks_set_base(b, index, ix_times(&L->ix, index[b->d], b->size));
+    block_loops(L, b, ROLE_BLOCK, b->d, b->size);
+}
+
+static void rest_block(Lower *L, void *cookie, const Ix *const *index)
+{
+    Blocks *b = cookie;
+    int64_t n = b->extents[b->d], rest = n % b->size;
+    blocks_set_base(b, index, ix_const(&L->ix, n - rest));
+    block_loops(L, b, ROLE_REST, b->d, rest);
+}
+
+/* Calls b->block for each block, or once for all of it. */
+void blocks_each(Lower *L, Blocks *b)
+{
+    const Inst *x = b->first->x;
+    if (b->d < 0) {
+        block_loops(L, b, ROLE_REDUCED, 0, b->extents[0]);
+        return;
+    }
+    int64_t *extents = arena_copy(L->arena, b->extents, (size_t)(b->d + 1) * sizeof *extents);
+    extents[b->d] /= b->size;
+    nest(L, b->d + 1, plan_dims(L, x, ROLE_BLOCKS, b->d + 1, extents), NULL, full_block, b);
+    if (b->extents[b->d] % b->size)
+        nest(L, b->d, plan_dims(L, x, ROLE_BEFORE_REST, b->d, extents), NULL, rest_block, b);
+}
+
+/* Where r is in a block's loops: index has the last ones, base says where those begin and what the others are. */
+const Ix **blocks_place(Lower *L, const Blocks *b, const Reduction *r, const Ix *const *index)
+{
+    const Reduction *first = b->first;
+    const Ix       **all = arena_copy(L->arena, first->base, (size_t)first->n_reduced * sizeof *all);
+    int32_t          from = b->d < 0 ? 0 : b->d;
+    for (int32_t k = from; k < first->n_reduced; k++)
+        all[k] = ix_add(&L->ix, all[k], index[k - from]);
+    return reduction_index(L, r->own_row ? r : first, all);
+}
