@@ -1,7 +1,8 @@
 /* One launch: blocks one after the other, the threads of each as fibers. A thread runs until it ends or has to wait; then another one is entered.
  *
  * What CUDA leaves undefined is a fault here: a barrier that not all threads reach, two barriers that meet, lanes of a warp that meet with different masks
- * or on different lines, a shuffle from a lane that takes no part. CUDASIM_ORDER=reverse, or a number, puts threads and blocks in another order. */
+ * or on different lines, a shuffle from a lane that takes no part. CUDASIM_ORDER=reverse, or a number, puts threads and blocks in another order. With CUDASIM_BLOCKS=N accesses are checked
+ * of N blocks of each launch. */
 #include "cudasim/sim.h"
 
 #include <stdlib.h>
@@ -32,6 +33,7 @@ typedef struct Block {
     unsigned n_fibers, n_free;
     Fiber   *fibers[MOST_THREADS], *free[MOST_THREADS];
     uint64_t random, first, step; /* order_blocks */
+    bool     checked;             /* accesses of this block are */
 } Block;
 
 uint3        cudasim_thread, cudasim_block, cudasim_block_size, cudasim_grid_size;
@@ -135,9 +137,11 @@ static bool enter(unsigned k)
     }
     cudasim_now.thread = k;
     cudasim_now.fiber = t->fiber;
+    cudasim_now.stack = block.checked ? cudasim_fiber_stack(t->fiber) : 0;
     cudasim_thread = t->index;
     cudasim_fiber_enter(t->fiber);
     cudasim_now.fiber = NULL;
+    cudasim_now.stack = 0;
     if (t->state == ENDED)
         block.free[block.n_free++] = t->fiber;
     return !cudasim_has_fault();
@@ -354,19 +358,36 @@ static void restart_fibers(void)
     block.n_free = block.n_fibers;
 }
 
+/* How many of a launch have their accesses checked. */
+static uint64_t checked_blocks(void)
+{
+    const char *s = getenv("CUDASIM_BLOCKS");
+    return s ? strtoull(s, NULL, 10) : UINT64_MAX;
+}
+
+/* The first, the last, and others at even distances. */
+static bool is_checked(uint64_t k, uint64_t n, uint64_t checked)
+{
+    if (checked >= n || k == 0)
+        return checked > 0;
+    const __uint128_t gaps = checked ? checked - 1 : 0;
+    return k * gaps / (n - 1) != (k - 1) * gaps / (n - 1);
+}
+
 bool cudasim_run(const cudasim_launch *l)
 {
     Image    image = { 0 };
-    uint64_t blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z;
+    uint64_t blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z, checked = checked_blocks();
     bool     ok = l->shared() && cudasim_image_of(l->kernel, &image); /* shared memory is there once it has been asked for */
     begin_launch(l);
     if (!ok)
         cudasim_fault(NULL, 0, "a launch of what is no kernel");
-    cudasim_check_launch(l, &image);
     cudasim_log_begin();
+    cudasim_check_launch(l, &image);
     for (uint64_t k = 0; ok && k < blocks; k++) {
         uint64_t at = block_in_order(k, blocks);
         cudasim_block = (uint3){ (unsigned)(at % l->grid.x), (unsigned)(at / l->grid.x % l->grid.y), (unsigned)(at / l->grid.x / l->grid.y) };
+        block.checked = is_checked(at, blocks, checked);
         ok = run_block(&image);
     }
     if (!ok) {

@@ -5,7 +5,8 @@
  *   - of two threads of a block that touch a byte, one of them writing, there is a barrier in between (of the warp, if both are of one warp);
  *   - threads of different blocks of a launch do so only if both are atomic.
  *
- * A byte remembers who wrote and who read it last. `when` tells the launch, the block and the barrier, since time (Now.time) only goes forward. */
+ * A place remembers who wrote and who read it last in this launch. `when` tells the block and the barrier, since time (Now.time) only goes forward. A place has as many bytes as
+ * the narrowest access to its page so far, so that an array of floats is looked at float by float. */
 #include "cudasim/sim.h"
 
 #include <stdlib.h>
@@ -27,78 +28,147 @@ typedef struct Cell {
     Stamp write, read;
 } Cell;
 
-enum { PAGE = 4096, TABLE = 1 << 16 };
+/* Of memory that this launch has touched. */
+enum { PAGE = 4096, TABLE = 1 << 16, LAST = 256, MOST_SHIFT = 4 };
 typedef struct Page {
     uintptr_t    number;
-    struct Page *next;
-    Cell         cells[PAGE];
+    struct Page *next, *used; /* of the same place in the table; that was made before */
+    Range        block;       /* what of this page accesses may touch, as far as it is known: not all where several blocks are in it */
+    bool         shared;
+    unsigned     shift;       /* a cell is of 2^shift bytes */
+    Cell         cells[];
 } Page;
 
 typedef struct Check {
-    Page *table[TABLE], *last;
+    Page *table[TABLE], *last[LAST] /* by number: the last ones */, *used, *unused[MOST_SHIFT + 1];
     Image image; /* of the kernel */
-    Range dynamic, unused; /* shared memory that the launch asked for, and what is left of it */
+    Range dynamic, rest; /* shared memory that the launch asked for, and what is left of it */
+    bool  logs;
 } Check;
 
 static Check check;
 
-static Cell *cell_of(uintptr_t a)
+static Page **table_of(uintptr_t number)
 {
-    uintptr_t number = a / PAGE;
-    if (!check.last || check.last->number != number) {
-        Page **p = &check.table[(number * 0x9E3779B97F4A7C15u >> 48) % TABLE];
-        while (*p && (*p)->number != number)
-            p = &(*p)->next;
-        if (!*p) {
-            *p = calloc(1, sizeof **p);
-            if (!*p)
-                cudasim_fault(NULL, 0, "no memory to check accesses");
-            (*p)->number = number;
-        }
-        check.last = *p;
+    return &check.table[(number * 0x9E3779B97F4A7C15u >> 48) % TABLE];
+}
+
+static Page *new_page(uintptr_t number, unsigned shift)
+{
+    const size_t bytes = sizeof(Page) + (PAGE >> shift) * sizeof(Cell);
+    Page        *p = check.unused[shift];
+    if (p)
+        check.unused[shift] = p->next;
+    else
+        p = malloc(bytes);
+    if (!p) {
+        cudasim_fault(NULL, 0, "no memory to check accesses");
+    
     }
-    return &check.last->cells[a % PAGE];
+    memset(p, 0, bytes);
+    p->number = number;
+    p->shift = shift;
+    return p;
+}
+
+static void put_in_table(Page *p)
+{
+    Page **at = table_of(p->number);
+    p->next = *at;
+    *at = check.last[p->number % LAST] = p;
+    p->used = check.used;
+    check.used = p;
+}
+
+/* The page with cells of 2^shift bytes in the place of wider ones. */
+static Page *split(Page *old, unsigned shift)
+{
+    Page  *p = new_page(old->number, shift), **at = table_of(old->number), **used = &check.used;
+    size_t by = old->shift - shift;
+    p->block = old->block;
+    p->shared = old->shared;
+    for (size_t k = 0; k < (size_t)PAGE >> shift; k++)
+        p->cells[k] = old->cells[k >> by];
+    while (*at != old)
+        at = &(*at)->next;
+    *at = old->next;
+    while (*used != old)
+        used = &(*used)->used;
+    *used = old->used;
+    old->next = check.unused[old->shift];
+    check.unused[old->shift] = old;
+    put_in_table(p);
+    return p;
+}
+
+/* The page of [a, a + n), or of where that begins, with cells that n bytes there are some of. */
+static Page *page_of(uintptr_t a, size_t n)
+{
+    const unsigned shift = (unsigned)__builtin_ctzll(a | n | 1 << MOST_SHIFT);
+    Page          *p = *table_of(a / PAGE);
+    while (p && p->number != a / PAGE)
+        p = p->next;
+    if (!p) {
+        p = new_page(a / PAGE, shift);
+        put_in_table(p);
+    }
+    check.last[a / PAGE % LAST] = p;
+    return p->shift > shift ? split(p, shift) : p;
+}
+
+/* What was touched so far, was before all that comes. */
+static void forget(void)
+{
+    for (Page *p = check.used, *next; p; p = next) {
+        next = p->used;
+        *table_of(p->number) = check.last[p->number % LAST] = NULL;
+        p->next = check.unused[p->shift];
+        check.unused[p->shift] = p;
+    }
+    check.used = NULL;
 }
 
 void cudasim_check_reset(void)
 {
-    for (int k = 0; k < TABLE; k++)
-        for (Page *p = check.table[k], *next; p; p = next) {
+    forget();
+    for (unsigned k = 0; k <= MOST_SHIFT; k++)
+        for (Page *p = check.unused[k], *next; p; p = next) {
             next = p->next;
             free(p);
         }
-    memset(check.table, 0, sizeof check.table);
-    check.last = NULL;
+    memset(check.unused, 0, sizeof check.unused);
 }
 
 void cudasim_check_launch(const cudasim_launch *l, const Image *image)
 {
     enum { LATE = 1u << 31 };
     uintptr_t dynamic = (uintptr_t)l->shared();
+    forget();
     check.image = *image;
     check.dynamic = (Range){ dynamic, dynamic + l->shared_bytes };
-    check.unused = (Range){ dynamic + l->shared_bytes, dynamic + CUDASIM_MOST_SHARED };
-    if (cudasim_now.time > LATE) { /* everything that was is long ago */
-        cudasim_check_reset();
+    check.rest = (Range){ dynamic + l->shared_bytes, dynamic + CUDASIM_MOST_SHARED };
+    check.logs = cudasim_log_is_on();
+    if (cudasim_now.time > LATE)
         cudasim_now.time = cudasim_now.launch_time = 1;
-    }
 }
 
 /* ---- races ---- */
 
+static bool is_of_warp(const Stamp *s, unsigned warp)
+{
+    return s->who == MANY_OF_WARP + warp || (s->who < MOST_THREADS && s->who / WARP == warp);
+}
+
 /* What s tells of was before what this thread does now. */
-static bool is_before(const Stamp *s, bool shared)
+static inline bool is_before(const Stamp *s, bool shared)
 {
     const Now *now = &cudasim_now;
-    unsigned   warp = now->thread / WARP;
-    if (s->when < now->launch_time)
-        return true;
     if (s->when < now->block_time)
-        return shared;
+        return shared || s->when == 0;
     if (s->when != now->time || s->who == now->thread)
         return true;
-    bool same_warp = s->who == MANY_OF_WARP + warp || (s->who < MOST_THREADS && s->who / WARP == warp);
-    return same_warp && s->warp_time != (uint16_t)now->warp_times[warp];
+    const unsigned warp = now->thread / WARP;
+    return is_of_warp(s, warp) && s->warp_time != (uint16_t)now->warp_times[warp];
 }
 
 static void report_race(const Stamp *s, bool writes, bool wrote, size_t n, const void *pc)
@@ -114,25 +184,21 @@ static void report_race(const Stamp *s, bool writes, bool wrote, size_t n, const
 }
 
 /* Readers of one interval become several; those that the warp's barrier has put before are as good as forgotten: who could race with them would with this one. */
-static void note_read(Stamp *r, Stamp now)
+static inline void note_read(Stamp *r, Stamp now)
 {
-    bool this_launch = r->when >= cudasim_now.launch_time;
-    now.others = this_launch && (r->others || r->when < cudasim_now.block_time);
-    if (r->when == now.when && r->who != now.who && !is_before(r, false)) {
-        unsigned warp = cudasim_now.thread / WARP;
-        bool     same_warp = r->who == MANY_OF_WARP + warp || (r->who < MOST_THREADS && r->who / WARP == warp);
-        now.who = (uint16_t)(same_warp ? MANY_OF_WARP + warp : MANY);
-    }
+    now.others = r->others || (r->when != 0 && r->when < cudasim_now.block_time);
+    if (r->when == now.when && r->who != now.who && !is_before(r, false))
+        now.who = (uint16_t)(is_of_warp(r, cudasim_now.thread / WARP) ? MANY_OF_WARP + cudasim_now.thread / WARP : MANY);
     *r = now;
 }
 
-static void look_at(Cell *c, bool reads, bool writes, bool atomic, bool shared, size_t n, const void *pc)
+static inline __attribute__((always_inline)) void look_at(Cell *c, bool reads, bool writes, bool atomic, bool shared, size_t n, const void *pc)
 {
     const Now *now = &cudasim_now;
     Stamp      s = { now->time, (uint16_t)now->thread, (uint16_t)now->warp_times[now->thread / WARP], (uint32_t)((uintptr_t)pc - check.image.base), atomic, false };
     if (!(atomic && c->write.atomic) && !is_before(&c->write, shared))
         report_race(&c->write, writes, true, n, pc);
-    if (writes && (!is_before(&c->read, shared) || (!shared && c->read.others && c->read.when >= now->launch_time)))
+    if (writes && (!is_before(&c->read, shared) || (!shared && c->read.others)))
         report_race(&c->read, true, false, n, pc);
     if (reads)
         note_read(&c->read, s);
@@ -158,35 +224,66 @@ static void report_place(const void *p, size_t n, const char *what, const void *
         cudasim_fault(pc, 0, "%zu bytes are %s that are no memory of the device", n, what);
 }
 
-static void touch(const void *p, size_t n, bool reads, bool writes, bool atomic, bool aligned, const void *pc)
+/* A kernel's arguments and its thread's numbers need no look. */
+static inline bool is_its_own(uintptr_t a)
 {
     const cudasim_launch *l = cudasim_now.launch;
-    uintptr_t             a = (uintptr_t)p;
-    Range                 block = { 0 };
-    if (!cudasim_is_inside() || !cudasim_now.fiber || cudasim_fiber_has(cudasim_now.fiber, p) || a - (uintptr_t)l->args < l->args_bytes)
-        return;
-    if (a - (uintptr_t)&cudasim_thread < sizeof(uint3) || a - (uintptr_t)&cudasim_block < sizeof(uint3) || a - (uintptr_t)&cudasim_block_size < sizeof(uint3) ||
-        a - (uintptr_t)&cudasim_grid_size < sizeof(uint3))
-        return;
+    const uint3          *const numbers[] = { &cudasim_thread, &cudasim_block, &cudasim_block_size, &cudasim_grid_size };
+    bool                  is = a - (uintptr_t)l->args < l->args_bytes;
+    for (int k = 0; k < 4; k++)
+        is |= a - (uintptr_t)numbers[k] < sizeof(uint3);
+    return is;
+}
+
+/* The block of memory around a, as far as it may be touched; hi is 0: none. */
+static Range block_of(uintptr_t a, bool shared)
+{
+    Range block = { 0 }, all = check.image.shared;
+    if (in(&check.dynamic, a) || in(&check.rest, a))
+        return check.dynamic;
+    if (shared) /* but for the dynamic one, which is in the midst of it */
+        return a < check.dynamic.lo ? (Range){ all.lo, check.dynamic.lo < all.hi ? check.dynamic.lo : all.hi } : (Range){ check.rest.hi > all.lo ? check.rest.hi : all.lo, all.hi };
+    if (!cudasim_memory_find((const void *)a, &block) && in(&check.image.memory, a))
+        return check.image.memory;
+    return block;
+}
+
+/* The first access to a page, one over its end, one that is wrong. */
+static __attribute__((noinline)) void touch_slowly(uintptr_t a, size_t n, bool reads, bool writes, bool atomic, bool aligned, const void *pc)
+{
     const char *what = writes ? "written" : "read";
-    bool        shared = in(&check.image.shared, a);
-    if (in(&check.dynamic, a) || in(&check.unused, a))
-        block = check.dynamic;
-    else if (shared)
-        block = check.image.shared;
-    else if (!cudasim_memory_find(p, &block) && in(&check.image.memory, a))
-        block = check.image.memory;
-    if (block.hi == 0 && !shared)
-        report_place(p, n, what, pc);
+    const bool  shared = in(&check.image.shared, a) || in(&check.dynamic, a) || in(&check.rest, a);
+    const Range block = block_of(a, shared);
+    if (block.hi == 0)
+        report_place((const void *)a, n, what, pc);
     if (a + n > block.hi)
         cudasim_fault(pc, 0, "%zu bytes are %s at byte %zu of %s of %zu", n, what, (size_t)(a - block.lo), shared ? "shared memory" : "a block",
                       (size_t)(block.hi - block.lo));
     if (aligned && (n & (n - 1)) == 0 && a % n != 0)
         cudasim_fault(pc, 0, "%zu bytes are %s at an address that is no multiple of %zu", n, what, n);
-    if (!shared && !in(&check.dynamic, a))
-        cudasim_log_access(p, n, writes, pc);
-    for (size_t k = 0; k < n; k++)
-        look_at(cell_of(a + k), reads, writes, atomic, shared, n, pc);
+    if (check.logs && !shared)
+        cudasim_log_access((const void *)a, n, writes, pc);
+    for (uintptr_t at = a, end = a + n; at < end;) {
+        const uintptr_t page_end = (at / PAGE + 1) * PAGE, to = end < page_end ? end : page_end;
+        Page           *p = page_of(at, to - at);
+        p->block = block;
+        p->shared = shared;
+        for (; at < to; at += (uintptr_t)1 << p->shift)
+            look_at(&p->cells[at % PAGE >> p->shift], reads, writes, atomic, shared, n, pc);
+    }
+}
+
+/* Kernels run on stacks of their own: whoever is on another one is the host. So is a block's thread that is not looked at, whose stack is not told. */
+static inline __attribute__((always_inline)) void touch(const void *p, size_t n, bool reads, bool writes, bool atomic, bool aligned, const void *pc)
+{
+    const uintptr_t a = (uintptr_t)p, stack = cudasim_now.stack;
+    if ((uintptr_t)__builtin_frame_address(0) - stack >= FIBER_BYTES || a - stack < FIBER_BYTES)
+        return;
+    Page *page = check.last[a / PAGE % LAST];
+    if (page && page->number == a / PAGE && (size_t)1 << page->shift == n && a % n == 0 && a >= page->block.lo && a + n <= page->block.hi && !check.logs)
+        look_at(&page->cells[a % PAGE / n], reads, writes, atomic, page->shared, n, pc);
+    else if (!is_its_own(a))
+        touch_slowly(a, n, reads, writes, atomic, aligned, pc);
 }
 
 void cudasim_atomic(const void *p, size_t bytes, const void *caller)

@@ -1,4 +1,5 @@
-/* Convolutions and their gradients, as a library does them on a device. Arrays are taken apart into doubles with the features innermost, and then a pixel of the result meets one of the window at a time. */
+/* Convolutions and their gradients, as a library does them on a device. Arrays are taken apart into doubles with the features innermost; then,
+ * for each pixel of the window, the pixels of the image meet those of the result as rows of matrices. */
 #include "cudasim/sim.h"
 
 #include <math.h>
@@ -40,10 +41,12 @@ static double rounded(double v)
     return isfinite(v) ? ldexp(nearbyint(ldexp(m, 8)), e - 8) : v;
 }
 
-/* Of the image and the result [n, pixel, c], of the filter [pixel, c, k]. */
+/* Of the image and the result [n, pixel, c], of the filter [pixel, c, k], or [pixel, k, c] where the image is computed. */
 static int64_t place_apart(const cudasim_convolution *c, const int64_t *size, int which, int64_t n, int64_t f, int64_t pixel)
 {
-    return which == 1 ? (pixel * size[1] + f) * size[0] + n : (n * pixels(c, size) + pixel) * size[1] + f;
+    if (which == 1)
+        return c->way == 0 ? (pixel * size[0] + n) * size[1] + f : (pixel * size[1] + f) * size[0] + n;
+    return (n * pixels(c, size) + pixel) * size[1] + f;
 }
 
 static double *taken_apart(const Call *x, int which)
@@ -102,41 +105,132 @@ static int64_t read_pixel(const cudasim_convolution *c, int64_t pixel, int64_t i
     return at;
 }
 
-/* One pixel of all three: x [C], w [c, K], y [K]. */
-static void meet(const cudasim_convolution *c, double *x, double *w, double *y)
+/* What is computed, with memory for the pixels that meet at one of the window: n rows of features of the image and of the result. */
+typedef struct Sums {
+    const cudasim_convolution *c;
+    int64_t  per, made, groups; /* features of a group */
+    double  *v[3];              /* the arrays, taken apart */
+    int64_t  n;
+    double **x, **y, **rows;    /* rows: of a group */
+    double **lhs;
+    double  *gathered[2];       /* way 1: the rows, one after the other */
+} Sums;
+
+static void find_pairs(Sums *s, int64_t in_window)
 {
-    const int64_t per = c->filter[1], all = c->filter[0], groups = c->image[1] / per, made = all / groups;
-    for (int64_t g = 0; g < groups; g++)
-        for (int64_t f = 0; f < per; f++) {
-            double *to = w + f * all + g * made, *sums = y + g * made, *from = x + g * per + f, sum = 0;
-            for (int64_t k = 0; k < made && c->way == 0; k++)
-                sum += sums[k] * to[k];
-            *from += sum;
-            for (int64_t k = 0; k < made && c->way == 1; k++)
-                to[k] += *from * sums[k];
-            for (int64_t k = 0; k < made && c->way == 2; k++)
-                sums[k] += *from * to[k];
+    const cudasim_convolution *c = s->c;
+    const int64_t              of_image = pixels(c, c->image), of_result = pixels(c, c->result);
+    s->n = 0;
+    for (int64_t p = 0; p < of_result; p++) {
+        const int64_t at = read_pixel(c, p, in_window);
+        for (int64_t n = 0; n < c->image[0] && at >= 0; n++) {
+            s->x[s->n] = s->v[0] + (n * of_image + at) * c->image[1];
+            s->y[s->n++] = s->v[2] + (n * of_result + p) * c->result[1];
         }
+    }
+}
+
+/* Of a few features a pair at a time: w is [c, K], or [K, c] where the image is computed. */
+static void add_pair(const Sums *s, double *x, double *w, double *y)
+{
+    for (int64_t g = 0; g < s->groups; g++)
+        for (int64_t f = 0; f < s->per; f++)
+            for (int64_t k = g * s->made; k < (g + 1) * s->made; k++) {
+                double *from = x + g * s->per + f, *by = s->c->way == 0 ? w + k * s->per + f : w + f * s->c->filter[0] + k;
+                if (s->c->way == 0)
+                    *from += y[k] * *by;
+                else if (s->c->way == 1)
+                    *by += *from * y[k];
+                else
+                    y[k] += *from * *by;
+            }
+}
+
+static bool add_image(const Sums *s, const double *w, int64_t group)
+{
+    for (int64_t k = 0; k < s->n; k++) {
+        s->rows[k] = s->x[k] + group * s->per;
+        s->lhs[k] = s->y[k] + group * s->made;
+    }
+    return cudasim_add_products(s->rows, (const double *const *)s->lhs, 1, w + group * s->made * s->per, s->per, s->n, s->per, s->made);
+}
+
+static bool add_filter(const Sums *s, double *w, int64_t group)
+{
+    for (int64_t f = 0; f < s->per; f++) {
+        s->rows[f] = w + f * s->c->filter[0] + group * s->made;
+        s->lhs[f] = s->gathered[0] + group * s->per + f;
+    }
+    return cudasim_add_products(s->rows, (const double *const *)s->lhs, s->c->image[1], s->gathered[1] + group * s->made, s->c->filter[0], s->per, s->made, s->n);
+}
+
+static bool add_result(const Sums *s, const double *w, int64_t group)
+{
+    for (int64_t k = 0; k < s->n; k++) {
+        s->rows[k] = s->y[k] + group * s->made;
+        s->lhs[k] = s->x[k] + group * s->per;
+    }
+    return cudasim_add_products(s->rows, (const double *const *)s->lhs, 1, w + group * s->made, s->c->filter[0], s->n, s->made, s->per);
+}
+
+static void gather(const Sums *s)
+{
+    for (int64_t k = 0; k < s->n; k++) {
+        memcpy(s->gathered[0] + k * s->c->image[1], s->x[k], (size_t)s->c->image[1] * sizeof(double));
+        memcpy(s->gathered[1] + k * s->c->filter[0], s->y[k], (size_t)s->c->filter[0] * sizeof(double));
+    }
+}
+
+/* All that one pixel of the window has a part in. */
+static bool add_pixel(Sums *s, int64_t in_window)
+{
+    enum { FEW = 8 };
+    double    *w = s->v[1] + in_window * s->per * s->c->filter[0];
+    const bool few = s->groups > 1 && (s->per < FEW || s->made < FEW);
+    bool       ok = true;
+    find_pairs(s, in_window);
+    for (int64_t k = 0; k < s->n && few; k++)
+        add_pair(s, s->x[k], w, s->y[k]);
+    if (s->c->way == 1 && !few)
+        gather(s);
+    for (int64_t g = 0; g < s->groups && s->n > 0 && ok && !few; g++)
+        ok = s->c->way == 0 ? add_image(s, w, g) : s->c->way == 1 ? add_filter(s, w, g) : add_result(s, w, g);
+    return ok;
+}
+
+static bool add_all(Sums *s)
+{
+    const int64_t pairs = s->c->image[0] * pixels(s->c, s->c->result), rows = pairs > s->per ? pairs : s->per, of_window = pixels(s->c, s->c->filter);
+    s->x = malloc((size_t)pairs * sizeof *s->x);
+    s->y = malloc((size_t)pairs * sizeof *s->y);
+    s->rows = malloc((size_t)rows * sizeof *s->rows);
+    s->lhs = malloc((size_t)rows * sizeof *s->lhs);
+    s->gathered[0] = malloc((size_t)(pairs * s->c->image[1]) * sizeof(double));
+    s->gathered[1] = malloc((size_t)(pairs * s->c->filter[0]) * sizeof(double));
+    bool ok = s->x && s->y && s->rows && s->lhs && s->gathered[0] && s->gathered[1];
+    for (int64_t w = 0; w < of_window && ok; w++)
+        ok = add_pixel(s, w);
+    free(s->x);
+    free(s->y);
+    free(s->rows);
+    free(s->lhs);
+    free(s->gathered[0]);
+    free(s->gathered[1]);
+    return ok;
 }
 
 static void convolve(void *cookie)
 {
     const Call                *x = cookie;
     const cudasim_convolution *c = &x->c;
-    const int64_t              of_image = pixels(c, c->image), of_window = pixels(c, c->filter), of_result = pixels(c, c->result);
-    double                    *v[3] = { taken_apart(x, 0), taken_apart(x, 1), taken_apart(x, 2) };
-    if (!v[0] || !v[1] || !v[2])
+    Sums s = { .c = c, .per = c->filter[1], .groups = c->image[1] / c->filter[1], .v = { taken_apart(x, 0), taken_apart(x, 1), taken_apart(x, 2) } };
+    s.made = c->filter[0] / s.groups;
+    if (s.v[0] && s.v[1] && s.v[2] && add_all(&s))
+        put_together(x, s.v[c->way]);
+    else
         cudasim_fault(NULL, 0, "no memory for a library's convolution");
-    for (int64_t p = 0; p < of_result && v[0] && v[1] && v[2]; p++)
-        for (int64_t w = 0; w < of_window; w++) {
-            const int64_t at = read_pixel(c, p, w);
-            for (int64_t n = 0; n < c->image[0] && at >= 0; n++)
-                meet(c, v[0] + (n * of_image + at) * c->image[1], v[1] + w * c->filter[1] * c->filter[0], v[2] + (n * of_result + p) * c->result[1]);
-        }
-    if (v[0] && v[1] && v[2])
-        put_together(x, v[c->way]);
     for (int k = 0; k < 3; k++)
-        free(v[k]);
+        free(s.v[k]);
 }
 
 cudaError_t cudasim_enqueue_convolution(const cudasim_convolution *c, void *image, void *filter, void *result, const void *added, const void *bias, cudaStream_t s)

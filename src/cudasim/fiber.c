@@ -21,7 +21,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-enum { STACK_BYTES = 1 << 20, GUARD_BYTES = 4096, COLOURS = 61 };
+enum { GUARD_BYTES = 4096, COLOURS = 61 };
 
 struct Fiber {
 #ifdef BY_UCONTEXT
@@ -82,7 +82,7 @@ static void prepare(Fiber *f)
 {
     getcontext(&f->here);
     f->here.uc_stack.ss_sp = f->stack;
-    f->here.uc_stack.ss_size = STACK_BYTES - f->colour;
+    f->here.uc_stack.ss_size = FIBER_BYTES - f->colour;
     f->here.uc_link = NULL;
     makecontext(&f->here, fiber_main, 0);
 }
@@ -110,7 +110,7 @@ static void switch_stacks(void **save, void *const *load)
 /* As if fiber_main had been called and had called switch_stacks at once: six registers, its address, and a place that aligns its frame. */
 static void prepare(Fiber *f)
 {
-    void **top = (void **)(void *)(f->stack + STACK_BYTES - 64 - f->colour);
+    void **top = (void **)(void *)(f->stack + FIBER_BYTES - 64 - f->colour);
     *--top = NULL;
     *--top = (void *)(uintptr_t)fiber_main;
     for (int k = 0; k < 6; k++)
@@ -125,10 +125,10 @@ Fiber *cudasim_fiber_new(void (*body)(void))
     Fiber        *f = calloc(1, sizeof *f);
     if (!f)
         return NULL;
-    f->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    f->stack = mmap(NULL, FIBER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (f->stack == MAP_FAILED || mprotect(f->stack, GUARD_BYTES, PROT_NONE) != 0) {
         if (f->stack != MAP_FAILED)
-            munmap(f->stack, STACK_BYTES);
+            munmap(f->stack, FIBER_BYTES);
         free(f);
         return NULL;
     }
@@ -141,7 +141,7 @@ Fiber *cudasim_fiber_new(void (*body)(void))
 void cudasim_fiber_enter(Fiber *f)
 {
     entered = f;
-    switch_begins(&f->fake_scheduler, f->stack, STACK_BYTES);
+    switch_begins(&f->fake_scheduler, f->stack, FIBER_BYTES);
     switch_stacks(&f->scheduler, &f->here);
     switch_ends(f->fake_scheduler, NULL, NULL);
 }
@@ -156,12 +156,12 @@ void cudasim_fiber_leave(Fiber *f)
 void cudasim_fiber_restart(Fiber *f)
 {
 #ifdef ASAN
-    ASAN_UNPOISON_MEMORY_REGION(f->stack + GUARD_BYTES, STACK_BYTES - GUARD_BYTES);
+    ASAN_UNPOISON_MEMORY_REGION(f->stack + GUARD_BYTES, FIBER_BYTES - GUARD_BYTES);
 #endif
     prepare(f);
 }
 
-bool cudasim_fiber_has(const Fiber *f, const void *p)
+uintptr_t cudasim_fiber_stack(const Fiber *f)
 {
-    return (uintptr_t)p - (uintptr_t)f->stack < STACK_BYTES;
+    return (uintptr_t)f->stack;
 }

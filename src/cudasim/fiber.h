@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { FIBER_BYTES = 1 << 20 }; /* of a stack */
+
 typedef struct Fiber Fiber;
 
 /* A fiber that calls body again and again, each time it is entered after body has returned. NULL without memory. */
@@ -15,6 +17,6 @@ void   cudasim_fiber_enter(Fiber *f);
 void   cudasim_fiber_leave(Fiber *f);
 /* Forgets what body was in the middle of. Not from the fiber itself. */
 void   cudasim_fiber_restart(Fiber *f);
-bool   cudasim_fiber_has(const Fiber *f, const void *p); /* p is on its stack */
+uintptr_t cudasim_fiber_stack(const Fiber *f); /* where it begins */
 
 #endif

@@ -42,6 +42,11 @@ void cudasim_log_begin(void)
     sim_log.n = 0;
 }
 
+bool cudasim_log_is_on(void)
+{
+    return sim_log.on;
+}
+
 static Place *place_of(const void *pc, size_t bytes, bool writes)
 {
     for (int k = 0; k < sim_log.n; k++)

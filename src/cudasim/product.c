@@ -89,6 +89,68 @@ void cudasim_store(cudasim_type t, void *p, int64_t i, double v)
     }
 }
 
+/* ---- sums of products ---- */
+
+enum { PANEL = 8 /* columns */ };
+typedef void add_panel(double *const *out, const double *const *lhs, int64_t step, const double *panel, int64_t m, int64_t n, int64_t k);
+
+/* A panel of the right factor, [k, PANEL], with rows of the left one, as many at once as there are registers for. */
+#define ADD_PANEL(name, target, BYTES, ROWS)                                                                                                  \
+    target static void name(double *const *out, const double *const *lhs, int64_t step, const double *panel, int64_t m, int64_t n, int64_t k) \
+    {                                                                                                                                         \
+        enum { LANES = BYTES / sizeof(double), VECTORS = PANEL / LANES };                                                                     \
+        typedef double Vector __attribute__((vector_size(BYTES), aligned(8), may_alias));                                                     \
+        for (int64_t i = 0; i < m; i += ROWS) {                                                                                               \
+            Vector        sums[ROWS][VECTORS] = { 0 };                                                                                        \
+            const double *rows[ROWS];                                                                                                         \
+            for (int r = 0; r < ROWS; r++)                                                                                                    \
+                rows[r] = lhs[i + r < m ? i + r : i];                                                                                         \
+            for (int64_t l = 0; l < k; l++)                                                                                                   \
+                for (int v = 0; v < VECTORS; v++) {                                                                                           \
+                    const Vector right = *(const Vector *)(panel + l * PANEL + v * LANES);                                                    \
+                    for (int r = 0; r < ROWS; r++)                                                                                            \
+                        sums[r][v] += right * rows[r][l * step];                                                                              \
+                }                                                                                                                             \
+            for (int r = 0; r < ROWS && i + r < m; r++)                                                                                       \
+                for (int64_t j = 0; j < n; j++)                                                                                               \
+                    out[i + r][j] += sums[r][j / LANES][j % LANES];                                                                           \
+        }                                                                                                                                     \
+    }
+ADD_PANEL(add_panel_any, , 16, 2)
+#ifdef __x86_64__
+ADD_PANEL(add_panel_avx2, __attribute__((target("avx2"))), 32, 4)
+ADD_PANEL(add_panel_avx512, __attribute__((target("avx512f"))), 64, 8)
+#endif
+
+static add_panel *panel_kernel(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f"))
+        return add_panel_avx512;
+    if (__builtin_cpu_supports("avx2"))
+        return add_panel_avx2;
+#endif
+    return add_panel_any;
+}
+
+bool cudasim_add_products(double *const *out, const double *const *lhs, int64_t step, const double *rhs, int64_t distance, int64_t m, int64_t n, int64_t k)
+{
+    add_panel *const add = panel_kernel();
+    double          *panel = calloc((size_t)(k * PANEL), sizeof *panel), **to = malloc((size_t)m * sizeof *to);
+    const bool       ok = panel && to;
+    for (int64_t j = 0; j < n && ok; j += PANEL) {
+        const int64_t columns = n - j < PANEL ? n - j : PANEL;
+        for (int64_t l = 0; l < k; l++)
+            memcpy(panel + l * PANEL, rhs + l * distance + j, (size_t)columns * sizeof *panel);
+        for (int64_t i = 0; i < m; i++)
+            to[i] = out[i] + j;
+        add(to, lhs, step, panel, m, columns, k);
+    }
+    free(panel);
+    free(to);
+    return ok;
+}
+
 /* ---- products ---- */
 
 typedef struct Call {
@@ -101,21 +163,30 @@ typedef struct Call {
 static void take_apart(double *to, const cudasim_matrix *x, const void *p, int64_t batch, int64_t rows, int64_t cols, int64_t part)
 {
     const int64_t numbers = is_complex(x->type) ? 2 : 1;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < cols; j++)
-            to[i * cols + j] = cudasim_load(x->type, p, (batch * x->batch + i * x->row + j * x->col) * numbers + part);
+    enum { TILE = 32 }; /* rows that stay in the caches while they are read across, or written */
+    for (int64_t first = 0; first < cols; first += TILE)
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = first; j < cols && j < first + TILE; j++)
+                to[i * cols + j] = cudasim_load(x->type, p, (batch * x->batch + i * x->row + j * x->col) * numbers + part);
 }
 
 /* sums += sign * lhs * rhs */
-static void add_products(double *sums, const Call *c, double *lhs, double *rhs, int64_t batch, int64_t l_part, int64_t r_part, double sign)
+static bool add_products(double *sums, const Call *c, double *lhs, double *rhs, int64_t batch, int64_t l_part, int64_t r_part, double sign)
 {
     const cudasim_product *p = &c->p;
     take_apart(lhs, &p->lhs, c->lhs, batch, p->m, p->k, l_part);
     take_apart(rhs, &p->rhs, c->rhs, batch, p->k, p->n, r_part);
-    for (int64_t i = 0; i < p->m; i++)
-        for (int64_t l = 0; l < p->k; l++)
-            for (int64_t j = 0; j < p->n; j++)
-                sums[i * p->n + j] += sign * lhs[i * p->k + l] * rhs[l * p->n + j];
+    for (int64_t e = 0; e < p->m * p->k && sign < 0; e++)
+        lhs[e] = -lhs[e];
+    double **out = malloc((size_t)p->m * sizeof *out), **rows = malloc((size_t)p->m * sizeof *rows);
+    for (int64_t i = 0; i < p->m && out && rows; i++) {
+        out[i] = sums + i * p->n;
+        rows[i] = lhs + i * p->k;
+    }
+    const bool ok = out && rows && cudasim_add_products(out, (const double *const *)rows, 1, rhs, p->n, p->m, p->n, p->k);
+    free(out);
+    free(rows);
+    return ok;
 }
 
 static double activated(cudasim_act act, double v)
@@ -154,16 +225,16 @@ static void multiply(void *cookie)
     const cudasim_product *p = &c->p;
     const bool             complex = is_complex(p->out.type);
     double *lhs = calloc((size_t)(p->m * p->k), sizeof *lhs), *rhs = calloc((size_t)(p->k * p->n), sizeof *rhs), *sums = malloc((size_t)(p->m * p->n) * sizeof *sums);
-    if (!lhs || !rhs || !sums)
-        cudasim_fault(NULL, 0, "no memory for a library's product");
-    for (int64_t b = 0; b < p->batch && lhs && rhs && sums; b++)
-        for (int64_t part = 0; part < 1 + complex; part++) { /* of a complex product: (x u - y v) + i (x v + y u) */
+    bool ok = lhs && rhs && sums;
+    for (int64_t b = 0; b < p->batch && ok; b++)
+        for (int64_t part = 0; part < 1 + complex && ok; part++) { /* of a complex product: (x u - y v) + i (x v + y u) */
             memset(sums, 0, (size_t)(p->m * p->n) * sizeof *sums);
-            add_products(sums, c, lhs, rhs, b, 0, part, 1);
-            if (complex)
-                add_products(sums, c, lhs, rhs, b, 1, 1 - part, part ? 1 : -1);
-            put_sums(c, sums, b, part);
+            ok = add_products(sums, c, lhs, rhs, b, 0, part, 1) && (!complex || add_products(sums, c, lhs, rhs, b, 1, 1 - part, part ? 1 : -1));
+            if (ok)
+                put_sums(c, sums, b, part);
         }
+    if (!ok)
+        cudasim_fault(NULL, 0, "no memory for a library's product");
     free(lhs);
     free(rhs);
     free(sums);

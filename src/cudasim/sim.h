@@ -13,6 +13,7 @@ enum { WARP = 32, MOST_THREADS = 1024, CUDASIM_PLACE = 512 /* bytes of a name or
 typedef struct Now {
     const cudasim_launch *launch; /* that runs, NULL: none */
     Fiber   *fiber;               /* of the thread that runs; NULL: the host does */
+    uintptr_t stack;              /* the fiber's, of a block whose accesses are checked; 0: none */
     unsigned thread;              /* in its block, the first index fastest */
     uint32_t time, launch_time, block_time;
     uint32_t warp_times[MOST_THREADS / WARP]; /* barriers of warps in this block */
@@ -59,9 +60,12 @@ void cudasim_memory_reset(void);
 size_t cudasim_bytes_of(cudasim_type t);
 double cudasim_load(cudasim_type t, const void *p, int64_t i);
 void   cudasim_store(cudasim_type t, void *p, int64_t i, double v);
+/* out[i][j] += sum over l of lhs[i][l * step] * rhs[l * distance + j]; false: no memory */
+bool   cudasim_add_products(double *const *out, const double *const *lhs, int64_t step, const double *rhs, int64_t distance, int64_t m, int64_t n, int64_t k);
 
 /* log.c. Each launch is between the two; accesses of threads to device memory. */
 void cudasim_log_begin(void);
+bool cudasim_log_is_on(void);
 void cudasim_log_end(void);
 void cudasim_log_access(const void *p, size_t bytes, bool writes, const void *pc);
 

@@ -45,8 +45,10 @@ static void store_beside(Lower *L, ElementStage *s, const Ix *const *index)
 {
     for (int32_t k = 0; k < L->k->n_results && L->results; k++) {
         Result *r = &L->results[k];
-        KBlock *cur = L->cur, *row = r->beside ? block_for(L, index_depth(index, r->to->shape->rank)) : NULL;
-        if (!row || s->row[k] == row || !shape_is_row_of(r->to->shape, s->to[0]->shape))
+        if (!r->beside || !shape_is_row_of(r->to->shape, s->to[0]->shape))
+            continue;
+        KBlock *cur = L->cur, *row = block_for(L, index_depth(index, r->to->shape->rank));
+        if (s->row[k] == row)
             continue;
         s->row[k] = row;
         L->cur = row;

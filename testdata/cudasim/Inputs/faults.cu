@@ -107,6 +107,38 @@ static __global__ void not_initialized(float *out)
     out[threadIdx.x] = x[threadIdx.x];
 }
 
+/* Words first, whose bytes then are of several threads: cells of the page become narrower. */
+static __global__ void bytes(float *out)
+{
+    out[threadIdx.x] = 0;
+    __syncthreads();
+    reinterpret_cast<unsigned char *>(out)[threadIdx.x] = 0;
+}
+
+static __global__ void byte_of_word(float *out)
+{
+    out[threadIdx.x] = 0;
+    __syncthreads();
+    if (threadIdx.x == 9)
+        out[2] = 1;
+    if (threadIdx.x == 40)
+        reinterpret_cast<unsigned char *>(out)[10] = 1;
+}
+
+static __global__ void word_of_bytes(float *out)
+{
+    unsigned char *const bytes = reinterpret_cast<unsigned char *>(out);
+    bytes[threadIdx.x] = 0;
+    if (threadIdx.x == 63)
+        out[3] = 1;
+}
+
+static __global__ void outside_in_block(float *out, int block)
+{
+    if ((int)blockIdx.x == block && threadIdx.x == 3)
+        out[3] = out[70];
+}
+
 static cudaError_t call(const char *which, float *device, float *host, cudaLaunchConfig_t *c)
 {
     int *const words = (int *)device;
@@ -122,9 +154,15 @@ static cudaError_t call(const char *which, float *device, float *host, cudaLaunc
     CASE(half_a_warp, device)
     CASE(outside_of_mask, device)
     CASE(not_initialized, device)
+    CASE(bytes, device)
+    CASE(byte_of_word, device)
+    CASE(word_of_bytes, device)
     CASE(out_of_bounds, device, 64)
     if (strcmp(which, "host_memory") == 0)
         return cudaLaunchKernelEx(c, out_of_bounds, host, 0);
+    c->gridDim = dim3(9);
+    if (strncmp(which, "outside_in_block_", 17) == 0)
+        return cudaLaunchKernelEx(c, outside_in_block, device, which[17] - '0');
     c->gridDim = dim3(2);
     CASE(blocks_meet, device)
     CASE(atomic_and_not, words)
