@@ -57,7 +57,7 @@ static void column_body(Lower *L, void *cookie, const Ix *const *index)
     int32_t       n = b->first->n_reduced - (b->d < 0 ? 0 : b->d);
     const Ix     *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1)), ***at = ARENA_ARRAY(L->arena, const Ix **, b->abreast);
     for (int64_t row = 0; row < b->abreast; row++) {
-        at[row] = blocks_place(L, b, b->first, row_index(L, b, index, n, row));
+        at[row] = blocks_place(L, b, b->first, row_index(L, b, index, n, row), NULL);
         at[row][s->column] = ix_add(&L->ix, s->start, j);
     }
     for (const Reduction *r = s->first; r; r = r->next)

@@ -51,11 +51,8 @@ static void lane_step(Lower *L, const Reduction *r, const Ix *lane, const Ix *co
 
 static void lanes_body(Lower *L, const Blocks *b, const Ix *const *index, const Ix *lane)
 {
-    const Reduction *first = b->first;
-    int32_t          last = first->reduced[first->n_reduced - 1];
-    for (const Reduction *r = first; r; r = r->next) {
-        const Ix **at = blocks_place(L, b, r, index);
-        at[last] = ix_add(&L->ix, ix_times(&L->ix, at[last], reductions_lanes(first)), lane);
+    for (const Reduction *r = b->first; r; r = r->next) {
+        const Ix **at = blocks_place(L, b, r, index, lane);
         if (r->lanes)
             lane_step(L, r, lane, at);
         else

@@ -2,7 +2,9 @@
  *
  * Sums of more than CHAIN numbers one after another are cut into blocks of at most that many, whose sums are added up in f64:
  *
- *   double total[16] = 0;  for b: { float lane[16] = 0;  for r: for l: lane[l] += x[(b*R + r)*16 + l];  for l: total[l] += lane[l]; } */
+ *   double total[16] = 0;  for b: { float lane[16] = 0;  for r: for l: lane[l] += x[(b*R + r)*16 + l];  for l: total[l] += lane[l]; }
+ *
+ * Dimensions that are neighbours in memory, of which the fastest one is short, are one loop where nothing depends on each of them alone. */
 #include "emit/lower_reduction.h"
 
 #include "analysis/softmax.h"
@@ -93,7 +95,77 @@ static Type carry_type(const Reduction *r, int32_t k)
     return t == TYPE_F64 || chain > CHAIN ? TYPE_F64 : TYPE_F32;
 }
 
-Reduction reduction_of(Lower *L, const Inst *x, bool paired)
+/* How many of the fastest dimensions x reduces, one after another. */
+static int32_t fastest_reduced(const Inst *x)
+{
+    const Shape *in = inst_operand(x, 0)->shape;
+    int32_t      n = 0;
+    while (n < in->rank && ints_has(inst_ints(x, ATTR_DIMENSIONS), layout_dim(in, n)))
+        n++;
+    return n;
+}
+
+static bool has_any(Ints dims, const Shape *in, int32_t n)
+{
+    for (int32_t k = 0; k < n; k++)
+        if (ints_has(dims, layout_dim(in, k)))
+            return true;
+    return false;
+}
+
+static bool same_order(const Shape *a, const Shape *b)
+{
+    bool same = a->rank == b->rank;
+    for (int32_t k = 0; same && k < a->rank; k++)
+        same = layout_dim(a, k) == layout_dim(b, k);
+    return same;
+}
+
+/* How many of its operand's fastest dimensions the n fastest ones of the reshape x are, the last of them maybe in part. */
+static int32_t before_reshape(const Inst *x, int32_t n)
+{
+    const Shape *from = inst_operand(x, 0)->shape;
+    int64_t      count = 1, before = 1;
+    int32_t      m = 0;
+    for (int32_t k = 0; k < n; k++)
+        count *= x->shape->dims[x->shape->rank - 1 - k];
+    for (; m < from->rank && before < count; m++)
+        before *= from->dims[from->rank - 1 - m];
+    return m;
+}
+
+/* Elements of x, an array as `in` is, that are neighbours along its n fastest dimensions are made of neighbours, whether those dimensions are one or several. */
+static bool is_made_of_neighbours(Lower *L, const Inst *x, const Shape *in, int32_t n, int32_t *left)
+{
+    int32_t leaf = 0;
+    x = resolve(L, x, &leaf);
+    if (--*left < 0)
+        return false;
+    if (memory_of(L, x, leaf))
+        return shape_leaf(x->shape, leaf)->rank == 0 || same_order(shape_leaf(x->shape, leaf), in);
+    if (!shape_is_array(x->shape) || x->shape->rank == 0)
+        return shape_is_array(x->shape);
+    if (x->op == OP_BROADCAST)
+        return !has_any(inst_ints(x, ATTR_DIMENSIONS), in, n);
+    if (x->op == OP_RESHAPE && layout_is_row_major(in) && layout_is_row_major(inst_operand(x, 0)->shape))
+        return is_made_of_neighbours(L, inst_operand(x, 0), inst_operand(x, 0)->shape, before_reshape(x, n), left);
+    bool neighbours = op_has(x->op, F_ELEMENTWISE);
+    for (int32_t k = 0; k < x->n_operands && neighbours; k++)
+        neighbours = is_made_of_neighbours(L, inst_operand(x, k), in, n, left);
+    return neighbours;
+}
+
+/* Rows of a few dimensions, of which the fastest one is short, are one long row, if all that the loops make is. */
+static bool joins(Lower *L, const Inst *x)
+{
+    enum { MOST_STEPS = 64 };
+    const Shape *in = inst_operand(x, 0)->shape;
+    int32_t      n = fastest_reduced(x), left = MOST_STEPS;
+    return x->n_operands == 2 && n > 1 && type_is_float(x->shape->type) && in->dims[layout_dim(in, 0)] < MANY_LANES &&
+           is_made_of_neighbours(L, inst_operand(x, 0), in, n, &left);
+}
+
+Reduction reduction_of(Lower *L, const Inst *x, bool paired, bool join)
 {
     Reduction r = { .paired = paired, .x = x, .n = x->n_operands / 2, .in = inst_operand(x, 0)->shape, .dims = inst_ints(x, ATTR_DIMENSIONS), .count = 1, .plain = L->plan->plain };
     int32_t  *order = major_order(L, r.in);
@@ -105,6 +177,10 @@ Reduction reduction_of(Lower *L, const Inst *x, bool paired)
             r.count *= r.in->dims[order[k]];
             r.reduced[r.n_reduced++] = order[k];
         }
+    r.joined = join && !r.plain ? fastest_reduced(x) : 1;
+    r.n_reduced -= r.joined - 1;
+    for (int32_t k = 1; k < r.joined; k++)
+        r.extents[r.n_reduced - 1] *= r.extents[r.n_reduced - 1 + k];
     r.op = apply_operation(inst_callee(x, 0));
     r.down = L->columns && columns_same(L->columns, x);
     r.choice = choice_made(&r);
@@ -139,10 +215,13 @@ bool reductions_want_blocks(const Reduction *r)
 Reduction *reductions_of(Lower *L, const Inst *x, int32_t n, const Inst *const *others)
 {
     Reduction *first = ARENA_NEW(L->arena, Reduction);
-    *first = reduction_of(L, x, false);
+    bool       join = joins(L, x) && !(L->columns && columns_same(L->columns, x));
+    for (int32_t k = 0; k < n && join; k++)
+        join = joins(L, others[k]);
+    *first = reduction_of(L, x, false, join);
     for (int32_t k = n; k-- > 0;) {
         Reduction *r = ARENA_NEW(L->arena, Reduction);
-        *r = reduction_of(L, others[k], false);
+        *r = reduction_of(L, others[k], false, join);
         r->next = first->next;
         first->next = r;
     }
@@ -222,6 +301,16 @@ const Ix **reduction_index(Lower *L, const Reduction *r, const Ix *const *index)
     const Ix **at = arena_copy(L->arena, r->at, (size_t)r->in->rank * sizeof *at);
     for (int32_t k = 0; k < r->n_reduced; k++)
         at[r->reduced[k]] = index[k];
+    if (r->joined > 1) {
+        const int32_t *dims = r->reduced + r->n_reduced - 1;
+        const Ix     **digits = ARENA_ARRAY(L->arena, const Ix *, r->joined);
+        int64_t       *sizes = ARENA_ARRAY(L->arena, int64_t, r->joined);
+        for (int32_t k = 0; k < r->joined; k++)
+            sizes[k] = r->in->dims[dims[k]];
+        ix_split(&L->ix, index[r->n_reduced - 1], r->joined, sizes, digits);
+        for (int32_t k = 0; k < r->joined; k++)
+            at[dims[k]] = digits[k];
+    }
     return at;
 }
 
@@ -319,13 +408,14 @@ void blocks_each(Lower *L, Blocks *b)
         nest(L, b->d, plan_dims(L, x, ROLE_BEFORE_REST, b->d, extents), NULL, rest_block, b);
 }
 
-/* Where r is in a block's loops: index has the last ones, base says where those begin and what the others are. */
-const Ix **blocks_place(Lower *L, const Blocks *b, const Reduction *r, const Ix *const *index)
+const Ix **blocks_place(Lower *L, const Blocks *b, const Reduction *r, const Ix *const *index, const Ix *lane)
 {
     const Reduction *first = b->first;
     const Ix       **all = arena_copy(L->arena, first->base, (size_t)first->n_reduced * sizeof *all);
     int32_t          from = b->d < 0 ? 0 : b->d;
     for (int32_t k = from; k < first->n_reduced; k++)
         all[k] = ix_add(&L->ix, all[k], index[k - from]);
+    if (lane)
+        all[first->n_reduced - 1] = ix_add(&L->ix, ix_times(&L->ix, all[first->n_reduced - 1], reductions_lanes(first)), lane);
     return reduction_index(L, r->own_row ? r : first, all);
 }

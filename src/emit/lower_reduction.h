@@ -18,6 +18,7 @@ struct Reduction {
     Ints              dims;    /* reduced */
     int32_t           n_reduced;
     int32_t          *reduced; /* most major first in memory */
+    int32_t           joined;  /* so many of them, from number n_reduced - 1 on, are one loop */
     int64_t          *extents;
     int64_t           count;   /* elements a result */
     Op                op;      /* when the body is one operation */
@@ -58,7 +59,7 @@ struct Blocks {
 
 /* ---- lower_reduction.c ---- */
 
-Reduction reduction_of(Lower *L, const Inst *x, bool paired); /* paired: its row is made beside another one of it */
+Reduction reduction_of(Lower *L, const Inst *x, bool paired, bool join); /* paired: its row is made beside another one of it; join: neighbouring dimensions are one */
 Reduction *reductions_of(Lower *L, const Inst *x, int32_t n, const Inst *const *others); /* of x and of what its loops make besides */
 
 /* Of result k. */
@@ -100,8 +101,8 @@ void blocks_cut(Blocks *b);
 void blocks_each(Lower *L, Blocks *b);
 void blocks_set_base(Blocks *b, const Ix *const *before, const Ix *from); /* before: indices of the loops around */
 
-/* Where r is in a block's loops: index has the last ones, base says where those begin and what the others are. */
-const Ix **blocks_place(Lower *L, const Blocks *b, const Reduction *r, const Ix *const *index);
+/* Where r is in a block's loops: index has the last ones, base says where those begin and what the others are. With a lane the last one counts rounds of lanes. */
+const Ix **blocks_place(Lower *L, const Blocks *b, const Reduction *r, const Ix *const *index, const Ix *lane);
 
 /* ---- lower_lanes.c ---- */
 
