@@ -10,7 +10,7 @@
 #include "analysis/softmax.h"
 
 enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, LONG_ROW = 1024,
-       MANY_LANES = 256 /* elements at least of rows whose lanes are several vectors */ };
+       LEAST_LANES = 32, MANY_LANES = 256 /* elements at least of rows that have lanes, whose lanes are several vectors */ };
 
 const Shape *reduction_shape(const Inst *x, int32_t k)
 {
@@ -40,7 +40,7 @@ bool reduction_can_have_lanes(const Reduction *r)
     Type t = reduction_shape(r->x, 0)->type;
     bool op = r->op == OP_ADD || r->op == OP_MULTIPLY || r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
     bool one = r->n == 1 && op && !type_is_complex(t);
-    return !r->plain && !r->down && (one || r->choice) && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= 64;
+    return !r->plain && !r->down && (one || r->choice) && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= LEAST_LANES;
 }
 
 /* Compilers make lanes of integers by themselves. */
