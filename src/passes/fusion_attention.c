@@ -11,6 +11,8 @@
 #include "analysis/attention.h"
 #include "passes/fusion.h"
 
+enum { WIDE = 512 }; /* elements of a key or a value: no head has more */
+
 /* The group whose one result i is, NULL: it is no such thing. */
 static Group *group_of_root(const Inst *i)
 {
@@ -83,6 +85,20 @@ static int32_t operands_of(const Group *g)
     return g ? g->operands : 0;
 }
 
+/* Two layers with a norm between them: matrices of weights, each of which is read once, and an array between them that is small beside those. */
+static bool is_layers(const Attention *a)
+{
+    const Inst *out = a->out, *x = inst_operand(a->scores, 0), *y = inst_operand(a->scores, 1), *v = inst_operand(out, 1 - a->side);
+    const Ints  along = inst_ints(a->scores, ATTR_LHS_CONTRACTING_DIMS);
+    double      keys = 1, head = 1;
+    for (int32_t d = 0; d < a->scores->shape->rank; d++)
+        keys *= a->key[d] ? (double)a->scores->shape->dims[d] : 1;
+    for (int32_t k = 0; k < along.n; k++)
+        head *= (double)x->shape->dims[along.v[k]];
+    const double between = fusion_count(a->scores), wide = fusion_count(v) / keys, k_count = fusion_count(x) + fusion_count(y) - between / keys * head;
+    return a->n_batch == 0 && (head > WIDE || wide > WIDE) && between < k_count + fusion_count(v);
+}
+
 /* Why the parts stay kernels of their own; NULL: they need not. */
 static const char *obstacle(const Fuser *f, const Attention *a, const Group *g, const Makers *m)
 {
@@ -90,6 +106,8 @@ static const char *obstacle(const Fuser *f, const Attention *a, const Group *g, 
         return "the weights are needed elsewhere, too";
     if (g && g->n_more)
         return "its kernel has other results";
+    if (is_layers(a))
+        return "they are layers, whose weights are more than what is between them";
     if (2 + size_of(m->weights) + size_of(m->scores) + size_of(g) > f->max_size ||
         2 + operands_of(m->weights) + operands_of(m->scores) + operands_of(g) > MAX_OPERANDS)
         return "a kernel would have too many instructions or operands";
