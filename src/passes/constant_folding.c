@@ -8,7 +8,8 @@
  * constant or an iota. Bounded so that no small text takes long or grows: max=N elements of operands and result a fold (default
  * 65536, more where a constant goes that is as large as the result), a bound for all folds of a run, and limits of work inside each (loops of called
  * computations) and all. Broadcasts and
- * iotas stay: they say the same in less. Never folded: elided constants, random numbers, effects, control edges, loops and
+ * iotas stay: they say the same in less. But a kernel of them alone (a fusion without operands, of up to 4 KB, for other kernels) would be begun at each
+ * run: indices of a resized image, positions to sort. Never folded: elided constants, random numbers, effects, control edges, loops and
  * branches, what asks for the device or a backend, values that text cannot hold. */
 #include "config.h"
 
@@ -19,7 +20,7 @@
 #include "eval/eval.h"
 #include "passes/util.h"
 
-enum { MAX_ELEMENTS = 65536, MAX_TOTAL = 1 << 24, MAX_WORK = 1 << 20, MAX_TOTAL_WORK = 1 << 24 };
+enum { MAX_ELEMENTS = 65536, MAX_TOTAL = 1 << 24, MAX_WORK = 1 << 20, MAX_TOTAL_WORK = 1 << 24, MAX_KERNEL = 4096 /* bytes */ };
 
 typedef struct Folder {
     PassCtx *cx;
@@ -68,9 +69,41 @@ static bool is_known(const Inst *i)
     return known_array(i) || i->op == OP_IOTA || (i->op == OP_BROADCAST && known_array(inst_operand(i, 0)));
 }
 
+/* Other passes have rules for constants that are state of loops or indices of scatters: they would have had their turn before. */
+static bool reads_arrays(Op op)
+{
+    return op == OP_FUSION || op == OP_SORT || op == OP_DOT || op == OP_CONVOLUTION;
+}
+
+static bool only_kernels_read(const Inst *i)
+{
+    const Comp *c = i->comp;
+    for (const Use *u = i->uses; u; u = u->next) {
+        const Inst *user = u->user;
+        bool        result = user == c->root && user->op == OP_TUPLE && c == c->module->entry;
+        if (!reads_arrays(user->op) && !result)
+            return false;
+    }
+    return i != c->root || c == c->module->entry;
+}
+
+/* A fusion of what is known without arguments: the elements of its result, else -1. */
+static int64_t kernel_size(const Inst *i)
+{
+    int64_t bytes = i->op == OP_FUSION && i->n_operands == 0 && shape_is_array(i->shape) && !shape_is_dynamic(i->shape) ? shape_bytes(i->shape) : -1;
+    if (bytes <= 0 || bytes > MAX_KERNEL || !only_kernels_read(i))
+        return -1;
+    for (const Inst *x = inst_callee(i, 0)->first; x; x = x->next)
+        if (!known_array(x) && x->op != OP_IOTA && x->op != OP_BROADCAST && !is_foldable(x->op))
+            return -1;
+    return shape_count(i->shape);
+}
+
 /* Elements that folding i touches, or the braces of a result without any; -1: it is not to be folded. */
 static int64_t fold_size(const Inst *i)
 {
+    if (i->op == OP_FUSION)
+        return kernel_size(i);
     bool    constant = false;
     int64_t sum = shape_is_array(i->shape) ? shape_count(i->shape) : -1;
     if (sum == 0)
@@ -90,6 +123,8 @@ static int64_t fold_size(const Inst *i)
 /* Two splats give a splat, which broadcast says in one element. */
 static bool is_splat_of_splats(const Inst *i)
 {
+    if (i->n_operands == 0)
+        return false;
     for (int32_t k = 0; k < i->n_operands; k++)
         if (inst_operand(i, k)->op != OP_BROADCAST)
             return false;
@@ -155,7 +190,7 @@ static bool text_holds(const Literal *v)
 
 static bool fold(Folder *f, Inst *i)
 {
-    if (!is_foldable(i->op) || i->n_operands == 0 || !inst_is_free(i) || is_splat_of_splats(i))
+    if ((i->op == OP_FUSION ? i->n_operands > 0 : !is_foldable(i->op) || i->n_operands == 0) || !inst_is_free(i) || is_splat_of_splats(i))
         return false;
     int64_t size = fold_size(i);
     if (size < 0)

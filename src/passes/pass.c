@@ -28,7 +28,7 @@ const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 #define LOOPS "simplify-conditional,while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-map,while-loop-invariant-code-motion,while-loop-dot-code-motion"
 #define EXCHANGES "all-gather-dynamic-slice-simplifier,all-gather-bcast-reorder,collective-quantizer"
 #define AFTER(more) "all-reduce-simplifier,reduce-scatter-creator,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,collective-permute-combiner," \
-    "tuple-simplifier,while-loop-trip-count-annotator," more "fusion,algsimp{only=tuple-gte},dce"
+    "tuple-simplifier,while-loop-trip-count-annotator," more "fusion,constant_folding,algsimp{only=tuple-gte},dce"
 
 /* What is done again and again, with the rules of algsimp that the level has and what the target adds; NARROW as well: it and reshape-mover undo each other. */
 #define SIMPLIFY(algsimp, more) "fix(inline," algsimp ",reshape-mover,simplify-sorts,permutation_sort_simplifier,scatter-slice-simplifier," more "constant_folding," LOOPS "," EXCHANGES ",cse,dce)"
