@@ -18,18 +18,6 @@ static int32_t count_unread(const Comp *c)
     return n;
 }
 
-static void drop_unread(Inst *call, Arena *scratch)
-{
-    Inst  **operands = ARENA_ARRAY(scratch, Inst *, call->n_operands);
-    bool   *kept = ARENA_ARRAY(scratch, bool, call->n_operands);
-    int32_t n = 0;
-    comp_drop_unread(inst_callee(call, 0), kept);
-    for (int32_t k = 0; k < call->n_operands; k++)
-        if (kept[k])
-            operands[n++] = inst_operand(call, k);
-    inst_set_operands(call, n, operands);
-}
-
 bool pass_call_parameter_cleanup(Module *m, PassCtx *cx)
 {
     Flow f = flow_of(m, cx->scratch);
@@ -40,7 +28,7 @@ bool pass_call_parameter_cleanup(Module *m, PassCtx *cx)
             f.room -= callees_shared(i);
             callee_own(i, 0);
             cx->did_at = i->name;
-            drop_unread(i, cx->scratch);
+            callee_drop_unread(i, cx->scratch);
             cx->rewrites++;
         }
     return cx->rewrites > 0;

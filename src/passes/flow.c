@@ -99,6 +99,18 @@ void comp_drop_unread(Comp *c, bool *kept)
     c->n_params = n;
 }
 
+void callee_drop_unread(Inst *i, Arena *scratch)
+{
+    Inst  **operands = ARENA_ARRAY(scratch, Inst *, i->n_operands);
+    bool   *kept = ARENA_ARRAY(scratch, bool, i->n_operands);
+    int32_t n = 0;
+    comp_drop_unread(inst_callee(i, 0), kept);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        if (kept[k])
+            operands[n++] = inst_operand(i, k);
+    inst_set_operands(i, n, operands);
+}
+
 /* ---- elements ---- */
 
 Inst *tuple_element_known(const Inst *t, int64_t k)

@@ -21,6 +21,7 @@ int64_t callees_shared(const Inst *i); /* instructions of the callees that other
 /* Parameters that nobody in their computation reads; takes them away, those who call c hand over the others alone then: kept[k] is set for each of before. */
 bool param_is_unread(const Inst *p);
 void comp_drop_unread(Comp *c, bool *kept);
+void callee_drop_unread(Inst *i, Arena *scratch); /* the same of a computation that i alone calls, which gets the others no more */
 
 /* Element k of a tuple: the operand of a tuple instruction; for others NULL, or a new get-tuple-element after t. */
 Inst *tuple_element_known(const Inst *t, int64_t k);
