@@ -145,8 +145,10 @@ const KExpr *scalar_convert(Arena *a, Type from, Type to, const KExpr *x)
         Type m = machine_type(from);
         return call1(a, machine_type(to), arena_printf(a, "%s_to_%s", type_name(m), type_name(to)), x);
     }
-    if (type_is_float(to))
-        return scalar_round(a, to, kx_cast(a, machine_type(to), x));
+    if (type_is_float(to)) {
+        const Type m = machine_type(to); /* a choice is made in vectors, which a cast of a truth value is not */
+        return scalar_round(a, to, from == TYPE_PRED ? kx_select(a, x, scalar_one(a, m), scalar_zero(a, m)) : kx_cast(a, m, x));
+    }
     bool keeps = from == TYPE_PRED ? type_bits(to) > 1 || to == TYPE_U1
                                    : type_is_unsigned_int(from) && type_is_unsigned_int(to) && type_bits(from) <= type_bits(to);
     x = kx_cast(a, machine_type(to), x);
