@@ -45,13 +45,15 @@ enum { K(SHORT) = 128 }; /* words of k that are not worth more loops */
 #if IN_PLACE
 enum { K(NEAR) = 4, K(FAR) = 32 }; /* words ahead that B is fetched into the first and the second cache: in the first one rows far apart share their place */
 
-/* Rows of words that come soon, and those that are `far`. */
+/* Rows of words that come soon, and those that are `far`, to the last byte: the line that a row begins in was the last one of the panel before. */
 INLINE void K(fetch)(const TB *from, int64_t row, const TB *far)
 {
+    const int size = (int)sizeof(TB) * K(NR);
     UNROLL for (int g = 0; g < IN_WORD; g++)
-        UNROLL for (int at = 0; at < (int)sizeof(TB) * K(NR); at += 64) {
-            __builtin_prefetch((const char *)(from + (K(NEAR) * IN_WORD + g) * row) + at);
-            __builtin_prefetch((const char *)(far + g * row) + at, 0, 2);
+        UNROLL for (int at = 0; at < size; at += 64) {
+            const int last = at + 63 < size ? at + 63 : size - 1;
+            __builtin_prefetch((const char *)(from + (K(NEAR) * IN_WORD + g) * row) + last);
+            __builtin_prefetch((const char *)(far + g * row) + last, 0, 2);
         }
 }
 #endif

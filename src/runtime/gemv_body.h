@@ -27,7 +27,10 @@ enum {
     N(CACHED) = 16 << 20,       /* bytes that stay there */
     N(AHEAD) = 32,              /* rows of words from what is multiplied to what is fetched */
     N(HELD_ROWS) = 8,           /* rows that are finished before the next ones */
+    N(HELD_TALL) = 8,           /* rows of a single vector of columns: as many sums do not wait for each other */
     N(SWEPT) = 8,               /* rows of words that a single row of C is swept over at once: as many streams of the whole of B */
+    N(SWEPT_K) = KC * NC / 2 * G, /* elements of k, of which the words are packed, likewise */
+    N(CHAINS) = 4,              /* sums of a single line: as many as follow each other in the time of a multiplication */
     N(ROW) = 256 + 16           /* words of a row, as in tiles */
 };
 
@@ -40,7 +43,7 @@ typedef struct {
 /* mr rows and nv vectors of C, from where a, b and c are. */
 INLINE void N(held)(int mr, int nv, const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row)
 {
-    VC acc[4][8];
+    VC acc[N(HELD_TALL)][8];
     UNROLL for (int r = 0; r < mr; r++)
         UNROLL for (int v = 0; v < nv; v++)
             acc[r][v] = (VC){ 0 };
@@ -89,6 +92,9 @@ INLINE void N(hold)(int mr, const Gemm *g, const TE *a, const TE *b, TC *c, int6
 /* `rows` rows of C, n columns. */
 APART void N(hold_rows)(const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row, int64_t rows, int64_t n)
 {
+    if (n <= VL)
+        for (; rows >= N(HELD_TALL); rows -= N(HELD_TALL), a += N(HELD_TALL) * g->a_row, c += N(HELD_TALL) * c_row)
+            N(held)(N(HELD_TALL), 1, g, a, b, c, c_row);
     for (; rows >= 4; rows -= 4, a += 4 * g->a_row, c += 4 * c_row)
         N(hold)(4, g, a, b, c, c_row, n);
     for (; rows >= 2; rows -= 2, a += 2 * g->a_row, c += 2 * c_row)
@@ -192,9 +198,10 @@ APART void N(pack_few)(TW *out, int64_t out_row, const TE *from, int64_t row, in
 INLINE void N(swath_step)(int mr, int nv, int64_t there, VC acc[N(ROWS)][N(WIDE)], const TW *x, const TE *from, int64_t row, const TE *ahead)
 {
     VW w[N(WIDE)];
+    const int size = (int)sizeof(TE) * nv * VL;
     UNROLL for (int g = 0; g < G; g++)
-        UNROLL for (int at = 0; at < (int)sizeof(TE) * nv * VL; at += 64)
-            __builtin_prefetch((const char *)(ahead + g * row) + at + 63, 0, 2);
+        UNROLL for (int at = 0; at < size; at += 64)
+            __builtin_prefetch((const char *)(ahead + g * row) + (at + 63 < size ? at + 63 : size - 1), 0, 2);
     UNROLL for (int v = 0; v < nv; v += NV)
         N(words)(nv < NV ? nv : NV, there, w + v, from + v * VL, row);
     UNROLL for (int v = 0; v < nv; v++)
@@ -368,11 +375,9 @@ APART void N(sweep_line)(const N(Few) *f, int64_t n, TC *aside)
 
 static void N(few_swept)(const N(Few) *all, int64_t n, TC *aside)
 {
-    if (all->k == N(SWEPT) * G) {
-        N(sweep_lines)(all, n, aside);
-        return;
-    }
     N(Few) f = *all;
+    for (; f.k >= N(SWEPT) * G; f.k -= N(SWEPT) * G, f.x += N(SWEPT), f.from += N(SWEPT) * G * f.along, f.begin = 0)
+        N(sweep_lines)(&f, n, aside);
     for (; f.k > 0; f.k -= G, f.x++, f.from += G * f.along, f.begin = 0)
         N(sweep_line)(&f, n, aside);
 }
@@ -478,16 +483,56 @@ INLINE void N(lines)(int mr, int nl, const N(Few) *f, int64_t wanted)
 LINES(4)
 LINES(3)
 LINES(2)
-LINES(1)
 #undef LINES
 #undef LESS
+
+/* A line by a single row: sums in lanes. */
+INLINE VC N(line)(const N(Few) *f, const TE *from)
+{
+    VC            acc[N(CHAINS)], rest[N(TOGETHER_ROWS)][N(LINES)];
+    const int64_t left = f->k % (VL * G), end = f->k - left;
+    const TW     *x = f->x;
+    const N(Few)  one = { .x = x, .k = f->k, .from = from };
+    int64_t       p = 0;
+    UNROLL for (int u = 0; u < N(CHAINS); u++)
+        acc[u] = (VC){ 0 };
+    ROLLED for (; p + (N(CHAINS) - 1) * VL * G < end; p += N(CHAINS) * VL * G)
+        UNROLL for (int u = 0; u < N(CHAINS); u++)
+            acc[u] = MULTIPLY_FEW(acc[u], *(const VWU *)(x + p / G + u * VL), B_WORDS(N(along)(from + p + u * VL * G)));
+    ROLLED for (; p < end; p += VL * G)
+        acc[0] = MULTIPLY_FEW(acc[0], *(const VWU *)(x + p / G), B_WORDS(N(along)(from + p)));
+    UNROLL for (int s = N(CHAINS) / 2; s > 0; s /= 2)
+        UNROLL for (int u = 0; u < s; u++)
+            acc[u] += acc[u + s];
+    rest[0][0] = acc[0];
+    if (left)
+        N(lines_end)(1, 1, rest, &one, left);
+    return rest[0][0];
+}
+
+/* A single row by n lines, line after line: that is how processors foresee them. The sums of some lines' lanes are made together. */
+static void N(few_lines)(const N(Few) *f, int64_t n)
+{
+    VC v[VL];
+    TC sums[VL] __attribute__((aligned(64)));
+    for (int64_t j = 0; j < n; j += VL) {
+        const int64_t count = hlort_min(VL, n - j);
+        for (int64_t q = 0; q < VL; q++)
+            v[q] = q < count ? N(line)(f, f->from + (j + q) * f->line) : (VC){ 0 };
+        *(VC *)sums = N(sum_lanes)(v, VL);
+        for (int64_t q = 0; q < count; q++) {
+            TC *c = f->c + (j + q) * f->c_line;
+            *c = (f->begin ? *f->begin : *c) + sums[q];
+        }
+    }
+}
 
 /* `few` rows by n lines; where those are not enough for a kernel, it gets some again. */
 static void N(few_along)(const N(Few) *all, int64_t few, int64_t n)
 {
     typedef void          Lines(const N(Few) *, int64_t, int64_t);
-    static Lines *const   lines[] = { 0, N(lines_1), N(lines_2), N(lines_3), N(lines_4) };
-    static const int64_t  at_once[] = { 0, N(LINES_1), N(LINES_2), N(LINES_3), N(LINES_4) };
+    static Lines *const   lines[] = { 0, 0, N(lines_2), N(lines_3), N(lines_4) };
+    static const int64_t  at_once[] = { 0, 0, N(LINES_2), N(LINES_3), N(LINES_4) };
     const int64_t         groups = hlort_ceildiv(few, N(TOGETHER_ROWS)), most = few % groups ? N(TOGETHER_ROWS) : few / groups;
     const int64_t         taken = n < at_once[most] ? 1 : at_once[most];
     for (int64_t j = 0, wanted; j < n; j += wanted) {
@@ -532,15 +577,13 @@ static void N(few)(const Gemm *g)
     const int64_t most = few < N(TOGETHER_ROWS) ? N(ALONG_K) * N(TOGETHER_ROWS) / few / (VL * G) * (VL * G) : N(ALONG_K);
     const int     swept = across && !columns && few == 1 && count >= 4 * VL; /* B in whole lines, however long */
     const int     far = across && !swept && few <= 2 && g->k * along * (int64_t)sizeof(TE) > N(CACHED);
-    const int64_t kb = swept ? N(SWEPT) * G : far ? N(FAR_K) * few : hlort_even(g->k, across ? (int64_t)N(ACROSS_K) : most, VL * G), blocks = hlort_ceildiv(g->k, kb);
-    const int64_t x_row = swept ? (int64_t)N(SWEPT) : across ? (int64_t)N(ROW) : kb / G + 16, block = few * x_row;
+    const int64_t kb = swept ? hlort_even(g->k, N(SWEPT_K), VL * G) : far ? N(FAR_K) * few : hlort_even(g->k, across ? (int64_t)N(ACROSS_K) : most, VL * G);
+    const int64_t blocks = hlort_ceildiv(g->k, kb), x_row = across && !swept ? (int64_t)N(ROW) : kb / G + 16, block = few * x_row;
     const int     aside = columns && across; /* columns of C, which are rows of vectors */
     const int     once = blocks * block <= KC * NC; /* there is room for all blocks of the rows */
     const int64_t span = aside ? N(TURNED) : far || swept ? 4 * N(SPAN) : across ? (int64_t)N(SPAN) : N(BESIDE);
     N(begin_few)(begin, small, row, step, few, g->k);
-    if (swept && once)
-        N(pack_few)(w->b, 0, small, row, step, 1, g->k);
-    for (int64_t p = 0; p < g->k && once && !swept; p += kb)
+    for (int64_t p = 0; p < g->k && once; p += kb)
         N(pack_few)(w->b + p / kb * block, x_row, small + p * step, row, step, few, hlort_min(kb, g->k - p));
     for (int64_t j = 0, n; j < count; j += n) {
         n = hlort_min(span, count - j);
@@ -561,6 +604,8 @@ static void N(few)(const Gemm *g)
                 N(few_swept)(&f, n, rest);
             else if (across)
                 N(few_across)(&f, few, n);
+            else if (few == 1)
+                N(few_lines)(&f, n);
             else
                 N(few_along)(&f, few, n);
             f.begin = 0;
