@@ -1,4 +1,4 @@
-/* Which attention the runtime computes: softmax in f32, one dimension of keys, of terms and of a row of the result, in whatever order in memory. */
+/* Which attention the runtime computes: softmax in f32, or rounded step by step, one dimension of keys, of terms and of a row of the result, in whatever order in memory. */
 #include "emit/attention_call.h"
 
 #include "emit/causal.h"
@@ -30,6 +30,7 @@ typedef struct Finder {
     const Inst    *x; /* what the softmax is of */
     Causal         causal;
     bool           masked; /* that is known */
+    bool           rounded; /* every step of it is, to the type of the weights */
 } Finder;
 
 /* ---- the softmax ---- */
@@ -55,9 +56,18 @@ static bool is_splat(const Inst *x, double v)
     return l && type_is_float(l->type) && literal_get_f64(l, 0) == v;
 }
 
+/* What x is, but for conversions between the type of the steps and f32. */
+static const Inst *converted(const Inst *x, Type steps)
+{
+    while ((x = behind(x))->op == OP_CONVERT && (x->shape->type == TYPE_F32 || x->shape->type == steps) &&
+           (inst_operand(x, 0)->shape->type == TYPE_F32 || inst_operand(x, 0)->shape->type == steps))
+        x = inst_operand(x, 0);
+    return x;
+}
+
 static bool is_reduction(const Inst *x, Op op, double first)
 {
-    return x->op == OP_REDUCE && x->n_operands == 2 && x->shape->type == TYPE_F32 && comp_binary_op(inst_callee(x, 0)) == op && is_splat(inst_operand(x, 1), first);
+    return x->op == OP_REDUCE && x->n_operands == 2 && comp_binary_op(inst_callee(x, 0)) == op && is_splat(inst_operand(x, 1), first);
 }
 
 /* e and 1 / sum(e), as a quotient or a product. */
@@ -79,6 +89,7 @@ static bool is_quotient(const Inst *x, const Inst **e, const Inst **sum)
     return false;
 }
 
+/* All steps are in f32, or all are rounded to the type of the weights, but for the sum. */
 static bool find_softmax(Finder *f, Type weights)
 {
     const Inst *w = behind(f->a.parts[f->a.n - 1].x), *e, *sum;
@@ -86,12 +97,17 @@ static bool find_softmax(Finder *f, Type weights)
         return false;
     if (w->op == OP_CONVERT)
         w = behind(inst_operand(w, 0));
-    if (w->shape->type != TYPE_F32 || !is_quotient(w, &e, &sum) || e->op != OP_EXPONENTIAL || !is_reduction(sum, OP_ADD, 0) || behind(inst_operand(sum, 0)) != e)
+    const Type steps = w->shape->type;
+    f->rounded = steps != TYPE_F32;
+    if ((f->rounded && (steps != weights || w->op != OP_DIVIDE)) || !is_quotient(w, &e, &sum) || e->op != OP_EXPONENTIAL || e->shape->type != steps)
+        return false;
+    sum = converted(sum, steps);
+    if (!is_reduction(sum, OP_ADD, 0) || (sum->shape->type != TYPE_F32 && sum->shape->type != steps) || converted(inst_operand(sum, 0), steps) != e)
         return false;
     const Inst *off = behind(inst_operand(e, 0)), *most = off->op == OP_SUBTRACT ? of_row(inst_operand(off, 1)) : off;
     f->x = off->op == OP_SUBTRACT ? behind(inst_operand(off, 0)) : off;
-    return is_reduction(most, OP_MAXIMUM, -INFINITY) && behind(inst_operand(most, 0)) == f->x && f->x->shape->type == TYPE_F32 &&
-           (f->x == f->a.scores || attention_part(&f->a, f->x));
+    return is_reduction(most, OP_MAXIMUM, -INFINITY) && behind(inst_operand(most, 0)) == f->x && off->shape->type == steps && most->shape->type == steps &&
+           f->x->shape->type == steps && (f->x == f->a.scores || attention_part(&f->a, f->x));
 }
 
 /* ---- what it is of ---- */
@@ -227,16 +243,215 @@ static bool result_strides(const Finder *f, const Inst *i, int64_t *strides)
     return true;
 }
 
+/* ---- operands that are repeated: keys and values of which groups of heads share one ---- */
+
+/* A dimension's indices, or the outer or inner part of them, and how far apart they lie. */
+typedef struct Piece {
+    int64_t count, by;
+} Piece;
+
+typedef struct Pieces {
+    int32_t n, of[DIMS]; /* pieces of each dimension, the outermost first */
+    Piece   v[MOST_STEPS];
+} Pieces;
+
+static bool add_piece(Pieces *x, int64_t count, int64_t by)
+{
+    if (count == 1)
+        return true;
+    if (x->n == MOST_STEPS)
+        return false;
+    x->v[x->n++] = (Piece){ count, by };
+    return true;
+}
+
+/* Those of dimension d. */
+static const Piece *pieces_of(const Pieces *x, int32_t d)
+{
+    int32_t at = 0;
+    for (int32_t k = 0; k < d; k++)
+        at += x->of[k];
+    return x->v + at;
+}
+
+static bool regroup(const Pieces *x, const Shape *to, Pieces *out)
+{
+    Piece   rest = { 1, 0 };
+    int32_t at = 0;
+    for (int32_t d = 0; d < to->rank; d++) {
+        const int32_t before = out->n;
+        for (int64_t need = to->dims[d]; need > 1;) {
+            while (rest.count == 1 && at < x->n)
+                rest = x->v[at++];
+            const int64_t part = rest.count <= need ? rest.count : need;
+            if (part == 1 || need % part != 0 || rest.count % part != 0 || !add_piece(out, part, rest.by * (rest.count / part)))
+                return false;
+            need /= part;
+            rest.count /= part;
+        }
+        out->of[d] = out->n - before;
+    }
+    return true;
+}
+
+/* The pieces of x's dimensions; false: it does not lie so in a parameter. Pieces that are one are joined. */
+static bool lies(const Inst *x, const Shape *as, Pieces *out, const Inst **param)
+{
+    const Inst *chain[MOST_STEPS];
+    int64_t     by[DIMS];
+    int32_t     n = 0;
+    for (; x->op != OP_PARAMETER; x = inst_operand(x, 0)) {
+        if (n == MOST_STEPS || (x->op != OP_RESHAPE && x->op != OP_TRANSPOSE && x->op != OP_BROADCAST && x->op != OP_COPY) || x->shape->rank > DIMS)
+            return false;
+        chain[n++] = x;
+    }
+    if (x->shape->rank > DIMS)
+        return false;
+    *param = x;
+    shape_strides(as ? as : x->shape, by);
+    *out = (Pieces){ 0 };
+    for (int32_t d = 0; d < x->shape->rank; d++) {
+        add_piece(out, x->shape->dims[d], by[d]);
+        out->of[d] = x->shape->dims[d] > 1;
+    }
+    while (n-- > 0) {
+        const Inst  *y = chain[n];
+        const Shape *to = y->shape;
+        Pieces       in = *out;
+        Ints         dims = inst_ints(y, ATTR_DIMENSIONS);
+        if (y->op == OP_COPY)
+            continue;
+        *out = (Pieces){ 0 };
+        if (y->op == OP_RESHAPE) {
+            if (!regroup(&in, to, out))
+                return false;
+            continue;
+        }
+        for (int32_t d = 0; d < to->rank; d++) {
+            int32_t from = y->op == OP_TRANSPOSE ? (int32_t)dims.v[d] : -1;
+            for (int32_t k = 0; k < dims.n && y->op == OP_BROADCAST; k++)
+                from = dims.v[k] == d ? k : from;
+            const int32_t before = out->n;
+            if (from < 0 && !add_piece(out, to->dims[d], 0))
+                return false;
+            for (int32_t k = 0; from >= 0 && k < in.of[from]; k++)
+                if (!add_piece(out, pieces_of(&in, from)[k].count, pieces_of(&in, from)[k].by))
+                    return false;
+            out->of[d] = out->n - before;
+        }
+    }
+    return true;
+}
+
+/* A dimension of an operand: so many neighbours, how far they are apart, and how far groups of them. */
+typedef struct Along {
+    int64_t each, by, far;
+} Along;
+
+/* The last pieces that are one. */
+static Piece join(const Piece *p, int32_t *n)
+{
+    Piece all = *n > 0 ? p[--*n] : (Piece){ 1, 0 };
+    for (; *n > 0 && p[*n - 1].by == all.by * all.count; --*n)
+        all.count *= p[*n - 1].count;
+    return all;
+}
+
+static bool distances(const Inst *x, const Shape *as, Along *of, const Inst **param)
+{
+    Pieces all;
+    if (!lies(x, as, &all, param))
+        return false;
+    for (int32_t d = 0; d < x->shape->rank; d++) {
+        int32_t     n = all.of[d];
+        const Piece near = join(pieces_of(&all, d), &n), far = join(pieces_of(&all, d), &n);
+        if (n > 0)
+            return false;
+        of[d] = (Along){ near.count, near.by, far.count > 1 ? far.by : near.by * near.count };
+    }
+    return true;
+}
+
+static void distances_of(const Shape *s, Along *of)
+{
+    int64_t by[DIMS];
+    shape_strides(s, by);
+    for (int32_t d = 0; d < s->rank; d++)
+        of[d] = (Along){ s->dims[d], by[d], by[d] * s->dims[d] };
+}
+
 typedef struct Sides {
     const Shape   *shape[4]; /* q, k, v, the result of the second dot */
-    int64_t        by[4][DIMS];
+    Along          of[4][DIMS];
     const int32_t *q, *k;    /* dimensions of the scores in them */
     int32_t        key;      /* of the scores */
 } Sides;
 
 static int64_t step(const Sides *s, int32_t which, int32_t dim)
 {
-    return dim >= 0 ? s->by[which][dim] : 0;
+    return dim >= 0 ? s->of[which][dim].by : 0;
+}
+
+static int64_t members(const hlort_attention *d)
+{
+    int64_t n = 1;
+    for (int64_t k = 0; k < d->n_batch; k++)
+        n *= d->batch[k].count;
+    return n;
+}
+
+static int64_t rows_of_member(const Finder *f, const Sides *s)
+{
+    int64_t n = 1;
+    for (int32_t e = f->a.n_batch; e < f->a.scores->shape->rank; e++)
+        n *= e == s->key ? 1 : f->a.scores->shape->dims[e];
+    return n;
+}
+
+/* Heads that have keys and values in common are rows of one member, if they are the last of the batch, so that scores are numbered as before: then keys and
+ * values are packed, or read, once. */
+static bool fill_batch(Finder *f, const Sides *s, int32_t e)
+{
+    hlort_attention *d = &f->c->d;
+    const int64_t    count = f->a.scores->shape->dims[e];
+    const int32_t    at[4] = { s->q[e], s->k[e], f->a.v[e], f->a.result[e] };
+    Along            of[4];
+    int64_t          each = count;
+    bool             last = true;
+    for (int32_t which = 0; which < 4; which++) {
+        of[which] = at[which] < 0 ? (Along){ count, 0, 0 } : s->of[which][at[which]];
+        each = of[which].each < each ? of[which].each : each;
+    }
+    for (int32_t which = 0; which < 4; which++)
+        if (of[which].each == count)
+            of[which].far = of[which].by * each;
+        else if (of[which].each != each)
+            return false;
+    for (int32_t b = e + 1; b < f->a.n_batch; b++)
+        last &= f->a.scores->shape->dims[b] == 1;
+    if (d->n_batch + 2 > HLORT_MOST_BATCHES)
+        return false;
+    if (each < count) {
+        d->batch[d->n_batch].count = count / each;
+        d->batch[d->n_batch].q = of[0].far;
+        d->batch[d->n_batch].k = of[1].far;
+        d->batch[d->n_batch].v = of[2].far;
+        d->batch[d->n_batch++].o = of[3].far;
+    }
+    if (last && of[1].by == 0 && of[2].by == 0 && (members(d) >= LEAST_MEMBERS || each * rows_of_member(f, s) > HLORT_FEW_ROWS)) {
+        d->row[0].count = each;
+        d->row[0].q = of[0].by;
+        d->row[0].o = of[3].by;
+        d->n_rows = 1;
+        d->rows = each;
+        return true;
+    }
+    d->batch[d->n_batch].count = each;
+    d->batch[d->n_batch].q = of[0].by;
+    d->batch[d->n_batch].k = of[1].by;
+    d->batch[d->n_batch].v = of[2].by;
+    d->batch[d->n_batch++].o = of[3].by;
+    return true;
 }
 
 /* Rows and the batch, in the order of the scores. */
@@ -251,13 +466,8 @@ static bool fill_dims(Finder *f, const Sides *s)
         if ((count == 1 && !(f->masked && f->causal.row == e)) || e == s->key)
             continue;
         if (e < f->a.n_batch) {
-            if (d->n_batch == HLORT_MOST_BATCHES)
+            if (!fill_batch(f, s, e))
                 return false;
-            d->batch[d->n_batch].count = count;
-            d->batch[d->n_batch].q = step(s, 0, s->q[e]);
-            d->batch[d->n_batch].k = step(s, 1, s->k[e]);
-            d->batch[d->n_batch].v = step(s, 2, f->a.v[e]);
-            d->batch[d->n_batch++].o = step(s, 3, f->a.result[e]);
             continue;
         }
         if (d->n_rows == HLORT_MOST_BATCHES)
@@ -271,6 +481,20 @@ static bool fill_dims(Finder *f, const Sides *s)
     }
     if (row >= 0)
         fill_mask(f, row);
+    return true;
+}
+
+/* All dimensions but those of the batch are neighbours. */
+static bool is_even(const Finder *f, const Sides *s)
+{
+    for (int32_t which = 0; which < 3; which++)
+        for (int32_t d = 0; d < s->shape[which]->rank; d++) {
+            bool of_batch = false;
+            for (int32_t e = 0; e < f->a.n_batch; e++)
+                of_batch |= d == (which == 0 ? s->q[e] : which == 1 ? s->k[e] : f->a.v[e]);
+            if (!of_batch && s->of[which][d].each != s->shape[which]->dims[d])
+                return false;
+        }
     return true;
 }
 
@@ -299,18 +523,10 @@ static bool fill_values(Finder *f, const Sides *s)
     if (key < 0 || column == -2 || to == -2)
         return false;
     d->wide = column < 0 ? 1 : s->shape[2]->dims[column];
-    d->v_row = s->by[2][key];
-    d->v_col = column < 0 ? 1 : s->by[2][column];
-    d->o_col = to < 0 ? 1 : s->by[3][to];
+    d->v_row = s->of[2][key].by;
+    d->v_col = column < 0 ? 1 : s->of[2][column].by;
+    d->o_col = to < 0 ? 1 : s->of[3][to].by;
     return s->shape[2]->dims[key] == d->keys && d->wide == (to < 0 ? 1 : s->shape[3]->dims[to]) && d->wide <= HLORT_MOST_WIDE;
-}
-
-static int64_t members(const hlort_attention *d)
-{
-    int64_t n = 1;
-    for (int64_t k = 0; k < d->n_batch; k++)
-        n *= d->batch[k].count;
-    return n;
 }
 
 static bool fill_sizes(Finder *f, Sides *s, bool keys_of_lhs)
@@ -323,10 +539,10 @@ static bool fill_sizes(Finder *f, Sides *s, bool keys_of_lhs)
         return false;
     d->keys = scores->shape->dims[s->key];
     d->head = q < 0 ? 1 : s->shape[0]->dims[q];
-    d->q_col = q < 0 ? 1 : s->by[0][q];
-    d->k_col = k < 0 ? 1 : s->by[1][k];
-    d->k_row = s->by[1][s->k[s->key]];
-    return d->keys <= HLORT_MOST_KEYS && d->head <= HLORT_MOST_HEAD && fill_dims(f, s) && fill_values(f, s) &&
+    d->q_col = q < 0 ? 1 : s->of[0][q].by;
+    d->k_col = k < 0 ? 1 : s->of[1][k].by;
+    d->k_row = s->of[1][s->k[s->key]].by;
+    return d->keys <= HLORT_MOST_KEYS && d->head <= HLORT_MOST_HEAD && is_even(f, s) && fill_dims(f, s) && fill_values(f, s) &&
            (d->rows > HLORT_FEW_ROWS || (hlort_attention_few(d) && members(d) >= LEAST_MEMBERS));
 }
 
@@ -376,6 +592,7 @@ bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
     Finder f = { .c = out };
     Sides  s;
     double scale = 1;
+    int64_t by[DIMS];
     *out = (AttentionCall){ 0 };
     if (!find(i, &f.a))
         return false;
@@ -391,21 +608,24 @@ bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
     if (!find_function(&f) || !find_softmax(&f, out->in))
         return false;
     f.masked = causal_find(&f.a, &f.causal) && f.causal.row >= f.a.n_batch && f.causal.key == s.key;
-    out->plain = f.a.scores->shape->type == TYPE_F32 && is_plain(&f, &scale);
+    out->plain = !f.rounded && f.a.scores->shape->type == TYPE_F32 && is_plain(&f, &scale);
+    out->d.rounded = f.rounded;
     out->d.scale = out->plain ? (float)scale : 1;
     out->alone = true;
     s.q = keys_of_lhs ? f.a.rhs : f.a.lhs;
     s.k = keys_of_lhs ? f.a.lhs : f.a.rhs;
     for (int32_t k = 0; k < 3; k++) {
-        s.shape[k] = lie ? lie[k] : out->of[k]->shape;
-        shape_strides(s.shape[k], s.by[k]);
-        out->alone &= out->of[k]->op == OP_PARAMETER;
-    }
-    s.shape[3] = f.a.out->shape;
-    if (!result_strides(&f, i, s.by[3])) {
-        shape_strides(s.shape[3], s.by[3]);
+        s.shape[k] = out->of[k]->shape;
+        if (distances(out->of[k], lie ? lie[k] : NULL, s.of[k], &out->of[k]))
+            continue;
+        distances_of(s.shape[k], s.of[k]);
         out->alone = false;
     }
+    s.shape[3] = f.a.out->shape;
+    distances_of(s.shape[3], s.of[3]);
+    out->alone &= result_strides(&f, i, by);
+    for (int32_t d = 0; d < s.shape[3]->rank && out->alone; d++)
+        s.of[3][d] = (Along){ s.shape[3]->dims[d], by[d], by[d] * s.shape[3]->dims[d] };
     return fill_sizes(&f, &s, keys_of_lhs) && (out->plain || can_be_changed(i, &f));
 }
 
@@ -414,7 +634,7 @@ bool attention_call_equal(const AttentionCall *x, const AttentionCall *y)
     const hlort_attention *a = &x->d, *b = &y->d;
     bool same = x->symbol == y->symbol && a->rows == b->rows && a->keys == b->keys && a->head == b->head && a->wide == b->wide && a->q_col == b->q_col &&
                 a->k_row == b->k_row && a->k_col == b->k_col && a->v_row == b->v_row && a->v_col == b->v_col && a->o_col == b->o_col && a->n_rows == b->n_rows &&
-                a->n_batch == b->n_batch && a->scale == b->scale && a->masked == b->masked && a->beside_it == b->beside_it && a->mask_row == b->mask_row &&
+                a->n_batch == b->n_batch && a->scale == b->scale && a->masked == b->masked && a->rounded == b->rounded && a->beside_it == b->beside_it && a->mask_row == b->mask_row &&
                 a->above == b->above && a->below == b->below && a->hidden == b->hidden && a->bound == b->bound;
     for (int64_t k = 0; same && k < a->n_rows; k++)
         same = a->row[k].count == b->row[k].count && a->row[k].q == b->row[k].q && a->row[k].o == b->row[k].o;
@@ -490,6 +710,8 @@ static Inst *in_order(Comp *c, const Finder *f, const int32_t *order, Inst *x)
             return NULL;
         used[from[e]] = true;
     }
+    if (x->shape->type != TYPE_F32)
+        x = inst_new(c, NULL, OP_CONVERT, shape_array(c->module->arena, TYPE_F32, x->shape->rank, x->shape->dims), 1, &x, NULL);
     Inst *y = inst_new(c, NULL, OP_TRANSPOSE, shape_array(c->module->arena, TYPE_F32, scores->rank, dims), 1, &x, NULL);
     inst_set_ints(y, ATTR_DIMENSIONS, (Ints){ from, scores->rank });
     return y;

@@ -158,6 +158,39 @@ static void merge(Inst *out, const Attention *a, Group *g, const Makers *m)
     all->attention = true;
 }
 
+/* Keys or values that are repeated for some heads go inside, which reads them where they lie: what is repeated is stored instead. */
+static void take_repeated(Group *all, Inst *of, int32_t operand)
+{
+    Inst *x = inst_operand(of, operand), *repeats = x;
+    while (repeats->op == OP_RESHAPE && repeats->n_uses == 1 && node(repeats)->role == ROLE_VIEW)
+        repeats = inst_operand(repeats, 0);
+    Group *g = repeats->op == OP_BROADCAST && repeats->n_uses == 1 ? group_of_root(repeats) : NULL;
+    if (!g || g->reduces || g->hero || x->n_uses != 1)
+        return;
+    Inst *stored = inst_operand(repeats, 0);
+    Node *n = node(stored);
+    if (n->fused && (n->n_contexts != 1 || n->contexts[0]->group != g || stored->n_uses != 1))
+        return;
+    if (n->fused) {
+        n->fused = false;
+        n->contexts[0] = g->all;
+        g->all->count = fusion_count(stored);
+        g->root = stored;
+        g->size--;
+    } else {
+        g->head = all;
+        g->root = NULL;
+    }
+    for (Inst *i = x;; i = inst_operand(i, 0)) {
+        node(i)->fused = true;
+        node(i)->contexts[0] = all->all;
+        node(i)->n_contexts = 1;
+        all->size++;
+        if (i == repeats)
+            break;
+    }
+}
+
 static void try_dot(Fuser *f, Inst *out)
 {
     Attention a;
@@ -174,6 +207,9 @@ static void try_dot(Fuser *f, Inst *out)
     pass_remark(f->cx, out, "attention is one kernel: %%%s and %%%s, %.0f elements each, are not stored", a.scores->name, weights->name,
                 fusion_count(weights));
     merge(out, &a, g, &m);
+    for (int32_t k = 0; k < 2; k++)
+        take_repeated(node(out)->contexts[0]->group, to_change(a.scores), k);
+    take_repeated(node(out)->contexts[0]->group, out, 1 - a.side);
 }
 
 void fusion_attention(Fuser *f, Comp *c)

@@ -3,7 +3,7 @@
  * Included after gemm_body.h, with its names, where ATTENTION is set, and
  *
  *   RESULTS(x)          a vector of sums in a narrower type, if there is one
- *   WEIGHTS(x)          a vector of weights as elements, where G is 2
+ *   WEIGHTS(x)          likewise, of numbers that are 0 or less, or 1 or less, where G is 2
  *
  * A group of up to MR rows meets all of its keys, then all of its values:
  *
@@ -190,15 +190,30 @@ INLINE void N(put_weights)(float *row, int64_t j, int as_words, VC e)
     *(VCU *)(row + j) = e;
 }
 
-INLINE VC N(weight)(const N(Rows) *x, const float *s, float top)
+/* To the narrower type and back. */
+INLINE VC N(rounded)(VC x)
+{
+#ifdef RESULTS
+#if G == 2
+    const SET(vh) y = WEIGHTS(x);
+#else
+    const SET(vh) y = RESULTS(x);
+#endif
+    return N(widen)((const TE *)&y);
+#else
+    return x;
+#endif
+}
+
+INLINE VC N(weight)(const N(Rows) *x, const float *s, float top, int rounded)
 {
     VC y = *(const VCU *)s * x->scale;
     IN_REGISTER(y); /* rounded like the largest, so that the difference is 0 at most */
-    return N(exp_below)(y - top);
+    return rounded ? N(rounded)(N(exp_below)(N(rounded)(y - top))) : N(exp_below)(y - top);
 }
 
 /* The sum of a row's exponentials; these, times a factor, as words of A, or as they are, in the place of its scores, where they are kept. */
-INLINE VC N(weigh)(const N(Rows) *x, int64_t r, float top, int keep, int words, int times, float factor)
+INLINE VC N(weigh)(const N(Rows) *x, int64_t r, float top, int keep, int words, int rounded, int times, float factor)
 {
     VC sum[2] = { { 0 }, { 0 } };
     for (int64_t b = x->first / N(KEYS); b * N(KEYS) < x->end; b++) {
@@ -208,19 +223,19 @@ INLINE VC N(weigh)(const N(Rows) *x, int64_t r, float top, int keep, int words, 
         for (j = hlort_min(hlort_max(x->first - b * N(KEYS), 0), from); j < from && keep; j += VL)
             N(put_weights)(s, j, words, (VC){ 0 });
         for (j = from; j + 2 * VL <= to; j += 2 * VL) {
-            const VC e = N(weight)(x, s + j, top), f = N(weight)(x, s + j + VL, top);
+            const VC e = N(weight)(x, s + j, top, rounded), f = N(weight)(x, s + j + VL, top, rounded);
             sum[0] += e;
             sum[1] += f;
             if (keep) {
-                N(put_weights)(s, j, words, times ? e * factor : e);
-                N(put_weights)(s, j + VL, words, times ? f * factor : f);
+                N(put_weights)(s, j, words, !times ? e : rounded ? N(rounded)(e * factor) : e * factor);
+                N(put_weights)(s, j + VL, words, !times ? f : rounded ? N(rounded)(f * factor) : f * factor);
             }
         }
         for (; j < to; j += VL) {
-            const VC e = N(weight)(x, s + j, top);
+            const VC e = N(weight)(x, s + j, top, rounded);
             sum[0] += e;
             if (keep)
-                N(put_weights)(s, j, words, times ? e * factor : e);
+                N(put_weights)(s, j, words, !times ? e : rounded ? N(rounded)(e * factor) : e * factor);
         }
         for (j = hlort_max(to, from); j < hlort_min(x->end - b * N(KEYS), N(KEYS)) && keep; j += VL)
             N(put_weights)(s, j, words, (VC){ 0 });
@@ -228,19 +243,38 @@ INLINE VC N(weigh)(const N(Rows) *x, int64_t r, float top, int keep, int words, 
     return sum[0] + sum[1];
 }
 
+/* A row's weights, which are rounded, times a factor. */
+static void N(multiply)(const N(Rows) *x, int64_t r, float factor)
+{
+    for (int64_t b = x->first / N(KEYS); b * N(KEYS) < x->end; b++) {
+        float *s = N(scores)(x, b, r);
+        for (int64_t j = hlort_max(x->first - b * N(KEYS), 0); j < hlort_min(x->end - b * N(KEYS), N(KEYS)); j += VL) {
+            const VC all = *(const VCU *)(s + j), e = G == 2 ? N(widen)((const TE *)s + j) : all;
+            N(put_weights)(s, j, 1, N(rounded)(e * factor));
+        }
+    }
+}
+
+INLINE float N(round1)(float x)
+{
+    return N(rounded)((VC){ 0 } + x)[0];
+}
+
 /* Where no sum of values times exponentials overflows, the results are divided instead of the weights. */
 static void N(weigh_all)(N(Rows) *x, const float *tops)
 {
-    const int late = x->m->most_value <= 1e30f;
-    float     sums[MR];
+    const int rounded = x->m->d->rounded, late = !rounded && x->m->most_value <= 1e30f;
+    float     sums[MR > VL ? MR : VL];
     for (int64_t r = 0; r < x->n; r++)
-        x->top[r] = late ? N(weigh)(x, r, tops[r], 1, 1, 0, 1) : N(weigh)(x, r, tops[r], 0, 1, 0, 1);
+        x->top[r] = late ? N(weigh)(x, r, tops[r], 1, 1, 0, 0, 1) : rounded ? N(weigh)(x, r, tops[r], 1, 1, 1, 0, 1) : N(weigh)(x, r, tops[r], 0, 1, 0, 0, 1);
     N(fold)(sums, x->top, x->n, 1);
     for (int64_t r = 0; r < x->n; r++) {
-        const float inverse = 1 / sums[r];
+        const float inverse = 1 / (rounded ? N(round1)(sums[r]) : sums[r]);
         x->w->inverse[r] = late ? inverse : 1;
-        if (!late)
-            N(weigh)(x, r, tops[r], 1, 1, 1, inverse);
+        if (rounded)
+            N(multiply)(x, r, inverse);
+        else if (!late)
+            N(weigh)(x, r, tops[r], 1, 1, 0, 1, inverse);
     }
 }
 
@@ -510,7 +544,8 @@ static void N(few_values)(const N(Rows) *x)
 
 static void N(attend_few)(N(Rows) *x)
 {
-    float tops[MR], sums[MR];
+    const int rounded = x->m->d->rounded;
+    float     tops[MR], sums[MR];
     N(take_rows)(x);
     N(set_keys)(x, 0);
     N(few_scores)(x);
@@ -519,11 +554,14 @@ static void N(attend_few)(N(Rows) *x)
         N(hide)(x);
     N(find_tops)(x, tops);
     for (int64_t r = 0; r < x->n; r++)
-        x->top[r] = N(weigh)(x, r, tops[r], 0, 0, 0, 1);
+        x->top[r] = rounded ? N(weigh)(x, r, tops[r], 0, 0, 1, 0, 1) : N(weigh)(x, r, tops[r], 0, 0, 0, 0, 1);
     N(fold)(sums, x->top, x->n, 1);
     for (int64_t r = 0; r < x->n; r++) {
         x->w->inverse[r] = 1;
-        N(weigh)(x, r, tops[r], 1, 0, 1, 1 / sums[r]);
+        if (rounded)
+            N(weigh)(x, r, tops[r], 1, 0, 1, 1, 1 / N(round1)(sums[r]));
+        else
+            N(weigh)(x, r, tops[r], 1, 0, 0, 1, 1 / sums[r]);
     }
     N(few_values)(x);
     N(put_rows)(x);

@@ -101,7 +101,7 @@ void hlort_dot_c128(const hlort_dot *d, const hlort_how *how, const double *a, c
  * them: element (i, j) is number (batch * rows + i) * keys + j of all. Where it is masked, row i, by its place in dimension mask_row, sees keys from i - above to
  * i + below, one at least. Scores of others are `hidden`, or that and what they would be, which is at most bound * |sum over p of Q K|, where it is beside them; an
  * epilogue writes those, too. Keys that nobody of a group of rows sees are left out where their weights are 0: as long as scores that are seen are well above, and
- * values are finite. Scores and sums are f32; weights have the type of V, or are f32. */
+ * values are finite. Scores and sums are f32; weights have the type of V, or are f32. Where it is rounded, so is every step behind the scores, to the type of V. */
 enum { HLORT_MOST_KEYS = 16384, HLORT_MOST_HEAD = 256, HLORT_MOST_WIDE = 512 };
 typedef struct hlort_attention {
     int64_t rows, keys, head, wide; /* all rows of a member, j, p, c */
@@ -114,7 +114,7 @@ typedef struct hlort_attention {
         int64_t count, q, k, v, o;
     } batch[HLORT_MOST_BATCHES];
     float   scale; /* above 0; 1 where there is an epilogue */
-    int     masked, beside_it;
+    int     masked, beside_it, rounded;
     int64_t mask_row, above, below;
     float   hidden, bound;
 } hlort_attention;

@@ -156,7 +156,7 @@ static void put_attention(Buf *b, const Program *p, const LibraryCall *x)
                    (long long)d->batch[k].k, (long long)d->batch[k].v, (long long)d->batch[k].o);
     if (d->n_batch > 0)
         buf_printf(b, " }, .n_batch = %lld,\n", (long long)d->n_batch);
-    buf_printf(b, "        .masked = %d", d->masked);
+    buf_printf(b, "        .masked = %d%s", d->masked, d->rounded ? ", .rounded = 1" : "");
     put_float(b, "scale", d->scale);
     if (d->masked) {
         buf_printf(b, ", .mask_row = %lld, .above = %lld, .below = %lld, .beside_it = %d", (long long)d->mask_row, (long long)d->above, (long long)d->below, d->beside_it);
