@@ -61,10 +61,8 @@ static Page *new_page(uintptr_t number, unsigned shift)
         check.unused[shift] = p->next;
     else
         p = malloc(bytes);
-    if (!p) {
+    if (!p)
         cudasim_fault(NULL, 0, "no memory to check accesses");
-    
-    }
     memset(p, 0, bytes);
     p->number = number;
     p->shift = shift;
