@@ -4,11 +4,13 @@
 #include "emit/causal.h"
 #include "emit/dot_call.h"
 #include "emit/kernel.h"
+#include "emit/view.h"
 #include "passes/util.h"
 
 #include <math.h>
 
 enum { DIMS = ATTENTION_MOST_DIMS, MOST_STEPS = 64 };
+_Static_assert((int)DIMS <= (int)VIEW_MOST_DIMS, "views of all operands");
 
 /* Of few rows each member of the batch is one thread's; fewer of them than this are products, which are cut. */
 enum { LEAST_MEMBERS = 8 };
@@ -183,201 +185,10 @@ static int32_t only_of(const Shape *s, Ints dims)
     return only(s, taken);
 }
 
-/* Distances of x, which i's root has the elements of, from those of the root. */
-static bool follow(const Inst *x, const int64_t *by, int64_t *of)
+/* Fusion i's result is the second dot's, or has its elements; then of is where they are. */
+static bool is_result(const Finder *f, const Inst *i, Along *of)
 {
-    const Shape *to = x->shape, *from = inst_operand(x, 0)->shape;
-    Ints         dims = inst_ints(x, ATTR_DIMENSIONS);
-    if (from->rank > DIMS || to->rank > DIMS)
-        return false;
-    if (x->op != OP_RESHAPE) {
-        for (int32_t d = 0; d < from->rank; d++)
-            of[x->op == OP_TRANSPOSE ? dims.v[d] : d] = by[d];
-        return x->op == OP_TRANSPOSE || x->op == OP_COPY;
-    }
-    int32_t t = to->rank - 1;
-    int64_t left = 1, step = 0; /* of dimension t of the result, elements that are not yet handed out, and how far they are apart */
-    for (int32_t d = from->rank; d-- > 0;) {
-        int64_t need = from->dims[d];
-        of[d] = 0;
-        for (bool first = true; need > 1; first = false) {
-            while (left == 1 && t >= 0) {
-                const int64_t before = step;
-                left = to->dims[t];
-                step = by[t--];
-                if (left > 1 && !first && before != step)
-                    return false;
-            }
-            of[d] = first ? step : of[d];
-            const int64_t part = left <= need ? left : need;
-            if (left % part != 0 || need % part != 0)
-                return false;
-            left /= part;
-            need /= part;
-            step *= part;
-        }
-    }
-    return true;
-}
-
-/* Distances of out, in the result of fusion i; false: that has not its elements. */
-static bool result_strides(const Finder *f, const Inst *i, int64_t *strides)
-{
-    const Inst *root = inst_callee(i, 0)->root, *chain[MOST_STEPS];
-    int64_t     by[DIMS];
-    int32_t     n = 0;
-    if (!shape_is_array(i->shape) || i->shape->rank > DIMS || i->shape->type != f->a.out->shape->type)
-        return false;
-    for (; root != f->a.out; root = inst_operand(root, 0)) {
-        if (n == MOST_STEPS || (root->op != OP_RESHAPE && root->op != OP_TRANSPOSE && root->op != OP_COPY))
-            return false;
-        chain[n++] = root;
-    }
-    shape_strides(i->shape, strides);
-    for (int32_t k = 0; k < n; k++) {
-        if (!follow(chain[k], strides, by))
-            return false;
-        for (int32_t d = 0; d < inst_operand(chain[k], 0)->shape->rank; d++)
-            strides[d] = by[d];
-    }
-    return true;
-}
-
-/* ---- operands that are repeated: keys and values of which groups of heads share one ---- */
-
-/* A dimension's indices, or the outer or inner part of them, and how far apart they lie. */
-typedef struct Piece {
-    int64_t count, by;
-} Piece;
-
-typedef struct Pieces {
-    int32_t n, of[DIMS]; /* pieces of each dimension, the outermost first */
-    Piece   v[MOST_STEPS];
-} Pieces;
-
-static bool add_piece(Pieces *x, int64_t count, int64_t by)
-{
-    if (count == 1)
-        return true;
-    if (x->n == MOST_STEPS)
-        return false;
-    x->v[x->n++] = (Piece){ count, by };
-    return true;
-}
-
-/* Those of dimension d. */
-static const Piece *pieces_of(const Pieces *x, int32_t d)
-{
-    int32_t at = 0;
-    for (int32_t k = 0; k < d; k++)
-        at += x->of[k];
-    return x->v + at;
-}
-
-static bool regroup(const Pieces *x, const Shape *to, Pieces *out)
-{
-    Piece   rest = { 1, 0 };
-    int32_t at = 0;
-    for (int32_t d = 0; d < to->rank; d++) {
-        const int32_t before = out->n;
-        for (int64_t need = to->dims[d]; need > 1;) {
-            while (rest.count == 1 && at < x->n)
-                rest = x->v[at++];
-            const int64_t part = rest.count <= need ? rest.count : need;
-            if (part == 1 || need % part != 0 || rest.count % part != 0 || !add_piece(out, part, rest.by * (rest.count / part)))
-                return false;
-            need /= part;
-            rest.count /= part;
-        }
-        out->of[d] = out->n - before;
-    }
-    return true;
-}
-
-/* The pieces of x's dimensions; false: it does not lie so in a parameter. Pieces that are one are joined. */
-static bool lies(const Inst *x, const Shape *as, Pieces *out, const Inst **param)
-{
-    const Inst *chain[MOST_STEPS];
-    int64_t     by[DIMS];
-    int32_t     n = 0;
-    for (; x->op != OP_PARAMETER; x = inst_operand(x, 0)) {
-        if (n == MOST_STEPS || (x->op != OP_RESHAPE && x->op != OP_TRANSPOSE && x->op != OP_BROADCAST && x->op != OP_COPY) || x->shape->rank > DIMS)
-            return false;
-        chain[n++] = x;
-    }
-    if (x->shape->rank > DIMS)
-        return false;
-    *param = x;
-    shape_strides(as ? as : x->shape, by);
-    *out = (Pieces){ 0 };
-    for (int32_t d = 0; d < x->shape->rank; d++) {
-        add_piece(out, x->shape->dims[d], by[d]);
-        out->of[d] = x->shape->dims[d] > 1;
-    }
-    while (n-- > 0) {
-        const Inst  *y = chain[n];
-        const Shape *to = y->shape;
-        Pieces       in = *out;
-        Ints         dims = inst_ints(y, ATTR_DIMENSIONS);
-        if (y->op == OP_COPY)
-            continue;
-        *out = (Pieces){ 0 };
-        if (y->op == OP_RESHAPE) {
-            if (!regroup(&in, to, out))
-                return false;
-            continue;
-        }
-        for (int32_t d = 0; d < to->rank; d++) {
-            int32_t from = y->op == OP_TRANSPOSE ? (int32_t)dims.v[d] : -1;
-            for (int32_t k = 0; k < dims.n && y->op == OP_BROADCAST; k++)
-                from = dims.v[k] == d ? k : from;
-            const int32_t before = out->n;
-            if (from < 0 && !add_piece(out, to->dims[d], 0))
-                return false;
-            for (int32_t k = 0; from >= 0 && k < in.of[from]; k++)
-                if (!add_piece(out, pieces_of(&in, from)[k].count, pieces_of(&in, from)[k].by))
-                    return false;
-            out->of[d] = out->n - before;
-        }
-    }
-    return true;
-}
-
-/* A dimension of an operand: so many neighbours, how far they are apart, and how far groups of them. */
-typedef struct Along {
-    int64_t each, by, far;
-} Along;
-
-/* The last pieces that are one. */
-static Piece join(const Piece *p, int32_t *n)
-{
-    Piece all = *n > 0 ? p[--*n] : (Piece){ 1, 0 };
-    for (; *n > 0 && p[*n - 1].by == all.by * all.count; --*n)
-        all.count *= p[*n - 1].count;
-    return all;
-}
-
-static bool distances(const Inst *x, const Shape *as, Along *of, const Inst **param)
-{
-    Pieces all;
-    if (!lies(x, as, &all, param))
-        return false;
-    for (int32_t d = 0; d < x->shape->rank; d++) {
-        int32_t     n = all.of[d];
-        const Piece near = join(pieces_of(&all, d), &n), far = join(pieces_of(&all, d), &n);
-        if (n > 0)
-            return false;
-        of[d] = (Along){ near.count, near.by, far.count > 1 ? far.by : near.by * near.count };
-    }
-    return true;
-}
-
-static void distances_of(const Shape *s, Along *of)
-{
-    int64_t by[DIMS];
-    shape_strides(s, by);
-    for (int32_t d = 0; d < s->rank; d++)
-        of[d] = (Along){ s->dims[d], by[d], by[d] * s->dims[d] };
+    return shape_is_array(i->shape) && i->shape->type == f->a.out->shape->type && view_in_root(f->a.out, inst_callee(i, 0)->root, of);
 }
 
 typedef struct Sides {
@@ -592,7 +403,6 @@ bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
     Finder f = { .c = out };
     Sides  s;
     double scale = 1;
-    int64_t by[DIMS];
     *out = (AttentionCall){ 0 };
     if (!find(i, &f.a))
         return false;
@@ -616,16 +426,14 @@ bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
     s.k = keys_of_lhs ? f.a.lhs : f.a.rhs;
     for (int32_t k = 0; k < 3; k++) {
         s.shape[k] = out->of[k]->shape;
-        if (distances(out->of[k], lie ? lie[k] : NULL, s.of[k], &out->of[k]))
+        if (view_of_param(out->of[k], lie ? lie[k] : NULL, s.of[k], &out->of[k]))
             continue;
-        distances_of(s.shape[k], s.of[k]);
+        view_of_shape(s.shape[k], s.of[k]);
         out->alone = false;
     }
     s.shape[3] = f.a.out->shape;
-    distances_of(s.shape[3], s.of[3]);
-    out->alone &= result_strides(&f, i, by);
-    for (int32_t d = 0; d < s.shape[3]->rank && out->alone; d++)
-        s.of[3][d] = (Along){ s.shape[3]->dims[d], by[d], by[d] * s.shape[3]->dims[d] };
+    view_of_shape(s.shape[3], s.of[3]);
+    out->alone &= is_result(&f, i, s.of[3]);
     return fill_sizes(&f, &s, keys_of_lhs) && (out->plain || can_be_changed(i, &f));
 }
 
