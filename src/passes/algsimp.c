@@ -61,8 +61,7 @@ Inst *simp_new(Simp *s, Op op, const Shape *shape, int32_t n, Inst *const *opera
 Inst *simp_like(Simp *s, const Inst *i, const Shape *shape, Inst *const *operands)
 {
     Inst *j = simp_new(s, i->op, shape, i->n_operands, operands);
-    for (int32_t k = 0; k < i->n_attrs; k++)
-        inst_set_attr(j, i->attrs[k]);
+    inst_take_attrs(j, i);
     inst_set_callees(j, i->n_callees, i->callees);
     return j;
 }
@@ -234,7 +233,7 @@ static Inst *fire_first(Driver *d, Op list, Inst *i)
 /* What says something of the value, whoever computes it. */
 static void keep_annotations(Inst *to, const Inst *from)
 {
-    static const AttrId kept[] = {ATTR_SHARDING, ATTR_FRONTEND_ATTRIBUTES};
+    static const AttrId kept[] = {ATTR_SHARDING, ATTR_FRONTEND_ATTRIBUTES, ATTR_ORIGIN};
     for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
         const Attr *a = inst_attr(from, kept[k]);
         if (a && !inst_attr(to, kept[k]))

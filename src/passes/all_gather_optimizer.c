@@ -28,8 +28,7 @@ static Inst *of_parts(PassCtx *cx, Inst *i)
     Inst *x = inst_operand(a, 0);
     Inst *both = expand_like(i, shape_with_type(i->comp->module->arena, x->shape, i->shape->type), 2, (Inst *[]){x, inst_operand(b, 0)});
     Inst *r = expand_op(i, OP_ALL_GATHER, i->shape, 1, &both);
-    for (int32_t k = 0; k < a->n_attrs; k++)
-        inst_set_attr(r, a->attrs[k]);
+    inst_take_attrs(r, a);
     return r;
 }
 

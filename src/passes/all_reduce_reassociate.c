@@ -34,8 +34,7 @@ Inst *reduced_together(PassCtx *cx, Inst *i, Op collective)
         return NULL;
     Inst *both = expand_op(i, i->op, x->shape, 2, (Inst *[]){x, y});
     Inst *r = expand_op(i, collective, i->shape, 1, &both);
-    for (int32_t k = 0; k < a->n_attrs; k++)
-        inst_set_attr(r, a->attrs[k]);
+    inst_take_attrs(r, a);
     inst_set_callees(r, 1, a->callees);
     return r;
 }

@@ -80,8 +80,7 @@ static bool split_groups(Arena *a, IntsList groups, IntsList numbers, int64_t pa
 static Inst *exchanged(Inst *at, const Inst *like, const Shape *shape, Inst *x, const ReplicaGroups *groups)
 {
     Inst *r = expand_op(at, OP_ALL_REDUCE, shape, 1, &x);
-    for (int32_t k = 0; k < like->n_attrs; k++)
-        inst_set_attr(r, like->attrs[k]);
+    inst_take_attrs(r, like);
     inst_set_attr(r, (Attr){.id = ATTR_REPLICA_GROUPS, .value.groups = groups});
     inst_set_callees(r, 1, like->callees);
     return r;

@@ -27,8 +27,7 @@ static bool is_narrower(const Inst *x, const Inst *y)
 static Inst *exchanged(Inst *at, const Inst *e, Inst *x)
 {
     Inst *y = expand_op(at, e->op, shape_with_type(e->comp->module->arena, e->shape, x->shape->type), 1, &x);
-    for (int32_t k = 0; k < e->n_attrs; k++)
-        inst_set_attr(y, e->attrs[k]);
+    inst_take_attrs(y, e);
     return y;
 }
 

@@ -78,9 +78,7 @@ static void join(const Combiner *x, const Insts *all)
         shapes[k] = all->v[k]->shape;
     }
     Inst *joined = inst_new(c, last, x->op, shape_tuple(c->module->arena, all->n, shapes), all->n, operands, NULL);
-    for (int32_t k = 0; k < first->n_attrs; k++)
-        if (!attr_is_comment(&first->attrs[k]))
-            inst_set_attr(joined, first->attrs[k]);
+    inst_take_attrs(joined, first);
     inst_set_callees(joined, first->n_callees, first->callees);
     joined->meta = first->meta;
     joined->loc = first->loc;

@@ -96,8 +96,7 @@ static void make_one(PassCtx *cx, Inst *start, Inst *done)
     if (!x || thread)
         return;
     Inst *one = expand_op(done, wrapped ? what->op : awaited(start->op), done->shape, what->n_operands, x);
-    for (int32_t k = 0; k < what->n_attrs; k++)
-        inst_set_attr(one, what->attrs[k]);
+    inst_take_attrs(one, what);
     inst_set_callees(one, what->n_callees, what->callees);
     cx->did_at = done->name;
     inst_replace(done, one);

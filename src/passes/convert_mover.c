@@ -99,8 +99,7 @@ static Inst *hoist(PassCtx *cx, Inst *i)
     for (int32_t k = 0; k < m->n_operands; k++)
         operands[k] = expand_convert(i, OP_CONVERT, i->shape->type, inst_operand(m, k));
     Inst *moved = expand_op(i, m->op, i->shape, m->n_operands, operands);
-    for (int32_t k = 0; k < m->n_attrs; k++)
-        inst_set_attr(moved, m->attrs[k]);
+    inst_take_attrs(moved, m);
     return moved;
 }
 

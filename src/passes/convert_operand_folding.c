@@ -43,8 +43,7 @@ static Inst *narrow(Inst *at, const Inst *x)
     Inst *v = inst_operand(x, 0);
     while (n-- > 0) {
         v = expand_op(at, steps[n]->op, shape_with_type(at->comp->module->arena, steps[n]->shape, v->shape->type), 1, &v);
-        for (int32_t k = 0; k < steps[n]->n_attrs; k++)
-            inst_set_attr(v, steps[n]->attrs[k]);
+        inst_take_attrs(v, steps[n]);
     }
     return v;
 }

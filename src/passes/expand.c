@@ -58,8 +58,7 @@ Inst *expand_op(Inst *at, Op op, const Shape *shape, int32_t n, Inst *const *x)
 Inst *expand_like(Inst *at, const Shape *shape, int32_t n, Inst *const *x)
 {
     Inst *i = expand_op(at, at->op, shape, n, x);
-    for (int32_t k = 0; k < at->n_attrs; k++)
-        inst_set_attr(i, at->attrs[k]);
+    inst_take_attrs(i, at);
     inst_set_callees(i, at->n_callees, at->callees);
     return i;
 }

@@ -30,8 +30,7 @@ static Inst *scattered(PassCtx *cx, Inst *i)
     if (dim < 0)
         return NULL;
     Inst *x = inst_operand(r, 0), *s = expand_op(i, OP_REDUCE_SCATTER, i->shape, 1, &x);
-    for (int32_t k = 0; k < r->n_attrs; k++)
-        inst_set_attr(s, r->attrs[k]);
+    inst_take_attrs(s, r);
     inst_set_ints(s, ATTR_DIMENSIONS, (Ints){&dim, 1});
     inst_set_callees(s, 1, r->callees);
     return s;

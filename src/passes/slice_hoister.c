@@ -28,8 +28,7 @@ static Inst *hoist(PassCtx *cx, Inst *i)
         parts[k] = shape_same_dims(x->shape, e->shape) ? expand_like(i, shape_with_type(i->comp->module->arena, i->shape, x->shape->type), 1, &x) : x;
     }
     Inst *r = expand_op(i, e->op, i->shape, e->n_operands, parts);
-    for (int32_t k = 0; k < e->n_attrs; k++)
-        inst_set_attr(r, e->attrs[k]);
+    inst_take_attrs(r, e);
     return r;
 }
 

@@ -96,8 +96,7 @@ static void join(const Insts *parts, Arena *scratch)
         operands[k] = source(first, k);
     const Shape *whole = shape_with_type(a, operands[0]->shape, first->shape->type);
     Inst        *joined = inst_new(first->comp, last_source(first)->next, first->op, whole, first->n_operands, operands, NULL);
-    for (int32_t k = 0; k < first->n_attrs; k++)
-        inst_set_attr(joined, first->attrs[k]);
+    inst_take_attrs(joined, first);
     joined->meta = first->meta;
     joined->loc = first->loc;
     joined->mark = last_source(first)->mark;

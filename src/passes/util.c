@@ -198,6 +198,14 @@ bool attr_is_comment(const Attr *x)
     return x->id == ATTR_STATISTICS || x->id == ATTR_ORIGIN;
 }
 
+void inst_take_attrs(Inst *to, const Inst *from)
+{
+    bool alike = shape_is_array(to->shape) && shape_is_array(from->shape) ? shape_same_dims(to->shape, from->shape) : shape_equal(to->shape, from->shape);
+    for (int32_t k = 0; k < from->n_attrs; k++)
+        if (!attr_is_comment(&from->attrs[k]) && (alike || from->attrs[k].id != ATTR_SHARDING))
+            inst_set_attr(to, from->attrs[k]);
+}
+
 static bool attrs_within(const Inst *a, const Inst *b)
 {
     for (int32_t k = 0; k < a->n_attrs; k++) {
