@@ -9,6 +9,7 @@ enum { MAX_CONTEXTS = 8, MAX_INDEX_CONTEXTS = 64, MAX_SIZE = 512, MAX_OPERANDS =
 
 typedef struct Context Context;
 typedef struct Group   Group;
+typedef struct Move    Move;
 
 /* The loops of reductions: those that share them have one `to`. */
 typedef struct ReduceLoops {
@@ -38,6 +39,14 @@ struct Group {
     Group   *bundled;        /* of a bundle: the next one */
 };
 
+/* The last one of each kind: another one asks for its operand at the same index. */
+struct Move {
+    const Inst *of;
+    int32_t     operand;
+    Context    *to;
+    Move       *next;
+};
+
 struct Context {
     Group   *group;
     double   count;  /* elements asked for */
@@ -47,6 +56,8 @@ struct Context {
     bool     loose;  /* nested: one element of each of the rows that the loops go over */
     bool     whole;  /* each element is asked for in one element of the root, and all are */
     Context *next;   /* in group->rows */
+    Context *stacked; /* that of the indices of a gather: where one of them is computed when all elements of its result have their own */
+    Move    *moves;  /* what asks for its operands elsewhere from here */
 };
 
 typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_WINDOW, ROLE_CONTRACT,
