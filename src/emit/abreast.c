@@ -65,6 +65,22 @@ static bool reads(const KStmt *loop)
     return any;
 }
 
+/* A call joins lanes. */
+static void note_place(void *cookie, const KExpr *x)
+{
+    *(bool *)cookie |= x->kind == KX_UNARY && x->op == KOP_PLACE;
+}
+
+static bool joins_lanes(const KStmt *s)
+{
+    bool     any = false;
+    KStmt    alone = *s;
+    KVisitor v = { note_place, NULL, &any };
+    alone.next = NULL;
+    kernel_visit(&(KBlock){ .first = &alone }, &v);
+    return any;
+}
+
 /* false: there are statements that no stage can have, or rows are long. */
 static bool make_stages(Rows *r)
 {
@@ -83,7 +99,7 @@ static bool make_stages(Rows *r)
             stage = (Stage){ 0 };
         }
         vec_push(a, &stage, s);
-        steps = s->kind == KS_FOR ? (n < LONG && (steps || reads(s))) : steps;
+        steps = s->kind == KS_FOR ? (n < LONG && (steps || reads(s))) : steps || joins_lanes(s);
         if (n >= LONG) {
             vec_push(a, &r->stages, stage);
             stage = (Stage){ 0 };

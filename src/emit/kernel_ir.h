@@ -56,7 +56,7 @@ typedef enum KExprKind { KX_INT, KX_FLOAT, KX_TEMP, KX_INDEX, KX_LOAD, KX_UNARY,
 } KExprKind;
 
 typedef enum KOp {
-    KOP_NEG, KOP_NOT /* bits; logical on PRED */, KOP_REAL, KOP_IMAG,
+    KOP_NEG, KOP_NOT /* bits; logical on PRED */, KOP_REAL, KOP_IMAG, KOP_PLACE /* where the element that is loaded lies, for a call that reads it and its neighbours */,
     KOP_MUL, KOP_DIV, KOP_REM, KOP_ADD, KOP_SUB, KOP_SHL, KOP_SHR, KOP_LT, KOP_LE, KOP_GT, KOP_GE, KOP_EQ, KOP_NE, KOP_AND, KOP_XOR, KOP_OR,
     KOP_LAND, KOP_LOR
 } KOp;

@@ -247,6 +247,7 @@ static void print_unary(Printer *p, const KExpr *x)
     case KOP_NOT: buf_putc(p->b, x->type == TYPE_PRED ? '!' : '~'); break;
     case KOP_REAL: buf_puts(p->b, "__real__ "); break;
     case KOP_IMAG: buf_puts(p->b, "__imag__ "); break;
+    case KOP_PLACE: buf_putc(p->b, '&'); break;
     default: die("no unary operator");
     }
     bool twice = x->op == KOP_NEG && strength_of(p, x->arg[0]) == P_UNARY; /* not "--x" */

@@ -214,7 +214,7 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
     Look l = { loop, b };
     b->n_in = b->n_out = b->n_fetched = 0;
     b->line = -1;
-    if (trips(loop) < FIXED_BLOCK || loop->rolled)
+    if (trips(loop) < FIXED_BLOCK)
         return false;
     for (const KStmt *s = loop->body->first; s; s = s->next) {
         if (s->kind != KS_DECLARE && s->kind != KS_ASSIGN && s->kind != KS_STORE)
@@ -224,6 +224,8 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
         add_out(&l, s);
     }
     set_size(b, loop);
+    if (loop->rolled && (b->rest || b->size != trips(loop)))
+        return false;
     set_fetched(b, loop);
     return b->n_in + b->n_out > 0 && b->size <= trips(loop) && are_apart(loop, b);
 }

@@ -3,14 +3,26 @@
  *   for r: for j: acc[j] = acc[j] + x[4*r][j] + x[4*r + 1][j] + x[4*r + 2][j] + x[4*r + 3][j] */
 #include "emit/lower_reduction.h"
 
-enum { COLUMN_BYTES = 16384 /* of accumulators */, ROWS_ABREAST = 4 };
+enum { COLUMN_BYTES = 16384 /* of accumulators */, ROWS_ABREAST = 4, LEAST_BLOCKS = 4 /* of columns along a dimension, before it is one with the next */ };
 
 typedef struct Columns {
-    Reduction *first;
-    int32_t    column; /* the kept dimension that varies fastest */
-    int64_t    width;
-    const Ix  *start;
+    Reduction     *first;
+    int32_t        joined;  /* so many of the fastest dimensions, all kept, are one */
+    const int32_t *dims;    /* which, most major first */
+    int64_t       *extents; /* of those in a block */
+    int64_t        width;   /* of a block: all of them */
+    const Ix      *start;   /* of a block, in the first of them */
 } Columns;
+
+/* The index of column j of the block. */
+static void set_column(Lower *L, const Columns *s, const Ix *j, const Ix **index)
+{
+    const Ix **digits = ARENA_ARRAY(L->arena, const Ix *, s->joined);
+    ix_split(&L->ix, j, s->joined, s->extents, digits);
+    for (int32_t k = 0; k < s->joined; k++)
+        index[s->dims[k]] = digits[k];
+    index[s->dims[0]] = ix_add(&L->ix, index[s->dims[0]], s->start);
+}
 
 static const Ix **kept_index(Lower *L, const Reduction *r)
 {
@@ -58,7 +70,7 @@ static void column_body(Lower *L, void *cookie, const Ix *const *index)
     const Ix     *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1)), ***at = ARENA_ARRAY(L->arena, const Ix **, b->abreast);
     for (int64_t row = 0; row < b->abreast; row++) {
         at[row] = blocks_place(L, b, b->first, row_index(L, b, index, n, row), NULL);
-        at[row][s->column] = ix_add(&L->ix, s->start, j);
+        set_column(L, s, j, at[row]);
     }
     for (const Reduction *r = s->first; r; r = r->next)
         column_step(L, r, j, b->abreast, at);
@@ -105,7 +117,7 @@ static void start_columns(Lower *L, Reduction *r, int64_t width, bool blocks)
     const KExpr **init = ARENA_ARRAY(L->arena, const KExpr *, r->n);
     r->block = ARENA_ARRAY(L->arena, KArray *, r->n);
     for (int32_t k = 0; k < r->n; k++) {
-        r->block[k] = local_array(L, r->carry[k], width, blocks ? "total" : "acc");
+        r->block[k] = local_array(L, machine_type(r->carry[k]), width, blocks ? "total" : "acc");
         init[k] = reduction_start(L, r, k);
     }
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1));
@@ -115,7 +127,7 @@ static void start_columns(Lower *L, Reduction *r, int64_t width, bool blocks)
     r->total = blocks ? r->block[0] : NULL;
 }
 
-/* Results start .. start + width - 1 of one row of the result. */
+/* The results of one block. */
 static void column_block(Lower *L, Columns *s)
 {
     Reduction *first = s->first;
@@ -126,7 +138,7 @@ static void column_block(Lower *L, Columns *s)
         start_columns(L, r, s->width, reduction_wants_blocks(r) && b.d >= 0);
     blocks_each(L, &b);
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->width, NULL, 1));
-    first->at[s->column] = ix_add(&L->ix, s->start, j);
+    set_column(L, s, j, first->at);
     const Ix **index = kept_index(L, first);
     for (const Reduction *r = first; r; r = r->next)
         for (int32_t k = 0; k < r->n; k++) {
@@ -136,46 +148,98 @@ static void column_block(Lower *L, Columns *s)
     block_close(L);
 }
 
-/* The widest divisor of n that fits a block, or the block with a rest. */
-static int64_t block_width(const Reduction *r, int64_t n)
+/* Accumulators of a block, at most. */
+static int64_t most_columns(const Reduction *r)
 {
-    int64_t most = COLUMN_BYTES / type_bytes(machine_type(reduction_shape(r->x, 0)->type));
+    return COLUMN_BYTES / type_bytes(machine_type(reduction_shape(r->x, 0)->type));
+}
+
+/* The largest divisor of n that is not much less than most, in steps, or most with a rest. */
+static int64_t block_width(int64_t n, int64_t most, int64_t step)
+{
     if (n <= most)
         return n;
-    for (int64_t w = most; w >= most / 4; w -= 16)
+    for (int64_t w = most; w >= most / 4 && w > 0; w -= step)
         if (n % w == 0)
             return w;
     return most;
 }
 
+static void set_extent(Columns *s, int64_t first)
+{
+    s->extents[0] = first;
+    s->width = 1;
+    for (int32_t k = 0; k < s->joined; k++)
+        s->width *= s->extents[k];
+}
+
 static void column_stage(Lower *L, void *cookie, const Ix *const *index)
 {
-    Columns *s = cookie;
-    int64_t      n = s->first->in->dims[s->column], w = block_width(s->first, n);
+    Columns      *s = cookie;
+    const int64_t n = s->first->in->dims[s->dims[0]];
+    int64_t       most = most_columns(s->first);
+    for (int32_t k = 1; k < s->joined; k++)
+        most /= s->extents[k];
+    const int64_t w = block_width(n, most, s->joined > 1 ? 1 : 16);
     reduction_set_kept(s->first, index);
-    s->width = w;
+    set_extent(s, w);
+    s->start = ix_const(&L->ix, 0);
     if (n > w)
         s->start = ix_times(&L->ix, ix_of(&L->ix, loop_open(L, 0, n / w, NULL, 1)), w);
-    else
-        s->start = ix_const(&L->ix, 0);
     column_block(L, s);
     if (n > w)
         block_close(L);
     if (n % w) {
-        s->width = n % w;
+        set_extent(s, n % w);
         s->start = ix_const(&L->ix, n / w * w);
         column_block(L, s);
     }
 }
 
+/* Results lie as the operand does along its n fastest dimensions, which they keep. */
+static bool keeps_order(const Reduction *r, int32_t n)
+{
+    const Shape *out = reduction_shape(r->x, 0);
+    for (int32_t k = 0; k < n; k++) {
+        int32_t d = (int32_t)layout_dim(r->in, k), before = 0;
+        for (int32_t e = 0; e < d; e++)
+            before += !ints_has(r->dims, e);
+        if (ints_has(r->dims, d) || k >= out->rank || layout_dim(out, k) != before)
+            return false;
+    }
+    return true;
+}
+
+/* How many of the fastest dimensions are one: what the loops make of neighbours lies side by side. */
+static int32_t columns_joined(Lower *L, const Reduction *first)
+{
+    int32_t n = 1;
+    int64_t width = first->in->dims[layout_dim(first->in, 0)];
+    for (bool more = true; more && n < first->in->rank && width <= most_columns(first) / LEAST_BLOCKS; n += more) {
+        width *= first->in->dims[layout_dim(first->in, n)];
+        for (const Reduction *r = first; r && more; r = r->next)
+            for (int32_t k = 0; k < r->n && more; k++)
+                more = keeps_order(r, n + 1) && reduction_neighbours(L, inst_operand(r->x, k), n + 1);
+    }
+    return keeps_order(first, 1) ? n : 1;
+}
+
 void reduce_in_columns(Lower *L, Reduction *first, int32_t column)
 {
     const Inst *x = first->x;
-    int32_t     rank = reduction_shape(x, 0)->rank;
-    Columns     s = { .first = first, .column = column };
-    int64_t    *extents = ARENA_ARRAY(L->arena, int64_t, rank);
+    int32_t     rank = reduction_shape(x, 0)->rank, joined = columns_joined(L, first), *dims = ARENA_ARRAY(L->arena, int32_t, joined);
+    int64_t    *extents = ARENA_ARRAY(L->arena, int64_t, rank), *widths = ARENA_ARRAY(L->arena, int64_t, joined);
+    Columns     s = { .first = first, .joined = joined, .dims = dims, .extents = widths };
+    for (int32_t k = 0; k < joined; k++) {
+        dims[k] = joined == 1 ? column : (int32_t)layout_dim(first->in, joined - 1 - k);
+        widths[k] = first->in->dims[dims[k]];
+    }
     for (int32_t d = 0, k = 0; d < first->in->rank; d++)
-        if (!ints_has(first->dims, d))
-            extents[k++] = d == column ? 1 : first->in->dims[d];
+        if (!ints_has(first->dims, d)) {
+            extents[k] = first->in->dims[d];
+            for (int32_t i = 0; i < joined; i++)
+                extents[k] = dims[i] == d ? 1 : extents[k];
+            k++;
+        }
     nest(L, rank, plan_dims(L, x, ROLE_COLUMN, rank, extents), major_order(L, reduction_shape(x, 0)), column_stage, &s);
 }

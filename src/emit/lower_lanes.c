@@ -6,7 +6,9 @@
  * in order. Extremes do not look for NaN at each element: lanes of sums beside them tell whether there may have been one, and then the row is gone through again. */
 #include "emit/lower_reduction.h"
 
-enum { FEW = 4 /* lanes that are joined one by one */ };
+#include <math.h>
+
+enum { FEW = 4 /* lanes that are joined one by one */, MOST_ROUNDS = 8 /* of lanes that are one expression */ };
 
 static void load_lane(Lower *L, const Reduction *r, const Ix *lane, const KExpr **x)
 {
@@ -65,6 +67,48 @@ static void lanes_loop(Lower *L, void *cookie, const Ix *const *index)
     const Blocks *b = cookie;
     const IxAtom *l = loop_open(L, 0, reductions_lanes(b->first), NULL, 1);
     lanes_body(L, b, index, ix_of(&L->ix, l));
+    block_close(L);
+}
+
+/* ---- short rows ---- */
+
+static bool is_extreme(const Reduction *r)
+{
+    return r->n == 1 && (r->op == OP_MAXIMUM || r->op == OP_MINIMUM);
+}
+
+/* Extremes of short rows of floats are lanes that one loop makes, which go through memory once: what does not fill them is in the last ones, which overlap those before. */
+static bool is_short(Lower *L, const Reduction *first, const Blocks *b)
+{
+    bool extremes = b->d < 0 && first->n_reduced == 1 && b->extents[0] <= MOST_ROUNDS && reductions_are_cheap(L, first);
+    for (const Reduction *r = first; r && extremes; r = r->next)
+        extremes = r->to && is_extreme(r) && !reduction_wants_sums(r) && !r->own_row;
+    return extremes;
+}
+
+/* Where r begins says nothing. */
+static bool begins_with_nothing(Lower *L, const Reduction *r)
+{
+    const KExpr *x = reduction_start(L, r, 0);
+    return x->kind == KX_FLOAT && isinf(x->f) && (x->f < 0) == (r->op == OP_MAXIMUM);
+}
+
+static void short_rows(Lower *L, Reduction *first, Blocks *b)
+{
+    const int64_t n = first->extents[0], lanes = reductions_lanes(first);
+    const Ix     *l = ix_of(&L->ix, loop_open(L, 0, lanes, NULL, 1)), *zero = ix_const(&L->ix, 0);
+    first->base[0] = zero;
+    for (Reduction *r = first; r; r = r->next) {
+        const KExpr *acc = begins_with_nothing(L, r) ? NULL : kx_temp(L->arena, r->acc[0]);
+        for (int64_t from = 0; from < n; from += lanes) {
+            const Ix    *place = ix_plus(&L->ix, l, from + lanes > n ? n - lanes : from);
+            const KExpr *x = reduction_elements(L, r, r->lanes->type, blocks_place(L, b, r, &zero, place))[0];
+            if (acc)
+                reduction_combine(L, r, &acc, &x, &x);
+            acc = bind(L, x, "next");
+        }
+        store(L, r->lanes, l, acc);
+    }
     block_close(L);
 }
 
@@ -140,7 +184,10 @@ static void lanes_block(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
 /* lane[l] = lane[l] op lane[l + half], until few are left: those go into the accumulator one by one. */
 static void join_lanes(Lower *L, const Reduction *r)
 {
-    int64_t      n = r->lanes->count, few = !r->choice && (r->op == OP_MAXIMUM || r->op == OP_MINIMUM) ? 1 : FEW; /* the scalar code of one extreme is as long as a vector's */
+    const bool    single = r->lanes->type == TYPE_F32, floats = r->n == 1 && (single || r->lanes->type == TYPE_F64);
+    const int64_t joined = single ? 16 : 8; /* by a call */
+    const bool    by_call = floats && (r->op == OP_ADD || (is_extreme(r) && !r->shows_nan && !r->sums)) && r->lanes->count >= joined;
+    int64_t      n = r->lanes->count, few = by_call ? joined : !r->choice && (r->op == OP_MAXIMUM || r->op == OP_MINIMUM) ? 1 : FEW; /* the scalar code of one extreme is as long as a vector's */
     const KExpr *acc[2], *x[2], *out[2];
     for (; n > few; n /= 2) {
         const Ix *l = ix_of(&L->ix, loop_open(L, 0, n / 2, NULL, 1));
@@ -148,6 +195,13 @@ static void join_lanes(Lower *L, const Reduction *r)
         load_lane(L, r, ix_plus(&L->ix, l, n / 2), x);
         set_lane(L, r, l, acc, x);
         block_close(L);
+    }
+    if (by_call) {
+        const KExpr *place = kx_unary(L->arena, KOP_PLACE, r->lanes->type, load_current(L, r->lanes, ix_const(&L->ix, 0))), *args[] = { current(L, r->acc[0]), place };
+        const char  *fn = arena_printf(L->arena, "%s_lanes_%s", r->op == OP_ADD ? "sum" : r->op == OP_MAXIMUM ? "max" : "min", single ? "f32" : "f64");
+        const bool   sum = r->op == OP_ADD; /* what extremes begin with is in each lane already */
+        assign(L, r->acc[0], kx_call(L->arena, fn, r->lanes->type, sum ? 2 : 1, sum ? args : &place));
+        return;
     }
     const Ix *l = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
     for (int32_t k = 0; k < r->n; k++)
@@ -218,6 +272,14 @@ void reduce_in_lanes(Lower *L, Reduction *first)
     b.extents[last] /= lanes;
     if (reductions_want_blocks(first))
         blocks_cut(&b);
+    if (is_short(L, first, &b)) {
+        for (Reduction *r = first; r; r = r->next)
+            r->lanes = local_array(L, machine_type(r->carry[0]), lanes, "lane");
+        short_rows(L, first, &b);
+        for (const Reduction *r = first; r; r = r->next)
+            join_lanes(L, r);
+        return;
+    }
     for (Reduction *r = first; r; r = r->next) {
         if (!reduction_can_have_lanes(r))
             continue;

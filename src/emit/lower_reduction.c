@@ -10,7 +10,7 @@
 #include "analysis/softmax.h"
 
 enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, LONG_ROW = 1024,
-       LEAST_LANES = 32, MANY_LANES = 256 /* elements at least of rows that have lanes, whose lanes are several vectors */ };
+       MOST_STEPS = 64 /* of what is looked through */, LEAST_LANES = 32, MANY_LANES = 256 /* elements at least of rows that have lanes, whose lanes are several vectors */ };
 
 const Shape *reduction_shape(const Inst *x, int32_t k)
 {
@@ -163,14 +163,19 @@ static bool is_made_of_neighbours(Lower *L, const Inst *x, const Shape *in, int3
     return neighbours;
 }
 
+bool reduction_neighbours(Lower *L, const Inst *x, int32_t n)
+{
+    int32_t left = MOST_STEPS;
+    return is_made_of_neighbours(L, x, x->shape, n, &left);
+}
+
 /* Rows of a few dimensions, of which the fastest one is short, are one long row, if all that the loops make is. */
 static bool joins(Lower *L, const Inst *x)
 {
-    enum { MOST_STEPS = 64 };
     const Shape *in = inst_operand(x, 0)->shape;
-    int32_t      n = fastest_reduced(x), left = MOST_STEPS;
+    int32_t      n = fastest_reduced(x);
     return x->n_operands == 2 && n > 1 && type_is_float(x->shape->type) && in->dims[layout_dim(in, 0)] < MANY_LANES &&
-           is_made_of_neighbours(L, inst_operand(x, 0), in, n, &left);
+           reduction_neighbours(L, inst_operand(x, 0), n);
 }
 
 Reduction reduction_of(Lower *L, const Inst *x, bool paired, bool join)

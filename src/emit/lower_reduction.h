@@ -76,6 +76,9 @@ bool reduction_wants_sums(const Reduction *r);
 /* The fastest dimension of the operand when it is kept, else -1. */
 int32_t reduction_column(const Reduction *r);
 
+/* Elements of x that are neighbours along its n fastest dimensions are made of neighbours, whether those dimensions are one or several. */
+bool reduction_neighbours(Lower *L, const Inst *x, int32_t n);
+
 /* Whether what the loops make is little more than loads. */
 bool reductions_are_cheap(Lower *L, const Reduction *first);
 
