@@ -14,6 +14,7 @@ typedef struct Dialect {
     bool        blocks;     /* loops over f16 and to large results are in blocks: loop_blocks.h */
     bool        prototypes; /* functions of libm are declared */
     bool        own_math;   /* some of them have forms in the prelude that loops take in */
+    const char *(*form)(const char *fn); /* NULL, or lines at the head of a function of the prelude, up to #else: what machines do that have an instruction for it; or NULL */
     const char *complex_types[2];                       /* of two floats, of two doubles */
     const char *(*complex_function)(const char *fn);    /* NULL, or complex numbers are a class that the target brings: what the class calls a function of C's */
 } Dialect;
@@ -40,6 +41,7 @@ void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part);
 void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth);
 bool dialect_wants_braces(const KBlock *x); /* of a loop or a condition around it */
 void dialect_expr(Buf *b, const Dialect *d, const KExpr *x);
+void dialect_index(Buf *b, const Dialect *d, const Ix *x);
 void dialect_stmt(Buf *b, const Dialect *d, const KStmt *s, int depth); /* s alone */
 
 #endif

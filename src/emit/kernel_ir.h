@@ -49,6 +49,8 @@ struct KTemp {
     int32_t     depth;    /* of the block that declares it */
     int32_t     serial;
     const IxAtom *atom;   /* of an index: the term that stands for it, NULL until wanted */
+    const KTemp *element_of; /* NULL, or the accumulator that this goes with, in a reducer of pairs that gives the same in any order and more than once, */
+    bool        minds_nan;   /* unless this is NaN */
 };
 
 typedef enum KExprKind { KX_INT, KX_FLOAT, KX_TEMP, KX_INDEX, KX_LOAD, KX_UNARY, KX_BINARY, KX_SELECT, KX_CALL, KX_CAST,

@@ -759,6 +759,12 @@ void dialect_expr(Buf *b, const Dialect *d, const KExpr *x)
     print_expr(&p, x, P_SELECT);
 }
 
+void dialect_index(Buf *b, const Dialect *d, const Ix *x)
+{
+    Printer p = { .b = b, .dialect = d };
+    print_index(&p, x);
+}
+
 void dialect_stmt(Buf *b, const Dialect *d, const KStmt *s, int depth)
 {
     Printer p = { .b = b, .dialect = d };

@@ -40,6 +40,18 @@ static Choice choice_made(const Reduction *r)
     return choice_of(c);
 }
 
+/* For threads, which share a row: of floats and numbers of any size. */
+static Choice choice_for_threads(const Reduction *r)
+{
+    const Comp *c = inst_callee(r->x, 0);
+    if (!r->plain || r->n != 2 || !type_is_float(reduction_shape(r->x, 0)->type) || !type_is_int(reduction_shape(r->x, 1)->type))
+        return CHOICE_NONE;
+    for (int32_t k = 0; k < 4; k++)
+        if (c->params[k]->shape->type != reduction_shape(r->x, k % 2)->type)
+            return CHOICE_NONE;
+    return choice_of(c);
+}
+
 /* One value, or pair, taken of parts in any order. */
 bool reduction_can_have_lanes(const Reduction *r)
 {
@@ -296,6 +308,16 @@ const KExpr **reduction_elements(Lower *L, const Reduction *r, Type sum_type, co
     return x;
 }
 
+/* Elements of a choice, with names by which threads give each other theirs. */
+static const KExpr *choice_element(Lower *L, const Reduction *r, int32_t k, const KExpr *x, Choice choice)
+{
+    KTemp *t = accumulator(L, x, machine_type(r->carry[k]), "element");
+    t->assigned = false;
+    t->element_of = r->acc[k];
+    t->minds_nan = k == 0 && choice == CHOICE_OF_NUMBERS;
+    return kx_temp(L->arena, t);
+}
+
 /* acc' of one of several, at element `at`. */
 void reduction_step(Lower *L, const Reduction *r, const Ix *const *at)
 {
@@ -306,7 +328,11 @@ void reduction_step(Lower *L, const Reduction *r, const Ix *const *at)
     }
     for (int32_t k = 0; k < r->n; k++)
         acc[k] = current(L, r->acc[k]);
-    reduction_combine(L, r, acc, reduction_elements(L, r, r->carry[0], at), out);
+    const Choice  choice = choice_for_threads(r);
+    const KExpr **x = reduction_elements(L, r, r->carry[0], at);
+    for (int32_t k = 0; k < r->n && choice; k++)
+        x[k] = choice_element(L, r, k, x[k], choice);
+    reduction_combine(L, r, acc, x, out);
     for (int32_t k = 0; k < r->n && r->n > 1; k++)
         out[k] = bind(L, out[k], "next");
     for (int32_t k = 0; k < r->n; k++)

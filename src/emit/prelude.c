@@ -447,6 +447,7 @@ typedef struct Prelude {
     bool      vectors;     /* some prototype says HLO_VECTOR */
     bool      independent; /* some loop wants HLO_INDEPENDENT */
     bool      rolled;      /* some loop wants HLO_ROLLED */
+    bool           idle; /* what is needed is so in one form of what needs it only */
 } Prelude;
 
 static void need(Prelude *p, const char *name);
@@ -611,6 +612,19 @@ static void prototype(Prelude *p, const char *fn)
     die("no helper and no function of libm is called %s", fn);
 }
 
+/* "... {\n body }\n", behind the form that the dialect has of it. */
+static void put_helper(Prelude *p, const Helper *h, Type t)
+{
+    const char *form = p->dialect->form ? p->dialect->form(h->name) : NULL;
+    if (!form) {
+        put_text(&p->text, p->dialect, h->text, t);
+        return;
+    }
+    const char *body = strstr(h->text, "{\n") + 2;
+    put_text(&p->text, p->dialect, arena_printf(p->arena, "%.*s%s", (int)(body - h->text), h->text, form), t);
+    put_text(&p->text, p->dialect, arena_printf(p->arena, "%.*s#endif\n}\n", (int)strlen(body) - 2, body), t);
+}
+
 static void need(Prelude *p, const char *name)
 {
     const char *key = intern_str(p->strings, name);
@@ -621,12 +635,15 @@ static void need(Prelude *p, const char *name)
         Type t = match(&helpers[k], name);
         if (t == TYPE_COUNT)
             continue;
+        const bool idle = p->idle;
+        p->idle |= p->dialect->form && p->dialect->form(helpers[k].name);
         need_all(p, helpers[k].needs, t);
-        buf_putc(&p->text, '\n');
+        p->idle = idle;
+        buf_puts(&p->text, idle && p->dialect->helper[0] != '[' ? "\n[[maybe_unused]] " : "\n");
         p->vectors |= helpers[k].cls == H_WHOLE;
         if (helpers[k].cls != H_WHOLE)
             buf_printf(&p->text, "%s ", p->dialect->helper);
-        put_text(&p->text, p->dialect, helpers[k].text, t);
+        put_helper(p, &helpers[k], t);
         return;
     }
     if (p->dialect->prototypes)

@@ -28,6 +28,7 @@ typedef struct Rows {
     RowStep      *step;         /* at hand */
     int32_t       uses;         /* of accumulators in the loop at hand */
     VEC(const KStmt *) combined;
+    VEC(const KStmt *) elements; /* declarations of a choice's elements in the loop at hand */
     bool          bad;
 } Rows;
 
@@ -81,7 +82,7 @@ static void note_stmt(void *cookie, const KStmt *s)
     case KS_ASSIGN:
         if (map_has(&r->own, s->temp))
             return;
-        r->bad |= !is_combination(s->value, s->temp);
+        r->bad |= r->elements.n == 0 && !is_combination(s->value, s->temp);
         vec_push(r->arena, &r->combined, s);
         return;
     case KS_DECLARE: case KS_ARRAY: case KS_FOR: case KS_IF: case KS_LOOP: case KS_BREAK: case KS_BLOCK: return;
@@ -95,6 +96,8 @@ static void note_declared(void *cookie, const KStmt *s)
     Rows *r = cookie;
     if (s->kind == KS_DECLARE)
         map_put(&r->own, s->temp, r);
+    if (s->kind == KS_DECLARE && s->temp->element_of)
+        vec_push(r->arena, &r->elements, s);
     if (s->kind == KS_ARRAY)
         map_put(&r->own, s->array, r);
 }
@@ -121,6 +124,37 @@ static const KStmt *dealt_loop(const KStmt *s)
     return best;
 }
 
+static bool is_among(const KBlock *b, const KStmt *s)
+{
+    for (const KStmt *t = b->first; t; t = t->next)
+        if (t == s)
+            return true;
+    return false;
+}
+
+/* The loop's accumulators are those of one choice alone, which is behind its elements. */
+static void add_choice(Rows *r)
+{
+    RowStep *step = r->step;
+    step->n_chosen = r->elements.n;
+    step->chosen = ARENA_ARRAY(r->arena, const KTemp *, r->elements.n);
+    step->starts = ARENA_ARRAY(r->arena, const KStmt *, r->elements.n);
+    r->bad |= r->elements.n != r->combined.n;
+    for (int32_t j = 0; j < r->elements.n && !r->bad; j++) {
+        const KStmt *s = r->elements.v[j], *start = map_get(&r->accumulators, s->temp->element_of);
+        bool         assigned = false;
+        for (int32_t i = 0; i < r->combined.n; i++)
+            assigned |= r->combined.v[i]->temp == s->temp->element_of && is_among(step->dealt->body, r->combined.v[i]);
+        r->bad |= !assigned || !start || !is_among(step->dealt->body, s);
+        step->chosen[j] = s->temp;
+        step->starts[j] = start;
+        step->choose = s->next;
+    }
+    for (int32_t j = 0; j < r->elements.n; j++)
+        map_put(&r->accumulators, r->elements.v[j]->temp->element_of, NULL);
+    r->out->sums = true;
+}
+
 static void add_loop(Rows *r, const KStmt *s)
 {
     KVisitor names = { NULL, note_declared, r }, all = { note_load, note_stmt, r };
@@ -129,11 +163,17 @@ static void add_loop(Rows *r, const KStmt *s)
     copy.next = NULL;
     r->step->dealt = dealt_loop(s);
     r->own = map_new(r->arena);
-    r->combined.n = 0;
+    r->combined.n = r->elements.n = 0;
     r->uses = 0;
     kernel_visit(&alone, &names);
     kernel_visit(&alone, &all);
-    r->bad |= !has_fixed_bounds(s) || r->uses != r->combined.n;
+    r->bad |= !has_fixed_bounds(s) || (r->elements.n == 0 && r->uses != r->combined.n);
+    if (trips(r->step->dealt) > r->out->longest)
+        r->out->longest = trips(r->step->dealt);
+    if (r->elements.n > 0) {
+        add_choice(r);
+        return;
+    }
     for (int32_t j = 0; j < r->combined.n; j++) {
         const KStmt *declared = map_get(&r->accumulators, r->combined.v[j]->temp);
         r->bad |= !declared || !is_neutral(r->combined.v[j]->value, declared->value);
@@ -142,8 +182,6 @@ static void add_loop(Rows *r, const KStmt *s)
     r->step->n_combined = r->combined.n;
     r->step->combined = arena_copy(r->arena, r->combined.v, (size_t)r->combined.n * sizeof *r->combined.v);
     r->out->sums |= r->combined.n > 0;
-    if (trips(r->step->dealt) > r->out->longest)
-        r->out->longest = trips(r->step->dealt);
 }
 
 static void add_single(Rows *r, const KStmt *s)
@@ -230,7 +268,7 @@ static void find_tail(const Rows *r)
     int32_t last = r->steps.n - 1;
     while (last >= 0 && r->steps.v[last]->kind != ROW_LOOP)
         last--;
-    bool waits = last >= 0 && r->steps.v[last]->n_combined > 0;
+    bool waits = last >= 0 && (r->steps.v[last]->n_combined > 0 || r->steps.v[last]->n_chosen > 0);
     for (int32_t j = last + 1; j < r->steps.n; j++)
         waits &= r->steps.v[j]->stmt->kind != KS_ARRAY;
     r->out->tail = waits ? last + 1 : r->steps.n;
@@ -275,13 +313,15 @@ static void find_directions(const Rows *r, const RowStep *step, bool *along, boo
 static bool find_column(const Rows *r)
 {
     int32_t loops = 0;
-    bool    along = false, across = false;
+    bool    along = false, across = false, choices = false;
     for (int32_t j = 0; j < r->steps.n; j++)
         if (r->steps.v[j]->kind == ROW_LOOP) {
             loops++;
             find_directions(r, r->steps.v[j], &along, &across);
         }
-    r->out->column = across && !along && loops == 1 && r->out->sums && r->out->array_bytes == 0;
+    for (int32_t j = 0; j < r->steps.n; j++)
+        choices |= r->steps.v[j]->n_chosen > 0;
+    r->out->column = across && !along && loops == 1 && r->out->sums && !choices && r->out->array_bytes == 0;
     return !across || r->out->column;
 }
 

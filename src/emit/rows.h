@@ -22,6 +22,10 @@ typedef struct RowStep {
     const KStmt *dealt;      /* LOOP: the one whose iterations are dealt out */
     int32_t      n_combined;
     const KStmt **combined;  /* LOOP: assignments acc = acc op x, one for each accumulator */
+    int32_t      n_chosen;   /* LOOP: of a choice of pairs, the accumulators' */
+    const KTemp **chosen;    /* elements, behind which in the loop's body stands what combines them with the accumulators, */
+    const KStmt *choose;     /* from here on; n_combined is 0 then */
+    const KStmt **starts;    /* the accumulators' declarations */
 } RowStep;
 
 typedef struct RowPart {

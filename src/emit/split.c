@@ -1,8 +1,8 @@
-/* A part is cut when its rows are too few for a device, and long enough that a second launch is nothing beside them: into pieces for four blocks of each
+/* A part is cut when its rows are too few for a device, and long enough that a second launch is nothing beside them: into pieces for eight blocks of each
  * multiprocessor. */
 #include "emit/split.h"
 
-enum { BLOCKS_EACH = 4, LONG_ROW = 16384, LEAST_PIECE = 4096, MOST_COLUMNS = 4096, LONG_COLUMN = 1024, LEAST_COLUMN_PIECE = 128, LANES = 32 };
+enum { BLOCKS_EACH = 8, LONG_ROW = 16384, LEAST_PIECE = 4096, MOST_COLUMNS = 16384, LONG_COLUMN = 1024, LEAST_COLUMN_PIECE = 128, LANES = 32, LINE = 64 };
 
 /* The only loop, which is dealt out by its outermost; NULL: there are others. */
 static const RowStep *only_loop(const RowPart *row)
@@ -46,6 +46,8 @@ RowSplit kernel_row_split(const Kernel *k, const ThreadPart *part, const RowPart
     if (pieces < 2)
         return s;
     s.length = (row->longest + pieces - 1) / pieces;
+    if (!row->column) /* pieces begin where lines of memory do */
+        s.length = (s.length + LINE - 1) / LINE * LINE;
     s.pieces = (row->longest + s.length - 1) / s.length;
     s.bytes = kernel_split_offset(part, row, &s, loop->n_combined);
     return s;

@@ -400,6 +400,13 @@ static void append_stripped(const Nest *n, KBlock *to, const KStmt *s)
     }
 }
 
+/* How far apart in memory the access of neighbours in the loop is; what it does not move is farther than anything. */
+static int64_t stride(const Access *x, const IxAtom *loop)
+{
+    int64_t k = magnitude(ix_coef(x->index, loop));
+    return k ? k : INT64_MAX;
+}
+
 /* The spread loops, the one whose neighbours are written side by side last; or read, where it is data that says where they are written. */
 static void order_loops(const Nest *n, ThreadPart *part)
 {
@@ -413,8 +420,7 @@ static void order_loops(const Nest *n, ThreadPart *part)
         if (!n->spread[j])
             continue;
         int32_t at = part->n_loops++;
-        int64_t k = magnitude(ix_coef(store->index, n->loop[j]));
-        for (; at > 0 && magnitude(ix_coef(store->index, v[at - 1])) < k; at--)
+        for (; at > 0 && stride(store, v[at - 1]) < stride(store, n->loop[j]); at--)
             v[at] = v[at - 1];
         v[at] = n->loop[j];
         part->count *= n->loop[j]->hi - n->loop[j]->lo + 1;

@@ -38,7 +38,7 @@ static bool conflict(const Kernel *k, const CudaPart *i, const CudaPart *j)
 
 static bool takes_any_blocks(const CudaPart *part)
 {
-    return (part->share == BY_THREAD || part->share == BY_ONE) && cuda_part_blocks(part) > 0;
+    return !part->copy && (part->share == BY_THREAD || part->share == BY_ONE) && cuda_part_blocks(part) > 0;
 }
 
 /* Of all the parts before it in the launch none needs the next one's memory. */

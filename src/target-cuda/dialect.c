@@ -1,9 +1,27 @@
 /* CUDA's words, and how wide indices are. Dividing 64 bits takes a GPU tens of instructions, 32 bits a few, and a register less for each index. */
 #include "target-cuda/part.h"
 
+#include <string.h>
+
+/* Conversions of halves are single instructions; of a NaN they keep no bits. */
+static const char *instruction(const char *fn)
+{
+#define ASM(text) "#if defined __CUDACC__ && __CUDA_ARCH__ >= 800\n" text "#else\n"
+    static const char *const forms[][2] = {
+        { "bf16_bits", ASM("    uint16_t half;\n    asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(half) : \"f\"(x));\n    return (uint32_t)half << 16;\n") },
+        { "f16_to_f32", ASM("    float wide;\n    asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(wide) : \"h\"(x));\n    return wide;\n") },
+        { "f32_to_f16", ASM("    uint16_t half;\n    asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(half) : \"f\"(x));\n    return half;\n") },
+        { "f16_round", ASM("    float wide;\n    asm(\"{ .reg .b16 half; cvt.rn.f16.f32 half, %1; cvt.f32.f16 %0, half; }\" : \"=f\"(wide) : \"f\"(x));\n    return wide;\n") },
+    };
+    for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++)
+        if (strcmp(fn, forms[k][0]) == 0)
+            return forms[k][1];
+    return NULL;
+}
+
 #define WORDS(type)                                                                                                                             \
-    { .helper = "static __device__ inline", .boolean = "bool", .restricted = "__restrict__", .index = type, .complex_types = { "hlo_c64", "hlo_c128" }, \
-      .complex_function = cuda_complex_function }
+    { .helper = "static __device__ inline", .boolean = "bool", .restricted = "__restrict__", .index = type, .form = instruction, \
+      .complex_types = { "hlo_c64", "hlo_c128" }, .complex_function = cuda_complex_function }
 const Dialect        cuda_dialect = WORDS("int64_t");
 static const Dialect narrow = WORDS("int");
 
@@ -67,16 +85,17 @@ const Dialect *cuda_dialect_for(const ThreadPart *part)
 
 void cuda_grid_loop(Buf *b, const CudaPart *part, const char *i, int each, const char *who)
 {
-    const char *wide = part->dialect == &narrow ? "" : "(int64_t)";
+    const char     *wide = part->dialect == &narrow ? "" : "(int64_t)";
+    const long long count = part->threads.count / (part->share == BY_THREAD ? part->width : 1);
     buf_printf(b, "    for (%s %s = ", part->dialect->index, i);
     if (part->blocks > 0 && part->first_block > 0)
         buf_printf(b, "%s(blockIdx.x - %lld)", wide, (long long)part->first_block);
     else if (part->blocks > 0)
         buf_printf(b, "%sblockIdx.x", wide);
     if (part->blocks > 0)
-        buf_printf(b, " * %d + %s; %s < %lld; %s += %lld)", each, who, i, (long long)part->threads.count, i, (long long)(part->blocks * each));
+        buf_printf(b, " * %d + %s; %s < %lld; %s += %lld)", each, who, i, count, i, (long long)(part->blocks * each));
     else if (each == 1)
-        buf_printf(b, "blockIdx.x; %s < %lld; %s += gridDim.x)", i, (long long)part->threads.count, i);
+        buf_printf(b, "blockIdx.x; %s < %lld; %s += gridDim.x)", i, count, i);
     else
-        buf_printf(b, "%sblockIdx.x * %d + %s; %s < %lld; %s += %sgridDim.x * %d)", wide, each, who, i, (long long)part->threads.count, i, wide, each);
+        buf_printf(b, "%sblockIdx.x * %d + %s; %s < %lld; %s += %sgridDim.x * %d)", wide, each, who, i, count, i, wide, each);
 }

@@ -70,16 +70,21 @@ static int64_t trips(const IxAtom *loop)
 
 void cuda_loop_values(Buf *b, const CudaPart *part, const char *number)
 {
-    int64_t inner = part->threads.count;
+    int     width = part->share == BY_THREAD ? part->width : 1;
+    int64_t inner = part->threads.count / width;
     buf_printf(b, "        const %s ", part->dialect->index);
     for (int32_t j = 0; j < part->threads.n_loops; j++) {
         const IxAtom *loop = part->threads.loops[j];
-        inner /= trips(loop);
-        buf_printf(b, "%s%s = %s", j ? ", " : "", loop->name, number);
+        bool          cut = width > 1 && j + 1 == part->threads.n_loops;
+        int64_t       n = trips(loop) / (cut ? width : 1);
+        inner /= n;
+        buf_printf(b, "%s%s = %s", j ? ", " : "", cut ? "base" : loop->name, number);
         if (inner > 1)
             buf_printf(b, " / %lld", (long long)inner);
         if (j > 0)
-            buf_printf(b, " %% %lld", (long long)trips(loop));
+            buf_printf(b, " %% %lld", (long long)n);
+        if (cut)
+            buf_printf(b, " * %d", width);
         if (loop->lo != 0)
             buf_printf(b, " + %lld", (long long)loop->lo);
     }
@@ -89,14 +94,17 @@ void cuda_loop_values(Buf *b, const CudaPart *part, const char *number)
 static void put_threads(Buf *b, const CudaPart *part)
 {
     const ThreadPart *t = &part->threads;
-    const IxAtom     *only = t->n_loops == 1 && t->loops[0]->lo == 0 ? t->loops[0] : NULL;
+    const IxAtom     *only = t->n_loops == 1 && t->loops[0]->lo == 0 && part->width == 1 ? t->loops[0] : NULL;
     const char       *i = only ? only->name : "thread";
     bool              braces = !only || dialect_wants_braces(t->body);
     cuda_grid_loop(b, part, i, THREADS, "threadIdx.x");
     buf_puts(b, braces ? " {\n" : "\n");
     if (!only)
         cuda_loop_values(b, part, i);
-    dialect_block(b, part->dialect, t->body, 2);
+    if (part->width > 1)
+        cuda_put_packs(b, part, part->packs, 2);
+    else
+        dialect_block(b, part->dialect, t->body, 2);
     buf_puts(b, braces ? "    }\n" : "");
 }
 
@@ -181,6 +189,12 @@ static const char *launch_name(Arena *a, const Kernel *k, int32_t p)
 static void put_launch(Buf *b, Arena *a, const Function *f, const char *name, const CudaPart *part)
 {
     const Kernel   *k = f->kernel;
+    if (part->copy) {
+        const KArray *to = part->copy->array;
+        buf_printf(b, "hlo_copy(stream, %s, %s, %lld)", launch_name(a, k, to->param), launch_name(a, k, part->copy->value->array->param),
+                   (long long)(to->count * type_bytes(storage_type(to->type))));
+        return;
+    }
     const CudaPart *last = part + part->abreast - 1;
     int64_t         blocks = part->abreast > 1 ? last->first_block + last->blocks : cuda_part_blocks(part);
     if (cuda_part_shared(part) > 0)
@@ -210,6 +224,29 @@ static void put_launcher_head(Buf *b, Arena *a, const Function *f, const char *l
     buf_putc(b, ')');
 }
 
+static void note_packed(const Packs *packs, bool *packed)
+{
+    for (int32_t j = 0; j < packs->n; j++)
+        if (packs->v[j].array->kind == KARRAY_PARAM)
+            packed[packs->v[j].array->param] = true;
+}
+
+/* "if (!hlo_aligned(r0, p0))": of all arrays that lie in packs. */
+static void put_alignment(Buf *b, Arena *a, const Kernel *k, int32_t n, const CudaPart *parts)
+{
+    bool *packed = ARENA_ARRAY(a, bool, k->n_operands + k->n_results), first = true;
+    for (int32_t j = 0; j < n; j++)
+        for (int32_t i = 0; parts[j].width > 1 && i < (parts[j].share == BY_THREAD ? 1 : parts[j].row.n_steps); i++)
+            note_packed(&parts[j].packs[i], packed);
+    for (int32_t r = 0; r < k->n_operands + k->n_results; r++) {
+        int32_t p = dialect_param_number(k, r);
+        if (packed[p])
+            buf_printf(b, "%s%s", first ? "    if (!hlo_aligned(" : ", ", launch_name(a, k, p));
+        first &= !packed[p];
+    }
+    buf_puts(b, first ? "" : "))\n        return cudaErrorInvalidValue;\n");
+}
+
 static void put_launcher(Buf *b, Arena *a, const Program *p, int32_t function, int32_t n, const CudaPart *parts, const char *linkage)
 {
     const Function *f = &p->functions[function];
@@ -219,13 +256,26 @@ static void put_launcher(Buf *b, Arena *a, const Program *p, int32_t function, i
     cuda_put_product(b, p, function);
     cuda_put_convolution(b, p, function);
     cuda_put_transform(b, p, function);
+    put_alignment(b, a, f->kernel, n, parts);
     for (int32_t j = 0, number = 0; j < n; j += parts[j].abreast) {
         bool last = j + parts[j].abreast == n;
         buf_puts(b, last && j == 0 ? "    return " : j == 0 ? "    cudaError_t e = " : !last ? "    e = e ? e : " : "    return e ? e : ");
-        put_launch(b, a, f, name_of(a, f, "kernel", number++), &parts[j]);
+        put_launch(b, a, f, name_of(a, f, "kernel", number), &parts[j]);
+        number += !parts[j].copy;
         buf_puts(b, ";\n");
     }
     buf_puts(b, "}\n");
+}
+
+/* "if (out != in) out[i] = in[i];" of all elements; NULL: something else. */
+static const KStmt *whole_copy(const CudaPart *part)
+{
+    const KStmt *test = part->threads.body->first, *s = test && test->kind == KS_IF && !test->next && !test->other ? test->body->first : NULL;
+    if (part->share != BY_THREAD || !s || s->next || test->value->kind != KX_DISTINCT || s->kind != KS_STORE || s->atomic || s->value->kind != KX_LOAD)
+        return NULL;
+    const KArray *to = s->array, *from = s->value->array;
+    bool same = to == test->value->array && from == test->value->other && ix_equal(s->index, s->value->index) && storage_type(to->type) == storage_type(from->type);
+    return same && part->threads.count == to->count && to->count == from->count ? s : NULL;
 }
 
 static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
@@ -240,8 +290,10 @@ static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
         v[m].dialect = cuda_dialect_for(&threads[j]);
         v[m].device = k->device;
         cuda_choose_share(a, k, &v[m]);
+        v[m].copy = whole_copy(&v[m]);
         if (cuda_split(a, k, &v[m], &v[m + 1], &at))
-            m++;
+            cuda_choose_packs(a, k, &v[m++]);
+        cuda_choose_packs(a, k, &v[m]);
     }
     cuda_set_abreast(a, k, m, v);
     *out = v;
@@ -252,18 +304,22 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
 {
     Arena *a = arena_new();
     Buf    kernels = { 0 };
-    bool   shares[BY_TURN + 1] = { false }, asked = false, tensor = false;
+    bool   shares[BY_TURN + 1] = { false }, asked = false, tensor = false, packs = false, copies = false;
     for (int32_t f = 0; f < p->n_functions; f++) {
         CudaPart *parts;
         int32_t   n = parts_of(a, p->functions[f].kernel, &parts);
         buf_putc(&kernels, '\n');
         c_origin(&kernels, p->functions[f].inst);
         for (int32_t j = 0, number = 0; j < n; j += parts[j].abreast) {
-            buf_puts(&kernels, j ? "\n" : "");
+            if (parts[j].copy)
+                continue;
+            buf_puts(&kernels, number ? "\n" : "");
             put_kernel(&kernels, a, &p->functions[f], number++, j, &parts[j]);
         }
         for (int32_t j = 0; j < n; j++) {
+            copies |= parts[j].copy != NULL;
             asked |= cuda_part_shared(&parts[j]) > 0;
+            packs |= parts[j].width > 1;
             tensor |= parts[j].share == BY_TILE && cuda_tile_on_tensor_cores(&parts[j]);
         }
         for (int32_t j = 0; j < n; j++)
@@ -272,6 +328,14 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
         put_launcher(&kernels, a, p, f, n, parts, linkage);
     }
     cuda_row_services(b, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN], asked);
+    if (copies)
+        buf_puts(b, "\n/* What a result begins with, unless it is where the operand is. */\n"
+                    "static cudaError_t hlo_copy(cudaStream_t stream, void *to, const void *from, size_t bytes)\n"
+                    "{\n"
+                    "    return to == from ? cudaSuccess : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);\n"
+                    "}\n");
+    if (packs)
+        cuda_pack_services(b);
     if (shares[BY_TILE])
         cuda_tile_services(b);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);

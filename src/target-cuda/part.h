@@ -23,6 +23,23 @@ enum { WAVES = 8 /* blocks of a launch at most: so many times as many as a devic
 enum { STATIC_SHARED = 40 * 1024 /* bytes of arrays that are declared; more are asked for when a kernel is launched */ };
 enum { WARP = 32, THREADS = 256, LONG_ROW_THREADS = 1024, COLUMN_SHARES = THREADS / WARP };
 
+/* pack.c: what a thread reads or stores of an array for neighbours in a loop. */
+typedef struct Pack {
+    KArray     *array, *here; /* in memory; "x_pack.at" */
+    const char *name;
+    const Ix   *from, *index; /* of the element as it was, and of the first one */
+    bool        stored;
+} Pack;
+
+typedef struct Packs {
+    const IxAtom *loop;
+    int32_t       n;
+    Pack         *v;
+    const KBlock *before;     /* for the whole pack */
+    const KBlock *body;       /* for each of it */
+    bool          uses_index; /* the loop's own value */
+} Packs;
+
 typedef struct CudaPart {
     ThreadPart threads;
     RowPart    row;  /* BY_WARP, BY_BLOCK, BY_COLUMN */
@@ -33,6 +50,9 @@ typedef struct CudaPart {
     TurnPart   turn; /* BY_TURN */
     int        each; /* BY_TILE: rows and columns of a thread */
     Share      share;
+    const KStmt *copy; /* NULL, or the store of all that a result begins with: a copy, unless it is there already */
+    int        width; /* BY_THREAD, BY_WARP, BY_BLOCK: neighbours that a thread does at once, */
+    Packs     *packs; /* if more than one: of BY_THREAD one, else for each step of the row */
     const Dialect *dialect; /* with indices that are wide enough */
     const Device  *device;
     int32_t    abreast;     /* of the first part of a launch: so many parts from it on, */
@@ -72,6 +92,11 @@ int64_t cuda_most_blocks(const CudaPart *part);
 
 /* abreast.c: which parts are one launch. */
 void cuda_set_abreast(Arena *a, const Kernel *k, int32_t n, CudaPart *parts);
+
+/* pack.c: sets width and packs; share is set. A pack's accesses and what is done with them; what kernels with packs call. */
+void cuda_choose_packs(Arena *a, const Kernel *k, CudaPart *part);
+void cuda_put_packs(Buf *b, const CudaPart *part, const Packs *packs, int depth);
+void cuda_pack_services(Buf *b);
 
 /* dialect.c: for all that is no part; for part. */
 extern const Dialect cuda_dialect;

@@ -52,7 +52,7 @@ int64_t cuda_part_blocks(const CudaPart *part)
     int64_t count = part->threads.count, each = 1;
     switch (part->share) {
     case BY_ONE: return 1;
-    case BY_THREAD: each = THREADS; break;
+    case BY_THREAD: each = THREADS * part->width; break;
     case BY_WARP: each = THREADS / WARP; break;
     case BY_BLOCK: break;
     case BY_COLUMN: each = WARP; break;
@@ -142,21 +142,24 @@ static void put_shared(Buf *b, const CudaPart *part)
     int     warps = cuda_part_threads(part) / WARP;
     int64_t at = 0;
     bool    asked = cuda_part_shared(part) > 0;
+    const char *const aligned = part->width > 1 ? "__align__(16) " : "";
     for (int32_t j = 0; j < part->row.n_steps; j++) {
         const RowStep *s = &part->row.steps[j];
         const KArray  *x = s->stmt->array;
         if (s->stmt->kind == KS_ARRAY && part->share == BY_WARP)
-            buf_printf(b, "    __shared__ %s %s_rows[%d][%lld];\n", dialect_type(&cuda_dialect, storage_type(x->type)), x->name, warps, (long long)x->count);
+            buf_printf(b, "    __shared__ %s%s %s_rows[%d][%lld];\n", aligned, dialect_type(&cuda_dialect, storage_type(x->type)), x->name, warps, (long long)x->count);
         else if (s->stmt->kind == KS_ARRAY && asked) {
             const char *type = dialect_type(&cuda_dialect, storage_type(x->type));
             buf_printf(b, "    %s *const %s = (%s *)(hlo_smem + %lld);\n", type, x->name, type, (long long)at);
             at += shared_bytes(x);
         } else if (s->stmt->kind == KS_ARRAY)
-            buf_printf(b, "    __shared__ %s %s[%lld];\n", dialect_type(&cuda_dialect, storage_type(x->type)), x->name, (long long)x->count);
+            buf_printf(b, "    __shared__ %s%s %s[%lld];\n", aligned, dialect_type(&cuda_dialect, storage_type(x->type)), x->name, (long long)x->count);
         for (int32_t k = 0; k < s->n_combined && part->share != BY_WARP; k++) {
             const KTemp *acc = s->combined[k]->temp;
             buf_printf(b, "    __shared__ %s %s_parts[%d]%s;\n", dialect_type(&cuda_dialect, acc->type), acc->name, warps, part->share == BY_COLUMN ? "[32]" : "");
         }
+        for (int32_t k = 0; k < s->n_chosen && part->share == BY_BLOCK; k++)
+            buf_printf(b, "    __shared__ %s %s_parts[%d];\n", dialect_type(&cuda_dialect, s->chosen[k]->type), s->chosen[k]->element_of->name, warps);
     }
 }
 
@@ -170,18 +173,23 @@ static const char *dealt_to(const CudaPart *part)
 static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int depth)
 {
     int         n = part->share == BY_WARP ? WARP : part->share == BY_BLOCK ? cuda_part_threads(part) : COLUMN_SHARES;
-    const char *i = s->loop->name;
+    const char *i = part->width > 1 ? "base" : s->loop->name;
+    if (part->share == BY_COLUMN) /* reads under way at once */
+        buf_printf(b, "%*s#pragma unroll 8\n", 4 * depth, "");
     buf_printf(b, "%*sfor (%s %s = ", 4 * depth, "", part->dialect->index, i);
     if (part->stage == 1)
         buf_printf(b, "piece * %lld + ", (long long)part->split.length);
     if (s->loop->lo != 0)
         buf_printf(b, "%lld + ", (long long)s->loop->lo);
-    buf_printf(b, "%s; ", dealt_to(part));
+    buf_puts(b, dealt_to(part));
+    if (part->width > 1)
+        buf_printf(b, " * %d", part->width);
+    buf_puts(b, "; ");
     if (part->stage == 1 && s->loop->lo == 0)
         buf_printf(b, "%s < (piece + 1) * %lld && ", i, (long long)part->split.length);
     else if (part->stage == 1)
         buf_printf(b, "%s < (piece + 1) * %lld + %lld && ", i, (long long)part->split.length, (long long)s->loop->lo);
-    buf_printf(b, "%s < %lld; %s += %d)%s\n", i, (long long)s->loop->hi + 1, i, n, dialect_wants_braces(s->body) ? " {" : "");
+    buf_printf(b, "%s < %lld; %s += %d)%s\n", i, (long long)s->loop->hi + 1, i, n * part->width, part->width > 1 || dialect_wants_braces(s->body) ? " {" : "");
 }
 
 void cuda_put_combination(Buf *b, const KExpr *v, const char *x, const char *y)
@@ -208,18 +216,80 @@ static void put_reduce(Buf *b, const CudaPart *part, const RowStep *step, int de
     }
 }
 
+/* ---- choices of pairs ---- */
+
+static const KTemp *minds_nan(const RowStep *step)
+{
+    for (int32_t k = 0; k < step->n_chosen; k++)
+        if (step->chosen[k]->minds_nan)
+            return step->chosen[k];
+    return NULL;
+}
+
+/* What the loop's body makes of its elements, of those of other threads: their accumulators between `before` and `behind`. */
+static void put_chosen(Buf *b, const CudaPart *part, const RowStep *step, const char *before, const char *behind, int depth)
+{
+    for (int32_t k = 0; k < step->n_chosen; k++) {
+        const KTemp *x = step->chosen[k];
+        buf_printf(b, "%*sconst %s %s = %s%s%s;\n", 4 * depth, "", dialect_type(&cuda_dialect, x->type), x->name, before, x->element_of->name, behind);
+    }
+    for (const KStmt *s = step->choose; s; s = s->next)
+        dialect_stmt(b, part->dialect, s, depth);
+}
+
+/* All threads have the same afterwards. Where an element is NaN the order matters: then each goes through the row from first to last. */
+static void put_choice(Buf *b, const CudaPart *part, const RowStep *step, int depth)
+{
+    const bool block = part->share == BY_BLOCK;
+    const int  in = 4 * depth, warps = cuda_part_threads(part) / WARP;
+    buf_printf(b, "%*sfor (int by = 16; by > 0; by /= 2) {\n", in, "");
+    put_chosen(b, part, step, "__shfl_xor_sync(0xffffffffu, ", ", by)", depth + 1);
+    buf_printf(b, "%*s}\n", in, "");
+    if (block) {
+        buf_printf(b, "%*s__syncthreads(); // parts may still be read, of the row before\n%*sif (threadIdx.x %% 32 == 0) {\n", in, "", in, "");
+        for (int32_t k = 0; k < step->n_chosen; k++) {
+            const char *acc = step->chosen[k]->element_of->name;
+            buf_printf(b, "%*s%s_parts[threadIdx.x / 32] = %s;\n", in + 4, "", acc, acc);
+        }
+        buf_printf(b, "%*s}\n%*s__syncthreads();\n%*sfor (int warp = 0; warp < %d; warp++) {\n", in, "", in, "", in, "", warps);
+        put_chosen(b, part, step, "", "_parts[warp]", depth + 1);
+        buf_printf(b, "%*s}\n", in, "");
+    }
+    if (!minds_nan(step))
+        return;
+    buf_printf(b, "%*sif (%s) {\n", in, "", block ? "__syncthreads_or(odd)" : "__any_sync(0xffffffffu, odd)");
+    for (int32_t k = 0; k < step->n_chosen; k++) {
+        buf_printf(b, "%*s%s = ", in + 4, "", step->starts[k]->temp->name);
+        dialect_expr(b, part->dialect, step->starts[k]->value);
+        buf_puts(b, ";\n");
+    }
+    dialect_stmt(b, part->dialect, step->stmt, depth + 1);
+    buf_printf(b, "%*s%s(); // the row may be overwritten from here on\n%*s}\n", in + 4, "", block ? "__syncthreads" : "__syncwarp", in, "");
+}
+
 static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int depth)
 {
     int            from = depth;
     const KStmt   *s = step->stmt;
+    const KTemp   *odd = minds_nan(step);
+    if (odd)
+        buf_printf(b, "%*sint odd = 0; // there is a NaN\n", 4 * depth, "");
     for (; s != step->dealt; s = s->body->first)
         buf_printf(b, "%*sfor (%s %s = %lld; %s < %lld; %s++)\n", 4 * depth++, "", part->dialect->index, s->loop->name, (long long)s->loop->lo, s->loop->name,
                    (long long)s->loop->hi + 1, s->loop->name);
     put_dealt_for(b, part, s, depth);
-    dialect_block(b, part->dialect, s->body, depth + 1);
-    if (dialect_wants_braces(s->body))
+    if (part->width > 1)
+        cuda_put_packs(b, part, &part->packs[step - part->row.steps], depth + 1);
+    else
+        dialect_block(b, part->dialect, s->body, depth + 1);
+    if (odd)
+        buf_printf(b, "%*sodd |= %s != %s;\n", 4 * depth + 4, "", odd->name, odd->name);
+    if (part->width > 1 || dialect_wants_braces(s->body))
         buf_printf(b, "%*s}\n", 4 * depth, "");
-    put_reduce(b, part, step, from);
+    if (step->n_chosen > 0)
+        put_choice(b, part, step, from);
+    else
+        put_reduce(b, part, step, from);
 }
 
 static void put_store(Buf *b, const CudaPart *part, const char *limit, const KStmt *s, int depth)
