@@ -74,16 +74,20 @@ static Inst *mean_is_inf(Build *b)
 
 /* ---- order ---- */
 
-/* A comparator of two values and two positions that orders by the values: true for "greater first". */
+/* A comparator that orders by two values, as they are or as their places in the total order: true for "greater first". */
 static bool greater_first(Build *b, bool *greater)
 {
     *greater = true;
     if (b->call->n_callees == 0)
         return true;
-    const Inst *root = inst_callee(b->call, 0)->root;
-    if (root->op != OP_COMPARE || inst_operand(root, 0)->op != OP_PARAMETER || inst_operand(root, 1)->op != OP_PARAMETER)
-        return false;
-    int64_t first = inst_operand(root, 0)->param, second = inst_operand(root, 1)->param;
+    const Inst *root = inst_callee(b->call, 0)->root, *value[2];
+    for (int32_t k = 0; k < 2; k++) {
+        const Inst *x = root->op == OP_COMPARE ? inst_operand(root, k) : root, *key = compare_key_float(x);
+        value[k] = key ? key : x;
+        if (value[k]->op != OP_PARAMETER)
+            return false;
+    }
+    int64_t first = value[0]->param, second = value[1]->param;
     Word    direction = inst_word(root, ATTR_DIRECTION);
     *greater = (direction == CMP_GT) == (first == 0);
     return (direction == CMP_GT || direction == CMP_LT) && first + second == 1 && first * second == 0;

@@ -450,6 +450,30 @@ bool compare_is_total(const Inst *i)
     return !type_is_float(t) && !type_is_complex(t);
 }
 
+static bool is_everywhere(const Inst *i, int64_t v)
+{
+    while (i->op == OP_BROADCAST)
+        i = inst_operand(i, 0);
+    return i->op == OP_CONSTANT && shape_is_scalar(i->shape) && type_is_int(i->shape->type) && !i->literal->elided && literal_get_s64(i->literal, 0) == v;
+}
+
+Inst *compare_key_float(const Inst *i)
+{
+    if (i->op != OP_SELECT || !type_is_signed_int(i->shape->type))
+        return NULL;
+    const Inst   *negative = inst_operand(i, 0), *turned = inst_operand(i, 1), *bits = inst_operand(i, 2);
+    const int64_t magnitude = (int64_t)(UINT64_MAX >> (65 - type_bits(i->shape->type)));
+    if ((bits->op != OP_BITCAST_CONVERT && bits->op != OP_BITCAST) || turned->op != OP_XOR || negative->op != OP_COMPARE ||
+        inst_word(negative, ATTR_DIRECTION) != CMP_LT || inst_operand(negative, 0) != bits || !is_everywhere(inst_operand(negative, 1), 0))
+        return NULL;
+    const int32_t mask = inst_operand(turned, 0) == bits;
+    Inst         *x = inst_operand(bits, 0);
+    const Type    t = x->shape->type;
+    return inst_operand(turned, 1 - mask) == bits && is_everywhere(inst_operand(turned, mask), magnitude) && shape_same_dims(x->shape, i->shape) &&
+                   (t == TYPE_F16 || t == TYPE_BF16 || t == TYPE_F32 || t == TYPE_F64)
+               ? x : NULL;
+}
+
 /* The place that metadata names: its own file and line, else the innermost frame of the stack tables. */
 const char *inst_source_line(Arena *a, const Inst *i)
 {

@@ -228,6 +228,8 @@ bool inst_same_loops(const Inst *x, const Inst *y);
 
 /* compare: whether the order is total, by attribute and operand type. */
 bool compare_is_total(const Inst *i);
+/* An operand of a compare that is the place of a float in the total order, b < 0 ? b ^ MAX : b of its bits: the float, of the same sizes. Else NULL. */
+Inst *compare_key_float(const Inst *i);
 
 const Metadata *metadata_copy(Arena *a, Interner *t, const Metadata *x);
 

@@ -209,6 +209,18 @@ Inst *rule_compare_extreme(Simp *s, Inst *i)
     return NULL;
 }
 
+/* What comparison-expander and XLA make of a comparison in the total order, back again: sorts and their like know that one. */
+Inst *rule_compare_keys(Simp *s, Inst *i)
+{
+    Inst *x = compare_key_float(inst_operand(i, 0)), *y = x ? compare_key_float(inst_operand(i, 1)) : NULL;
+    if (!y || !shape_equal(x->shape, y->shape) || !shape_equal(shape_with_type(s->arena, x->shape, TYPE_PRED), i->shape))
+        return NULL;
+    Inst *c = simp_new(s, OP_COMPARE, i->shape, 2, (Inst *[]){x, y});
+    inst_set_word(c, ATTR_DIRECTION, inst_word(i, ATTR_DIRECTION));
+    inst_set_word(c, ATTR_TYPE, CMP_TYPE_TOTALORDER);
+    return c;
+}
+
 /* ---- maxima, minima, clamps ---- */
 
 Inst *rule_clamp_clamp(Simp *s, Inst *i)
