@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cost.h"
+
 enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, FIXED_BLOCK = 16,
        LEAST_STREAMED = 128 /* elements of a loop */, LINE = 64, LONG_ROW = 2048 /* bytes */,
        LEAST_FETCHED = 1024, MOST_ROW_FETCHED = 128 * 1024 /* bytes of a row */, GAP = 1024 /* bytes that are not worth it */ };
@@ -338,7 +340,7 @@ void kernel_stream(Kernel *k)
     int64_t bytes = 0;
     for (int32_t p = 0; p < k->n_operands + k->n_results; p++)
         if (k->params[p]->read || k->params[p]->written)
-            bytes += met_bytes(k, k->params[p]);
+            bytes = cost_add(bytes, met_bytes(k, k->params[p]));
     for (int32_t p = k->n_operands; p < k->n_operands + k->n_results; p++)
         k->params[p]->streamed = bytes >= large && array_bytes(k->params[p]) >= LEAST && !k->params[p]->read && !k->params[p]->rewritten;
     for (int32_t p = k->n_operands; p < k->n_operands + k->n_results; p++) /* little that goes past the caches between much that does not is waited for */

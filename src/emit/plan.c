@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "emit/effort.h"
 #include "emit/expand.h"
 
 static int32_t array_leaves(const Shape *s)
@@ -311,6 +312,8 @@ static void finish(Plan *p, const StepList *body)
     p->program->watched = p->options->watched;
     p->program->n_buffers = f.buffers.n;
     p->program->buffers = f.buffers.v;
+    if (!p->options->device)
+        program_note_minor(p->program);
 }
 
 static void name_program(Plan *p, const char *name)

@@ -83,6 +83,7 @@ typedef struct Function { /* one emitted kernel; what the runtime calls (kernel_
     const Inst *inst; /* the first instruction that it was made for */
     int32_t     n_ranges; /* 0: it is for one thread */
     RangePart  *ranges;   /* of its loops, which the runtime's threads share */
+    bool        minor;    /* it does little of the program's work (effort.h) */
 } Function;
 
 typedef struct Constant {

@@ -1,6 +1,8 @@
 /* Which loops are divided, and how long the ranges are. Work is counted in operations of the innermost loops; one takes about 0.1 ns. */
 #include "emit/ranges.h"
 
+#include <math.h>
+
 #include "emit/threads.h"
 #include "support/map.h"
 #include "support/vec.h"
@@ -40,6 +42,18 @@ static double block_work(const KBlock *b)
     for (const KStmt *s = b->first; s; s = s->next)
         work += stmt_work(s);
     return work;
+}
+
+static void note_endless(void *cookie, const KStmt *s)
+{
+    *(bool *)cookie |= s->kind == KS_LOOP;
+}
+
+double kernel_work(const Kernel *k)
+{
+    bool endless = false;
+    kernel_visit(k->body, &(KVisitor){ .stmt = note_endless, .cookie = &endless });
+    return endless ? HUGE_VAL : block_work(k->body);
 }
 
 /* Of the loops that may be divided the outermost one with enough trips, else the one with the most. */

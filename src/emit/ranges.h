@@ -25,6 +25,9 @@ typedef struct RangePart {
     const KExpr *distinct; /* not NULL: nothing is done where the two arrays are the same memory */
 } RangePart;
 
+/* Operations of the innermost loops, of which one takes about 0.1 ns; without end when there are loops whose trips nobody knows. */
+double kernel_work(const Kernel *k);
+
 /* The number of parts, which live in a; 0: the kernel is too small, or none of its loops can be divided. */
 int32_t kernel_ranges(Arena *a, const Kernel *k, RangePart **parts);
 

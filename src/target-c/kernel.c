@@ -21,9 +21,24 @@ const char *target_c_element_type(Type t)
     return dialect_type(&dialect, storage_type(t));
 }
 
-void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels)
+/* gcc inlines nothing long that is compiled with more effort than its caller. */
+static const char minor_macros[] = "\n/* Kernels that do little of the work are compiled with little effort, which does not keep what they call from being part of them. */\n"
+                                   "#if defined __GNUC__ && !defined __clang__\n"
+                                   "#define HLO_MINOR __attribute__((noinline, optimize(\"O1\", \"tree-vectorize\", \"expensive-optimizations\")))\n"
+                                   "#define HLO_INLINE inline __attribute__((always_inline))\n"
+                                   "#else\n"
+                                   "#define HLO_MINOR __attribute__((noinline))\n"
+                                   "#define HLO_INLINE inline\n"
+                                   "#endif\n";
+
+void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels, bool minor)
 {
-    dialect_prelude(b, &dialect, n, kernels);
+    Dialect d = dialect;
+    if (minor) {
+        buf_puts(b, minor_macros);
+        d.helper = "static HLO_INLINE";
+    }
+    dialect_prelude(b, &d, n, kernels);
 }
 
 /* At most so many statements, none of which is a loop: inside of a large function compilers do worse with those (measured: some loops of small kernels took a fifth longer). */
@@ -35,20 +50,22 @@ static bool is_short(const KBlock *b, int32_t *left)
     return true;
 }
 
-static const char *linkage(const Kernel *k, const KernelPart *part)
+static const char *linkage(const Kernel *k, const KernelPart *part, bool minor)
 {
     enum { SHORT = 16 };
     int32_t     left = SHORT;
     const Comp *c = k->inst->comp;
     if (kernel_tile_row(k))
         return "static inline";
-    return c != c->module->entry && is_short(part->body, &left) ? "static" : "static __attribute__((noinline))";
+    if (c != c->module->entry && is_short(part->body, &left))
+        return "static";
+    return minor ? "static HLO_MINOR" : "static __attribute__((noinline))";
 }
 
-static void print_signature(Buf *b, const Kernel *k, const char *name, const KernelPart *part, bool range)
+static void print_signature(Buf *b, const Kernel *k, const char *name, const KernelPart *part, bool range, bool minor)
 {
     bool first = true;
-    buf_printf(b, "%s void %s(", linkage(k, part), name);
+    buf_printf(b, "%s void %s(", linkage(k, part, minor), name);
     for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
         if (!part->uses[p])
@@ -65,9 +82,9 @@ static void print_signature(Buf *b, const Kernel *k, const char *name, const Ker
         buf_puts(b, first ? "void)\n{\n" : ")\n{\n");
 }
 
-static void print_function(Buf *b, const Kernel *k, const char *name, const KernelPart *part, bool range)
+static void print_function(Buf *b, const Kernel *k, const char *name, const KernelPart *part, bool range, bool minor)
 {
-    print_signature(b, k, name, part, range);
+    print_signature(b, k, name, part, range, minor);
     dialect_arrays(b, &dialect, part);
     dialect_block(b, &dialect, part->body, 1);
     buf_puts(b, block_streams(part->body) ? "    end_stores_past_caches();\n}\n" : "}\n");
@@ -79,15 +96,15 @@ static const char *part_name(Arena *a, const char *name, int32_t n_parts, int32_
     return n_parts == 1 ? name : arena_printf(a, "hlo_%s_part%d", name, part + 1);
 }
 
-void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i)
+void target_c_kernel(Buf *b, const Function *f)
 {
     Arena      *a = arena_new();
     KernelPart *parts;
-    int32_t     n = kernel_parts(a, k, &parts);
-    c_origin(b, i);
+    int32_t     n = kernel_parts(a, f->kernel, &parts);
+    c_origin(b, f->inst);
     for (int32_t j = 0; j < n; j++) {
         buf_puts(b, j ? "\n" : "");
-        print_function(b, k, part_name(a, name, n, j), &parts[j], false);
+        print_function(b, f->kernel, part_name(a, f->name, n, j), &parts[j], false, f->minor);
     }
     arena_free(a);
 }
@@ -161,7 +178,7 @@ void target_c_ranges(Buf *b, const Function *f)
     for (int32_t j = 0; j < f->n_ranges; j++) {
         const char *name = part_name(a, f->name, f->n_ranges, j);
         buf_puts(b, j ? "\n" : "");
-        print_function(b, f->kernel, name, &f->ranges[j].whole, f->ranges[j].n > 1);
+        print_function(b, f->kernel, name, &f->ranges[j].whole, f->ranges[j].n > 1, f->minor);
         if (f->ranges[j].n > 1)
             print_range(b, f->kernel, name, &f->ranges[j]);
     }
@@ -271,7 +288,7 @@ void target_c_tile(Buf *b, const Function *f)
     Arena     *a = arena_new();
     KernelPart part = kernel_part(a, f->kernel, f->kernel->body);
     c_origin(b, f->inst);
-    print_function(b, f->kernel, f->name, &part, true);
+    print_function(b, f->kernel, f->name, &part, true, false);
     print_tile(b, f, &part);
     arena_free(a);
 }

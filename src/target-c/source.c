@@ -430,9 +430,12 @@ static void put_kernels(Buf *b, const Program *p)
 {
     Arena         *a = arena_new();
     const Kernel **v = ARENA_ARRAY(a, const Kernel *, p->n_functions);
-    for (int32_t k = 0; k < p->n_functions; k++)
+    bool           minor = false;
+    for (int32_t k = 0; k < p->n_functions; k++) {
         v[k] = p->functions[k].kernel;
-    target_c_prelude(b, p->n_functions, v);
+        minor |= p->functions[k].minor;
+    }
+    target_c_prelude(b, p->n_functions, v, minor);
     for (int32_t k = 0; k < p->n_functions; k++) {
         if (kernel_tile_row(v[k]))
             continue;
@@ -440,7 +443,7 @@ static void put_kernels(Buf *b, const Program *p)
         if (p->functions[k].n_ranges)
             target_c_ranges(b, &p->functions[k]);
         else
-            target_c_kernel(b, v[k], p->functions[k].name, p->functions[k].inst);
+            target_c_kernel(b, &p->functions[k]);
     }
     target_c_library_prelude(b, p);
     target_c_runtime_prelude(b, p);

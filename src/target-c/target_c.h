@@ -24,9 +24,9 @@ bool target_c_weights(const Program *p, const TargetCOptions *o, bool (*put)(voi
 /* What an element of a type is in memory, "float". */
 const char *target_c_element_type(Type t);
 
-/* One kernel as a static C function, the HLO of i above it. Its parameters: the results, then the operands, then working memory;
+/* One kernel as a static C function, the HLO of its instruction above it. Its parameters: the results, then the operands, then working memory;
  * only those that the kernel uses (kernel_uses_param). One of very many loops is several functions (kernel_parts.h). */
-void target_c_kernel(Buf *b, const Kernel *k, const char *name, const Inst *i);
+void target_c_kernel(Buf *b, const Function *f);
 /* The same where the runtime's threads share its loops. */
 void target_c_ranges(Buf *b, const Function *f);
 
@@ -60,7 +60,7 @@ void target_c_extern_prelude(Buf *b, const Program *p); /* types and prototypes 
 void target_c_extern_symbols(Buf *b, const Program *p); /* " and what has a, b" for the first line, or nothing */
 
 /* What the functions of these kernels need in front of them, each thing only if it is used: prototypes of libm, conversions of small floats,
- * guarded integer arithmetic. The text relies on int8_t ... uint64_t only. */
-void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels);
+ * guarded integer arithmetic; minor: some are. The text relies on int8_t ... uint64_t only. */
+void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels, bool minor);
 
 #endif
