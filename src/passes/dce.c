@@ -30,16 +30,24 @@ static int32_t results_read(const Inst *f, bool *read)
     return n;
 }
 
+/* What has control edges stays, and would serve no result. */
+static bool has_control(const Comp *c)
+{
+    for (const Inst *i = c->first; i; i = i->next)
+        if (i->n_control)
+            return true;
+    return false;
+}
+
 static bool may_narrow(const Inst *f)
 {
     return f->op == OP_FUSION && shape_is_tuple(f->shape) && inst_callee(f, 0)->root->op == OP_TUPLE && f != f->comp->root && inst_is_free(f) &&
-           inst_word(f, ATTR_FUSION_KIND) != FUSION_CUSTOM && !inst_attr(f, ATTR_OUTPUT_TO_OPERAND_ALIASING);
+           inst_word(f, ATTR_FUSION_KIND) != FUSION_CUSTOM && !inst_attr(f, ATTR_OUTPUT_TO_OPERAND_ALIASING) && !has_control(inst_callee(f, 0));
 }
 
 static void read_whole(Inst *f, const Shape *shape)
 {
     f->shape = shape;
-    inst_drop_attr(f, ATTR_ORIGIN);
     for (Use *u = f->uses, *next; u; u = next) {
         Inst *element = u->user;
         next = u->next;
@@ -57,6 +65,8 @@ static void narrow(Inst *f, const bool *read, int32_t n, Arena *scratch)
     while (!read[only])
         only++;
     callee_own(f, 0);
+    inst_drop_attr(f, ATTR_ORIGIN);
+    inst_drop_attr(f, ATTR_SHARDING);
     Comp *body = inst_callee(f, 0);
     Inst *root = body->root;
     comp_set_root(body, n == 1 ? inst_operand(root, only) : tuple_kept(root, root, tuple_kept_shape(a, root->shape, read, to), read, scratch), scratch);
