@@ -11,6 +11,7 @@ enum { OUTSIDE = -1 }; /* the buffer of a leaf that is an argument, a constant, 
 typedef struct Buffer {
     int64_t bytes;
     int32_t from, last; /* places in the schedule */
+    int32_t into;       /* the buffer that it is, unless what is there is read later; OUTSIDE: none */
 } Buffer;
 
 typedef struct Peak {
@@ -33,7 +34,7 @@ static int32_t *leaves_of(const Inst *i)
 
 static int32_t buffer_new(Peak *p, int64_t bytes)
 {
-    vec_push(p->arena, &p->buffers, ((Buffer){bytes < 0 ? 0 : bytes, p->now, p->now}));
+    vec_push(p->arena, &p->buffers, ((Buffer){bytes < 0 ? 0 : bytes, p->now, p->now, OUTSIDE}));
     return p->buffers.n - 1;
 }
 
@@ -95,10 +96,12 @@ static int32_t *while_leaves(Peak *p, const Inst *w)
         const Shape *s = shape_is_tuple(w->shape) ? w->shape->elems[k] : w->shape;
         for (int32_t j = 0, count = leaf_count(s); j < count; j++, n++) {
             int32_t before = leaves_of(start)[n];
-            if (before == OUTSIDE && !(shape_is_tuple(w->shape) && keeps_state(w, k)))
-                continue;
-            p->buffers.v[v[n]].bytes = 0;
-            v[n] = before;
+            if (shape_is_tuple(w->shape) && keeps_state(w, k)) {
+                p->buffers.v[v[n]].bytes = 0;
+                v[n] = before;
+            } else {
+                p->buffers.v[v[n]].into = before;
+            }
         }
     }
     return v;
@@ -250,6 +253,27 @@ static CompPeak worst_moment(const Peak *p, const Inst *const *run, int32_t n, i
     return worst;
 }
 
+/* A loop changes its state where that was before, when nothing reads it there afterwards: later ones first, as one loop may go on with another's. */
+static void merge_buffers(Peak *p)
+{
+    for (int32_t k = p->buffers.n; k-- > 0;) {
+        Buffer *b = &p->buffers.v[k], *a = b->into == OUTSIDE ? NULL : &p->buffers.v[b->into];
+        if (a && a->last <= b->from) {
+            a->last = b->last > a->last ? b->last : a->last;
+            b->bytes = 0;
+        } else {
+            b->into = OUTSIDE;
+        }
+    }
+}
+
+static int32_t memory_of(const Peak *p, int32_t leaf)
+{
+    while (leaf != OUTSIDE && p->buffers.v[leaf].into != OUTSIDE)
+        leaf = p->buffers.v[leaf].into;
+    return leaf;
+}
+
 /* The caller's memory, or the result. But where that is an argument's memory, and the argument is read after the result has been made, it stands somewhere
  * else until the end. */
 static void give_results(Peak *p, int32_t n)
@@ -263,11 +287,12 @@ static void give_results(Peak *p, int32_t n)
         int32_t           to = shape_leaf_at(root->shape, x->output), from = arg ? shape_leaf_at(arg->shape, x->index) : -1;
         if (to < 0 || from < 0 || !leaves_of(arg) || leaves_of(root)[to] == OUTSIDE)
             continue;
-        int32_t made = leaves_of(root)[to], given = leaves_of(arg)[from];
+        int32_t made = memory_of(p, leaves_of(root)[to]), given = leaves_of(arg)[from];
         late[to] = made != given && p->buffers.v[given].last > p->buffers.v[made].from;
     }
     for (int32_t k = 0, leaves = leaf_count(root->shape); k < leaves; k++) {
-        Buffer *b = leaves_of(root)[k] == OUTSIDE ? NULL : &p->buffers.v[leaves_of(root)[k]];
+        int32_t made = memory_of(p, leaves_of(root)[k]);
+        Buffer *b = made == OUTSIDE ? NULL : &p->buffers.v[made];
         if (b && late[k])
             b->last = n - 1;
         else if (b)
@@ -285,6 +310,7 @@ static CompPeak peak_of_run(const Comp *c, const Inst *const *run, int32_t n, co
         i->aux = find_leaves(&p, i);
         read_leaves(&p, i);
     }
+    merge_buffers(&p);
     give_results(&p, n);
     CompPeak worst = worst_moment(&p, run, n, limit);
     arena_free(p.arena);
