@@ -47,7 +47,7 @@ static bool may_narrow(const Inst *f)
 
 static void read_whole(Inst *f, const Shape *shape)
 {
-    f->shape = shape;
+    inst_set_shape(f, shape);
     for (Use *u = f->uses, *next; u; u = next) {
         Inst *element = u->user;
         next = u->next;
@@ -65,8 +65,6 @@ static void narrow(Inst *f, const bool *read, int32_t n, Arena *scratch)
     while (!read[only])
         only++;
     callee_own(f, 0);
-    inst_drop_attr(f, ATTR_ORIGIN);
-    inst_drop_attr(f, ATTR_SHARDING);
     Comp *body = inst_callee(f, 0);
     Inst *root = body->root;
     comp_set_root(body, n == 1 ? inst_operand(root, only) : tuple_kept(root, root, tuple_kept_shape(a, root->shape, read, to), read, scratch), scratch);

@@ -132,7 +132,7 @@ static Inst *decompose(PassCtx *cx, Inst *i)
     if (columns != 1)
         *ints_at(sizes, n++) = columns;
     Inst *dot = inst_clone_into(i->comp, i, i, 2, operands);
-    dot->shape = shape_array(a, i->shape->type, n, sizes.v);
+    inst_set_shape(dot, shape_array(a, i->shape->type, n, sizes.v));
     inst_drop_attr(dot, ATTR_LHS_BATCH_DIMS);
     inst_drop_attr(dot, ATTR_RHS_BATCH_DIMS);
     if (batch) {

@@ -179,8 +179,7 @@ bool tuple_spell_out(Inst *t)
 /* Element k of t becomes element to[k]. */
 void tuple_renumber(Inst *t, const Shape *shape, const int32_t *to)
 {
-    t->shape = shape;
-    inst_drop_attr(t, ATTR_ORIGIN);
+    inst_set_shape(t, shape);
     for (Use *u = t->uses; u; u = u->next) {
         int32_t now = to[inst_int(u->user, ATTR_INDEX, 0)];
         if (now < 0)

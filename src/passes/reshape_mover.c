@@ -207,7 +207,7 @@ static void move_below(Mover *m, Inst *i)
     Node        *n = node_of(m, i);
     const Shape *before = inst_operand(n->move, 0)->shape;
     n->moved = inst_clone_into(m->comp, i, i, i->n_operands, operands);
-    n->moved->shape = shape_with_type(m->comp->module->arena, before, i->shape->type);
+    inst_set_shape(n->moved, shape_with_type(m->comp->module->arena, before, i->shape->type));
 }
 
 /* Whether i's group goes; asked in stored order, so that a limit of rewrites takes the first groups. */

@@ -73,7 +73,7 @@ static void sort_kept(Inst *i, const bool *kept, int32_t n, Arena *scratch)
     const Shape *shape = tuple_kept_shape(a, i->shape, kept, to);
     Comp        *by = smaller_comparator(inst_callee(i, 0), kept, scratch);
     Inst        *sort = inst_clone_into(i->comp, i, i, n, operands);
-    sort->shape = n == 1 ? shape->elems[0] : shape;
+    inst_set_shape(sort, n == 1 ? shape->elems[0] : shape);
     inst_set_callees(sort, 1, &by);
     for (Use *u = i->uses, *next; u; u = next) {
         next = u->next;

@@ -198,9 +198,23 @@ bool attr_is_comment(const Attr *x)
     return x->id == ATTR_STATISTICS || x->id == ATTR_ORIGIN;
 }
 
+static bool same_sizes(const Shape *a, const Shape *b)
+{
+    return shape_is_array(a) && shape_is_array(b) ? shape_same_dims(a, b) : shape_equal(a, b);
+}
+
+void inst_set_shape(Inst *i, const Shape *shape)
+{
+    inst_drop_attr(i, ATTR_ORIGIN);
+    inst_drop_attr(i, ATTR_STATISTICS);
+    if (!same_sizes(i->shape, shape))
+        inst_drop_attr(i, ATTR_SHARDING);
+    i->shape = shape;
+}
+
 void inst_take_attrs(Inst *to, const Inst *from)
 {
-    bool alike = shape_is_array(to->shape) && shape_is_array(from->shape) ? shape_same_dims(to->shape, from->shape) : shape_equal(to->shape, from->shape);
+    bool alike = same_sizes(to->shape, from->shape);
     for (int32_t k = 0; k < from->n_attrs; k++)
         if (!attr_is_comment(&from->attrs[k]) && (alike || from->attrs[k].id != ATTR_SHARDING))
             inst_set_attr(to, from->attrs[k]);

@@ -46,6 +46,8 @@ bool inst_attrs_equal(const Inst *a, const Inst *b);
 bool attr_is_comment(const Attr *x);
 /* The attributes that say what is done; what is said of the value alone stays behind, and so does a sharding of a value of other sizes. */
 void inst_take_attrs(Inst *to, const Inst *from);
+/* Likewise where i has another value from now on. */
+void inst_set_shape(Inst *i, const Shape *shape);
 
 /* Of everything in a shape, layouts too. */
 uint64_t shape_hash(const Shape *s);

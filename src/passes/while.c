@@ -211,15 +211,13 @@ int32_t while_append(Flow *f, Inst *w, int32_t n, Inst *const *init)
         inst_delete_dead(old, f->scratch);
     for (int k = 0; k < 3; k++) {
         tuple_spell_out(tuples[k]);
-        tuples[k]->shape = shape;
-        inst_drop_attr(tuples[k], ATTR_ORIGIN);
+        inst_set_shape(tuples[k], shape);
     }
     for (int32_t k = 0; k < all; k++)
         elems[k] = k < before && body->root->op == OP_TUPLE ? inst_operand(body->root, k)
                    : k < before                             ? tuple_new_element(body->root, k, NULL)
                                                             : tuple_new_element(tuples[1], k, tuples[1]->next);
     comp_set_root(body, tuple_new(body, NULL, shape, elems, body->root), f->scratch);
-    inst_drop_attr(w, ATTR_ORIGIN);
     return before;
 }
 

@@ -140,7 +140,7 @@ static Inst *product(Inst *w, const Sliced *s, int32_t *at)
     operands[s->side] = before_loop(w, inst_operand(s->slice, 0));
     operands[1 - s->side] = before_loop(w, inst_operand(s->dot, 1 - s->side));
     Inst *p = inst_clone_into(w->comp, w, s->dot, 2, operands);
-    p->shape = shape_array(a, s->dot->shape->type, n, dims);
+    inst_set_shape(p, shape_array(a, s->dot->shape->type, n, dims));
     inst_set_ints(p, contracting_ids[s->side], s->contracting);
     return p;
 }

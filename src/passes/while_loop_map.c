@@ -224,7 +224,7 @@ static Inst *all_of(const Loop *l, const Inst *i)
     Inst *all = inst_clone_into(l->w->comp, l->w, i, i->n_operands, operands);
     if (i->mark == SAME)
         return all;
-    all->shape = shape_of_all(l, i->shape);
+    inst_set_shape(all, shape_of_all(l, i->shape));
     inst_drop_attr(all, ATTR_INFERRED_DIMENSION);
     if (i->op == OP_REDUCE)
         inst_set_ints(all, ATTR_DIMENSIONS, one_more(a, inst_ints(i, ATTR_DIMENSIONS)));
