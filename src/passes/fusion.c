@@ -26,9 +26,10 @@
  *   movement and constants             always
  *   what several loops of one row of   always, for rows that fit the first caches: the code keeps the row (emit/lower_rows.c),
  *   one group need                     so each element is computed once
- *   reduce over the inner dimensions   when no more elements are asked for than it has, in one context, a row or an element of the root at a time
+ *   reduce over the inner dimensions   when no more elements are asked for than it has, in one context, a row or an element of the root at a time, unless rows are so
+ *                                      few and long that most of a device's units would have nothing to do
  *   exp, divide, ... (dear)            when no more elements are asked for than it has, or the device computes them again in less time than it takes to
- *                                      begin a kernel
+ *                                      begin a kernel; of a device with many units, in half the time of storing and reading
  *   add, select, ... (cheap)           likewise, or when reading its operands again takes no longer than to write it and to read that: what is made of
  *                                      indices alone (a mask that compares two) reads none
  * Times are those of the device (analysis/device.h).
@@ -715,11 +716,24 @@ static double larger_bytes(const Inst *i)
     return read > own ? read : own;
 }
 
-/* ns to compute i's elements `again` times more, where they are asked for: each may be one unit's work, which goes on while operands are read. */
+/* Units that work on i at once in each of the loops that ask for it: those of rows have a row each. */
+static double units_at(const Device *v, const Inst *i)
+{
+    const Node *n = node(i);
+    double      least = v->units;
+    for (int32_t k = 0; k < n->n_contexts && v->units > 1; k++) {
+        const Context *c = n->contexts[k];
+        double         rows = c->nested ? c->common : 1;
+        least = rows < least ? rows : least;
+    }
+    return least > 1 ? least : 1;
+}
+
+/* ns to compute i's elements `again` times more, where they are asked for, which goes on while operands are read. */
 static double again_ns(const Device *v, const Inst *i, double again)
 {
     double each = inst_is_dear(i) ? v->dear : chain_of(i), rows = rows_of(i) > 1 ? rows_of(i) : 1; /* a row is read again soon */
-    double reads = device_bytes_ns(v, again * bytes_read(i), larger_bytes(i) / rows), computes = device_unit_ns(v, again * fusion_count(i) * each);
+    double reads = device_bytes_ns(v, again * bytes_read(i), larger_bytes(i) / rows), computes = device_unit_ns(v, again * fusion_count(i) * each) / units_at(v, i);
     return reads > computes ? reads : computes;
 }
 
@@ -737,13 +751,24 @@ bool fusion_pays_beside(const Fuser *f, const Inst *i, int32_t loops)
     return again_ns(v, i, loops) <= v->launch + stored_ns(v, i, loops - 1);
 }
 
+/* Rows that are fewer than units, and long: their sums are better made in pieces by all units, and read by another kernel. */
+bool fusion_starves(const Fuser *f, const Inst *i)
+{
+    enum { SHARES = 3 /* of the memory's rate that one unit alone can have */ };
+    const Device *v = f->cx->device;
+    const Inst   *x = inst_operand(i, 0);
+    double        bytes = fusion_count(x) * type_bytes(x->shape->type), rows = fusion_count(i), waits = v->units / (SHARES * rows);
+    return node(i)->role == ROLE_REDUCE && rows >= 1 && device_bytes_ns(v, bytes, bytes) * (waits - 2) > 2 * v->launch;
+}
+
 static bool pays(const Fuser *f, const Inst *i)
 {
+    enum { DEAR_AGAIN = 2 };
     const Node   *n = node(i);
     const Device *v = f->cx->device;
     double        own = fusion_count(i), asked = elements_asked(i), again = asked / own - 1;
     if (n->role == ROLE_REDUCE)
-        return one_row_at_a_time(i);
+        return one_row_at_a_time(i) && !fusion_starves(f, i);
     if (asked <= own)
         return true;
     if (n->role == ROLE_ELEMENTWISE && ends_contraction(i))
@@ -753,8 +778,10 @@ static bool pays(const Fuser *f, const Inst *i)
     if (n->chosen && !is_exact(i))
         return false;
     double ns = again_ns(v, i, again);
-    if (inst_is_dear(i) || (again > 2 && n->contexts[0]->windows))
+    if (again > 2 && n->contexts[0]->windows)
         return ns <= v->launch;
+    if (inst_is_dear(i)) /* what units do while others wait for memory costs little, but who knows how dear it is */
+        return ns <= v->launch || (v->units > 1 && DEAR_AGAIN * ns <= stored_ns(v, i, again));
     return ns <= v->launch + stored_ns(v, i, again);
 }
 

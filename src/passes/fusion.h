@@ -100,6 +100,7 @@ bool    fusion_add_contexts(Fuser *f, const Inst *u, int32_t k); /* the contexts
 int32_t fusion_new_operands(const Inst *i, const Group *g); /* values that g would need from outside if it took in i; what many groups want may count twice */
 bool    fusion_is_wanted(const Node *n, const Group *g);
 void    fusion_take_in(Group *g, const Inst *i);
+bool    fusion_starves(const Fuser *f, const Inst *i); /* a reduction, inside of a kernel that goes on along its rows, would leave most units idle for long */
 bool    fusion_pays_beside(const Fuser *f, const Inst *i, int32_t loops); /* i is stored by a kernel that computes it again in so many loops, and need not read it */
 
 /* fusion_join.c: what is stored, as another result of a group. */

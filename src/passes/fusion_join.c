@@ -312,7 +312,7 @@ static bool may_join_rows(Fuser *f, const Inst *i, const Group *g)
 {
     return node(g->root)->role == ROLE_ELEMENTWISE && !g->hero && !g->columns && g->n_more < MAX_RESULTS && g->size + 1 <= f->max_size &&
            g->operands + fusion_new_operands(i, g) <= MAX_OPERANDS && shape_is_row_of(i->shape, g->root->shape) && is_long_row(f, i, g) &&
-           is_made_of_rows(i) && asked_once_a_row(i, g) && !leads_to(f, i, g);
+           is_made_of_rows(i) && asked_once_a_row(i, g) && !fusion_starves(f, i) && !leads_to(f, i, g);
 }
 
 /* The group whose rows ask for i, n being its contexts. */

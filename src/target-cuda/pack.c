@@ -9,7 +9,8 @@
  *     hlo_store(&t[i0 * 4096 + base], t_pack);
  *
  * The iterations of the loop that is cut do not depend on each other, or only sum up: so all that a pack reads may be read first, and what it writes be written last. What
- * is the same for the whole pack is computed once. All that varies within it has to lie side by side and begin at a multiple of the width, or there are no packs. */
+ * is the same for the whole pack is computed once. All that varies within it has to lie side by side and begin at a multiple of the width, or there are no packs. What only
+ * one of two branches reads, as of a concatenate, is read where that branch is taken, if all of a pack take the same one. */
 #include "support/intern.h"
 #include "support/map.h"
 #include "support/vec.h"
@@ -29,6 +30,8 @@ typedef struct Packer {
     int32_t       widest;   /* bytes of the largest element */
     int32_t       statements;
     bool          conditional; /* what is at hand may not be reached */
+    const KExpr  *guard;       /* or only where that holds, which is the same for all of a pack; NULL: always */
+    int           depth;       /* of blocks around what is at hand */
     bool          uses_index;
     bool          bad;
 } Packer;
@@ -106,12 +109,43 @@ static const Ix *from_base(const Packer *p, const Ix *x)
     return y;
 }
 
+static const KExpr *expr_from_base(const Packer *p, const KExpr *x)
+{
+    KExpr *y = arena_copy(p->arena, x, sizeof *x);
+    if (x->index)
+        y->index = from_base(p, x->index);
+    for (int32_t j = 0; j < x->n; j++)
+        y->arg[j] = expr_from_base(p, x->arg[j]);
+    return y;
+}
+
+/* i1 + 8 < 1024: true for all of a pack, or for none. */
+static bool is_same_for_all(const Packer *p, const KExpr *x)
+{
+    if (!varies(p, x))
+        return x->kind != KX_LOAD;
+    if (x->kind == KX_BINARY && (x->op == KOP_LAND || x->op == KOP_LOR || ((x->op == KOP_AND || x->op == KOP_OR) && x->type == TYPE_PRED)))
+        return is_same_for_all(p, x->arg[0]) && is_same_for_all(p, x->arg[1]);
+    if (x->kind != KX_BINARY || x->op < KOP_LT || x->op > KOP_GE || x->arg[0]->kind != KX_INDEX || x->arg[1]->kind != KX_INT)
+        return false;
+    const Ix *index = x->arg[0]->index;
+    int64_t   limit;
+    if (__builtin_sub_overflow(x->arg[1]->i, index->c, &limit) || __builtin_add_overflow(limit, x->op == KOP_LE || x->op == KOP_GT, &limit))
+        return false;
+    for (int32_t i = 0; i < index->n; i++) {
+        const IxAtom *atom = index->t[i].atom;
+        if (atom == p->loop ? index->t[i].k != 1 : index->t[i].k % p->width != 0 || atom->kind != IX_LOOP)
+            return false;
+    }
+    return limit % p->width == 0;
+}
+
 /* The pack that holds the array's elements from there on. */
 static Pack *pack_of(Packer *p, KArray *array, const Ix *index, bool stored)
 {
     for (int32_t j = 0; j < p->packs.n; j++) {
         Pack *x = &p->packs.v[j];
-        if (x->array == array && x->stored == stored && ix_equal(x->from, index))
+        if (x->array == array && x->stored == stored && x->guard == p->guard && ix_equal(x->from, index))
             return x;
         if (x->array == array && stored != x->stored && (!stored || !ix_equal(x->from, index)))
             p->bad = true; /* what one of the pack has stored another reads */
@@ -120,7 +154,7 @@ static Pack *pack_of(Packer *p, KArray *array, const Ix *index, bool stored)
     KArray   *here = arena_copy(p->arena, array, sizeof *array);
     p->widest = size > p->widest ? size : p->widest;
     here->kind = KARRAY_LOCAL;
-    vec_push(p->arena, &p->packs, ((Pack){ .array = array, .from = index, .index = from_base(p, index), .here = here, .stored = stored }));
+    vec_push(p->arena, &p->packs, ((Pack){ .array = array, .from = index, .index = from_base(p, index), .here = here, .guard = p->guard, .stored = stored }));
     return &p->packs.v[p->packs.n - 1];
 }
 
@@ -148,10 +182,25 @@ static const KExpr *of_each(Packer *p, const KExpr *x)
 
 static KBlock *block_of_each(Packer *p, const KBlock *b);
 
+/* A branch: what it reads is read where it is taken, if that is the same for the whole pack. */
+static KBlock *branch_of_each(Packer *p, const KBlock *b, const KExpr *taken)
+{
+    const KExpr *guard = p->guard;
+    bool         conditional = p->conditional;
+    if (taken)
+        p->guard = guard ? kx_binary(p->arena, KOP_LAND, TYPE_PRED, guard, taken) : taken;
+    else
+        p->conditional = true;
+    KBlock *out = block_of_each(p, b);
+    p->guard = guard;
+    p->conditional = conditional;
+    return out;
+}
+
 static void add_stmt(Packer *p, KBlock *to, const KStmt *s)
 {
     KStmt copy = *s;
-    bool  nested = p->conditional;
+    bool  nested = p->conditional || p->guard || p->depth > 0;
     p->statements++;
     switch (s->kind) {
     case KS_DECLARE:
@@ -174,9 +223,10 @@ static void add_stmt(Packer *p, KBlock *to, const KStmt *s)
         copy.index = p->each;
         break;
     case KS_IF:
-        copy.value = of_each(p, s->value);
-        copy.body = block_of_each(p, s->body);
-        copy.other = s->other ? block_of_each(p, s->other) : NULL;
+        const KExpr *taken = !p->conditional && is_same_for_all(p, s->value) ? expr_from_base(p, s->value) : NULL;
+        copy.value = taken ? taken : of_each(p, s->value);
+        copy.body = branch_of_each(p, s->body, taken);
+        copy.other = s->other ? branch_of_each(p, s->other, taken ? kx_unary(p->arena, KOP_NOT, TYPE_PRED, taken) : NULL) : NULL;
         break;
     case KS_BLOCK:
         copy.body = block_of_each(p, s->body);
@@ -189,11 +239,10 @@ static void add_stmt(Packer *p, KBlock *to, const KStmt *s)
 static KBlock *block_of_each(Packer *p, const KBlock *b)
 {
     KBlock *out = ARENA_NEW(p->arena, KBlock);
-    bool    conditional = p->conditional;
-    p->conditional = true;
+    p->depth++;
     for (const KStmt *s = b->first; s && !p->bad; s = s->next)
         add_stmt(p, out, s);
-    p->conditional = conditional;
+    p->depth--;
     return out;
 }
 
@@ -334,9 +383,17 @@ void cuda_put_packs(Buf *b, const CudaPart *part, const Packs *packs, int depth)
         put_type(b, part, x);
         buf_printf(b, " %s", x->name);
         if (!x->stored) {
-            buf_printf(b, " = hlo_load<%d>(", part->width);
+            buf_puts(b, " = ");
+            if (x->guard)
+                dialect_expr(b, part->dialect, x->guard);
+            buf_printf(b, "%shlo_load<%d>(", x->guard ? " ? " : "", part->width);
             put_place(b, part, x);
             buf_putc(b, ')');
+        }
+        if (x->guard) {
+            buf_puts(b, " : ");
+            put_type(b, part, x);
+            buf_puts(b, "{}");
         }
         buf_puts(b, ";\n");
     }

@@ -28,6 +28,7 @@ typedef struct Pack {
     KArray     *array, *here; /* in memory; "x_pack.at" */
     const char *name;
     const Ix   *from, *index; /* of the element as it was, and of the first one */
+    const KExpr *guard;       /* where it is read; NULL: always */
     bool        stored;
 } Pack;
 

@@ -82,7 +82,7 @@ static void put_tile(Buf *b, const CudaPart *part)
 static void put_way(Buf *b, const CudaPart *part, bool reads)
 {
     const IxAtom *lanes = reads ? part->turn.in : part->turn.out, *steps = reads ? part->turn.out : part->turn.in;
-    buf_printf(b, "        for (int at = threadIdx.x / %d; at < %d; at += %d) {\n", WARP, SIDE, THREADS / WARP);
+    buf_printf(b, "        #pragma unroll\n        for (int at = threadIdx.x / %d; at < %d; at += %d) {\n", WARP, SIDE, THREADS / WARP);
     buf_printf(b, "            const %s %s = from_%s + threadIdx.x %% %d, %s = from_%s + at;\n", part->dialect->index, lanes->name, reads ? "in" : "out", WARP, steps->name,
                reads ? "out" : "in");
     buf_printf(b, "            if (%s < %lld && %s < %lld)", lanes->name, (long long)lanes->hi + 1, steps->name, (long long)steps->hi + 1);
