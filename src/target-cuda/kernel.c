@@ -91,6 +91,14 @@ void cuda_loop_values(Buf *b, const CudaPart *part, const char *number)
     buf_puts(b, ";\n");
 }
 
+static bool has_inner_packs(const CudaPart *part)
+{
+    for (int32_t j = 0; j < part->n_inner; j++)
+        if (part->inner[j].n > 0)
+            return true;
+    return false;
+}
+
 static void put_threads(Buf *b, const CudaPart *part)
 {
     const ThreadPart *t = &part->threads;
@@ -103,6 +111,8 @@ static void put_threads(Buf *b, const CudaPart *part)
         cuda_loop_values(b, part, i);
     if (part->width > 1)
         cuda_put_packs(b, part, part->packs, 2);
+    else if (has_inner_packs(part))
+        cuda_put_inner(b, part, 2);
     else
         dialect_block(b, part->dialect, t->body, 2);
     buf_puts(b, braces ? "    }\n" : "");
@@ -238,6 +248,9 @@ static void put_alignment(Buf *b, Arena *a, const Kernel *k, int32_t n, const Cu
     for (int32_t j = 0; j < n; j++)
         for (int32_t i = 0; parts[j].width > 1 && i < (parts[j].share == BY_THREAD ? 1 : parts[j].row.n_steps); i++)
             note_packed(&parts[j].packs[i], packed);
+    for (int32_t j = 0; j < n; j++)
+        for (int32_t i = 0; i < parts[j].n_inner; i++)
+            note_packed(&parts[j].inner[i], packed);
     for (int32_t r = 0; r < k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
         if (packed[p])
@@ -319,7 +332,7 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
         for (int32_t j = 0; j < n; j++) {
             copies |= parts[j].copy != NULL;
             asked |= cuda_part_shared(&parts[j]) > 0;
-            packs |= parts[j].width > 1;
+            packs |= parts[j].width > 1 || has_inner_packs(&parts[j]);
             tensor |= parts[j].share == BY_TILE && cuda_tile_on_tensor_cores(&parts[j]);
         }
         for (int32_t j = 0; j < n; j++)

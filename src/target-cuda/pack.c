@@ -23,6 +23,7 @@ typedef struct Packer {
     const IxAtom *loop, *base;
     int           width;
     bool          rows;     /* arrays of the row are shared memory, which may be packed */
+    bool          in_order; /* the iterations are done one after the other: all that is read lies in packs */
     const Ix     *each;
     KBlock       *before, *body;
     VEC(Pack)     packs;
@@ -169,6 +170,7 @@ static const KExpr *of_each(Packer *p, const KExpr *x)
         p->bad |= !lies_in_packs(p, x->array, x->index) || (conditional && !is_inside(x->array, x->index));
         return p->bad ? x : kx_load(p->arena, pack_of(p, x->array, x->index, false)->here, p->each);
     }
+    p->bad |= x->kind == KX_LOAD && p->in_order;
     if (x->n == 0)
         return x;
     KExpr *y = arena_copy(p->arena, x, sizeof *x);
@@ -204,7 +206,7 @@ static void add_stmt(Packer *p, KBlock *to, const KStmt *s)
     p->statements++;
     switch (s->kind) {
     case KS_DECLARE:
-        if (!nested && s->value && !s->temp->assigned && !varies(p, s->value)) {
+        if (!nested && !p->in_order && s->value && !s->temp->assigned && !varies(p, s->value)) {
             kblock_append_copy(p->arena, p->before, s);
             return;
         }
@@ -297,20 +299,22 @@ static const IxAtom *named(Arena *a, const IxAtom *like, const char *name)
     return x;
 }
 
-static bool pack_body(Arena *a, const Kernel *k, const KBlock *body, const IxAtom *loop, int width, bool rows, Packs *out, int32_t *widest)
+typedef enum Loop { OF_THREADS, OF_ROWS, IN_ORDER } Loop;
+
+static bool pack_body(Arena *a, const Kernel *k, const KBlock *body, const IxAtom *loop, int width, Loop kind, Packs *out, int32_t *widest)
 {
     const IxAtom *lane = named(a, loop, "each");
     Ix           *each = arena_alloc(a, sizeof *each + sizeof each->t[0]);
     *each = (Ix){ .n = 1 };
     each->t[0] = (IxTerm){ 1, lane };
-    Packer p = { .arena = a, .loop = loop, .base = named(a, loop, "base"), .width = width, .rows = rows, .each = each,
+    Packer p = { .arena = a, .loop = loop, .base = named(a, loop, "base"), .width = width, .rows = kind == OF_ROWS, .in_order = kind == IN_ORDER, .each = each,
                  .before = ARENA_NEW(a, KBlock), .body = ARENA_NEW(a, KBlock) };
     for (const KStmt *s = body->first; s && !p.bad; s = s->next)
         add_stmt(&p, p.body, s);
     if (p.bad || p.packs.n == 0 || p.statements > MOST_STATEMENTS)
         return false;
     name_packs(&p, k);
-    *out = (Packs){ .loop = loop, .n = p.packs.n, .v = p.packs.v, .before = p.before, .body = p.body, .uses_index = p.uses_index };
+    *out = (Packs){ .loop = loop, .width = width, .n = p.packs.n, .v = p.packs.v, .before = p.before, .body = p.body, .uses_index = p.uses_index };
     *widest = p.widest > *widest ? p.widest : *widest;
     return true;
 }
@@ -333,7 +337,7 @@ static bool pack_row(Arena *a, const Kernel *k, CudaPart *part, int width)
         return false;
     for (int32_t j = 0; j < r->n_steps; j++) {
         const RowStep *s = &r->steps[j];
-        if (s->kind == ROW_LOOP && (s->n_chosen > 0 || !divides(width, s->dealt->loop) || !pack_body(a, k, s->dealt->body, s->dealt->loop, width, true, &packs[j], &widest)))
+        if (s->kind == ROW_LOOP && (s->n_chosen > 0 || !divides(width, s->dealt->loop) || !pack_body(a, k, s->dealt->body, s->dealt->loop, width, OF_ROWS, &packs[j], &widest)))
             return false;
     }
     part->packs = packs;
@@ -346,7 +350,25 @@ static bool pack_elements(Arena *a, const Kernel *k, CudaPart *part, int width)
     int32_t           widest = 0;
     part->packs = ARENA_NEW(a, Packs);
     return divides(width, t->loops[t->n_loops - 1]) && (double)t->count >= part->device->units * LEAST_BLOCKS_EACH * THREADS * width &&
-           pack_body(a, k, t->body, t->loops[t->n_loops - 1], width, false, part->packs, &widest) && widest * width <= PACK_BYTES;
+           pack_body(a, k, t->body, t->loops[t->n_loops - 1], width, OF_THREADS, part->packs, &widest) && widest * width <= PACK_BYTES;
+}
+
+/* Loops of one thread along what lies side by side: neighbours of a warp are elsewhere. */
+static void pack_inner(Arena *a, const Kernel *k, CudaPart *part)
+{
+    int32_t n = 0;
+    for (const KStmt *s = part->threads.body->first; s; s = s->next)
+        n++;
+    part->inner = ARENA_ARRAY(a, Packs, n);
+    for (const KStmt *s = part->threads.body->first; s; s = s->next, part->n_inner++) {
+        Packs *x = &part->inner[part->n_inner];
+        for (int width = MOST_WIDE; width > 1 && s->kind == KS_FOR && !s->from && !s->end && x->n == 0; width /= 2) {
+            int32_t widest = 0;
+            if (s->loop->lo < 0 || s->loop->lo >= s->loop->hi + 1 - width || (s->loop->hi + 1) % width != 0 || !pack_body(a, k, s->body, s->loop, width, IN_ORDER, x, &widest) || widest * width > PACK_BYTES)
+                *x = (Packs){ 0 };
+            x->width = width;
+        }
+    }
 }
 
 void cuda_choose_packs(Arena *a, const Kernel *k, CudaPart *part)
@@ -358,6 +380,8 @@ void cuda_choose_packs(Arena *a, const Kernel *k, CudaPart *part)
             part->width = width;
             return;
         }
+    if (part->share == BY_THREAD && !part->copy)
+        pack_inner(a, k, part);
 }
 
 /* ---- text ---- */
@@ -369,9 +393,9 @@ static void put_place(Buf *b, const CudaPart *part, const Pack *x)
     buf_putc(b, ']');
 }
 
-static void put_type(Buf *b, const CudaPart *part, const Pack *x)
+static void put_type(Buf *b, const CudaPart *part, const Packs *packs, const Pack *x)
 {
-    buf_printf(b, "hlo_pack<%s, %d>", dialect_type(part->dialect, storage_type(x->array->type)), part->width);
+    buf_printf(b, "hlo_pack<%s, %d>", dialect_type(part->dialect, storage_type(x->array->type)), packs->width);
 }
 
 void cuda_put_packs(Buf *b, const CudaPart *part, const Packs *packs, int depth)
@@ -380,25 +404,25 @@ void cuda_put_packs(Buf *b, const CudaPart *part, const Packs *packs, int depth)
     for (int32_t j = 0; j < packs->n; j++) {
         const Pack *x = &packs->v[j];
         buf_printf(b, "%*s%s", 4 * depth, "", x->stored ? "" : "const ");
-        put_type(b, part, x);
+        put_type(b, part, packs, x);
         buf_printf(b, " %s", x->name);
         if (!x->stored) {
             buf_puts(b, " = ");
             if (x->guard)
                 dialect_expr(b, part->dialect, x->guard);
-            buf_printf(b, "%shlo_load<%d>(", x->guard ? " ? " : "", part->width);
+            buf_printf(b, "%shlo_load<%d>(", x->guard ? " ? " : "", packs->width);
             put_place(b, part, x);
             buf_putc(b, ')');
         }
         if (x->guard) {
             buf_puts(b, " : ");
-            put_type(b, part, x);
+            put_type(b, part, packs, x);
             buf_puts(b, "{}");
         }
         buf_puts(b, ";\n");
     }
     bool braces = packs->uses_index || dialect_wants_braces(packs->body);
-    buf_printf(b, "%*s#pragma unroll\n%*sfor (int each = 0; each < %d; each++)%s\n", 4 * depth, "", 4 * depth, "", part->width, braces ? " {" : "");
+    buf_printf(b, "%*s#pragma unroll\n%*sfor (int each = 0; each < %d; each++)%s\n", 4 * depth, "", 4 * depth, "", packs->width, braces ? " {" : "");
     if (packs->uses_index)
         buf_printf(b, "%*sconst %s %s = base + each;\n", 4 * depth + 4, "", part->dialect->index, packs->loop->name);
     dialect_block(b, part->dialect, packs->body, depth + 1);
@@ -410,6 +434,30 @@ void cuda_put_packs(Buf *b, const CudaPart *part, const Packs *packs, int depth)
             put_place(b, part, &packs->v[j]);
             buf_printf(b, ", %s);\n", packs->v[j].name);
         }
+}
+
+void cuda_put_inner(Buf *b, const CudaPart *part, int depth)
+{
+    int32_t j = 0;
+    for (const KStmt *s = part->threads.body->first; s; s = s->next, j++) {
+        const Packs *x = j < part->n_inner ? &part->inner[j] : NULL;
+        if (!x || x->n == 0) {
+            if (s->kind != KS_ARRAY || s->array->read || s->array->written)
+                dialect_stmt(b, part->dialect, s, depth);
+            continue;
+        }
+        const int64_t start = (s->loop->lo + x->width - 1) / x->width * x->width;
+        if (s->loop->lo < start) {
+            IxAtom first = *s->loop;
+            KStmt  alone = *s;
+            first.hi = start - 1;
+            alone.loop = &first;
+            dialect_stmt(b, part->dialect, &alone, depth);
+        }
+        buf_printf(b, "%*sfor (%s base = %lld; base < %lld; base += %d) {\n", 4 * depth, "", part->dialect->index, (long long)start, (long long)s->loop->hi + 1, x->width);
+        cuda_put_packs(b, part, x, depth + 1);
+        buf_printf(b, "%*s}\n", 4 * depth, "");
+    }
 }
 
 void cuda_pack_services(Buf *b)

@@ -34,7 +34,8 @@ typedef struct Pack {
 
 typedef struct Packs {
     const IxAtom *loop;
-    int32_t       n;
+    int           width;
+    int32_t       n;          /* 0: the loop is as it was */
     Pack         *v;
     const KBlock *before;     /* for the whole pack */
     const KBlock *body;       /* for each of it */
@@ -54,6 +55,8 @@ typedef struct CudaPart {
     const KStmt *copy; /* NULL, or the store of all that a result begins with: a copy, unless it is there already */
     int        width; /* BY_THREAD, BY_WARP, BY_BLOCK: neighbours that a thread does at once, */
     Packs     *packs; /* if more than one: of BY_THREAD one, else for each step of the row */
+    int32_t    n_inner; /* BY_THREAD, width 1: of each of the body's statements, */
+    Packs     *inner; /* which may be a loop that goes along packs */
     const Dialect *dialect; /* with indices that are wide enough */
     const Device  *device;
     int32_t    abreast;     /* of the first part of a launch: so many parts from it on, */
@@ -97,6 +100,7 @@ void cuda_set_abreast(Arena *a, const Kernel *k, int32_t n, CudaPart *parts);
 /* pack.c: sets width and packs; share is set. A pack's accesses and what is done with them; what kernels with packs call. */
 void cuda_choose_packs(Arena *a, const Kernel *k, CudaPart *part);
 void cuda_put_packs(Buf *b, const CudaPart *part, const Packs *packs, int depth);
+void cuda_put_inner(Buf *b, const CudaPart *part, int depth); /* the body's statements, n_inner of them */
 void cuda_pack_services(Buf *b);
 
 /* dialect.c: for all that is no part; for part. */
