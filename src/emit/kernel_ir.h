@@ -51,6 +51,7 @@ struct KTemp {
     const IxAtom *atom;   /* of an index: the term that stands for it, NULL until wanted */
     const KTemp *element_of; /* NULL, or the accumulator that this goes with, in a reducer of pairs that gives the same in any order and more than once, */
     bool        minds_nan;   /* unless this is NaN */
+    const KExpr  *decoded; /* what made it, if that is no more than operands' elements and a choice among them; else NULL */
 };
 
 typedef enum KExprKind { KX_INT, KX_FLOAT, KX_TEMP, KX_INDEX, KX_LOAD, KX_UNARY, KX_BINARY, KX_SELECT, KX_CALL, KX_CAST,

@@ -108,11 +108,24 @@ static KTemp *new_temp(Lower *L, KBlock *b, Type t, const KExpr *init, const cha
     return x;
 }
 
+/* x is an operand's element, a constant, or chosen among such: in a narrow format without being computed. */
+static bool is_at_hand(const Lower *L, const KExpr *x, int choices)
+{
+    if (x->kind == KX_CALL && x->n == 1)
+        return x->arg[0]->kind == KX_LOAD && x->arg[0]->array->kind == KARRAY_PARAM && x->arg[0]->array->param < L->k->n_operands;
+    if (x->kind == KX_TEMP)
+        return x->temp->decoded && is_at_hand(L, x->temp->decoded, choices);
+    return x->kind == KX_FLOAT || (x->kind == KX_SELECT && choices > 0 && is_at_hand(L, x->arg[1], choices - 1) && is_at_hand(L, x->arg[2], choices - 1));
+}
+
 const KExpr *bind(Lower *L, const KExpr *x, const char *name)
 {
+    enum { MOST_CHOICES = 3 };
     if (x->kind == KX_INT || x->kind == KX_FLOAT || x->kind == KX_TEMP)
         return x;
-    return kx_temp(L->arena, new_temp(L, block_for(L, x->depth), x->type, x, name));
+    KTemp *t = new_temp(L, block_for(L, x->depth), x->type, x, name);
+    t->decoded = x->type == TYPE_F32 && is_at_hand(L, x, MOST_CHOICES) ? x : NULL;
+    return kx_temp(L->arena, t);
 }
 
 const KExpr *frozen(Lower *L, const KExpr *x, const char *name)

@@ -33,10 +33,13 @@ static const Ix **kept_index(Lower *L, const Reduction *r)
     return index;
 }
 
-/* Rows that are computed at length are not computed in several places. */
+/* Rows that are computed at length are not computed in several places, nor are pairs that are chosen: compilers make branches of several choices. */
 static int64_t rows_abreast(Lower *L, const Reduction *first)
 {
-    return reductions_are_cheap(L, first) ? ROWS_ABREAST : 1;
+    bool cheap = reductions_are_cheap(L, first);
+    for (const Reduction *r = first; r; r = r->next)
+        cheap &= r->n == 1;
+    return cheap ? ROWS_ABREAST : 1;
 }
 
 /* acc[j] = acc[j] and one element of each of the rows at[0], at[1], ... */

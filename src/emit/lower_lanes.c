@@ -70,19 +70,21 @@ static void lanes_loop(Lower *L, void *cookie, const Ix *const *index)
     block_close(L);
 }
 
-/* ---- short rows ---- */
+/* ---- extremes ---- */
+
+enum { ROUNDS = 4 };
 
 static bool is_extreme(const Reduction *r)
 {
     return r->n == 1 && (r->op == OP_MAXIMUM || r->op == OP_MINIMUM);
 }
 
-/* Extremes of short rows of floats are lanes that one loop makes, which go through memory once: what does not fill them is in the last ones, which overlap those before. */
-static bool is_short(Lower *L, const Reduction *first, const Blocks *b)
+/* A choice's lanes go through memory in each trip: extremes take several rounds at a time. What does not fill them is in the last ones, which overlap those before. */
+static bool takes_rounds(Lower *L, const Reduction *first)
 {
-    bool extremes = b->d < 0 && first->n_reduced == 1 && b->extents[0] <= MOST_ROUNDS && reductions_are_cheap(L, first);
+    bool extremes = reductions_are_cheap(L, first);
     for (const Reduction *r = first; r && extremes; r = r->next)
-        extremes = r->to && is_extreme(r) && !reduction_wants_sums(r) && !r->own_row;
+        extremes = is_extreme(r) && !r->shows_nan && !r->down && !reduction_wants_sums(r) && !r->own_row && !r->paired;
     return extremes;
 }
 
@@ -93,23 +95,62 @@ static bool begins_with_nothing(Lower *L, const Reduction *r)
     return x->kind == KX_FLOAT && isinf(x->f) && (x->f < 0) == (r->op == OP_MAXIMUM);
 }
 
-static void short_rows(Lower *L, Reduction *first, Blocks *b)
+typedef struct Rounds {
+    Reduction *first;
+    Blocks    *b;
+    int64_t    from, n, each; /* n rounds, beginning with this one, of each so many */
+    bool       last, begins;  /* the overlapping one, too; lanes have no value yet */
+} Rounds;
+
+static const KExpr *next_round(Lower *L, const Rounds *s, const Reduction *r, const KExpr *acc, const Ix *const *index, const Ix *place)
 {
-    const int64_t n = first->extents[0], lanes = reductions_lanes(first);
-    const Ix     *l = ix_of(&L->ix, loop_open(L, 0, lanes, NULL, 1)), *zero = ix_const(&L->ix, 0);
-    first->base[0] = zero;
-    for (Reduction *r = first; r; r = r->next) {
-        const KExpr *acc = begins_with_nothing(L, r) ? NULL : kx_temp(L->arena, r->acc[0]);
-        for (int64_t from = 0; from < n; from += lanes) {
-            const Ix    *place = ix_plus(&L->ix, l, from + lanes > n ? n - lanes : from);
-            const KExpr *x = reduction_elements(L, r, r->lanes->type, blocks_place(L, b, r, &zero, place))[0];
-            if (acc)
-                reduction_combine(L, r, &acc, &x, &x);
-            acc = bind(L, x, "next");
+    const KExpr *x = reduction_elements(L, r, r->lanes->type, blocks_place(L, s->b, r, index, place))[0];
+    if (acc)
+        reduction_combine(L, r, &acc, &x, &x);
+    return bind(L, x, "next");
+}
+
+static void rounds_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    const Rounds *s = cookie;
+    const int64_t lanes = reductions_lanes(s->first);
+    const int32_t last = s->first->n_reduced - 1;
+    const Ix    **all = arena_copy(L->arena, index, (size_t)(last + 1) * sizeof *all), *l = ix_of(&L->ix, loop_open(L, 0, lanes, NULL, 1));
+    for (Reduction *r = s->first; r; r = r->next) {
+        const KExpr *acc = !s->begins ? load_current(L, r->lanes, l) : begins_with_nothing(L, r) ? NULL : kx_temp(L->arena, r->acc[0]);
+        for (int64_t k = 0; k < s->n; k++) {
+            all[last] = ix_plus(&L->ix, ix_times(&L->ix, index[last], s->each), s->from + k);
+            acc = next_round(L, s, r, acc, all, l);
         }
+        all[last] = ix_const(&L->ix, 0);
+        if (s->last)
+            acc = next_round(L, s, r, acc, all, ix_plus(&L->ix, l, s->first->extents[last] - lanes));
         store(L, r->lanes, l, acc);
     }
     block_close(L);
+}
+
+/* Rounds at a time, then what is left of each row; a short row is one expression. */
+static void extremes_in_lanes(Lower *L, Reduction *first, Blocks *b)
+{
+    const int32_t last = first->n_reduced - 1;
+    const int64_t lanes = reductions_lanes(first), rounds = b->extents[last];
+    const bool    overlaps = first->extents[last] % lanes != 0, one = last == 0 && rounds <= MOST_ROUNDS;
+    int64_t      *extents = arena_copy(L->arena, b->extents, (size_t)(last + 1) * sizeof *extents);
+    for (Reduction *r = first; r; r = r->next) {
+        Type t = machine_type(r->carry[0]);
+        r->lanes = one ? local_array(L, t, lanes, "lane") : lanes_new(L, t, lanes, kx_temp(L->arena, r->acc[0]), "lane");
+    }
+    for (int32_t k = 0; k <= last; k++)
+        first->base[k] = ix_const(&L->ix, 0);
+    Rounds s = { .first = first, .b = b, .n = ROUNDS, .each = ROUNDS };
+    extents[last] = one ? 0 : rounds / ROUNDS;
+    if (extents[last] > 0)
+        nest(L, last + 1, plan_dims(L, first->x, ROLE_REDUCED, last + 1, extents), NULL, rounds_body, &s);
+    s = (Rounds){ .first = first, .b = b, .from = one ? 0 : rounds - rounds % ROUNDS, .n = one ? rounds : rounds % ROUNDS, .last = overlaps, .begins = one };
+    extents[last] = 1;
+    if (s.n > 0 || s.last)
+        nest(L, last + 1, plan_dims(L, first->x, ROLE_BEFORE_REST, last + 1, extents), NULL, rounds_body, &s);
 }
 
 /* What does not fill the lanes: the last n % lanes elements of each row. */
@@ -272,10 +313,8 @@ void reduce_in_lanes(Lower *L, Reduction *first)
     b.extents[last] /= lanes;
     if (reductions_want_blocks(first))
         blocks_cut(&b);
-    if (is_short(L, first, &b)) {
-        for (Reduction *r = first; r; r = r->next)
-            r->lanes = local_array(L, machine_type(r->carry[0]), lanes, "lane");
-        short_rows(L, first, &b);
+    if (b.d < 0 && takes_rounds(L, first)) {
+        extremes_in_lanes(L, first, &b);
         for (const Reduction *r = first; r; r = r->next)
             join_lanes(L, r);
         return;

@@ -10,7 +10,7 @@
 #include "analysis/softmax.h"
 
 enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, LONG_ROW = 1024,
-       MOST_STEPS = 64 /* of what is looked through */, LEAST_LANES = 32, MANY_LANES = 256 /* elements at least of rows that have lanes, whose lanes are several vectors */ };
+       MOST_STEPS = 64 /* of what is looked through */, LEAST_LANES = 32, SHORT_LANES = 16 /* where there are many of them */, MANY_LANES = 256 /* elements at least of rows that have lanes, whose lanes are several vectors */ };
 
 const Shape *reduction_shape(const Inst *x, int32_t k)
 {
@@ -58,7 +58,8 @@ bool reduction_can_have_lanes(const Reduction *r)
     Type t = reduction_shape(r->x, 0)->type;
     bool op = r->op == OP_ADD || r->op == OP_MULTIPLY || r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
     bool one = r->n == 1 && op && !type_is_complex(t);
-    return !r->plain && !r->down && (one || r->choice) && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= LEAST_LANES;
+    const int64_t row = r->n_reduced > 0 ? r->extents[r->n_reduced - 1] : 0;
+    return !r->plain && !r->down && (one || r->choice) && (row >= LEAST_LANES || (row >= SHORT_LANES && r->count >= MANY_LANES));
 }
 
 /* Compilers make lanes of integers by themselves. */

@@ -2,6 +2,7 @@
  * in f32 and rounded after every instruction. What one C operator cannot say is a call of a helper that the target's prelude
  * defines (add_s32, max_f32, bf16_round, f32_to_s8, ...). */
 #include "emit/lower.h"
+#include "ir/numeric.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,6 +88,21 @@ const KExpr *scalar_decode(Arena *a, Type t, const KExpr *raw)
     return kx_cast(a, machine_type(t), raw);
 }
 
+/* x in t's format if that is at hand, else NULL. */
+static const KExpr *encoded_already(Arena *a, Type t, const KExpr *x)
+{
+    if (x->kind == KX_FLOAT)
+        return kx_int(a, storage_type(t), (int64_t)float_convert_from_f64(t, x->f));
+    if (calls(x, type_name(t), "_to_f32"))
+        return x->arg[0];
+    if (x->kind == KX_TEMP && x->temp->decoded)
+        return encoded_already(a, t, x->temp->decoded);
+    if (x->kind != KX_SELECT)
+        return NULL;
+    const KExpr *p = encoded_already(a, t, x->arg[1]), *q = encoded_already(a, t, x->arg[2]);
+    return p && q ? kx_select(a, x->arg[0], p, q) : NULL;
+}
+
 const KExpr *scalar_encode(Arena *a, Type t, const KExpr *x)
 {
     if (!is_narrow_float(t))
@@ -95,6 +111,8 @@ const KExpr *scalar_encode(Arena *a, Type t, const KExpr *x)
         return x->arg[0];
     if (calls(x, type_name(t), "_round"))
         x = x->arg[0];
+    if (x->kind == KX_SELECT && encoded_already(a, t, x)) /* not widened, chosen and narrowed */
+        return encoded_already(a, t, x);
     return call1(a, storage_type(t), arena_printf(a, "f32_to_%s", type_name(t)), x);
 }
 

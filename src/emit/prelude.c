@@ -75,7 +75,7 @@ typedef struct Helper {
 
 #define LANES_IN_VECTORS "#if defined __has_builtin\n#if __has_builtin(__builtin_shufflevector)\n#define HLO_LANES\n#endif\n#endif\n#if defined HLO_LANES\n"
 
-/* $T the type, $U the unsigned type of its width, $M one that arithmetic wraps in, $W one of twice the width, $N bits, $X the name's type,
+/* $T the type, $U the unsigned type of its width, $M one that arithmetic wraps in, $W one of twice the width, $Q a float that holds it, $N bits, $X the name's type,
  * $LO and $HI the bounds, $END the first value above, $f the suffix of libm, $R the real type, $P the dialect's bool, $E $B $K exponent and mantissa bits, bias, kind. */
 static const Helper helpers[] = {
     { H_EXACT, "clamp_index", "", "int64_t clamp_index(int64_t i, int64_t hi)\n{\n    return i < 0 ? 0 : i > hi ? hi : i;\n}\n" },
@@ -95,9 +95,16 @@ static const Helper helpers[] = {
     { H_INT, "sign", "", "$T sign_$X($T a)\n{\n    return ($T)((a > 0) - (a < 0));\n}\n" },
     { H_INT, "max", "", "$T max_$X($T a, $T b)\n{\n    return a > b ? a : b;\n}\n" },
     { H_INT, "min", "", "$T min_$X($T a, $T b)\n{\n    return a < b ? a : b;\n}\n" },
+    /* Floats have vectors that divide: quotients of up to 32 bits are next to a whole number only where they are one (1.5 M of s8 2440 and 180 us, of s32 2470 and 480). */
+    { H_EXACT, "div_s64", "", "int64_t div_s64(int64_t a, int64_t b)\n{\n    return b == 0 ? -1 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;\n}\n" },
+    { H_EXACT, "div_u64", "", "uint64_t div_u64(uint64_t a, uint64_t b)\n{\n    return b == 0 ? (uint64_t)-1 : a / b;\n}\n" },
     { H_SIGNED, "div", "",
-      "$T div_$X($T a, $T b)\n{\n    return b == 0 ? -1 : b == -1 ? ($T)(0 - ($M)a) : ($T)(a / b);\n}\n" },
-    { H_UNSIGNED, "div", "", "$T div_$X($T a, $T b)\n{\n    return b == 0 ? ($T)-1 : ($T)(a / b);\n}\n" },
+      "$T div_$X($T a, $T b)\n{\n#if defined __GNUC__ && !defined __CUDACC__\n    if (!__builtin_constant_p(b))\n"
+      "        return b == 0 ? -1 : b == -1 ? ($T)(0 - ($M)a) : ($T)(($Q)a / ($Q)b);\n#endif\n"
+      "    return b == 0 ? -1 : b == -1 ? ($T)(0 - ($M)a) : ($T)(a / b);\n}\n" },
+    { H_UNSIGNED, "div", "",
+      "$T div_$X($T a, $T b)\n{\n#if defined __GNUC__ && !defined __CUDACC__\n    if (!__builtin_constant_p(b))\n"
+      "        return b == 0 ? ($T)-1 : ($T)(($Q)a / ($Q)b);\n#endif\n    return b == 0 ? ($T)-1 : ($T)(a / b);\n}\n" },
     { H_SIGNED, "rem", "", "$T rem_$X($T a, $T b)\n{\n    return b == 0 ? a : b == -1 ? 0 : ($T)(a % b);\n}\n" },
     { H_UNSIGNED, "rem", "", "$T rem_$X($T a, $T b)\n{\n    return b == 0 ? a : ($T)(a % b);\n}\n" },
     { H_SIGNED, "pow", "",
@@ -131,6 +138,8 @@ static const Helper helpers[] = {
     { H_TO_SHORT, "f32_to_", "",
       "$T f32_to_$X(float x)\n{\n    float c = x < (float)$LO ? (float)$LO : x;\n    c = c > (float)$HI ? (float)$HI : c;\n    return ($T)(int32_t)(x != x ? 0.0f : c);\n}\n" },
     { H_TO_INT, "f32_to_", "", "$T f32_to_$X(float x)\n{\n    return x != x ? 0 : x < (float)$LO ? $LO : x >= $ENDf ? $HI : ($T)x;\n}\n" },
+    { H_TO_SHORT, "f64_to_", "",
+      "$T f64_to_$X(double x)\n{\n    double c = x < (double)$LO ? (double)$LO : x;\n    c = c > (double)$HI ? (double)$HI : c;\n    return ($T)(int32_t)(x != x ? 0.0 : c);\n}\n" },
     { H_TO_INT, "f64_to_", "", "$T f64_to_$X(double x)\n{\n    return x != x ? 0 : x < (double)$LO ? $LO : x >= $END ? $HI : ($T)x;\n}\n" },
 
     /* Likewise of what is NaN or in range. */
@@ -493,7 +502,7 @@ static int float_kind(Type t)
 /* The text of a row for type t. */
 static void put_text(Buf *b, const Dialect *dialect, const char *s, Type t)
 {
-    static const char *const words[] = { "LO", "HI", "END", "T", "U", "M", "W", "N", "X", "R", "P", "E", "B", "K", "f" };
+    static const char *const words[] = { "LO", "HI", "END", "T", "U", "M", "W", "N", "Q", "X", "R", "P", "E", "B", "K", "f" };
     bool is_signed = type_is_signed_int(t), single = type_component(t) == TYPE_F32;
     int  bits = type_bits(t);
     for (; *s; s++) {
@@ -515,6 +524,7 @@ static void put_text(Buf *b, const Dialect *dialect, const char *s, Type t)
         case 'M': buf_puts(b, int_name(false, bits < 32 ? 32 : bits)); break;
         case 'W': buf_puts(b, wide_name(is_signed, bits)); break;
         case 'N': buf_printf(b, "%d", bits); break;
+        case 'Q': buf_puts(b, bits < 32 ? "float" : "double"); break;
         case 'X': buf_puts(b, type_name(t)); break;
         case 'R': buf_puts(b, single ? "float" : "double"); break;
         case 'P': buf_puts(b, dialect->boolean); break;
