@@ -203,6 +203,22 @@ static void stage_two_rows(Lower *L, ReduceStage *s)
         nest(L, out->rank, plan_dims(L, s->first->x, ROLE_LAST_ROW, out->rank, extents), major_order(L, out), last_row, s);
 }
 
+/* Choices of pairs among a few elements of each row go side by side, as columns do: compilers make vectors of them. The dimension of the rows, else -1. */
+static int32_t rows_side_by_side(const Reduction *first)
+{
+    enum { FEW_ELEMENTS = 16, MANY_ROWS = 64 };
+    const Shape *in = first->in, *out = reduction_shape(first->x, 0);
+    bool         fits = !first->plain && !first->down && first->n_reduced == 1 && first->count <= FEW_ELEMENTS && in->rank > 1 && out->rank > 0;
+    for (const Reduction *r = first; r && fits; r = r->next)
+        fits = r->n > 1;
+    if (!fits || !ints_has(first->dims, layout_dim(in, 0)) || ints_has(first->dims, layout_dim(in, 1)))
+        return -1;
+    int32_t d = (int32_t)layout_dim(in, 1), k = 0;
+    for (int32_t e = 0; e < d; e++)
+        k += !ints_has(first->dims, e);
+    return in->dims[d] >= MANY_ROWS && layout_dim(out, 0) == k ? d : -1;
+}
+
 void stage_reduce(Lower *L, int32_t n, const Inst *const *x, KArray *const *const *to)
 {
     Reduction   *first = reductions_of(L, x[0], n - 1, x + 1);
@@ -211,7 +227,9 @@ void stage_reduce(Lower *L, int32_t n, const Inst *const *x, KArray *const *cons
     int32_t      at = 0;
     for (Reduction *r = first; r; r = r->next)
         r->to = to[at++];
-    const int32_t column = first->count > 1 && !first->down ? reduction_column(first) : -1;
+    int32_t column = first->count > 1 && !first->down ? reduction_column(first) : -1;
+    if (column < 0 && first->count > 1)
+        column = rows_side_by_side(first);
     s.paired = column < 0 ? paired_dim(L, first) : -1;
     if (s.paired >= 0) {
         stage_two_rows(L, &s);
