@@ -8,11 +8,13 @@
  *
  * For many threads a long one is three: each piece's sum; what is before each piece; each piece from there on.
  *
- * Sums, products and extremes over windows that are wide along the fastest dimension have lanes, as reduce has along a row. */
+ * Sums, products and extremes over windows that are wide along the fastest dimension have lanes, as reduce has along a row; where such windows are neighbours, a
+ * block of them slides: of some neighbours' sums the sum of some times as many is made. */
 #include "emit/lower.h"
 
-enum { ROLE_TOTALS = 301, ROLE_BEFORE, ROLE_PIECES, LEAST_PIECE = 32, LONG_LINE = 256, MANY_LINES = 4096 };
-enum { ROLE_OUT = 50, COLUMN_BLOCK = 256, LEAST_WIDE = 16, MOST_LANES = 32, LEAST_WIDE_BODY = 32 };
+enum { ROLE_TOTALS = 301, ROLE_BEFORE, ROLE_PIECES, ROLE_REST, LEAST_PIECE = 32, LONG_LINE = 256, MANY_LINES = 4096 };
+enum { ROLE_OUT = 50, COLUMN_BLOCK = 256, LEAST_WIDE = 16, MOST_LANES = 32, LEAST_WIDE_BODY = 32, LEAST_SLIDING = 4, LEAST_SLIDING_ALONE = 12, MOST_SLIDING = 1024,
+       SLIDING_BLOCK = 1536 /* what is written may be read again when it has reached the first cache */ };
 
 typedef struct Walk {
     const Inst       *x;
@@ -185,6 +187,11 @@ typedef struct Pool {
     int32_t        column; /* the fastest dimension when it has no window, else -1 */
     int32_t        running; /* the dimension along which each result is the one before and one element more, else -1 */
     bool           backwards; /* the one behind */
+    bool           slides;   /* neighbouring windows along `column` are reduced together; window is without that */
+    const Window  *window;
+    bool           single;   /* it has no other */
+    int64_t        first;    /* of all blocks' windows */
+    const Ix      *from, *end, *base; /* sliding: the elements of the block that are there, and where its first one is */
     int64_t        width;
     int64_t        n_lanes; /* 0: none */
     KArray        *lanes;
@@ -226,7 +233,11 @@ static void pool_element(Lower *L, void *cookie, const Ix *const *at)
         store(L, p->lanes, p->lane, out[0]);
         return;
     }
-    if (p->column >= 0) {
+    if (p->slides) {
+        if (!loop_between(L, p->from, p->end, &j))
+            return;
+        index[p->column] = ix_add(&L->ix, p->base, j);
+    } else if (p->column >= 0) {
         j = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1));
         index[p->column] = ix_add(&L->ix, index[p->column], j);
     }
@@ -234,7 +245,10 @@ static void pool_element(Lower *L, void *cookie, const Ix *const *at)
         args[k] = j ? load_current(L, p->block[k], j) : current(L, p->acc[k]);
         args[p->n + k] = element(L, p, k, index);
     }
-    apply(L, inst_callee(p->x, 0), args, out);
+    if (p->single)
+        out[0] = args[1];
+    else
+        apply(L, inst_callee(p->x, 0), args, out);
     for (int32_t k = 0; k < p->n && p->n > 1; k++)
         out[k] = bind(L, out[k], "next");
     for (int32_t k = 0; k < p->n; k++) {
@@ -268,7 +282,7 @@ static void pool_windows(Lower *L, Pool *p, const Ix *const *index)
 {
     const Shape *in = inst_operand(p->x, 0)->shape;
     if (p->running < 0) {
-        over_window(L, p->x, in, inst_window(p->x), index, p->column >= 0 && p->width >= LEAST_WIDE_BODY, pool_element, p);
+        over_window(L, p->x, in, p->window, index, p->column >= 0 && p->width >= LEAST_WIDE_BODY, pool_element, p);
         store_results(L, p, index);
         return;
     }
@@ -285,9 +299,10 @@ static void pool_windows(Lower *L, Pool *p, const Ix *const *index)
 /* What changes nothing: of an extreme its first value, which may be taken as often as one likes. */
 static const KExpr *neutral(Lower *L, const Pool *p)
 {
+    const Type t = p->types[0];
     switch (apply_operation(inst_callee(p->x, 0))) {
-    case OP_ADD: return kx_float(L->arena, p->types[0], -0.0);
-    case OP_MULTIPLY: return kx_float(L->arena, p->types[0], 1.0);
+    case OP_ADD: return type_is_float(t) ? kx_float(L->arena, t, -0.0) : scalar_zero(L->arena, t);
+    case OP_MULTIPLY: return type_is_float(t) ? kx_float(L->arena, t, 1.0) : scalar_convert(L->arena, TYPE_S64, t, kx_int(L->arena, TYPE_S64, 1));
     default: return start(L, p, 0);
     }
 }
@@ -344,7 +359,7 @@ static void pool_scalar(Lower *L, void *cookie, const Ix *const *index)
 static void pool_columns(Lower *L, Pool *p, const Ix *const *index)
 {
     for (int32_t k = 0; k < p->n; k++)
-        p->block[k] = local_array(L, p->types[k], p->width, p->x->name);
+        p->block[k] = local_array(L, machine_type(p->types[k]), p->width, p->x->name);
     const KExpr **init = ARENA_ARRAY(L->arena, const KExpr *, p->n);
     for (int32_t k = 0; k < p->n; k++)
         init[k] = start(L, p, k);
@@ -353,6 +368,95 @@ static void pool_columns(Lower *L, Pool *p, const Ix *const *index)
         store(L, p->block[k], j, init[k]);
     block_close(L);
     pool_windows(L, p, index);
+}
+
+/* How the sum of `size` neighbours is made: of `times` sums of `part` neighbours each, and what is left. An extreme may take elements twice. */
+typedef struct Split {
+    int64_t part, times, cost;
+} Split;
+
+static Split split_of(int64_t size, bool twice)
+{
+    enum { MOST = 7, STORE = 3, EXTREME = 3 /* which looks for NaN */ };
+    const int64_t each = twice ? 1 + EXTREME : 1;
+    Split         best = { 1, size, (size - 1) * each + STORE };
+    for (int64_t times = 2; times <= MOST - 1 && times * 2 <= size; times++) {
+        const int64_t part = size / times, rest = size % times;
+        const Split   s = { part, times, (times - 1 + (twice && rest ? 1 : rest)) * each + STORE + split_of(part, twice).cost };
+        if (s.cost < best.cost)
+            best = s;
+    }
+    return best;
+}
+
+static const KExpr *join(Lower *L, const Pool *p, const KExpr *x, const KExpr *y)
+{
+    const KExpr *out;
+    if (!x)
+        return y;
+    apply(L, inst_callee(p->x, 0), (const KExpr *const[]){ x, y }, &out);
+    return out;
+}
+
+static bool is_extreme(const Pool *p)
+{
+    const Op op = apply_operation(inst_callee(p->x, 0));
+    return op == OP_MAXIMUM || op == OP_MINIMUM;
+}
+
+/* to[j] = the sum of from[j] .. from[j + size - 1], and of begin unless that is NULL, for count elements. */
+static void sum_neighbours(Lower *L, const Pool *p, KArray *to, const KExpr *begin, KArray *from, int64_t size, int64_t count)
+{
+    const bool    twice = is_extreme(p);
+    const Split   s = split_of(size, twice);
+    const int64_t rest = size - s.times * s.part;
+    KArray       *parts = from;
+    if (s.part > 1) {
+        const int64_t n = count + size - s.part;
+        parts = local_array(L, machine_type(p->types[0]), n, "sums");
+        sum_neighbours(L, p, parts, NULL, from, s.part, n);
+    }
+    const Ix    *j = ix_of(&L->ix, loop_open(L, 0, count, NULL, 1));
+    const KExpr *sum = begin;
+    for (int64_t k = 0; k < s.times; k++)
+        sum = join(L, p, sum, load_current(L, parts, ix_plus(&L->ix, j, k * s.part)));
+    if (twice && rest)
+        sum = join(L, p, sum, load_current(L, parts, ix_plus(&L->ix, j, size - s.part)));
+    for (int64_t k = 0; k < rest && !twice; k++)
+        sum = join(L, p, sum, load_current(L, from, ix_plus(&L->ix, j, s.times * s.part + k)));
+    store(L, to, j, sum);
+    block_close(L);
+}
+
+static void fill_local(Lower *L, KArray *to, int64_t count, const KExpr *v)
+{
+    const Ix *j = ix_of(&L->ix, loop_open(L, 0, count, NULL, 1));
+    store(L, to, j, v);
+    block_close(L);
+}
+
+/* Block number index[p->column] of p->width windows: all dimensions but theirs first, for the elements that any of them has. */
+static void slide(Lower *L, void *cookie, const Ix *const *block)
+{
+    Pool            *p = cookie;
+    const Shape     *in = inst_operand(p->x, 0)->shape;
+    const int32_t    m = p->column;
+    const WindowDim *v = &inst_window(p->x)->v[m];
+    const int64_t    width = p->width, all = width + v->size - 1;
+    const Ix       **first = arena_copy(L->arena, block, (uint64_t)in->rank * sizeof *block), **index = arena_copy(L->arena, block, (uint64_t)in->rank * sizeof *block);
+    KArray          *sums = local_array(L, machine_type(p->types[0]), all, "sums"), *to = local_array(L, machine_type(p->types[0]), width, p->x->name);
+    first[m] = ix_const(&L->ix, 0);
+    index[m] = ix_plus(&L->ix, ix_times(&L->ix, block[m], width), p->first);
+    p->base = ix_plus(&L->ix, index[m], -v->pad_lo);
+    p->from = clip(L, KOP_GT, ix_times(&L->ix, p->base, -1), 0, "from");
+    p->end = clip(L, KOP_LT, ix_plus(&L->ix, ix_times(&L->ix, p->base, -1), in->dims[m]), all, "end");
+    p->block[0] = sums;
+    if (!p->single || v->pad_lo != 0 || v->pad_hi > 0)
+        fill_local(L, sums, all, neutral(L, p));
+    over_window(L, p->x, in, p->window, first, true, pool_element, p);
+    sum_neighbours(L, p, to, is_extreme(p) && !p->single ? NULL : start(L, p, 0), sums, v->size, width);
+    p->block[0] = to;
+    store_results(L, p, index);
 }
 
 static void pool_block(Lower *L, void *cookie, const Ix *const *index, int64_t width)
@@ -429,6 +533,52 @@ static int64_t lanes_of(const Lower *L, const Pool *p)
     while (lanes * 2 <= v->size && lanes < MOST_LANES)
         lanes *= 2;
     return lanes;
+}
+
+/* Windows that are wide along the fastest dimension and neighbours along it, so many that they fill vectors. */
+static void find_sliding(const Lower *L, Pool *p)
+{
+    const Shape  *in = inst_operand(p->x, 0)->shape;
+    const int32_t m = in->rank - 1;
+    const Op      op = apply_operation(inst_callee(p->x, 0));
+    p->window = inst_window(p->x);
+    if (m < 0 || L->plan->plain || p->n != 1 || p->column >= 0 || p->running >= 0 || shape_count(in) == 0 || !may_regroup(p))
+        return;
+    if ((op != OP_ADD && op != OP_MULTIPLY && op != OP_MAXIMUM && op != OP_MINIMUM) || type_is_complex(p->types[0]))
+        return;
+    const WindowDim *v = &p->window->v[m];
+    if (v->size < LEAST_SLIDING || v->size > MOST_SLIDING || v->stride != 1 || v->window_dilation != 1 || v->base_dilation != 1 || p->to[0]->shape->dims[m] < LEAST_WIDE)
+        return;
+    if (layout_dim(in, 0) != m || layout_dim(p->to[0]->shape, 0) != m)
+        return;
+    WindowDim *rest = arena_copy(L->arena, v - m, (uint64_t)in->rank * sizeof *rest);
+    Window    *window = ARENA_NEW(L->arena, Window);
+    rest[m] = (WindowDim){ 1, 1, 0, 0, 1, 1, false };
+    *window = (Window){ in->rank, rest };
+    p->single = true;
+    for (int32_t d = 0; d < m; d++)
+        p->single &= is_alone(&rest[d]);
+    if (p->single && v->size < LEAST_SLIDING_ALONE) {
+        p->single = false;
+        return;
+    }
+    p->window = window;
+    p->column = m;
+    p->slides = true;
+}
+
+static void slide_all(Lower *L, Pool *p, int64_t *extents)
+{
+    const Shape  *s = p->to[0]->shape;
+    const int64_t n = s->dims[p->column];
+    p->width = tile_width(n, SLIDING_BLOCK / 3 * 2, 64);
+    extents[p->column] = n / p->width;
+    nest(L, s->rank, plan_dims(L, p->x, ROLE_OUT, s->rank, extents), major_order(L, s), slide, p);
+    p->first = n / p->width * p->width;
+    p->width = n - p->first;
+    extents[p->column] = 1;
+    if (p->width > 0)
+        nest(L, s->rank, plan_dims(L, p->x, ROLE_REST, s->rank, extents), major_order(L, s), slide, p);
 }
 
 /* Cumulative windows: each covers all that is up to its result's place, or, where the order does not matter, all that is from there on. */
@@ -578,8 +728,13 @@ void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to)
         scan_pieces(L, &p);
         return;
     }
+    find_sliding(L, &p);
     p.n_lanes = lanes_of(L, &p);
     for (int32_t d = 0; d < s->rank; d++)
         extents[d] = d == p.column || d == p.running ? 1 : s->dims[d];
+    if (p.slides) {
+        slide_all(L, &p, extents);
+        return;
+    }
     nest(L, s->rank, plan_dims(L, x, ROLE_OUT, s->rank, extents), major_order(L, s), p.column >= 0 ? pool_blocks : pool_scalar, &p);
 }
