@@ -134,13 +134,15 @@ static const Helper helpers[] = {
       "    uint64_t q = (uint64_t)((a - (double)t) * (bits == 64 ? 18446744073709551616.0 : (double)(1ull << (bits & 63))));\n"
       "    t += r < q;\n    return x < 0 ? -t : t;\n}\n" },
 
-    /* Float to integer: NaN is 0, what is out of range the nearest bound. */
+    /* Float to integer: NaN is 0, what is out of range the nearest bound. Choices between values that are there already are what compilers make in vectors. */
     { H_TO_SHORT, "f32_to_", "",
       "$T f32_to_$X(float x)\n{\n    float c = x < (float)$LO ? (float)$LO : x;\n    c = c > (float)$HI ? (float)$HI : c;\n    return ($T)(int32_t)(x != x ? 0.0f : c);\n}\n" },
-    { H_TO_INT, "f32_to_", "", "$T f32_to_$X(float x)\n{\n    return x != x ? 0 : x < (float)$LO ? $LO : x >= $ENDf ? $HI : ($T)x;\n}\n" },
+    { H_TO_INT, "f32_to_", "",
+      "$T f32_to_$X(float x)\n{\n    float c = x < $ENDf ? x : 0.0f;\n    c = c < (float)$LO ? (float)$LO : c;\n    $T r = ($T)c;\n    return x >= $ENDf ? $HI : r;\n}\n" },
     { H_TO_SHORT, "f64_to_", "",
       "$T f64_to_$X(double x)\n{\n    double c = x < (double)$LO ? (double)$LO : x;\n    c = c > (double)$HI ? (double)$HI : c;\n    return ($T)(int32_t)(x != x ? 0.0 : c);\n}\n" },
-    { H_TO_INT, "f64_to_", "", "$T f64_to_$X(double x)\n{\n    return x != x ? 0 : x < (double)$LO ? $LO : x >= $END ? $HI : ($T)x;\n}\n" },
+    { H_TO_INT, "f64_to_", "",
+      "$T f64_to_$X(double x)\n{\n    double c = x < $END ? x : 0.0;\n    c = c < (double)$LO ? (double)$LO : c;\n    $T r = ($T)c;\n    return x >= $END ? $HI : r;\n}\n" },
 
     /* Likewise of what is NaN or in range. */
     { H_TO_SHORT, "f32_in_", "", "$T f32_in_$X(float x)\n{\n    return ($T)(int32_t)(x != x ? 0.0f : x);\n}\n" },
@@ -299,7 +301,7 @@ static const Helper helpers[] = {
       "float log1p_f32(float x)\n{\n    float    u = 1.0f + x, lost = x < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x);\n"
       "    uint32_t t = f32_as_u32(u) - 0x3f3504f3u, scale = 0x3f800000u - (t & 0xff800000u);\n"
       "    float    r = u32_as_f32((t & 0x7fffffu) + 0x3f3504f3u) - 1.0f, more = lost * u32_as_f32((int32_t)scale < 0 ? 0 : scale);\n"
-      "    float    y = log_of_parts_f32((float)((int32_t)t >> 23), r + more);\n    y = x < __builtin_inff() && x != 0.0f ? y : x;\n"
+      "    float    y = log_of_parts_f32((float)((int32_t)t >> 23), r + more);\n    y = x == 0.0f ? x : y;\n    y = x < __builtin_inff() ? y : x;\n"
       "    y = x == -1.0f ? -__builtin_inff() : y;\n    return x < -1.0f ? __builtin_nanf(\"\") : y;\n}\n" },
     { H_WHOLE, "pow_f32", "powf", power_text },
     { H_WHOLE, "exp_f64", "exp", exponential_text },
