@@ -153,6 +153,19 @@ static void extremes_in_lanes(Lower *L, Reduction *first, Blocks *b)
         nest(L, last + 1, plan_dims(L, first->x, ROLE_BEFORE_REST, last + 1, extents), NULL, rounds_body, &s);
 }
 
+/* One that is left of a row. Sums take it by itself: lanes of which one has just been written are waited for when they are read as a vector. */
+static void single_element(Lower *L, const Blocks *b, const Ix *const *index)
+{
+    const Ix *first = ix_const(&L->ix, 0);
+    for (const Reduction *r = b->first; r; r = r->next) {
+        const Ix **at = blocks_place(L, b, r, index, first);
+        if (!r->lanes || (r->n == 1 && r->op == OP_ADD && !r->total))
+            reduction_step(L, r, at);
+        else
+            lane_step(L, r, first, at);
+    }
+}
+
 /* What does not fill the lanes: the last n % lanes elements of each row. */
 static void tail_loop(Lower *L, void *cookie, const Ix *const *index)
 {
@@ -165,7 +178,7 @@ static void tail_loop(Lower *L, void *cookie, const Ix *const *index)
         all[k] = index[k];
     all[last] = ix_const(&L->ix, n / lanes);
     if (n % lanes == 1) {
-        lanes_body(L, b, all, ix_const(&L->ix, 0));
+        single_element(L, b, all);
         return;
     }
     const IxAtom *l = loop_open(L, 0, n % lanes, NULL, 1);
