@@ -19,7 +19,7 @@
 typedef struct Args {
     const char *target, *emit, *name, *weights, *output, *fill_elided, *constants, *runtime, *convolutions, *libraries, *device;
     const Device *machine; /* device, read; NULL: not for CUDA */
-    bool        deterministic, verify, stats, extern_calls, json;
+    bool        deterministic, pack_constants, verify, stats, extern_calls, json;
     Devices     on;
     bool        standalone; /* what is emitted is one file in any case */
     MessageArgs messages;
@@ -36,6 +36,7 @@ static const Option options[] = {
     {"runtime", 0, OPT_CHOICE, ARG(runtime), "inline|library", "loops (default), or calls of libhlort.a, threads", "Output"},
     {"deterministic", 0, OPT_FLAG, ARG(deterministic), NULL, "cuda: floats of a scatter in order", "Output"},
     {"convolutions", 0, OPT_CHOICE, ARG(convolutions), "direct|auto", "as defined, or fewer products (default: auto)", "Output"},
+    {"pack-constants", 0, OPT_SWITCH, ARG(pack_constants), NULL, "products pack them once (default)", "Output"},
     {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda: cuBLASLt and cuDNN (default: auto)", "Output"},
     {"device", 0, OPT_STRING, ARG(device), "D", "cuda: sm_90 (default), sm_80, sm_100 or a table", "Output"},
     {"standalone", 0, OPT_FLAG, ARG(standalone), NULL, "one file that needs nothing but libm", "Output"},
@@ -127,6 +128,7 @@ static bool process_module(const Args *args, Module *m, Arena *a, Product *out, 
     PlanOptions    o = {.name = args->name, .has_function = args->extern_calls ? any_function : NULL, .on = args->on};
     o.runtime = strcmp(args->runtime, "library") == 0;
     o.direct_convolutions = strcmp(args->convolutions, "direct") == 0;
+    o.plain_constants = !args->pack_constants;
     o.device = args->machine;
     o.any_order = is_cuda(args) && !args->deterministic;
     o.products = is_cuda(args) && strcmp(args->libraries, "auto") == 0;
@@ -248,6 +250,6 @@ static bool check_options(void *given, Arena *a, const char *path)
 
 int main(int argc, char **argv)
 {
-    Args args = {.target = "c", .emit = "source", .runtime = "inline", .convolutions = "auto", .libraries = "auto", .messages = MESSAGE_DEFAULTS, .verify = true, .on = {1, 1}};
+    Args args = {.target = "c", .emit = "source", .runtime = "inline", .convolutions = "auto", .libraries = "auto", .pack_constants = true, .messages = MESSAGE_DEFAULTS, .verify = true, .on = {1, 1}};
     return tool_main(&tool, &(ToolJob){.check = check_options, .run = process_file}, &args, argc, argv);
 }

@@ -43,7 +43,7 @@ typedef struct Args {
     int         level;
     int64_t     threads, repeat, ulp, seed, trace_limit, max_trip, worst;
     double      atol, rtol;
-    bool        deterministic, full, stats, cache, cuda_check, first_nonfinite, isolate, all, json;
+    bool        deterministic, pack_constants, full, stats, cache, cuda_check, first_nonfinite, isolate, all, json;
     Devices on;
     const char *assignment, *axis;
     MessageArgs messages;
@@ -60,6 +60,7 @@ static const Option options[] = {
     {"compile", 0, OPT_CHOICE, ARG(compile), "best|fast", "code that is fast (default), or compiled fast", "Running"},
     {"subnormals", 0, OPT_CHOICE, ARG(subnormals), "keep|flush", "tiny floats as IEEE (default), or zeros", "Running"},
     {"convolutions", 0, OPT_CHOICE, ARG(convolutions), "direct|auto", "as defined, or fewer products (default: auto)", "Running"},
+    {"pack-constants", 0, OPT_SWITCH, ARG(pack_constants), NULL, "products pack constants once (default)", "Running"},
     {"deterministic", 0, OPT_FLAG, ARG(deterministic), NULL, "cuda, cudasim: floats of a scatter in order", "Running"},
     {"libraries", 0, OPT_CHOICE, ARG(libraries), "none|auto", "cuda, cudasim: cuBLASLt, cuDNN (default: auto)", "Running"},
     {"device", 0, OPT_STRING, ARG(device), "D", "cuda, cudasim: sm_90 (default), ... or a table", "Running"},
@@ -249,7 +250,7 @@ static bool is_fast(const Args *args)
 static CacheKey key_of(const Run *r)
 {
     const char *cc = r->args->cc ? r->args->cc : "";
-    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d fast=%d cc=%s convolutions=%s libraries=%s deterministic=%d %s %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), is_fast(r->args), cc, r->args->convolutions, r->args->libraries, r->args->deterministic, r->args->machine ? device_text(r->arena, r->args->machine) : "",
+    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d fast=%d cc=%s convolutions=%s pack=%d libraries=%s deterministic=%d %s %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), is_fast(r->args), cc, r->args->convolutions, r->args->pack_constants, r->args->libraries, r->args->deterministic, r->args->machine ? device_text(r->arena, r->args->machine) : "",
                                                                                r->args->on.replicas, r->args->on.partitions));
 }
 
@@ -274,7 +275,7 @@ static bool is_traced(void *trace, const Inst *i)
 static bool build(Run *r)
 {
     CacheKey key = key_of(r);
-    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .fast = is_fast(r->args), .device = r->args->machine, .direct_convolutions = strcmp(r->args->convolutions, "direct") == 0, .no_libraries = strcmp(r->args->libraries, "none") == 0, .deterministic = r->args->deterministic,
+    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .fast = is_fast(r->args), .device = r->args->machine, .direct_convolutions = strcmp(r->args->convolutions, "direct") == 0, .plain_constants = !r->args->pack_constants, .no_libraries = strcmp(r->args->libraries, "none") == 0, .deterministic = r->args->deterministic,
                         .calls = r->calls, .on = r->args->on};
     if (is_watched(r->args)) {
         o.watched = true;
@@ -857,7 +858,7 @@ static bool check_options(void *given, Arena *arena, const char *path)
 
 int main(int argc, char **argv)
 {
-    Args args = {.messages = MESSAGE_DEFAULTS, .level = -1, .atol = -INFINITY, .rtol = -INFINITY, .ulp = NOT_GIVEN, .cache = true, .cuda_check = true, .convolutions = "auto", .libraries = "auto",
+    Args args = {.messages = MESSAGE_DEFAULTS, .level = -1, .atol = -INFINITY, .rtol = -INFINITY, .ulp = NOT_GIVEN, .cache = true, .cuda_check = true, .pack_constants = true, .convolutions = "auto", .libraries = "auto",
                  .worst = COMPARE_SHOWN, .trace_file = "trace.npz", .trace_limit = 1 << 30,
                  .on = {1, 1}};
     return tool_main(&tool, &(ToolJob){.check = check_options, .run = process_file}, &args, argc, argv);

@@ -44,6 +44,7 @@ typedef struct CompileOptions {
     bool               fast;  /* fast to compile: what takes the compiler long and gains least is left out */
     const Device      *device; /* of CUDA: NULL: the target's first */
     bool               direct_convolutions; /* as they are defined */
+    bool               plain_constants;     /* products keep no packed copies of them */
     bool               no_libraries;  /* of CUDA: kernels alone */
     bool               deterministic; /* of CUDA: the same bits in every run */
     const ExternCalls *calls; /* functions of custom calls, loaded; NULL: none */

@@ -4,14 +4,32 @@
 #include "emit/plan.h"
 #include "runtime/hlort.h"
 
-/* Its buffers: two operands, the result, working memory. */
-/* Operands a and, unless it is NULL, b. */
+static int64_t dot_packed_bytes(const DotCall *d)
+{
+    hlort_dot of = { .m = d->m, .n = d->n, .k = d->k, .b_col = d->b_col, .n_batch = d->n_batch };
+    for (int32_t k = 0; k < d->n_batch; k++) {
+        of.batch[k].count = d->batch[k].count;
+        of.batch[k].b = d->batch[k].b;
+    }
+    return type_is_complex(d->in) ? 0 : hlort_dot_packed(&of, type_bytes(d->in));
+}
+
+/* What its second operand takes packed, if that is worth keeping. */
+static int64_t packed_bytes(const Plan *p, const LibraryCall *c, const Slot *b)
+{
+    if (b->buffer.kind != BUFFER_CONST || p->options->plain_constants)
+        return 0;
+    return c->dot ? dot_packed_bytes(c->dot) : c->conv ? hlort_conv_packed(&c->conv->v, type_bytes(c->conv->in)) : 0;
+}
+
+/* Its buffers: operand a and, unless it is NULL, b, the result, working memory. */
 static Value *call_of(Plan *p, StepList *out, LibraryCall *c, Slot *a, Slot *b)
 {
     const Inst *i = c->inst;
     Value      *result = value_fresh(p, i->shape, i);
     PlanStep   *s = step_new(p, out, STEP_CALL, i, b ? 4 : 3);
     int32_t     n = 0;
+    c->packed_bytes = b ? packed_bytes(p, c, b) : 0;
     s->step.function = plan_call_number(p, c);
     s->step.call = p->calls.v[s->step.function];
     s->step.n_operands = b ? 2 : 1;
@@ -94,6 +112,7 @@ Value *plan_output(Plan *p, StepList *out, const Inst *i)
     if (!c->tile || !fill_call(p, out, i, hero, c, operands))
         return NULL;
     c->tile_function = function;
+    c->packed_bytes = packed_bytes(p, c, operands[1]);
     Slot **others = ARENA_ARRAY(p->work, Slot *, i->n_operands);
     for (int32_t k = 0; k < i->n_operands; k++)
         if (kernel_uses_param(c->tile, k))

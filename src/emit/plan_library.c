@@ -38,7 +38,7 @@ bool library_equal(const LibraryCall *a, const LibraryCall *b)
     const LapackCall *x = &a->lapack, *y = &b->lapack;
     if (a->outside || b->outside) /* each call hands over its own name */
         return false;
-    if (a->tile != b->tile)
+    if (a->tile != b->tile || a->packed_bytes != b->packed_bytes)
         return false;
     if (a->order || b->order)
         return a->order && b->order && order_call_equal(a->order, b->order);

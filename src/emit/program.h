@@ -138,6 +138,7 @@ typedef struct PlanOptions {
     void   *shown_cookie;
     bool    runtime;   /* the text may call the runtime library */
     bool    direct_convolutions; /* whose convolutions then make no product that the definition has not */
+    bool    plain_constants;     /* whose products keep no second copy of constants, packed */
     bool    products;  /* large dots may be products of a device's library, for which their kernels have working memory */
     bool    any_order; /* of plain ones: updates of floats may be added up in any order */
     const Device *device; /* kernels are for its many threads, see kernel_lower; NULL: for one of a CPU */

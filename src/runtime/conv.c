@@ -11,6 +11,7 @@
 #include "runtime/border.h"
 #include "runtime/depthwise.h"
 #include "runtime/gradient.h"
+#include "runtime/packed.h"
 #include "runtime/pool.h"
 #include "runtime/spread.h"
 #include "runtime/vec.h"
@@ -40,6 +41,8 @@ typedef struct Job {
     int               swapped;                    /* pixels are columns */
     Cut               cut;
     const hlort_how  *how;
+    char             *packed;                     /* the kernel's panels, of all groups; NULL */
+    int               packing;                    /* nothing is multiplied, they are made */
 } Job;
 
 /* One member: the product, and how its tiles are mended, handed to the caller's epilogue, and go to Y when that is not where the kernels put them. */
@@ -288,6 +291,11 @@ static void make_member(const Job *x, int64_t number, Member *m)
     at_y += rest * v->y_group;
     image_order(&m->im);
     set_product(m, v, x->x + at_x * m->bytes_in, x->w + at_w * m->bytes_in);
+    if (x->packed) {
+        m->g.way = x->packing ? GEMM_PACK : m->g.way;
+        m->g.packed = x->packed + rest * hlort_panels_bytes(m->bytes_in, m->g.k, m->g.n);
+        m->g.packed_columns = packed_columns(m->g.n);
+    }
     const int neighbours = m->im.is_b ? pixels_are_neighbours(&m->im) : m->y_out == 1 || m->out == 1;
     m->place = m->g.place = at_y;
     m->y = x->y ? x->y + at_y * m->bytes[OUT] : NULL;
@@ -404,8 +412,33 @@ static int as_dot(const Job *x, const hlort_how *how)
     d.batch[1].a = m.im.is_b ? 0 : v->x_batch;
     d.batch[1].b = m.im.is_b ? v->x_batch : 0;
     d.batch[1].c = v->y_batch;
-    hlort_gemm(x->set, x->type, &d, how, m.g.a, m.g.b, m.y);
+    hlort_how dot_how = *how;
+    if (m.im.is_b)
+        dot_how.packed = NULL; /* that is the kernel */
+    hlort_gemm(x->set, x->type, &d, &dot_how, m.g.a, m.g.b, m.y);
     return 1;
+}
+
+/* Has tiles take the kernel's panels from memory, which they are put into if nobody has done so: one product for each group. */
+static void use_packed(Job *x, const Gemm *g)
+{
+    hlort_packed *p = x->how->packed;
+    if (x->swapped || x->cut.count != x->v->groups || g->k == 0)
+        return;
+    const Cut cut = packed_cut(x->cut.count, packed_columns(g->n));
+    if (hlort_cut_parts(&cut) > POOL_MOST_PARTS)
+        return;
+    const PackedUse use = packed_use(p, x->cut.count * hlort_panels_bytes(hlort_bytes[x->type][IN], g->k, g->n));
+    if (use == PACKED_NOT)
+        return;
+    x->packed = p->memory;
+    if (use == PACKED_READ)
+        return;
+    Job fill = *x;
+    fill.cut = cut;
+    fill.packing = 1;
+    pool_run(x->how->pool, part, &fill, hlort_cut_parts(&cut), x->how->work);
+    packed_done(p);
 }
 
 void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y)
@@ -426,6 +459,8 @@ void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, cons
         return;
     Member m;
     make_member(&j, 0, &m);
+    if (how->packed)
+        use_packed(&j, &m.g);
     hlort_cut(&j.cut, &m.g, pool_threads(how->pool));
     pool_run(how->pool, part, &j, hlort_cut_parts(&j.cut), how->work);
 }

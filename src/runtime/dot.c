@@ -1,5 +1,5 @@
 /* dot.c - a dot as products of matrices: which kernels, which way, one product for each member of the batch. */
-#include "runtime/gemm.h"
+#include "runtime/packed.h"
 #include "runtime/pool.h"
 #include "runtime/vec.h"
 
@@ -247,6 +247,36 @@ int64_t hlort_cut_parts(const Cut *x)
     return hlort_ceildiv(x->count, x->members) * x->pieces;
 }
 
+/* ---- a B that is packed once ---- */
+
+static int is_one_b(const hlort_dot *d)
+{
+    for (int64_t k = 0; k < d->n_batch; k++)
+        if (d->batch[k].count > 1 && d->batch[k].b != 0)
+            return 0;
+    return 1;
+}
+
+/* Has tiles of x take B's panels from memory, which they are put into if nobody has done so. */
+static void use_packed(Parts *x, const hlort_how *how)
+{
+    const int64_t columns = packed_columns(x->g.n), bytes = hlort_panels_bytes(hlort_bytes[x->type][IN], x->g.k, x->g.n);
+    if (x->g.way != GEMM_TILES || x->type >= GEMM_C64 || x->as_row || x->g.k == 0 || !is_one_b(x->d))
+        return;
+    const PackedUse use = packed_use(how->packed, bytes);
+    if (use == PACKED_NOT)
+        return;
+    x->g.packed = how->packed->memory;
+    x->g.packed_columns = columns;
+    if (use == PACKED_READ)
+        return;
+    Parts fill = *x;
+    fill.g.way = GEMM_PACK;
+    fill.cut = packed_cut(1, columns);
+    pool_run(how->pool, part, &fill, hlort_cut_parts(&fill.cut), how->work);
+    packed_done(how->packed);
+}
+
 void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlort_how *how, const void *a, const void *b, void *c)
 {
     Parts x = { .d = d, .set = s, .type = type, .cut.count = 1 };
@@ -260,6 +290,8 @@ void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlo
     if (x.as_row)
         as_row(&x.g);
     x.g.way = way_of(&x.g, hlort_bytes[type][IN], s->together[type]);
+    if (how->packed)
+        use_packed(&x, how);
     hlort_cut(&x.cut, &x.g, pool_threads(how->pool));
     pool_run(how->pool, part, &x, hlort_cut_parts(&x.cut), how->work);
 }

@@ -1,5 +1,6 @@
 /* Products against plain loops, on every set of instructions that this processor has. The values are small whole numbers, so that sums are exact
  * in any order and every result must be equal, rounded once to C's type. Operands are allocated to the byte: a sanitizer sees what is read beside them. */
+#include "runtime/packed.h"
 #include "runtime/pool.h"
 #include "runtime/test_types.h"
 
@@ -118,6 +119,27 @@ enum { BARE, DOUBLED, TILES_ONLY, MODES };
 
 static hlort_pool *pool; /* whose threads work, if any */
 
+/* Once more, with B packed by the first of two calls: the same bits. */
+static void run_packed(const Case *c, const KernelSet *s, GemmType t, const hlort_how *how, const void *a, const void *b, const void *result)
+{
+    const int64_t bytes = hlort_panels_bytes(hlort_bytes[t][0], c->d.k, c->d.n);
+    const size_t  all = (size_t)c->c_count * size_of[kinds[t].out];
+    hlort_packed  packed = { .bytes = bytes, .memory = aligned_alloc(64, (size_t)bytes) };
+    void         *again = malloc(all);
+    hlort_how     with = *how;
+    with.packed = &packed;
+    for (int call = 0; call < 2; call++) {
+        memcpy(again, result, all);
+        for (int64_t k = 0; k < c->c_count; k++)
+            if (c->want[k] != UNTOUCHED)
+                put(kinds[t].out, again, k, 1);
+        hlort_gemm(s, t, &c->d, &with, a, b, again);
+        CHECK(memcmp(again, result, all) == 0);
+    }
+    free(again);
+    free(packed.memory);
+}
+
 static void run_values(const Case *c, const KernelSet *s, GemmType t, int mode)
 {
     static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
@@ -142,6 +164,8 @@ static void run_values(const Case *c, const KernelSet *s, GemmType t, int mode)
             exit(1);
         }
     }
+    if (mode == BARE)
+        run_packed(c, s, t, &how, a, b, result);
     free(a);
     free(b);
     free(result);
@@ -450,6 +474,39 @@ static void count_part(void *job, int64_t part, void *memory)
     __atomic_fetch_add((int *)job + part, 1, __ATOMIC_RELAXED);
 }
 
+/* Sums that are rounded, of a B packed before, by the first call and for the second one; memory that is too small is left alone. */
+static void test_packed(void)
+{
+    static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    uint32_t    state = 31;
+    for (int layout = 0; layout < 4; layout++)
+        for (int e = 0; e < N_SETS; e++) {
+            Case      c = make(50, 300, 1100, layout);
+            float    *a = malloc((size_t)c.a_count * sizeof *a), *b = malloc((size_t)c.b_count * sizeof *b), *plain = calloc((size_t)c.c_count, sizeof *plain),
+                     *result = calloc((size_t)c.c_count, sizeof *result);
+            const int64_t bytes = hlort_panels_bytes(sizeof *b, c.d.k, c.d.n);
+            hlort_packed  packed = { .bytes = bytes - 1, .memory = aligned_alloc(64, (size_t)bytes) };
+            hlort_how     how = { .work = work };
+            for (int64_t k = 0; k < c.a_count; k++)
+                a[k] = (float)(random_bits(&state) >> 8) / 1e7f - 0.8f;
+            for (int64_t k = 0; k < c.b_count; k++)
+                b[k] = (float)(random_bits(&state) >> 8) / 1e7f - 0.8f;
+            for (int call = 0; call < 4 && has(sets[e]); call++) {
+                hlort_gemm(sets[e], GEMM_F32, &c.d, &how, a, b, call ? result : plain);
+                CHECK(call == 0 || memcmp(plain, result, (size_t)c.c_count * sizeof *plain) == 0);
+                CHECK(packed.state == (call > 1 ? PACKED_FILLED : PACKED_FRESH));
+                how.packed = &packed;
+                packed.bytes = call ? bytes : bytes - 1;
+            }
+            free(packed.memory);
+            free(result);
+            free(plain);
+            free(b);
+            free(a);
+        }
+    puts("ok packed");
+}
+
 static void test_pool(void)
 {
     static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
@@ -490,6 +547,7 @@ int main(void)
     test_bytes();
     test_bf16();
     test_parts();
+    test_packed();
     test_pool();
     return 0;
 }

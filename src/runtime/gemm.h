@@ -10,7 +10,8 @@ typedef enum GemmWay {
     GEMM_TILES,  /* in tiles, operands packed */
     GEMM_HELD,   /* small B: a few rows and columns at a time, operands as they lie */
     GEMM_ROWS,   /* few rows: those of A are packed, B is read as it lies */
-    GEMM_COLUMNS /* few columns: likewise, columns of B */
+    GEMM_COLUMNS, /* few columns: likewise, columns of B */
+    GEMM_PACK     /* no product: B's panels are packed, as tiles of it want them */
 } GemmWay;
 
 enum {
@@ -39,6 +40,8 @@ typedef struct Gemm {
     int64_t     place;              /* where in C the part begins */
     int64_t     batch, row, column; /* where the part begins, for the tiles */
     const struct Image *image;      /* not NULL: one operand is an image's windows, the other the kernel (image.h) */
+    void       *packed;             /* B's panels, where they are packed before or are to be (GEMM_PACK); else NULL */
+    int64_t     packed_columns;     /* of all of them */
 } Gemm;
 
 typedef void GemmFunction(const Gemm *g);
@@ -68,6 +71,7 @@ typedef struct KernelSet {
     PixelsFunction *depthwise[GEMM_TYPES]; /* some of them */
     WinogradFunction *winograd;            /* f32 */
     int64_t       winograd_features, winograd_panel; /* of a block, which is whole panels */
+    int64_t       winograd_terms, winograd_point;    /* features read of a block at most; from one point to the next, in words */
     const struct WalkKernels *walk[2]; /* f32, f64; NULL: the rest has them */
     FftFunction  *fft[2];              /* likewise */
     double *(*fft_line)(const struct FftLength *l, double *a, double *b);

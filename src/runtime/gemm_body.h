@@ -397,13 +397,53 @@ static void N(finish_block)(const N(Block) *x)
     }
 }
 
+/* ---- a B that is packed once: [block of k][panel][k][NR], behind that, for each block of k, what sums of columns begin at ---- */
+
+/* Panels of the columns from j on, counted in all of B, of the block of k at p0. */
+INLINE TW *N(packed)(const Gemm *g, int64_t p0, int64_t kc, int64_t j)
+{
+    return (TW *)g->packed + p0 * g->packed_columns + j * kc;
+}
+
+INLINE TC *N(packed_begin)(const Gemm *g, int64_t p0, int64_t kb, int64_t j)
+{
+    return (TC *)((TW *)g->packed + hlort_ceildiv(g->k, G) * g->packed_columns) + p0 / kb * g->packed_columns + j;
+}
+
+static void N(pack)(const Gemm *g)
+{
+    N(Work)      *w = g->work;
+    const int64_t kw = hlort_ceildiv(g->k, G), kb = hlort_even(kw, KC, 16), all = g->n / K(NR), panels = g->image || g->b_col != 1 ? 0 : all;
+    for (int64_t p0 = 0; p0 < kw; p0 += kb) {
+        const int64_t kc = hlort_min(kb, kw - p0), k = hlort_min(kc * G, g->k - p0 * G);
+        const TE     *b = (const TE *)g->b + p0 * G * g->b_row;
+        if (g->image)
+            w->windows.n_runs = image_runs(g->image, p0 * G, k, w->windows.runs);
+        for (int64_t q = 0; q < panels; q += N(TOGETHER))
+            N(pack_panels)(N(packed)(g, p0, kc, g->column + q * K(NR)), b + q * K(NR), g->b_row, hlort_min(N(TOGETHER), panels - q), k);
+        for (int64_t j = panels * K(NR); j < g->n; j += K(NR)) {
+            const int64_t columns = hlort_min(K(NR), g->n - j);
+            TW           *to = N(packed)(g, p0, kc, g->column + j);
+            if (g->image && !g->image->plain)
+                N(pack_b_image)(to, g, &w->windows, j, columns, k);
+            else
+                N(pack_b)(to, b + j * g->b_col, g->b_row, g->b_col, columns, k);
+        }
+#if BEGUN
+        for (int64_t j = 0; j < g->n; j += K(NR))
+            N(begin)(N(packed_begin)(g, p0, kb, g->column + j), N(packed)(g, p0, kc, g->column + j), kc);
+#endif
+    }
+}
+_Static_assert(HLORT_PACKED_COLUMNS % K(NR) == 0, "panels of parts");
+
 static void N(tiles)(const Gemm *g)
 {
     enum { LEAST_COLUMNS = 3 * K(NR) };
     const int64_t kw = hlort_ceildiv(g->k, G), kb = hlort_even(kw, KC, 16), mb = hlort_even(g->m, MC, MR);
     /* Without a C the sums of some rows are finished before the next ones: B is packed for them again, or all of k stays packed if that leaves columns enough. */
     const int64_t far = g->c || kw <= kb ? g->m : mb;
-    const int     whole = far < g->m && kw * LEAST_COLUMNS <= KC * NC;
+    const int     whole = !g->packed && far < g->m && kw * LEAST_COLUMNS <= KC * NC;
     const int64_t nb = hlort_even(g->n, whole ? KC * NC / kw / K(NR) * K(NR) : NC, K(NR));
     N(Block)      x = { .g = g, .w = g->work };
     for (x.j0 = 0; x.j0 < g->n; x.j0 = x.j1) {
@@ -413,9 +453,9 @@ static void N(tiles)(const Gemm *g)
                 x.kc = hlort_min(kb, kw - x.p0);
                 x.first = x.p0 == 0;
                 x.last = x.p0 + kb >= kw;
-                x.fresh = !whole || from == 0;
-                x.b = x.w->b + (whole ? x.p0 * nb : 0);
-                x.begin = x.w->begin + (whole && BEGUN ? x.p0 / kb * nb : 0);
+                x.fresh = !g->packed && (!whole || from == 0);
+                x.b = g->packed ? N(packed)(g, x.p0, x.kc, g->column + x.j0) : x.w->b + (whole ? x.p0 * nb : 0);
+                x.begin = g->packed ? N(packed_begin)(g, x.p0, kb, g->column + x.j0) : x.w->begin + (whole && BEGUN ? x.p0 / kb * nb : 0);
                 if (g->image)
                     x.w->windows.n_runs = image_runs(g->image, x.p0 * G, hlort_min(x.kc * G, g->k - x.p0 * G), x.w->windows.runs);
                 for (x.i0 = from; x.i0 < hlort_min(g->m, from + far); x.i0 = x.i1) {

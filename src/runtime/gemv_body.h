@@ -661,6 +661,8 @@ static void N(gemm)(const Gemm *g)
 {
     if (g->way == GEMM_TILES)
         N(tiles)(g);
+    else if (g->way == GEMM_PACK)
+        N(pack)(g);
     else if (g->way == GEMM_HELD)
         N(small)(g);
     else

@@ -1,7 +1,7 @@
 /* hlort.h - what libhlort.a offers to emitted code.
  *
  * Emitted text declares what it calls itself; this header is for people and for tests. It includes nothing but <stdint.h>, and the library needs libc alone.
- * Nothing is allocated and nothing is kept between calls, but in a pool of threads: working memory comes from the caller. A function runs the best code that the
+ * Nothing is allocated and nothing is kept between calls, but in a pool of threads and in hlort_packed: memory comes from the caller. A function runs the best code that the
  * processor has: x86-64 v2 (SSE4.2), v3 (AVX2, FMA), v4 (AVX-512, with BF16 and VNNI where they are), else 128-bit vectors, which is NEON on aarch64.
  *
  *     C[b, i, j] = sum over p of A[b, i, p] * B[b, p, j]         A [b, m, k]   B [b, k, n]   C [b, m, n]
@@ -72,11 +72,21 @@ typedef void hlort_epilogue(const void *context, const hlort_tile *tile);
 /* Threads that work for a caller. NULL as a pool: the caller's alone. One call at a time has their help, others at that time run alone. */
 typedef struct hlort_pool hlort_pool;
 
+/* The second operand of a dot, or the kernel of a convolution, of a caller who always gives the same one: the first call that wants it in another order leaves it
+ * so in memory, for all later ones. Memory is aligned to 64; hlort_dot_packed, hlort_conv_packed say how much there has to be, else it is left alone. The bits
+ * of results are the same with and without, and a call that comes while another fills it does without. */
+typedef struct hlort_packed {
+    int64_t bytes;
+    void   *memory;
+    int32_t state; /* 0; set by calls */
+} hlort_packed;
+
 typedef struct hlort_how {
     void           *work;
     hlort_pool     *pool;
     hlort_epilogue *epilogue; /* NULL: none */
     const void     *context;
+    hlort_packed   *packed;   /* NULL: the operand may be another one in each call */
 } hlort_how;
 
 /* C may be NULL when there is an epilogue: then its tiles are all that is made. With an epilogue and a C narrower than the sums it must be. */
@@ -215,6 +225,27 @@ void hlort_fft_f32(const hlort_fft *d, const hlort_how *how, const float *x, flo
 void hlort_fft_f64(const hlort_fft *d, const hlort_how *how, const double *x, double *y);
 /* end */
 
+/* Of more rows, or pixels, packing is too small a part of the work; rows of B that lie in memory as they are packed cost less. */
+enum { HLORT_PACKED_ROWS = 1024, HLORT_PACKED_FEW_ROWS = 64 };
+
+/* Bytes of hlort_packed that a B [k, n] takes, of elements of so many bytes, for any set of instructions. */
+enum { HLORT_PACKED_COLUMNS = 64, HLORT_PACKED_TERMS = 64 };
+static inline int64_t hlort_panels_bytes(int64_t bytes, int64_t k, int64_t n)
+{
+    const int64_t columns = (n + HLORT_PACKED_COLUMNS - 1) / HLORT_PACKED_COLUMNS * HLORT_PACKED_COLUMNS, word = bytes == 8 ? 8 : 4;
+    return columns * (k * word + 4 * (k / HLORT_PACKED_TERMS + 1)); /* and what sums of bytes begin at, for each block of k */
+}
+
+/* Of a dot's second operand, of a convolution's kernel; 0: it is read as it lies, or packed in parts that hardly cost anything. */
+static inline int64_t hlort_dot_packed(const hlort_dot *d, int64_t bytes)
+{
+    enum { FEW = 16, SMALL = 16 * 1024 };
+    for (int64_t k = 0; k < d->n_batch; k++)
+        if (d->batch[k].count > 1 && d->batch[k].b != 0)
+            return 0;
+    return d->m <= FEW || d->m > (d->b_col == 1 ? HLORT_PACKED_FEW_ROWS : HLORT_PACKED_ROWS) || d->n <= FEW || d->k * d->n * bytes <= SMALL ? 0 : hlort_panels_bytes(bytes, d->k, d->n);
+}
+
 /* Whether a convolution is a sum for each of many features, which are neighbours in X and Y: those that hlort_conv_* sum in the lanes of vectors. */
 enum { HLORT_LEAST_CHANNELS = 16, HLORT_MOST_CHANNELS = 8192, HLORT_MOST_OUTER = 256, HLORT_MOST_MOVED = 128 * 1024 };
 static inline int hlort_conv_by_channel(const hlort_conv *v)
@@ -286,6 +317,25 @@ static inline int hlort_conv_fewer(const hlort_conv *v)
         n += n < 2 && hlort_conv_in_pairs(v, d);
     }
     return n;
+}
+
+/* As hlort_dot_packed: of a convolution's kernel, of elements of so many bytes. */
+enum { HLORT_PACKED_POINT = 96 * 64 + 16 }; /* words at most of 64 features made and as many read */
+static inline int64_t hlort_conv_packed(const hlort_conv *v, int64_t bytes)
+{
+    const int64_t pairs = v->fewer ? hlort_conv_fewer(v) : 0, made = (v->out + HLORT_PACKED_COLUMNS - 1) / HLORT_PACKED_COLUMNS, read = (v->in + HLORT_PACKED_TERMS - 1) / HLORT_PACKED_TERMS;
+    int64_t       taps = 1, pixels = v->batch;
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        if (v->spatial[d].base_dilation != 1)
+            return 0;
+        taps *= v->spatial[d].window;
+        pixels *= v->spatial[d].out;
+    }
+    if (pairs > 0)
+        return v->groups * made * read * (taps / (pairs == 2 ? 9 : 3)) * (pairs == 2 ? 16 : 4) * HLORT_PACKED_POINT * 4;
+    if (v->y_out != 1 || pixels > (v->w_out == 1 ? HLORT_PACKED_FEW_ROWS : HLORT_PACKED_ROWS) || hlort_conv_by_channel(v) || hlort_conv_in_bands(v) || hlort_conv_gradient(v) >= 0)
+        return 0;
+    return v->groups * hlort_panels_bytes(bytes, taps * v->in, v->out);
 }
 
 /* Whether keys and values are read as they lie: they would be read twice to be packed, for a few rows. */

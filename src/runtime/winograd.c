@@ -1,6 +1,6 @@
 /* winograd.c - see winograd.h. Blocks of tiles and of features are parts for threads; sizes alone decide what they are. */
 #include "runtime/winograd.h"
-#include "runtime/pool.h"
+#include "runtime/packed.h"
 #include "runtime/vec.h"
 
 enum { PARTS = 16384 };
@@ -12,6 +12,8 @@ typedef struct Job {
     int64_t           tiles, tiles_of_block, blocks;    /* of all images */
     int64_t           features_of_block, feature_blocks;
     int64_t           all, of_part;                     /* blocks, with groups */
+    float            *packed;                           /* points of all taps, or NULL */
+    int64_t           packed_step;                      /* from one block of features to the next */
 } Job;
 
 /* ---- lines that are made again ---- */
@@ -111,6 +113,8 @@ static void part(void *data, int64_t number, void *work)
         WinogradRun   runs[4 * WINOGRAD_TILES];
         WinogradBlock x = { .g = g, .group = block / job->blocks, .feature = feature, .features = hlort_min(job->features_of_block, g->v->out - feature),
                             .runs = runs, .tiles = last - first, .work = work };
+        if (job->packed)
+            x.packed = job->packed + (x.group * job->feature_blocks + k % job->feature_blocks) * job->packed_step;
         for (int64_t t = first; t < last; t += runs[x.n_runs++].n) {
             const int64_t column = t % g->tiles[1];
             runs[x.n_runs] = (WinogradRun){ .image = t / of_image, .row = t / g->tiles[1] % g->tiles[0], .column = column,
@@ -119,6 +123,33 @@ static void part(void *data, int64_t number, void *work)
         job->block(&x);
         make_bad_again(job, &x);
     }
+}
+
+/* ---- taps that never change ---- */
+
+static void fill_part(void *data, int64_t number, void *work)
+{
+    const Job    *job = data;
+    const int64_t feature = number % job->feature_blocks * job->features_of_block;
+    job->block(&(WinogradBlock){ .g = &job->g, .group = number / job->feature_blocks, .feature = feature, .features = hlort_min(job->features_of_block, job->g.v->out - feature),
+                                 .work = work, .packed = job->packed + number * job->packed_step });
+}
+
+static void use_packed(Job *job, const KernelSet *set, const hlort_how *how)
+{
+    const hlort_conv *v = job->g.v;
+    const int64_t     blocks = hlort_ceildiv(v->in, hlort_even(v->in, set->winograd_terms, 16)), parts = v->groups * job->feature_blocks;
+    job->packed_step = job->g.taps * blocks * (job->g.n == 2 ? 16 : 4) * set->winograd_point;
+    if (parts > POOL_MOST_PARTS)
+        return;
+    const PackedUse use = packed_use(how->packed, parts * job->packed_step * (int64_t)sizeof *job->packed);
+    if (use == PACKED_NOT)
+        return;
+    job->packed = how->packed->memory;
+    if (use == PACKED_READ)
+        return;
+    pool_run(how->pool, fill_part, job, parts, how->work);
+    packed_done(how->packed);
 }
 
 static void find_ends(Winograd *g)
@@ -180,6 +211,8 @@ int hlort_winograd(const KernelSet *s, GemmType type, const hlort_conv *v, const
     job.feature_blocks = hlort_ceildiv(v->out, job.features_of_block);
     job.all = v->groups * job.blocks * job.feature_blocks;
     job.of_part = hlort_ceildiv(job.all, PARTS);
+    if (how->packed)
+        use_packed(&job, set, how);
     pool_run(how->pool, part, &job, hlort_ceildiv(job.all, job.of_part), how->work);
     return 1;
 }

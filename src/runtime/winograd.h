@@ -42,8 +42,9 @@ typedef struct WinogradBlock {
     const Winograd *g;
     int64_t         group, feature, features;
     WinogradRun    *runs;
-    int64_t         n_runs, tiles;
+    int64_t         n_runs, tiles; /* 0: nothing is multiplied, points of taps are put into packed */
     void           *work;
+    void           *packed;        /* points of the taps of these features, those of a block of k behind each other; NULL: none are kept */
 } WinogradBlock;
 
 /* 0: it is not one of those, nothing is done. */

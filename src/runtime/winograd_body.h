@@ -247,11 +247,10 @@ static const TE *N(stage_kernel)(TW *to, const Winograd *g, const TE *from, N(Ax
 }
 
 /* Whole vectors of features made, which are neighbours. Their taps lie far apart: what comes AHEAD features later is fetched. */
-INLINE void N(kernel_in_place)(int two, const WinogradBlock *x, const TE *from, int64_t k, int64_t features)
+INLINE void N(kernel_in_place)(int two, const WinogradBlock *x, const TE *from, int64_t k, int64_t features, TW *to)
 {
     enum { AHEAD = 8 };
     const hlort_conv *v = x->g->v;
-    N(Points)        *w = x->work;
     const int64_t     by_y = two ? v->spatial[x->g->d[0]].w : 0, by_x = v->spatial[x->g->d[1]].w;
     const int         lines = two ? 3 : 1;
     for (int64_t c = 0; c < k; c++)
@@ -260,7 +259,7 @@ INLINE void N(kernel_in_place)(int two, const WinogradBlock *x, const TE *from, 
             UNROLL for (int i = 0; i < lines; i++)
                 UNROLL for (int e = 0; e < 3; e++)
                     __builtin_prefetch((const char *)at + (AHEAD * v->w_in + i * by_y + e * by_x) * (int64_t)sizeof(TE), 0, 3);
-            N(kernel_vector)(two, at, by_y, by_x, w->v + j / K(NR) * K(NR) * k + j % K(NR) + c * K(NR));
+            N(kernel_vector)(two, at, by_y, by_x, to + j / K(NR) * K(NR) * k + j % K(NR) + c * K(NR));
         }
 }
 
@@ -278,7 +277,7 @@ INLINE void N(kernel_lanes)(int two, const Winograd *g, N(Points) *w, const TE *
     }
 }
 
-INLINE void N(kernel_block)(int two, const WinogradBlock *x, int64_t tap, int64_t at, int64_t k)
+INLINE void N(kernel_block)(int two, const WinogradBlock *x, int64_t tap, int64_t at, int64_t k, TW *points)
 {
     const Winograd   *g = x->g;
     const hlort_conv *v = g->v;
@@ -290,9 +289,9 @@ INLINE void N(kernel_block)(int two, const WinogradBlock *x, int64_t tap, int64_
     }
     const int64_t done = v->w_out == 1 ? x->features / VL * VL : 0;
     if (done > 0)
-        N(kernel_in_place)(two, x, from, k, done);
+        N(kernel_in_place)(two, x, from, k, done, points);
     for (int64_t j = done; j < hlort_ceildiv(x->features, K(NR)) * K(NR); j += VL) {
-        TW *to = w->v + j / K(NR) * K(NR) * k + j % K(NR);
+        TW *to = points + j / K(NR) * K(NR) * k + j % K(NR);
         if (j < x->features) {
             N(kernel_lanes)(two, g, w, from + j * v->w_out, k, hlort_min(VL, x->features - j), to);
             continue;
@@ -305,13 +304,13 @@ INLINE void N(kernel_block)(int two, const WinogradBlock *x, int64_t tap, int64_
 
 /* ---- the products ---- */
 
-INLINE void N(point_products)(int two, const WinogradBlock *x, int64_t k, int64_t slot, int first)
+INLINE void N(point_products)(int two, const WinogradBlock *x, const TW *points, int64_t k, int64_t slot, int first)
 {
     N(Points)    *w = x->work;
     const int64_t row = two ? N(M_ALL) : N(M_FEW), groups = hlort_ceildiv(x->tiles, MR);
     for (int64_t p = 0; p < (two ? 16 : 4); p++)
         for (int64_t j = 0; j < x->features; j += K(NR)) {
-            K(Tile)   t = { .kc = k, .b = w->v + p * N(V_STEP) + j * k, .c_row = row, .add = !first };
+            K(Tile)   t = { .kc = k, .b = (TW *)points + p * N(V_STEP) + j * k, .c_row = row, .add = !first };
             const int one = NV > 1 && x->features - j <= VL;
             int64_t   i = 0;
             for (int64_t q = 0; q < groups; q++) {
@@ -465,15 +464,21 @@ INLINE void N(winograd_block)(int two, const WinogradBlock *x)
     const Winograd *g = x->g;
     N(Points)      *w = x->work;
     const int64_t   size = hlort_even(g->v->in, N(WK), 16);
+    TW             *points = x->packed ? x->packed : w->v;
     __builtin_memset(w->zero, 0, sizeof w->zero);
     for (int64_t tap = 0; tap < g->taps; tap++)
         for (int64_t at = 0; at < g->v->in; at += size) {
             const int64_t k = hlort_min(size, g->v->in - at), slot = hlort_ceildiv(k, VL) * VL;
-            N(image_block)(two, x, tap, at, k, slot);
-            N(kernel_block)(two, x, tap, at, k);
-            N(point_products)(two, x, k, slot, tap == 0 && at == 0);
+            if (x->tiles > 0)
+                N(image_block)(two, x, tap, at, k, slot);
+            if (x->tiles == 0 || !x->packed)
+                N(kernel_block)(two, x, tap, at, k, points);
+            if (x->tiles > 0)
+                N(point_products)(two, x, points, k, slot, tap == 0 && at == 0);
+            points += x->packed ? (two ? 16 : 4) * N(V_STEP) : 0;
         }
-    N(result_block)(two, x);
+    if (x->tiles > 0)
+        N(result_block)(two, x);
 }
 
 static void N(winograd)(const WinogradBlock *x)

@@ -41,8 +41,8 @@ void target_c_runtime_prelude(Buf *b, const Program *p)
 static void put_head(Buf *b, const LibraryCall *x, Type in, Type out)
 {
     c_origin(b, x->inst);
-    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s%s *c, const %s *a, const %s *b, void *work)\n{\n", x->name,
-               x->tile ? "void *const *context, " : "", c_type(out), c_type(in), c_type(in));
+    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s%s%s *c, const %s *a, const %s *b, void *work)\n{\n", x->name,
+               x->packed_bytes > 0 ? "hlort_packed *packed, " : "", x->tile ? "void *const *context, " : "", c_type(out), c_type(in), c_type(in));
 }
 
 /* The last line of a product. */
@@ -52,6 +52,8 @@ static void put_product(Buf *b, const Program *p, const LibraryCall *x, const ch
     buf_printf(b, "    %s(&%s, &(hlort_how){ .work = work, .pool = hlo_pool(env)", symbol, of);
     if (x->tile)
         buf_printf(b, ", .epilogue = %s, .context = context", target_c_tile_name(a, p->functions[x->tile_function].name));
+    if (x->packed_bytes > 0)
+        buf_puts(b, ", .packed = packed");
     buf_puts(b, " }, a, b, c);\n}\n");
     arena_free(a);
 }
@@ -221,11 +223,11 @@ void target_c_runtime(Buf *b, const Program *p, const LibraryCall *x)
 }
 
 /* Buffers: the two operands, those of the epilogue, the results, working memory. C is the result that is written over the sums. */
-static void put_tile_call(Buf *b, const LibraryCall *x, const char *const *args)
+static void put_tile_call(Buf *b, const LibraryCall *x, const char *const *args, const char *packed)
 {
     const Kernel *k = x->tile;
     const int32_t others = k->n_operands - 1, c = kernel_tile_in_place(k);
-    buf_printf(b, "%s(env, ", x->name);
+    buf_printf(b, "%s(env, %s", x->name, packed);
     target_c_tile_context(b, k, args + 2);
     buf_printf(b, ", %s, %s, %s, %s);", c >= 0 ? args[2 + others + c] : "0", args[0], args[1], args[2 + others + k->n_results]);
 }
@@ -254,18 +256,49 @@ static void put_sort_call(Buf *b, const LibraryCall *x, const char *const *args)
     buf_printf(b, " }, %s);", args[operands + n]);
 }
 
-void target_c_runtime_call(Buf *b, const LibraryCall *x, const char *const *args)
+/* The name of what holds constant number k as call number c wants it. */
+static const char *packed_name(Arena *a, int32_t c, int32_t k)
 {
+    return arena_printf(a, "packed_%d_%d", c, k);
+}
+
+void target_c_packed(Buf *b, const Program *p)
+{
+    Arena *a = arena_new();
+    Map    seen = map_new(a);
+    for (int32_t k = 0; k < p->n_steps; k++) {
+        const Step *s = p->steps[k];
+        if (s->kind != STEP_CALL || s->call->packed_bytes == 0)
+            continue;
+        const int32_t  constant = s->buffers[1]->index;
+        const uint64_t key = (uint64_t)s->function << 32 | (uint64_t)constant;
+        const char    *name = packed_name(a, s->function, constant);
+        if (map_get_u64(&seen, key))
+            continue;
+        map_put_u64(&seen, key, (void *)s);
+        buf_printf(b, "static char %s_memory[%lld] __attribute__((aligned(%d)));\n"
+                      "static hlort_packed %s = { .bytes = sizeof %s_memory, .memory = %s_memory };\n",
+                   name, (long long)s->call->packed_bytes, PROGRAM_ALIGN, name, name, name);
+    }
+    arena_free(a);
+}
+
+void target_c_runtime_call(Buf *b, const Step *s, const char *const *args)
+{
+    const LibraryCall *x = s->call;
+    Arena             *a = arena_new();
+    const char        *packed = x->packed_bytes > 0 ? arena_printf(a, "&%s, ", packed_name(a, s->function, s->buffers[1]->index)) : "";
     if (x->attention)
         put_attention_call(b, x, args);
     else if (x->tile)
-        put_tile_call(b, x, args);
+        put_tile_call(b, x, args, packed);
     else if (x->fft)
         buf_printf(b, "%s(env, %s, %s, %s);", x->name, args[1], args[0], args[2]);
     else if (!x->order)
-        buf_printf(b, "%s(env, %s, %s, %s, %s);", x->name, args[2], args[0], args[1], args[3]);
+        buf_printf(b, "%s(env, %s%s, %s, %s, %s);", x->name, packed, args[2], args[0], args[1], args[3]);
     else if (is_sort(x))
         put_sort_call(b, x, args);
     else
         buf_printf(b, "%s(env, %s, %s);", x->name, args[1], args[0]);
+    arena_free(a);
 }

@@ -118,7 +118,10 @@ static void put_kernel(Out *o, const Step *s)
             buf_puts(o->b, ")\n");
             put_line(o, "    return 1;");
         } else {
-            (library_is_runtime(s->call) ? target_c_runtime_call : target_c_library_call)(o->b, s->call, args);
+            if (library_is_runtime(s->call))
+                target_c_runtime_call(o->b, s, args);
+            else
+                target_c_library_call(o->b, s->call, args);
             buf_putc(o->b, '\n');
         }
     } else if (o->p->functions[s->function].n_ranges)
@@ -608,6 +611,7 @@ static void put_source(Buf *b, const Program *p, const TargetCOptions *options, 
         put_fail(b);
     put_kernels(b, p);
     c_exchanges(b, p);
+    target_c_packed(b, p);
     put_entry(&o);
     arena_free(a);
 }

@@ -50,7 +50,8 @@ void target_c_library_prelude(Buf *b, const Program *p);
 
 /* Likewise a call of the runtime (runtime.c). */
 void target_c_runtime(Buf *b, const Program *p, const LibraryCall *x);
-void target_c_runtime_call(Buf *b, const LibraryCall *x, const char *const *args);
+void target_c_runtime_call(Buf *b, const Step *s, const char *const *args);
+void target_c_packed(Buf *b, const Program *p); /* memory for constants that such calls pack once */
 void target_c_runtime_prelude(Buf *b, const Program *p);
 
 /* Likewise a function from outside (extern.c): a call that may fail, an expression that is 0 when it did not. */
