@@ -224,12 +224,13 @@ static void add_stmt(Packer *p, KBlock *to, const KStmt *s)
         copy.array = pack_of(p, s->array, s->index, true)->here;
         copy.index = p->each;
         break;
-    case KS_IF:
+    case KS_IF: {
         const KExpr *taken = !p->conditional && is_same_for_all(p, s->value) ? expr_from_base(p, s->value) : NULL;
         copy.value = taken ? taken : of_each(p, s->value);
         copy.body = branch_of_each(p, s->body, taken);
         copy.other = s->other ? branch_of_each(p, s->other, taken ? kx_unary(p->arena, KOP_NOT, TYPE_PRED, taken) : NULL) : NULL;
         break;
+    }
     case KS_BLOCK:
         copy.body = block_of_each(p, s->body);
         break;
