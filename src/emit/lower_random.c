@@ -3,6 +3,7 @@
  *
  * The state is {key, low} or, for Philox, {key, low, high}; with {key, low} the key doubles as the counter's high half and the carry is lost.
  * Every block of output comes from the counter plus the block's number, so that blocks are independent of each other. */
+#include "analysis/random.h"
 #include "emit/lower.h"
 
 enum { ROLE_PAIRS = 70, ROLE_BLOCKS = 71 };
@@ -115,24 +116,11 @@ static void threefry_pair(Lower *L, void *cookie, const Ix *const *index)
         block_close(L);
 }
 
-/* The first dimension of even size, else the first of the largest. */
-static int32_t split_dim(const Shape *s)
-{
-    int32_t largest = 0;
-    for (int32_t d = 0; d < s->rank; d++) {
-        if (s->dims[d] % 2 == 0)
-            return d;
-        if (s->dims[d] > s->dims[largest])
-            largest = d;
-    }
-    return largest;
-}
-
 static void run_threefry(Lower *L, Random *g)
 {
     const Shape *s = g->bits->shape;
     bool         whole = type_bits(s->type) == 64;
-    g->split = split_dim(s);
+    g->split = threefry_split_dim(s);
     g->half = ARENA_ARRAY(L->arena, int64_t, s->rank);
     g->counters = 1;
     for (int32_t d = 0; d < s->rank; d++)

@@ -8,6 +8,7 @@
  * Philox also u64[3], and bits of an unsigned type. Source: reference operations 13.1. */
 #include "config.h"
 
+#include "analysis/random.h"
 #include "passes/expand.h"
 #include "passes/util.h"
 
@@ -125,25 +126,12 @@ static void threefry(const Words *w, Inst *key, Inst *counter, Inst **x)
     }
 }
 
-/* The dimension along which even and odd elements share a counter: the first of even size, else the first of the largest. */
-static int32_t split_dim(const Shape *s)
-{
-    int32_t largest = 0;
-    for (int32_t d = 0; d < s->rank; d++) {
-        if (s->dims[d] % 2 == 0)
-            return d;
-        if (s->dims[d] > s->dims[largest])
-            largest = d;
-    }
-    return largest;
-}
-
 static Inst *expand_threefry(Inst *i, Inst *state)
 {
     const Shape *s = i->shape->elems[1];
     Words        w = {i, i->comp->module->arena, s};
     bool         wide = type_bits(s->type) == 64;
-    int32_t      split = split_dim(s);
+    int32_t      split = threefry_split_dim(s);
     if (s->rank && !wide) {
         Ints half = ints_copy(w.arena, (Ints){s->dims, s->rank});
         *ints_at(half, split) = s->dims[split] / 2 + s->dims[split] % 2;
