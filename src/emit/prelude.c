@@ -75,8 +75,16 @@ typedef struct Helper {
 
 #define LANES_IN_VECTORS "#if defined __has_builtin\n#if __has_builtin(__builtin_shufflevector)\n#define HLO_LANES\n#endif\n#endif\n#if defined HLO_LANES\n"
 
+/* Sines and cosines under names of their own: where both are taken of one number gcc makes one call of them, which has no form for vectors. */
+#define APART(fn, type, name) \
+    "#if defined __GNUC__ && !defined __clang__ && defined __x86_64__ && defined __gnu_linux__ && !defined HLO_NO_LIBMVEC\n" \
+    "HLO_VECTOR __attribute__((const)) " type " " name "(" type ") __asm__(\"" fn "\");\n" \
+    "#else\n" \
+    "static inline " type " " name "(" type " x)\n{\n    return " fn "(x);\n}\n" \
+    "#endif\n"
+
 /* $T the type, $U the unsigned type of its width, $M one that arithmetic wraps in, $W one of twice the width, $Q a float that holds it, $N bits, $X the name's type,
- * $LO and $HI the bounds, $END the first value above, $f the suffix of libm, $R the real type, $P the dialect's bool, $E $B $K exponent and mantissa bits, bias, kind. */
+ * $LO and $HI the bounds, $END the first value above, $f the suffix of libm, $R the real type, $C its name, $P the dialect's bool, $E $B $K exponent and mantissa bits, bias, kind. */
 static const Helper helpers[] = {
     { H_EXACT, "clamp_index", "", "int64_t clamp_index(int64_t i, int64_t hi)\n{\n    return i < 0 ? 0 : i > hi ? hi : i;\n}\n" },
     { H_EXACT, "floor_div", "", "int64_t floor_div(int64_t a, int64_t b)\n{\n    return a / b - (a % b < 0);\n}\n" },
@@ -306,6 +314,10 @@ static const Helper helpers[] = {
     { H_WHOLE, "pow_f32", "powf", power_text },
     { H_WHOLE, "exp_f64", "exp", exponential_text },
     { H_WHOLE, "rsqrt_f32", "sqrtf", rsqrt_text },
+    { H_WHOLE, "sin_f32", "sinf", APART("sinf", "float", "sin_f32") },
+    { H_WHOLE, "cos_f32", "cosf", APART("cosf", "float", "cos_f32") },
+    { H_WHOLE, "sin_f64", "sin", APART("sin", "double", "sin_f64") },
+    { H_WHOLE, "cos_f64", "cos", APART("cos", "double", "cos_f64") },
 
     { H_EXACT, "bf16_to_f32", "u32_as_f32", "float bf16_to_f32(uint16_t x)\n{\n    return u32_as_f32((uint32_t)x << 16);\n}\n" },
     { H_EXACT, "bf16_bits", "f32_as_u32",
@@ -419,12 +431,37 @@ static const Helper helpers[] = {
     { H_COMPLEX, "mul", "",
       "$T mul_$X($T x, $T y)\n{\n    $R a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y;\n"
       "    return __builtin_complex(a * c - b * d, a * d + b * c);\n}\n" },
+    /* As C's operator: the quotient in f64, where no square overflows, and infinities and zeros repaired where both parts are NaN; by choices, of which loops of vectors are made. */
+    { H_EXACT, "div_c64", "",
+      "float _Complex div_c64(float _Complex x, float _Complex y)\n"
+      "{\n"
+      "    float a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y, inf = __builtin_inff(), nan = __builtin_nanf(\"\");\n"
+      "    if (__builtin_constant_p(d) && d == 0 && !__builtin_signbit(d)) { /* a real divisor */\n"
+      "        float side = __builtin_copysignf(1.0f, c), size = __builtin_fabsf(c), re = a * side + b * 0, im = b * side - a * 0;\n"
+      "        int   plain = (c == 0) | ((re != re) & (im != im) & (size < inf) & ((__builtin_fabsf(a) == inf) | (__builtin_fabsf(b) == inf)));\n"
+      "        re = plain ? a * side : re;\n"
+      "        im = plain ? b * side : im;\n"
+      "        return __builtin_complex(re / size, im / size);\n"
+      "    }\n"
+      "    double size = (double)c * c + (double)d * d, turn = 1 / size;\n"
+      "    float  re = (float)(((double)a * c + (double)b * d) * turn), im = (float)(((double)b * c - (double)a * d) * turn);\n"
+      "    int    lost = (re != re) & (im != im), p = __builtin_fabsf(a) == inf, q = __builtin_fabsf(b) == inf;\n"
+      "    int    u = __builtin_fabsf(c) == inf, v = __builtin_fabsf(d) == inf, above = p | q, below = u | v;\n"
+      "    float  e = above ? __builtin_copysignf(p ? 1.0f : 0.0f, a) : a, f = above ? __builtin_copysignf(q ? 1.0f : 0.0f, b) : b;\n"
+      "    float  g = below ? __builtin_copysignf(u ? 1.0f : 0.0f, c) : c, h = below ? __builtin_copysignf(v ? 1.0f : 0.0f, d) : d;\n"
+      "    float  k = above ? below ? nan : inf : below ? 0 : nan, s = __builtin_copysignf(inf, c), m = k * (e * g + f * h), n = k * (f * g - e * h);\n"
+      "    m = size == 0 ? s * a : m;\n"
+      "    n = size == 0 ? s * b : n;\n"
+      "    re = lost ? m : re;\n"
+      "    im = lost ? n : im;\n"
+      "    return __builtin_complex(re, im);\n"
+      "}\n" },
     { H_COMPLEX, "sign", "cabs#", "$T sign_$X($T z)\n{\n    $R a = cabs$f(z);\n    return a == 0 ? z : z / a;\n}\n" },
     { H_COMPLEX, "exp2", "cexp#", "$T exp2_$X($T z)\n{\n    return cexp$f(z * ($R)0.6931471805599453094);\n}\n" },
     { H_COMPLEX, "log2", "clog#", "$T log2_$X($T z)\n{\n    return clog$f(z) * ($R)1.4426950408889634074;\n}\n" },
-    { H_COMPLEX, "expm1", "expm1# exp# cos# sin#",
-      "$T expm1_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, s = sin$f(b / 2);\n"
-      "    return __builtin_complex(expm1$f(a) * cos$f(b) - 2 * s * s, b == 0 ? b : exp$f(a) * sin$f(b));\n}\n" },
+    { H_COMPLEX, "expm1", "expm1# exp# cos_@ sin_@",
+      "$T expm1_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, s = sin_$C(b / 2), t = exp$f(a) * sin_$C(b);\n"
+      "    return __builtin_complex(expm1$f(a) * cos_$C(b) - 2 * s * s, b == 0 ? b : t);\n}\n" },
     { H_COMPLEX, "log1p", "log1p# atan2#",
       "$T log1p_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, x = a + 1 < 0 ? -(a + 1) : a + 1, y = b < 0 ? -b : b;\n"
       "    $R m = x >= y ? x : y, n = x >= y ? y : x, t = x >= y && a + 1 > 0 ? a : m - 1, q = m == 0 ? 0 : n / m;\n"
@@ -504,7 +541,7 @@ static int float_kind(Type t)
 /* The text of a row for type t. */
 static void put_text(Buf *b, const Dialect *dialect, const char *s, Type t)
 {
-    static const char *const words[] = { "LO", "HI", "END", "T", "U", "M", "W", "N", "Q", "X", "R", "P", "E", "B", "K", "f" };
+    static const char *const words[] = { "LO", "HI", "END", "T", "U", "M", "W", "N", "Q", "X", "R", "P", "E", "B", "K", "f", "C" };
     bool is_signed = type_is_signed_int(t), single = type_component(t) == TYPE_F32;
     int  bits = type_bits(t);
     for (; *s; s++) {
@@ -530,6 +567,7 @@ static void put_text(Buf *b, const Dialect *dialect, const char *s, Type t)
         case 'X': buf_puts(b, type_name(t)); break;
         case 'R': buf_puts(b, single ? "float" : "double"); break;
         case 'P': buf_puts(b, dialect->boolean); break;
+        case 'C': buf_puts(b, type_name(type_component(t))); break;
         case 'B': buf_printf(b, "%d", type_info[t].man); break;
         case 'K': buf_printf(b, "%d, %d", type_info[t].bias, float_kind(t)); break;
         case 'f': buf_puts(b, single ? "f" : ""); break;
@@ -581,7 +619,7 @@ static Type match(const Helper *h, const char *name)
     }
 }
 
-/* Each of the names in a row's needs: $ is the type, # the suffix of libm. */
+/* Each of the names in a row's needs: $ is the type, @ its parts', # the suffix of libm. */
 static void need_all(Prelude *p, const char *needs, Type t)
 {
     Buf name = { 0 };
@@ -590,6 +628,8 @@ static void need_all(Prelude *p, const char *needs, Type t)
             buf_puts(&name, type_name(t));
         else if (*s == '#')
             buf_puts(&name, type_component(t) == TYPE_F32 ? "f" : "");
+        else if (*s == '@')
+            buf_puts(&name, type_name(type_component(t)));
         else if (*s != ' ')
             buf_putc(&name, *s);
         if (s[1] == ' ' || s[1] == '\0') {
@@ -686,9 +726,12 @@ const char *dialect_function(const Dialect *d, const KExpr *x)
     static const char *const own[][2] = {
         { "expf", "exp_f32" }, { "expm1f", "expm1_f32" }, { "tanhf", "tanh_f32" }, { "erff", "erf_f32" }, { "tanh", "tanh_f64" },
         { "exp", "exp_f64" }, { "logf", "log_f32" }, { "log1pf", "log1p_f32" }, { "rsqrtf", "rsqrt_f32" },
+        { "sinf", "sin_f32" }, { "cosf", "cos_f32" }, { "sin", "sin_f64" }, { "cos", "cos_f64" },
     };
     if (x->kind == KX_BINARY && x->op == KOP_MUL && type_is_complex(x->type) && !d->complex_function)
         return x->type == TYPE_C64 ? "mul_c64" : "mul_c128";
+    if (x->kind == KX_BINARY && x->op == KOP_DIV && x->type == TYPE_C64 && !d->complex_function)
+        return "div_c64";
     if (x->kind != KX_CALL)
         return NULL;
     for (size_t k = 0; k < sizeof own / sizeof own[0] && d->own_math; k++)
