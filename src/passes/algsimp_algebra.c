@@ -48,18 +48,27 @@ Inst *rule_abs_non_negative(Simp *s, Inst *i)
     return simp_non_negative(inst_operand(i, 0)) ? simp_same(s, inst_operand(i, 0)) : NULL;
 }
 
-/* One sign: else x might be lost beside c, which is how floats are rounded on purpose. */
-Inst *rule_add_float_constants(Simp *s, Inst *i)
+/* c + d, of one sign: else x might be lost beside c, which is how floats are rounded on purpose. NULL: they are not, or there is no such number. */
+static Inst *float_sum(Simp *s, const Inst *i, const Literal *c, const Literal *d)
 {
-    const Inst    *inner = inst_operand(i, 0);
-    const Literal *c = is_like(s, inner, OP_ADD) && inner->n_uses == 1 ? known(s, inst_operand(inner, 1)) : NULL;
-    const Literal *d = known(s, inst_operand(i, 1));
     if (!is_wide_float(i) || !c || !d)
         return NULL;
-    double a = literal_get_f64(c, 0), b = literal_get_f64(d, 0);
-    if (!isfinite(a + b) || signbit(a) != signbit(b))
-        return NULL;
-    return binary(s, OP_ADD, inst_operand(inner, 0), simp_splat_literal(s, i->shape, literal_from_f64(i->shape->type, a + b)));
+    const double a = literal_get_f64(c, 0), b = literal_get_f64(d, 0), sum = i->shape->type == TYPE_F32 ? (double)(float)(a + b) : a + b;
+    return isfinite(sum) && signbit(a) == signbit(b) ? simp_splat_literal(s, i->shape, literal_from_f64(i->shape->type, sum)) : NULL;
+}
+
+Inst *rule_add_float_constants(Simp *s, Inst *i)
+{
+    const Inst *inner = inst_operand(i, 0);
+    Inst       *sum = is_like(s, inner, OP_ADD) && inner->n_uses == 1 ? float_sum(s, i, known(s, inst_operand(inner, 1)), known(s, inst_operand(i, 1))) : NULL;
+    return sum ? binary(s, OP_ADD, inst_operand(inner, 0), sum) : NULL;
+}
+
+Inst *rule_subtract_float_constants(Simp *s, Inst *i)
+{
+    const Inst *inner = inst_operand(i, 0);
+    Inst       *sum = is_like(s, inner, OP_SUBTRACT) && inner->n_uses == 1 ? float_sum(s, i, known(s, inst_operand(inner, 0)), known(s, inst_operand(i, 1))) : NULL;
+    return sum ? binary(s, OP_SUBTRACT, sum, inst_operand(inner, 1)) : NULL;
 }
 
 /* (c - x) + d -> (c + d) - x */

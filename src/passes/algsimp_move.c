@@ -43,6 +43,16 @@ Inst *rule_bitcast_noop(Simp *s, Inst *i)
     return simp_same(s, inst_operand(i, 0));
 }
 
+/* The inner one only says where the same bytes are. */
+Inst *rule_bitcast_pair(Simp *s, Inst *i)
+{
+    Inst *inner = inst_operand(i, 0);
+    if (inner->op != OP_BITCAST || inner->n_control > 0)
+        return NULL;
+    Inst *x = inst_operand(inner, 0);
+    return simp_new(s, OP_BITCAST, i->shape, 1, &x);
+}
+
 Inst *rule_bitcast_convert_noop(Simp *s, Inst *i)
 {
     return simp_same(s, inst_operand(i, 0));
