@@ -456,7 +456,12 @@ static const Helper helpers[] = {
       "    im = lost ? n : im;\n"
       "    return __builtin_complex(re, im);\n"
       "}\n" },
-    { H_COMPLEX, "sign", "cabs#", "$T sign_$X($T z)\n{\n    $R a = cabs$f(z);\n    return a == 0 ? z : z / a;\n}\n" },
+    { H_EXACT, "abs_c64", "sqrt",
+      "float abs_c64(float _Complex z)\n{\n    double a = __real__ z, b = __imag__ z, inf = __builtin_inf();\n    int    endless = (a == inf) | (a == -inf) | (b == inf) | (b == -inf);\n"
+      "    float  r = (float)sqrt(a * a + b * b);\n    return endless ? __builtin_inff() : r;\n}\n" },
+    { H_EXACT, "abs_c128", "cabs", "double abs_c128(double _Complex z)\n{\n    return cabs(z);\n}\n" },
+    { H_COMPLEX, "sign", "abs_$",
+      "$T sign_$X($T z)\n{\n    $R m = abs_$X(z), by = m == 0 ? 1 : m;\n    return __builtin_complex(__real__ z / by, __imag__ z / by);\n}\n" },
     { H_COMPLEX, "exp2", "cexp#", "$T exp2_$X($T z)\n{\n    return cexp$f(z * ($R)0.6931471805599453094);\n}\n" },
     { H_COMPLEX, "log2", "clog#", "$T log2_$X($T z)\n{\n    return clog$f(z) * ($R)1.4426950408889634074;\n}\n" },
     { H_COMPLEX, "expm1", "expm1# exp# cos_@ sin_@",
@@ -727,6 +732,7 @@ const char *dialect_function(const Dialect *d, const KExpr *x)
         { "expf", "exp_f32" }, { "expm1f", "expm1_f32" }, { "tanhf", "tanh_f32" }, { "erff", "erf_f32" }, { "tanh", "tanh_f64" },
         { "exp", "exp_f64" }, { "logf", "log_f32" }, { "log1pf", "log1p_f32" }, { "rsqrtf", "rsqrt_f32" },
         { "sinf", "sin_f32" }, { "cosf", "cos_f32" }, { "sin", "sin_f64" }, { "cos", "cos_f64" },
+        { "cabsf", "abs_c64" },
     };
     if (x->kind == KX_BINARY && x->op == KOP_MUL && type_is_complex(x->type) && !d->complex_function)
         return x->type == TYPE_C64 ? "mul_c64" : "mul_c128";
