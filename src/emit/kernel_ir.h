@@ -173,6 +173,9 @@ void kernel_prune(Kernel *k);
  * of such pieces (1024 x 1024 times 1024 x 8 of f32 in 8 x 8 sums: 2.8 ms, and 0.24 as loops).
  * Also those that load under a condition: unrolled, the pieces are loaded with a vector's mask and lanes are mixed up (gcc before 12.4, PR 114375). */
 void kernel_keep_rolled(Kernel *k);
+/* What a choice in an innermost loop takes or leaves is loaded before it, where it is in range whatever is chosen and the choice comes of elements: gcc makes no vectors of a load under a condition where
+ * it has none with such a mask, of bytes above all. */
+void kernel_lift_loads(Kernel *k);
 /* Gives every array, temporary and loop a name that C accepts and nothing else in the kernel has. threads: nor what targets write around loops
  * that many threads share. */
 void kernel_name(Kernel *k, bool threads);

@@ -246,6 +246,120 @@ void kernel_keep_rolled(Kernel *k)
     keep_rolled(k->body, false, false);
 }
 
+/* Elements that a choice takes or leaves, loaded before it. */
+typedef struct Lifted {
+    Kernel  *k;
+    KBlock  *b;
+    KStmt  **link; /* of the statement */
+    KStmt   *from; /* the first that was put in front of it */
+    Map     *read; /* temporaries of the loop that come of elements */
+    int32_t *serial;
+} Lifted;
+
+static bool comes_of_elements(const KExpr *x, const Map *read)
+{
+    bool found = x->kind == KX_LOAD || (x->kind == KX_TEMP && map_has(read, x->temp));
+    for (int32_t j = 0; j < x->n && !found; j++)
+        found = comes_of_elements(x->arg[j], read);
+    return found;
+}
+
+static bool is_in_range(const KExpr *load)
+{
+    int64_t lo, hi;
+    ix_range(load->index, &lo, &hi);
+    return lo >= 0 && hi < load->array->count;
+}
+
+/* x is an element, or one of f16, which vectors convert where it is always wanted; what a block declares is lanes, which are at hand. */
+static const KExpr *harmless_load(const KExpr *x)
+{
+    const KExpr *load = x->kind == KX_CALL && x->n == 1 && strcmp(x->fn, "f16_to_f32") == 0 ? x->arg[0] : x;
+    return load->kind == KX_LOAD && load->array->kind != KARRAY_LOCAL && is_in_range(load) ? load : NULL;
+}
+
+static const KExpr *lift_one(Lifted *l, const KExpr *x, const KExpr *load)
+{
+    Arena *a = l->k->arena;
+    for (const KStmt *s = l->from; s && s != *l->link; s = s->next) {
+        const KExpr *other = harmless_load(s->value);
+        if (s->value->kind == x->kind && other->array == load->array && ix_equal(other->index, load->index))
+            return kx_temp(a, s->temp);
+    }
+    KTemp *t = ARENA_NEW(a, KTemp);
+    KStmt *s = ARENA_NEW(a, KStmt);
+    *t = (KTemp){ .name = arena_printf(a, "%s_at", load->array->name), .type = x->type, .depth = l->b->depth, .serial = (*l->serial)++ };
+    *s = (KStmt){ .kind = KS_DECLARE, .next = *l->link, .temp = t, .value = x };
+    l->from = l->from ? l->from : s;
+    *l->link = s;
+    l->link = &s->next;
+    return kx_temp(a, t);
+}
+
+/* Where a choice depends on the place alone, as in a triangle, much may be left that lies in one piece: memory that is then not read. */
+static const KExpr *lift(Lifted *l, const KExpr *x, bool chosen)
+{
+    const KExpr *load = chosen ? harmless_load(x) : NULL;
+    if (load)
+        return lift_one(l, x, load);
+    if (x->kind == KX_LOAD || (x->kind == KX_UNARY && x->op == KOP_PLACE))
+        return x;
+    const bool guards = x->kind == KX_BINARY && (x->op == KOP_LAND || x->op == KOP_LOR), data = x->kind == KX_SELECT && comes_of_elements(x->arg[0], l->read);
+    KExpr     *y = NULL;
+    for (int32_t j = 0; j < (guards ? 1 : x->n); j++) {
+        const KExpr *arg = lift(l, x->arg[j], chosen || (data && j > 0));
+        if (arg != x->arg[j] && !y) {
+            y = ARENA_NEW(l->k->arena, KExpr);
+            *y = *x;
+        }
+        if (y)
+            y->arg[j] = arg;
+    }
+    return y ? y : x;
+}
+
+static bool is_straight(const KBlock *b)
+{
+    for (const KStmt *s = b->first; s; s = s->next)
+        if (s->kind != KS_DECLARE && s->kind != KS_ASSIGN && s->kind != KS_STORE)
+            return false;
+    return true;
+}
+
+static void lift_in(Kernel *k, KBlock *b, bool inner, int32_t *serial)
+{
+    Map read = map_new(k->arena);
+    for (KStmt **link = &b->first; *link; link = &(*link)->next) {
+        KStmt *s = *link;
+        if (s->body)
+            lift_in(k, s->body, s->kind == KS_FOR && is_straight(s->body), serial);
+        if (s->other)
+            lift_in(k, s->other, false, serial);
+        if (!inner || !s->value)
+            continue;
+        Lifted l = { .k = k, .b = b, .link = link, .read = &read, .serial = serial };
+        if (s->temp && comes_of_elements(s->value, &read))
+            map_put(&read, s->temp, s);
+        s->value = lift(&l, s->value, false);
+        link = l.link;
+    }
+}
+
+static void note_serial(void *most, const KStmt *s)
+{
+    int32_t *n = most;
+    *n = s->temp && s->temp->serial > *n ? s->temp->serial : *n;
+}
+
+void kernel_lift_loads(Kernel *k)
+{
+    int32_t  serial = 0;
+    KVisitor v = { NULL, note_serial, &serial };
+    kernel_visit(k->body, &v);
+    serial++;
+    lift_in(k, k->body, false, &serial);
+}
+
 /* Names. A temporary is called after its instruction, an array after its parameter; C's words, functions that the kernel calls
  * and loop variables are taken. */
 static const char *const reserved[] = {

@@ -570,6 +570,8 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         }
         if (plan->tile_hero)
             tile_finish(L.k);
+        if (!plan->plain)
+            kernel_lift_loads(L.k);
         kernel_finish(L.k);
         if (!plan->plain && !plan->tile_hero)
             kernel_stream(L.k);
