@@ -354,16 +354,17 @@ static bool has_outer_loops(const Inst *u, const Context *c)
     return u == g->outer;
 }
 
-/* Many gathers by one index are loops that compilers make of vectors where they read it, not where they compute it as well: lgamma, which looks up eleven
- * coefficients of a polynomial, takes 5.9 us, and 11.0 with the places made in its loops. */
-static bool shares_index(const Inst *u)
+/* Gathers are loops that compilers make of vectors where they read the index, not where they compute it as well. So it is stored where many have the same (lgamma, which
+ * looks up eleven coefficients of a polynomial, takes 5.9 us, and 11.0 with the places made in its loops), and on one unit where there are enough elements that
+ * another kernel is nothing beside them (an image warped by an affine map 107 us, and 180). */
+static bool stores_index(const Fuser *f, const Inst *u)
 {
-    enum { MOST = 4 };
-    return inst_operand(u, 1)->n_uses > MOST;
+    enum { MOST_GATHERS = 4, MOST_ELEMENTS = 4096 };
+    return inst_operand(u, 1)->n_uses > MOST_GATHERS || (f->cx->device->units <= 1 && fusion_count(u) > MOST_ELEMENTS);
 }
 
 /* Both ask for operand k at one and the same index wherever they are asked. */
-static bool moves_alike(const Inst *u, const Inst *v, int32_t k)
+static bool moves_alike(const Fuser *f, const Inst *u, const Inst *v, int32_t k)
 {
     if (u->op != v->op || !shape_same_dims(u->shape, v->shape) || !shape_same_dims(inst_operand(u, k)->shape, inst_operand(v, k)->shape) ||
         !inst_attrs_equal(u, v))
@@ -372,38 +373,38 @@ static bool moves_alike(const Inst *u, const Inst *v, int32_t k)
     case OP_BROADCAST: case OP_TRANSPOSE: case OP_RESHAPE: case OP_REVERSE: case OP_SLICE:
         return true;
     case OP_GATHER:
-        return k == 1 ? !shares_index(u) : inst_operand(u, 1) == inst_operand(v, 1);
+        return k == 1 ? !stores_index(f, u) : inst_operand(u, 1) == inst_operand(v, 1);
     default:
         return false;
     }
 }
 
-static Context *known_move(const Context *c, const Inst *u, int32_t k)
+static Context *known_move(const Fuser *f, const Context *c, const Inst *u, int32_t k)
 {
     enum { MOST = 16 };
     const Move *m = c->moves;
     for (int32_t n = 0; m && n < MOST; n++, m = m->next)
-        if (m->operand == k && moves_alike(m->of, u, k))
+        if (m->operand == k && moves_alike(f, m->of, u, k))
             return m->to;
     return NULL;
 }
 
 /* Each element of the result has an index of its own, or several side by side. */
-static bool has_index_each(const Inst *u)
+static bool has_index_each(const Fuser *f, const Inst *u)
 {
-    return u->op == OP_GATHER && !shares_index(u) && inst_ints(u, ATTR_OFFSET_DIMS).n == 0 && inst_int(u, ATTR_INDEX_VECTOR_DIM, 0) >= inst_operand(u, 1)->shape->rank - 1;
+    return u->op == OP_GATHER && !stores_index(f, u) && inst_ints(u, ATTR_OFFSET_DIMS).n == 0 && inst_int(u, ATTR_INDEX_VECTOR_DIM, 0) >= inst_operand(u, 1)->shape->rank - 1;
 }
 
 /* Where u, asked in context c, asks for operand k at the place of an element of c's; NULL: it does not. What lies side by side as the indices of a
  * gather is asked for at the places of its elements:
  *
  *   s = s32[n,2] concatenate(reshape(i), reshape(j)), dimensions={1};  g = f32[n] gather(x, s)      g at n needs i at n and j at n */
-static Context *context_of_index(const Inst *u, int32_t k, Context *c)
+static Context *context_of_index(const Fuser *f, const Inst *u, int32_t k, Context *c)
 {
     const Shape *o = inst_operand(u, k)->shape;
     if (u->op == OP_CONCATENATE && inst_ints(u, ATTR_DIMENSIONS).v[0] == o->rank - 1 && o->dims[o->rank - 1] == 1)
         return c->stacked;
-    return k == 1 && has_index_each(u) && inst_ints(u, ATTR_START_INDEX_MAP).n == 1 ? c : NULL;
+    return k == 1 && has_index_each(f, u) && inst_ints(u, ATTR_START_INDEX_MAP).n == 1 ? c : NULL;
 }
 
 /* How u, asked in context c, asks for operand k at another index. */
@@ -428,7 +429,7 @@ static Context *new_context_through(Fuser *f, const Inst *u, int32_t k, Context 
     x->windows = c->windows || u->op == OP_REDUCE_WINDOW;
     if (c->nested && u->op == OP_GATHER && k == 0)
         x->nested = x->loose = gathers_single(u);
-    if (k == 1 && has_index_each(u))
+    if (k == 1 && has_index_each(f, u))
         x->stacked = c;
     if (c->nested && u->op == OP_REDUCE) {
         bool outer = has_outer_loops(u, c);
@@ -444,9 +445,9 @@ static Context *new_context_through(Fuser *f, const Inst *u, int32_t k, Context 
 
 static Context *context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
 {
-    Context *x = context_of_index(u, k, c);
+    Context *x = context_of_index(f, u, k, c);
     if (!x)
-        x = known_move(c, u, k);
+        x = known_move(f, c, u, k);
     if (x)
         return x;
     x = new_context_through(f, u, k, c);
