@@ -75,17 +75,18 @@ static int tile_may_have_nan(const Border *b)
     return !b->im->is_b;
 }
 
-/* The sum of one element, over the taps that are in the image. In f64, which is no less exact than in f32. */
+/* The sum of one element, over the taps that are in the image, up to where it is NaN for good: gradients that have diverged are full of that. In f64, which is no
+ * less exact than in f32. */
 static double sum_of(const Border *b, const ImageRow *row, int64_t w, int64_t k)
 {
     const Image *im = b->im;
     double       sum = 0;
     ImageRun     run;
-    for (int64_t at = 0; at < k; at += run.length) {
+    for (int64_t at = 0; at < k && sum == sum; at += run.length) {
         int64_t low, high;
         image_run(im, at, &run);
         image_inside(im, row, &run, &low, &high);
-        for (int64_t e = low; e < high; e++)
+        for (int64_t e = low; e < high && sum == sum; e++)
             sum += operand(b->type, b->x, row->x + run.x + e * im->x_step) * operand(b->type, b->w, w + run.w + e * im->w_step);
     }
     return sum;
@@ -99,25 +100,39 @@ static void put(const Border *b, int64_t at, double v)
         ((float *)(void *)b->sums)[at] = (float)v;
 }
 
-/* Of up to FEATURES features, what is known of their kernels. Images full of NaN make sums that are NaN and right: these cost one look at the kernel. */
+/* Of up to FEATURES features, what is known of their kernels: nothing yet, that they are finite, have infinities but no NaN, or FIRST + the column of the first NaN.
+ * Images full of NaN make sums that are NaN and right: these cost one look at the kernel. */
 enum { FEATURES = 64 };
-enum { UNKNOWN, FINITE, NOT_FINITE };
+enum { UNKNOWN, FINITE, INFINITE, FIRST };
 
-static unsigned char look_at_kernel(const Border *b, int64_t w, int64_t k)
+static int64_t look_at_kernel(const Border *b, int64_t w, int64_t k)
 {
+    int64_t  known = FINITE;
     ImageRun run;
     for (int64_t at = 0; at < k; at += run.length) {
         image_run(b->im, at, &run);
         for (int64_t e = 0; e < run.length; e++) {
             const double v = operand(b->type, b->w, w + run.w + e * b->im->w_step);
+            if (v != v)
+                return FIRST + at + e;
             if (v - v != 0)
-                return NOT_FINITE;
+                known = INFINITE;
         }
     }
-    return FINITE;
+    return known;
 }
 
-static void mend_pixels(const Border *b, unsigned char *known, int64_t pixel, int64_t n)
+/* Whether a pixel's window has column k in the image. */
+static int covers(const Image *im, const ImageRow *row, int64_t k)
+{
+    int64_t  low, high;
+    ImageRun run;
+    image_run(im, k, &run);
+    image_inside(im, row, &run, &low, &high);
+    return low == 0 && high > 0;
+}
+
+static void mend_pixels(const Border *b, int64_t *known, int64_t pixel, int64_t n)
 {
     const int64_t by_pixel = b->im->is_b ? 1 : b->stride, by_feature = b->im->is_b ? b->stride : 1;
     const int64_t k = image_taps(b->im) * b->im->in;
@@ -128,11 +143,12 @@ static void mend_pixels(const Border *b, unsigned char *known, int64_t pixel, in
         image_rows(b->im, pixel + q, 1, &row);
         for (int64_t i = 0; i < b->features; i++) {
             const int64_t f = b->feature + i, at = (pixel + q - b->pixel) * by_pixel + i * by_feature;
-            if (!is_nan(b, at) || known[i] == FINITE)
+            if (!is_nan(b, at))
                 continue;
-            if (known[i] == UNKNOWN && (known[i] = look_at_kernel(b, f * b->w_out, k)) == FINITE)
-                continue;
-            put(b, at, sum_of(b, &row, f * b->w_out, k));
+            if (known[i] == UNKNOWN)
+                known[i] = look_at_kernel(b, f * b->w_out, k);
+            if (known[i] != FINITE && (known[i] == INFINITE || !covers(b->im, &row, known[i] - FIRST)))
+                put(b, at, sum_of(b, &row, f * b->w_out, k));
         }
     }
 }
@@ -164,7 +180,7 @@ static void find_inside(const Image *im, const ImageRow *row, int64_t n, int64_t
 static void mend_features(const Border *b)
 {
     const Image  *im = b->im;
-    unsigned char own[FEATURES] = { UNKNOWN }, *known = b->feature + b->features <= b->n_known ? b->known + b->feature : own;
+    int64_t       own[FEATURES] = { UNKNOWN }, *known = b->feature + b->features <= b->n_known ? b->known + b->feature : own;
     const int64_t line = im->d[im->n - 1].out, end = b->pixel + b->pixels;
     for (int64_t p = b->pixel, n; p < end; p += n) {
         int64_t  low, high;

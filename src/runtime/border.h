@@ -14,7 +14,7 @@ typedef struct Border {
     char        *sums;
     int64_t      stride;        /* from one pixel to the next, whose features are neighbours; im->is_b: the other way round */
     int64_t      pixel, pixels, feature, features;
-    unsigned char *known;       /* what is known of the kernels of features 0 .. n_known - 1, zeros at first; kept from tile to tile */
+    int64_t       *known;       /* what is known of the kernels of features 0 .. n_known - 1, zeros at first; kept from tile to tile */
     int64_t        n_known;
 } Border;
 

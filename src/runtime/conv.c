@@ -59,7 +59,7 @@ typedef struct Member {
     const void     *context;
     void (*narrow)(uint16_t *to, const float *from, int64_t n);
     int64_t bytes_in, bytes[2]; /* of an element of the operands; of a sum, of Y */
-    unsigned char *known;       /* border.h */
+    int64_t *known;             /* border.h */
 } Member;
 
 enum { MOST = 512, KNOWN = 1024 }; /* rows and columns of a tile; features */
@@ -337,8 +337,8 @@ static void part(void *job, int64_t number, void *work)
     const Cut *c = &x->cut;
     int64_t    first = number / c->pieces * c->members, rest = c->count - first;
     for (int64_t k = 0; k < c->members && k < rest; k++) {
-        unsigned char known[KNOWN];
-        Member        m;
+        int64_t known[KNOWN];
+        Member  m;
         make_member(x, first + k, &m);
         if (m.checked)
             __builtin_memset(known, 0, sizeof known);

@@ -603,12 +603,13 @@ static void test_not_finite(void)
     enum { SIZE = 9, IN = 9, MOST_OUT = 5 };
     static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
     uint32_t    state = 11;
-    for (int e = 0; e < 60; e++) {
+    for (int round = 0; round < 120; round++) {
+        const int             e = round % 60, nan = round / 60;
         static const GemmType types[] = { GEMM_F32, GEMM_F64, GEMM_BF16, GEMM_BF16_F32, GEMM_F16, GEMM_F16_F32 };
         static const uint16_t infinity[] = { [F32] = 0, [BF16] = 0x7f80, [F16] = 0x7c00 };
         const GemmType        type = types[e % 6];
         const Kind            in = kinds[type].in, out = kinds[type].out;
-        const int             tap = (int)below(&state, 9), out_features = e % 4 < 2 ? 3 : MOST_OUT;
+        const int             tap = (int)below(&state, 9), second = nan ? (int)below(&state, 9) : tap, out_features = e % 4 < 2 ? 3 : MOST_OUT;
         Case                  c = { .v = { .batch = 2, .groups = 1, .in = IN, .out = out_features, .n_spatial = 2 } };
         Order                 orders[3] = { (Order)(e / 6 % 2), FEATURES_LAST, (Order)(e / 6 % 2) };
         for (int64_t d = 0; d < 2; d++) {
@@ -625,15 +626,18 @@ static void test_not_finite(void)
         for (int64_t k = 0; k < c.x_count; k++)
             c.x[k] = 1;
         for (int64_t k = 0; k < c.w_count; k++)
-            c.w[k] = k == tap * IN * out_features + 2;
+            c.w[k] = k == tap * IN * out_features + 2 || k == second * IN * out_features + 2;
         for (int64_t n = 0, o[MOST]; n < 2; n++)
             for (int64_t f = 0; f < out_features; f++)
                 pixels(&c, 0, o, n * c.v.x_batch, f * c.v.w_out, n * c.v.y_batch + f * c.v.y_out);
         void *x = operand(in, c.x, c.x_count), *w = operand(in, c.w, c.w_count), *y = operand(out, c.want, c.y_count);
-        if (in == BF16 || in == F16)
-            ((uint16_t *)w)[tap * IN * out_features + 2] = infinity[in];
-        else
-            put(in, w, tap * IN * out_features + 2, __builtin_inf());
+        for (int k = 0; k < 2; k++) {
+            const int64_t at = (k ? second : tap) * IN * out_features + 2;
+            if (in == BF16 || in == F16)
+                ((uint16_t *)w)[at] = (uint16_t)(infinity[in] + nan);
+            else
+                put(in, w, at, nan ? (double)__builtin_nanf("") : __builtin_inf());
+        }
         for (int s = 0; s < N_SETS; s++) {
             if (!has(sets[s]))
                 continue;
@@ -644,8 +648,11 @@ static void test_not_finite(void)
             hlort_convolve(sets[s], type, &c.v, &how, x, w, e % 2 ? NULL : y);
             free(times);
             for (int64_t k = 0; k < c.y_count; k++) {
-                double got = out == BF16 || out == F16 ? ((uint16_t *)y)[k] == infinity[out] : get(out, y, k) == __builtin_inf();
-                CHECK(c.want[k] ? got == 1 : out == BF16 || out == F16 ? ((uint16_t *)y)[k] == 0 : get(out, y, k) == 0);
+                const int      narrow = out == BF16 || out == F16;
+                const uint16_t bits = narrow ? ((uint16_t *)y)[k] : 0;
+                const double   v = narrow ? 0 : get(out, y, k);
+                const int      got = !nan ? (narrow ? bits == infinity[out] : v == __builtin_inf()) : narrow ? (bits & 0x7fff) > infinity[out] : v != v;
+                CHECK(c.want[k] ? got : narrow ? bits == 0 : v == 0);
             }
         }
         free(x);
