@@ -121,11 +121,21 @@ static bool named_equal(const Sharding *x, const Sharding *y)
     return same;
 }
 
-/* Metadata is of no meaning. */
-static bool sharding_equal(const Sharding *x, const Sharding *y)
+/* Devices may be listed on one side and counted on the other. */
+static bool tiles_equal(const Sharding *x, const Sharding *y)
 {
-    bool same = x->kind == y->kind && x->device == y->device && ints_equal(x->dims, y->dims) && x->has_iota == y->has_iota
-                && iota_equal(x->iota, y->iota) && ints_equal(x->devices, y->devices) && x->replicate_last == y->replicate_last
+    if (x->has_iota == y->has_iota)
+        return iota_equal(x->iota, y->iota) && ints_equal(x->devices, y->devices);
+    Arena *a = arena_new();
+    bool   same = ints_equal(x->has_iota ? iota_expand(a, x->iota) : x->devices, y->has_iota ? iota_expand(a, y->iota) : y->devices);
+    arena_free(a);
+    return same;
+}
+
+/* Metadata is of no meaning. */
+bool sharding_equal(const Sharding *x, const Sharding *y)
+{
+    bool same = x->kind == y->kind && x->device == y->device && ints_equal(x->dims, y->dims) && tiles_equal(x, y) && x->replicate_last == y->replicate_last
                 && ints_equal(x->subgroups, y->subgroups) && x->reduction == y->reduction && x->group == y->group
                 && x->group_id == y->group_id && x->n_elems == y->n_elems && named_equal(x, y);
     for (int32_t k = 0; same && k < x->n_elems; k++)

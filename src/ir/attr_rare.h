@@ -93,6 +93,7 @@ struct Sharding {
     const Sharding *const *elems;
 };
 
+bool            sharding_equal(const Sharding *x, const Sharding *y); /* by meaning, without metadata */
 const Sharding *sharding_tuple(Arena *a, int32_t n, const Sharding *const *elems);
 
 /* Participants of a collective. */

@@ -1,5 +1,6 @@
 /* Rules of single opcodes beyond their types: fusion bodies, composite calls, aliasing of results with operands, buffers, threads, origins.
  * Source: reference operations 2.3, 14, 19. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,22 +16,24 @@ static const char *frontend_attribute(const Inst *i, const char *key)
     return NULL;
 }
 
-/* A fusion is one kernel: every instruction in it serves the root. */
+/* A fusion is one kernel: every instruction in it serves the root or has an effect. */
 static void check_fusion(const Verify *v, const Inst *i)
 {
     const Comp *c = inst_callee(i, 0);
     for (const Inst *k = c->first; k; k = k->next)
-        if (k != c->root && k->n_uses == 0) {
+        if (k != c->root && k->n_uses == 0 && !inst_has_effect(k)) {
             verify_fail(v, i, "%%%s in the fused computation %%%s has no user", k->name, c->name);
             diag_note(v->d, k->loc, "%%%s is declared here", k->name);
             return;
         }
 }
 
+/* As XLA reads numbers from strings: white space around them, a sign, no more than 64 bits. */
 static bool is_version(const char *s)
 {
     char *end;
-    return *s >= '0' && *s <= '9' && (strtoll(s, &end, 10), *end == '\0');
+    errno = 0;
+    return strtoll(s, &end, 10) >= 0 && end != s && errno == 0 && end[strspn(end, " \t\n\v\f\r")] == '\0';
 }
 
 static void check_composite(const Verify *v, const Inst *i)
