@@ -1,4 +1,4 @@
-/* Inside of fusion: what the pass knows of the instructions of one computation (fusion.c decides, fusion_build.c builds). */
+/* Inside of fusion: what the pass knows of the instructions of one computation (fusion_asks.c and fusion_pays.c say, fusion.c decides, fusion_build.c builds). */
 #ifndef PASSES_FUSION_H
 #define PASSES_FUSION_H
 
@@ -93,15 +93,35 @@ static inline Node *node(const Inst *i)
     return i->aux;
 }
 
-/* fusion.c */
+/* fusion_asks.c: what an instruction can be, and how a group asks for it. */
+Role    fusion_role(const Inst *i);
 double  fusion_count(const Inst *i); /* elements; of one result when a reduce has several */
+bool    fusion_is_static(const Inst *i); /* an array of one or more elements whose sizes are fixed */
+bool    fusion_moves_whole(const Inst *u); /* each element goes to one place, and neighbours stay together in pieces that loops can be made of */
+bool    fusion_reduces_inner(const Inst *u); /* each result is a loop over what lies together */
+bool    fusion_reduces_rows(const Inst *u, const Group *g); /* over what g's loops have as rows */
+int32_t fusion_converted_side(const Inst *u); /* the operand of a dot that is a matrix in a narrower type, converted for it alone; -1: neither */
+bool    fusion_made_of_indices(const Inst *i); /* to compute it again costs no more than to read it */
 bool    fusion_takes_operand(const Inst *u, int32_t k); /* u could have its operand k computed inside */
 bool    fusion_add_contexts(Fuser *f, const Inst *u, int32_t k); /* the contexts in which u asks for its operand k; false: too many */
+bool    fusion_collect_contexts(Fuser *f, const Inst *i); /* those of all users of i; false: one reads it from memory, or they are too many */
+
+/* fusion_pays.c: what costs less, in ns of the device. */
+bool    fusion_pays(const Fuser *f, const Inst *i); /* to compute i where it is asked for */
+bool    fusion_pays_beside(const Fuser *f, const Inst *i, int32_t loops); /* i is stored by a kernel that computes it again in so many loops, and need not read it */
+bool    fusion_starves(const Fuser *f, const Inst *i); /* a reduction, inside of a kernel that goes on along its rows, would leave most units idle for long */
+double  fusion_asked(const Inst *i); /* elements of i asked for in all its contexts */
+double  fusion_again_ns(const Device *v, const Inst *i, double again); /* to compute i's elements so many times more */
+double  fusion_stored_ns(const Device *v, const Inst *i, double again); /* to store them instead and to read them as often, beside what a kernel more costs */
+int32_t fusion_chain(const Inst *i); /* for Node.chain */
+bool    fusion_feeds_maximum(const Inst *i); /* for Node.chosen */
+bool    fusion_wanted_in_one_row(const Fuser *f, const Inst *i); /* several loops of one group, within the same row, need i, each every element once */
+void    fusion_keep_row(Fuser *f, Inst *i); /* then its producers are asked by the one loop that makes the row */
+
+/* fusion.c */
 int32_t fusion_new_operands(const Inst *i, const Group *g); /* values that g would need from outside if it took in i; what many groups want may count twice */
 bool    fusion_is_wanted(const Node *n, const Group *g);
 void    fusion_take_in(Group *g, const Inst *i);
-bool    fusion_starves(const Fuser *f, const Inst *i); /* a reduction, inside of a kernel that goes on along its rows, would leave most units idle for long */
-bool    fusion_pays_beside(const Fuser *f, const Inst *i, int32_t loops); /* i is stored by a kernel that computes it again in so many loops, and need not read it */
 
 /* fusion_join.c: what is stored, as another result of a group. */
 bool     fusion_waits(Fuser *f, const Group *g, const Group *h); /* h's kernel needs a result of g's, be it through others */
