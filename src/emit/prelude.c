@@ -4,6 +4,7 @@
  * that the name ends in. What is no helper is a function of libm and gets its prototype. */
 #include "emit/dialect.h"
 #include "emit/c_text.h"
+#include "emit/complex_text.h"
 #include "emit/exponential_text.h"
 #include "emit/loop_blocks.h"
 #include "emit/power_text.h"
@@ -462,8 +463,26 @@ static const Helper helpers[] = {
     { H_EXACT, "abs_c128", "cabs", "double abs_c128(double _Complex z)\n{\n    return cabs(z);\n}\n" },
     { H_COMPLEX, "sign", "abs_$",
       "$T sign_$X($T z)\n{\n    $R m = abs_$X(z), by = m == 0 ? 1 : m;\n    return __builtin_complex(__real__ z / by, __imag__ z / by);\n}\n" },
-    { H_COMPLEX, "exp2", "cexp#", "$T exp2_$X($T z)\n{\n    return cexp$f(z * ($R)0.6931471805599453094);\n}\n" },
-    { H_COMPLEX, "log2", "clog#", "$T log2_$X($T z)\n{\n    return clog$f(z) * ($R)1.4426950408889634074;\n}\n" },
+    { H_EXACT, "instead_f32", "f32_as_u32 u32_as_f32", instead_f32_text },
+    { H_EXACT, "instead_f64", "f64_as_u64 u64_as_f64", instead_f64_text },
+    { H_EXACT, "turn_for_c64", "instead_f64", turn_for_c64_text },
+    { H_EXACT, "exp_for_c64", "instead_f64", exp_for_c64_text },
+    { H_EXACT, "hyperbolic_for_c64", "f64_as_u64 u64_as_f64", hyperbolic_for_c64_text },
+    { H_EXACT, "log_for_c64", "f64_as_u64 u64_as_f64", log_for_c64_text },
+    { H_EXACT, "exp_c64", "instead_f32 turn_for_c64 exp_for_c64", exp_c64_text },
+    { H_EXACT, "expm1_c64", "instead_f32 turn_for_c64 exp_for_c64", expm1_c64_text },
+    { H_EXACT, "sin_c64", "instead_f32 turn_for_c64 hyperbolic_for_c64", sin_c64_text },
+    { H_EXACT, "cos_c64", "instead_f32 turn_for_c64 hyperbolic_for_c64", cos_c64_text },
+    { H_EXACT, "sinh_c64", "sin_c64", sinh_c64_text },
+    { H_EXACT, "cosh_c64", "cos_c64", cosh_c64_text },
+    { H_EXACT, "tanh_c64", "instead_f32 turn_for_c64 hyperbolic_for_c64", tanh_c64_text },
+    { H_EXACT, "tan_c64", "tanh_c64", tan_c64_text },
+    { H_EXACT, "sqrt_c64", "sqrt instead_f32", sqrt_c64_text },
+    { H_EXACT, "log_c64", "instead_f32 log_for_c64", log_c64_text },
+    { H_EXACT, "exp_c128", "cexp", "double _Complex exp_c128(double _Complex z)\n{\n    return cexp(z);\n}\n" },
+    { H_EXACT, "log_c128", "clog", "double _Complex log_c128(double _Complex z)\n{\n    return clog(z);\n}\n" },
+    { H_COMPLEX, "exp2", "exp_$", "$T exp2_$X($T z)\n{\n    return exp_$X(z * ($R)0.6931471805599453094);\n}\n" },
+    { H_COMPLEX, "log2", "log_$", "$T log2_$X($T z)\n{\n    return log_$X(z) * ($R)1.4426950408889634074;\n}\n" },
     { H_COMPLEX, "expm1", "expm1# exp# cos_@ sin_@",
       "$T expm1_$X($T z)\n{\n    $R a = __real__ z, b = __imag__ z, s = sin_$C(b / 2), t = exp$f(a) * sin_$C(b);\n"
       "    return __builtin_complex(expm1$f(a) * cos_$C(b) - 2 * s * s, b == 0 ? b : t);\n}\n" },
@@ -732,7 +751,8 @@ const char *dialect_function(const Dialect *d, const KExpr *x)
         { "expf", "exp_f32" }, { "expm1f", "expm1_f32" }, { "tanhf", "tanh_f32" }, { "erff", "erf_f32" }, { "tanh", "tanh_f64" },
         { "exp", "exp_f64" }, { "logf", "log_f32" }, { "log1pf", "log1p_f32" }, { "rsqrtf", "rsqrt_f32" },
         { "sinf", "sin_f32" }, { "cosf", "cos_f32" }, { "sin", "sin_f64" }, { "cos", "cos_f64" },
-        { "cabsf", "abs_c64" },
+        { "cabsf", "abs_c64" }, { "cexpf", "exp_c64" }, { "clogf", "log_c64" }, { "csqrtf", "sqrt_c64" }, { "csinf", "sin_c64" }, { "ccosf", "cos_c64" },
+        { "ctanf", "tan_c64" }, { "csinhf", "sinh_c64" }, { "ccoshf", "cosh_c64" }, { "ctanhf", "tanh_c64" },
     };
     if (x->kind == KX_BINARY && x->op == KOP_MUL && type_is_complex(x->type) && !d->complex_function)
         return x->type == TYPE_C64 ? "mul_c64" : "mul_c128";
