@@ -25,6 +25,9 @@ typedef struct Printer {
 #define BLOCK_IN "hlo_in"
 #define BLOCK_OUT "hlo_out"
 #define BLOCK_NARROW "hlo_narrow"
+#define BLOCK_PLACES "hlo_place"
+#define BLOCK_TAKEN "hlo_taken"
+#define BLOCK_WIDE "hlo_wide"
 
 /* Binding strength of what an expression prints as. */
 enum { P_SELECT = 3, P_LOR, P_LAND, P_OR, P_XOR, P_AND, P_EQ, P_REL, P_SHIFT, P_ADD, P_MUL, P_UNARY, P_PRIMARY };
@@ -185,8 +188,20 @@ static const struct { const char *text; int strength; } operators[] = {
 
 static void print_expr(Printer *p, const KExpr *x, int least);
 
+/* Elements of f16 that are taken, as f32: where the block's conversions fit. */
+static bool is_wide(const LoopBlocks *b, int32_t taken)
+{
+    enum { STEP = 8 };
+    return b->taken.v[taken].half && b->size % STEP == 0;
+}
+
 static void print_load(Printer *p, const KExpr *x)
 {
+    int32_t taken = p->blocks ? taken_load(&p->blocks->taken, x) : -1;
+    if (taken >= 0) {
+        buf_printf(p->b, BLOCK_TAKEN "%d[" BLOCK_PLACE "]", taken);
+        return;
+    }
     buf_printf(p->b, "%s[", x->array->name);
     print_index(p, x->index);
     buf_putc(p->b, ']');
@@ -281,6 +296,11 @@ static void print_call(Printer *p, const KExpr *x)
         buf_printf(p->b, BLOCK_IN "%d[" BLOCK_PLACE "]", in);
         return;
     }
+    int32_t taken = p->blocks && x->n == 1 ? taken_load(&p->blocks->taken, x->arg[0]) : -1;
+    if (taken >= 0 && is_wide(p->blocks, taken)) {
+        buf_printf(p->b, BLOCK_WIDE "%d[" BLOCK_PLACE "]", taken);
+        return;
+    }
     buf_printf(p->b, "%s(", dialect_function(p->dialect, x));
     for (int32_t i = 0; i < x->n; i++) {
         if (i)
@@ -353,6 +373,7 @@ static bool wants_braces_before_else(const KBlock *b)
 }
 
 static void print_block(Printer *p, const KBlock *b, int depth);
+static void print_stmt(Printer *p, const KStmt *s, int depth);
 
 static void print_start(Printer *p, const KStmt *s)
 {
@@ -400,6 +421,14 @@ static void print_block_arrays(Printer *p, const LoopBlocks *b, int depth)
         print_block_array(p, x->half ? "float" : element_type(p->dialect, x->array), BLOCK_OUT, k, b->size, depth);
         if (x->half && x->streamed)
             print_block_array(p, element_type(p->dialect, x->array), BLOCK_NARROW, k, b->size, depth);
+    }
+    for (int32_t k = 0; k < b->taken.n_places && b->taken.n; k++)
+        print_block_array(p, "uint32_t", BLOCK_PLACES, k, b->size, depth);
+    for (int32_t k = 0; k < b->taken.n; k++) {
+        if (!b->taken.v[k].to)
+            print_block_array(p, element_type(p->dialect, b->taken.v[k].array), BLOCK_TAKEN, k, b->size, depth);
+        if (is_wide(b, k))
+            print_block_array(p, "float", BLOCK_WIDE, k, b->size, depth);
     }
 }
 
@@ -456,6 +485,98 @@ static void print_block_out(Printer *p, const LoopBlocks *b, int depth)
     }
 }
 
+/* for (int64_t hlo_k = 0; hlo_k < 32; hlo_k++) { */
+static void open_block_loop(Printer *p, const LoopBlocks *b, int depth)
+{
+    indent(p, depth);
+    buf_printf(p->b, "for (%s " BLOCK_PLACE " = 0; " BLOCK_PLACE " < %d; " BLOCK_PLACE "++) {\n", p->dialect->index, (int)b->size);
+}
+
+static void close_block_loop(Printer *p, int depth)
+{
+    indent(p, depth);
+    buf_puts(p->b, "}\n");
+}
+
+static void print_places(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    Printer inner = *p;
+    int32_t k = 0;
+    inner.place = BLOCK_FROM " + " BLOCK_PLACE;
+    open_block_loop(p, b, depth);
+    for (const KStmt *t = s->body->first; t; t = t->next, k++)
+        if (b->taken.role[k] & TAKEN_PLACING)
+            print_stmt(&inner, t, depth + 1);
+    for (k = 0; k < b->taken.n_places; k++) {
+        indent(p, depth + 1);
+        buf_printf(p->b, BLOCK_PLACES "%d[" BLOCK_PLACE "] = (uint32_t)", k);
+        print_expr(&inner, &(KExpr){ .kind = KX_INDEX, .type = TYPE_S64, .index = b->taken.places[k] }, P_UNARY);
+        buf_puts(p->b, ";\n");
+    }
+    close_block_loop(p, depth);
+}
+
+/* hlo_take_f32(hlo_taken0, t, hlo_place0, 256); */
+static void print_take(Printer *p, const LoopBlocks *b, int32_t k, int depth)
+{
+    const Taken *x = &b->taken.v[k];
+    int32_t      out = x->to ? blocked_out(b, x->to) : -1;
+    indent(p, depth);
+    buf_printf(p->b, "hlo_take_%s(", type_name(storage_type(x->array->type)));
+    if (out >= 0)
+        buf_printf(p->b, BLOCK_OUT "%d", out);
+    else if (x->to)
+        print_block_place(p, &(Blocked){ .array = x->to->array, .index = x->to->index });
+    else
+        buf_printf(p->b, BLOCK_TAKEN "%d", k);
+    buf_printf(p->b, ", %s, " BLOCK_PLACES "%d, %d);\n", x->array->name, x->place, (int)b->size);
+    if (is_wide(b, k)) {
+        indent(p, depth);
+        buf_printf(p->b, "f16_block_to_f32(" BLOCK_WIDE "%d, " BLOCK_TAKEN "%d, %d);\n", k, k, (int)b->size);
+    }
+}
+
+/* Those that are stored as they are, or those that are not. */
+static void print_taken(Printer *p, const LoopBlocks *b, bool stored, int depth)
+{
+    for (int32_t k = 0; k < b->taken.n; k++)
+        if (!b->taken.v[k].to == !stored)
+            print_take(p, b, k, depth);
+}
+
+static bool is_stored_taken(const LoopBlocks *b, const KStmt *s)
+{
+    for (int32_t k = 0; k < b->taken.n; k++)
+        if (b->taken.v[k].to == s)
+            return true;
+    return false;
+}
+
+/* What is not only for places. */
+static bool is_rest(const LoopBlocks *b, const KStmt *s, int32_t number)
+{
+    return !b->taken.n || (b->taken.role[number] != TAKEN_PLACING && !is_stored_taken(b, s));
+}
+
+static void print_rest_of_block(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    Printer inner = *p;
+    int32_t k = 0, n = 0;
+    for (const KStmt *t = s->body->first; t; t = t->next)
+        n += is_rest(b, t, k++);
+    if (!n)
+        return;
+    inner.blocks = b;
+    inner.place = BLOCK_FROM " + " BLOCK_PLACE;
+    print_hints(p, s, depth);
+    open_block_loop(p, b, depth);
+    k = 0;
+    for (const KStmt *t = s->body->first; t; t = t->next)
+        if (is_rest(b, t, k++))
+            print_stmt(&inner, t, depth + 1);
+    close_block_loop(p, depth);
+}
+
 static void print_one_block(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
 {
     Printer inner = *p;
@@ -464,15 +585,11 @@ static void print_one_block(Printer *p, const KStmt *s, const LoopBlocks *b, int
     print_block_arrays(p, b, depth);
     print_fetched(&inner, b, depth);
     print_block_in(&inner, b, depth);
-    print_hints(p, s, depth);
-    indent(p, depth);
-    buf_printf(p->b, "for (%s " BLOCK_PLACE " = 0; " BLOCK_PLACE " < %d; " BLOCK_PLACE "++) {\n", p->dialect->index, (int)b->size);
-    inner.blocks = b;
-    inner.place = BLOCK_FROM " + " BLOCK_PLACE;
-    print_block(&inner, s->body, depth + 1);
-    indent(p, depth);
-    buf_puts(p->b, "}\n");
-    inner.place = BLOCK_FROM;
+    if (b->taken.n)
+        print_places(&inner, s, b, depth);
+    print_taken(&inner, b, false, depth);
+    print_rest_of_block(&inner, s, b, depth);
+    print_taken(&inner, b, true, depth);
     print_block_out(&inner, b, depth);
 }
 

@@ -142,6 +142,21 @@ static bool are_apart(const KStmt *loop, const LoopBlocks *b)
     return true;
 }
 
+/* Of a block in which elements are taken: what the first cache holds beside them, and so that little of the loop is left. */
+static int64_t size_with_taken(const LoopBlocks *b, int64_t n, bool fixed)
+{
+    enum { MOST = 256, BYTES = 8192, LITTLE = 32 /* of the loop so much is left at most, where that can be */ };
+    const int64_t step = b->n_in + b->n_out > 0 ? BLOCK : FIXED_BLOCK, room = BYTES / (taken_bytes(&b->taken) + 1) / BLOCK * BLOCK;
+    const int64_t most = room > MOST ? MOST : room < BLOCK ? BLOCK : room;
+    if (fixed && n <= most && (n % BLOCK == 0 || b->n_in + b->n_out == 0))
+        return n;
+    int64_t best = most;
+    for (int64_t size = most; fixed && n % best * LITTLE > n && size >= most / 2; size -= step)
+        if (size > 0 && n % size < n % best)
+            best = size;
+    return best;
+}
+
 static void set_size(LoopBlocks *b, const KStmt *s)
 {
     enum { MOST = 64 }; /* a loop that has a fixed size, such as one of lanes, keeps it */
@@ -151,6 +166,8 @@ static void set_size(LoopBlocks *b, const KStmt *s)
     for (int32_t k = 0; k < b->n_out; k++)
         if (type_bytes(b->out[k].array->type) == 1)
             b->size = BYTES_BLOCK;
+    if (b->taken.n)
+        b->size = size_with_taken(b, n, fixed);
     b->rest = !fixed || n % b->size != 0 || b->line >= 0;
 }
 
@@ -214,7 +231,7 @@ static void set_fetched(LoopBlocks *b, const KStmt *loop)
 bool loop_blocks(const KStmt *loop, LoopBlocks *b)
 {
     Look l = { loop, b };
-    b->n_in = b->n_out = b->n_fetched = 0;
+    b->n_in = b->n_out = b->n_fetched = b->taken.n = 0;
     b->line = -1;
     if (trips(loop) < FIXED_BLOCK)
         return false;
@@ -225,11 +242,12 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
             look_at(&l, s->value);
         add_out(&l, s);
     }
+    loop_taken(loop, &b->taken);
     set_size(b, loop);
     if (loop->rolled && (b->rest || b->size != trips(loop)))
         return false;
     set_fetched(b, loop);
-    return b->n_in + b->n_out > 0 && b->size <= trips(loop) && are_apart(loop, b);
+    return b->n_in + b->n_out + b->taken.n > 0 && b->size <= trips(loop) && are_apart(loop, b);
 }
 
 /* ---- past the caches ---- */

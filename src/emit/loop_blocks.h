@@ -1,12 +1,12 @@
-/* Innermost loops in blocks of vectors, for what compilers make no vectors of by themselves: conversions between f16 and f32, rounding to bf16, and stores past the caches, which save
- * reading what is overwritten where results are larger than the caches anyway; such loops also fetch what their next row reads.
+/* Innermost loops in blocks of vectors, for what compilers make no vectors of by themselves: conversions between f16 and f32, rounding to bf16, elements at places that the loop
+ * computes (loop_taken.h), and stores past the caches, which save reading what is overwritten where results are larger than the caches anyway; such loops also fetch what their next row reads.
  *
  *     for i < n: r[i] = f32_to_f16(f16_to_f32(x[i + 3]) * y[i])
  *     =>  for from < n, by 32: { in[32] = x[from + 3 ...];  for k < 32: out[k] = in[k] * y[from + k];  r[from ...] = out }, and what is left as before */
 #ifndef EMIT_LOOP_BLOCKS_H
 #define EMIT_LOOP_BLOCKS_H
 
-#include "emit/kernel_ir.h"
+#include "emit/loop_taken.h"
 
 enum { MOST_BLOCKED = 8, MOST_FETCHED = 2 };
 
@@ -30,6 +30,7 @@ typedef struct LoopBlocks {
     int32_t n_in, n_out, n_fetched;
     Blocked in[MOST_BLOCKED], out[MOST_BLOCKED];
     Fetched fetched[MOST_FETCHED];
+    LoopTaken taken;
     int64_t size; /* of a block */
     bool    rest; /* the loop may have elements that fill no block */
     int32_t line; /* the one of out whose first block begins with a line of memory, what is before that is left as it was; -1: none */

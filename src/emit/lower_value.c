@@ -375,6 +375,19 @@ static const Ix *plain_index(const KExpr *x, int64_t hi)
     return least >= 0 && most <= hi && most <= INT32_MAX ? x->index : NULL;
 }
 
+/* x in 0..hi, by 32 bits where those hold all of it: vectors have twice as many. */
+static const KExpr *clamped(Arena *a, const KExpr *x, int64_t hi)
+{
+    const bool natural = x->type == TYPE_U32;
+    if (!type_is_int(x->type) || type_bits(x->type) > 32 || hi > (natural ? (int64_t)UINT32_MAX : INT32_MAX))
+        return kx_call(a, "clamp_index", TYPE_S64, 2, (const KExpr *const[]){ kx_cast(a, TYPE_S64, x), kx_int(a, TYPE_S64, hi) });
+    if (natural)
+        x = kx_call(a, "min_u32", TYPE_U32, 2, (const KExpr *const[]){ x, kx_int(a, TYPE_U32, hi) });
+    else
+        x = kx_call(a, "clamp_s32", TYPE_S32, 2, (const KExpr *const[]){ kx_cast(a, TYPE_S32, x), kx_int(a, TYPE_S32, hi) });
+    return kx_cast(a, TYPE_S64, x);
+}
+
 const Ix *clamped_index(Lower *L, const KExpr *x, int64_t hi, const char *name)
 {
     Arena *a = L->arena;
@@ -383,8 +396,7 @@ const Ix *clamped_index(Lower *L, const KExpr *x, int64_t hi, const char *name)
     const Ix *plain = plain_index(x, hi);
     if (plain)
         return plain;
-    x = kx_call(a, "clamp_index", TYPE_S64, 2, (const KExpr *const[]){ kx_cast(a, TYPE_S64, x), kx_int(a, TYPE_S64, hi) });
-    x = bind(L, x, name);
+    x = bind(L, clamped(a, x, hi), name);
     if (!x->temp->atom)
         x->temp->atom = ix_new_atom(&L->ix, IX_VALUE, NULL, 0, hi, x->depth, x->temp);
     return ix_of(&L->ix, x->temp->atom);

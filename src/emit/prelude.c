@@ -64,7 +64,7 @@ static const char rsqrt_text[] =
     "}\n"
     "#endif\n";
 
-typedef enum HelperClass { H_EXACT, H_WHOLE /* with all that stands in front of the function */, H_SIGNED, H_UNSIGNED, H_INT, H_FLOAT, H_SMALL /* f8, f6, f4 */, H_COMPLEX, H_TO_INT, H_TO_SHORT /* of 16 bits and fewer */
+typedef enum HelperClass { H_EXACT, H_WHOLE /* with all that stands in front of the function */, H_SIGNED, H_UNSIGNED, H_INT, H_FLOAT, H_SMALL /* f8, f6, f4 */, H_COMPLEX, H_TO_INT, H_TO_SHORT /* of 16 bits and fewer */, H_ANY
 } HelperClass;
 
 typedef struct Helper {
@@ -88,6 +88,7 @@ typedef struct Helper {
  * $LO and $HI the bounds, $END the first value above, $f the suffix of libm, $R the real type, $C its name, $P the dialect's bool, $E $B $K exponent and mantissa bits, bias, kind. */
 static const Helper helpers[] = {
     { H_EXACT, "clamp_index", "", "int64_t clamp_index(int64_t i, int64_t hi)\n{\n    return i < 0 ? 0 : i > hi ? hi : i;\n}\n" },
+    { H_EXACT, "clamp_s32", "", "int32_t clamp_s32(int32_t i, int32_t hi)\n{\n    return i < 0 ? 0 : i > hi ? hi : i;\n}\n" },
     { H_EXACT, "floor_div", "", "int64_t floor_div(int64_t a, int64_t b)\n{\n    return a / b - (a % b < 0);\n}\n" },
     { H_EXACT, "floor_mod", "", "int64_t floor_mod(int64_t a, int64_t b)\n{\n    int64_t r = a % b;\n    return r < 0 ? r + b : r;\n}\n" },
     { H_EXACT, "f32_as_u32", "", "uint32_t f32_as_u32(float x)\n{\n    union { float f; uint32_t u; } v = { x };\n    return v.u;\n}\n" },
@@ -355,6 +356,11 @@ static const Helper helpers[] = {
     { H_EXACT, "fetch_ahead", "",
       "void fetch_ahead(const void *from, int64_t bytes) /* into the second cache */\n{\n#if defined __GNUC__\n    for (int64_t k = 0; k < bytes; k += 64)\n"
       "        __builtin_prefetch((const char *)from + k, 0, 2);\n#endif\n}\n" },
+    { H_ANY, "hlo_take", "",
+      "void hlo_take_$X($T *restrict to, const $T *restrict from, const uint32_t *restrict place, int64_t n) /* no gathers of vectors, which take longer */\n{\n    const int64_t whole = n / 4 * 4;\n"
+      "    for (int64_t k = 0; k < whole; k += 4) {\n#if defined __GNUC__\n        __asm__ volatile(\"\");\n#endif\n"
+      "        $T a = from[place[k]], b = from[place[k + 1]], c = from[place[k + 2]], d = from[place[k + 3]];\n        to[k] = a;\n        to[k + 1] = b;\n        to[k + 2] = c;\n        to[k + 3] = d;\n    }\n"
+      "    for (int64_t k = whole; k < n; k++) {\n#if defined __GNUC__\n        __asm__ volatile(\"\");\n#endif\n        to[k] = from[place[k]];\n    }\n}\n" },
     { H_EXACT, "store_past_caches", "",
       "void store_past_caches(void *to, const void *from, int64_t bytes) /* a multiple of 32 */\n{\n#if defined __AVX__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(1), may_alias));\n"
@@ -581,7 +587,7 @@ static void put_text(Buf *b, const Dialect *dialect, const char *s, Type t)
         case 'L': put_bound(b, t, false); break;
         case 'H': put_bound(b, t, true); break;
         case 'T':
-            buf_puts(b, type_is_int(t) ? int_name(is_signed, bits) : type_is_complex(t) ? (single ? "float _Complex" : "double _Complex") : single ? "float" : "double");
+            buf_puts(b, t == TYPE_PRED ? dialect->boolean : type_is_int(t) ? int_name(is_signed, bits) : type_is_complex(t) ? (single ? "float _Complex" : "double _Complex") : single ? "float" : "double");
             break;
         case 'U': buf_puts(b, int_name(false, bits)); break;
         case 'M': buf_puts(b, int_name(false, bits < 32 ? 32 : bits)); break;
@@ -614,6 +620,7 @@ static bool class_fits(HelperClass c, Type t)
     case H_INT: return type_is_int(t);
     case H_FLOAT: return t == TYPE_F32 || t == TYPE_F64;
     case H_COMPLEX: return type_is_complex(t);
+    case H_ANY: return true;
     default: return false;
     }
 }
@@ -784,6 +791,11 @@ static void need_blocks(Prelude *p, const KStmt *s)
         need(p, "f16_block_to_f32");
     if (b.n_fetched)
         need(p, "fetch_ahead");
+    for (int32_t k = 0; k < b.taken.n; k++) {
+        need(p, arena_printf(p->arena, "hlo_take_%s", type_name(storage_type(b.taken.v[k].array->type))));
+        if (b.taken.v[k].half)
+            need(p, "f16_block_to_f32");
+    }
     for (int32_t k = 0; k < b.n_out; k++) {
         if (b.out[k].half)
             need(p, b.out[k].array->type == TYPE_BF16 ? "f32_block_to_bf16" : "f32_block_to_f16");

@@ -1,0 +1,217 @@
+#include "emit/loop_taken.h"
+
+#include <string.h>
+
+enum { LEAST = 17 /* iterations: gcc unrolls fewer before it makes vectors */ };
+
+typedef struct Look {
+    const KStmt *loop;
+    LoopTaken   *t;
+    const KStmt *s[MOST_STATEMENTS];
+    int32_t      uses[MOST_TAKEN]; /* of each load */
+    bool         bare[MOST_TAKEN]; /* some use is not its value in f32 */
+    bool         failed;
+} Look;
+
+static bool depends_on_body(const Look *l, const Ix *x)
+{
+    for (int32_t k = 0; k < x->n; k++) {
+        const IxAtom *a = x->t[k].atom;
+        if (a->arg ? depends_on_body(l, a->arg) : a->kind == IX_VALUE && ((const KTemp *)a->owner)->depth == l->loop->body->depth)
+            return true;
+    }
+    return false;
+}
+
+static int32_t stores_to(const Look *l, const KArray *array)
+{
+    int32_t n = 0;
+    for (int32_t k = 0; k < l->t->n_statements; k++)
+        n += l->s[k]->kind == KS_STORE && l->s[k]->array == array;
+    return n;
+}
+
+/* Whatever is chosen with it, the element is there. */
+static bool can_take(const Look *l, const KExpr *x)
+{
+    int64_t lo, hi;
+    if (x->array->count <= 0 || x->array->count > UINT32_MAX || !depends_on_body(l, x->index) || stores_to(l, x->array) > 0)
+        return false;
+    ix_range(x->index, &lo, &hi);
+    return lo >= 0 && hi < x->array->count;
+}
+
+int32_t taken_load(const LoopTaken *t, const KExpr *x)
+{
+    for (int32_t k = 0; x->kind == KX_LOAD && k < t->n; k++)
+        if (t->v[k].array == x->array && ix_equal(t->v[k].index, x->index))
+            return k;
+    return -1;
+}
+
+static int32_t place_of(LoopTaken *t, const Ix *index)
+{
+    int32_t k = 0;
+    while (k < t->n_places && !ix_equal(t->places[k], index))
+        k++;
+    t->places[k] = index;
+    t->n_places += k == t->n_places;
+    return k;
+}
+
+static void take(Look *l, const KExpr *load, bool value)
+{
+    int32_t k = taken_load(l->t, load);
+    if (k < 0 && l->t->n == MOST_TAKEN) {
+        l->failed = true;
+        return;
+    }
+    if (k < 0) {
+        k = l->t->n++;
+        l->t->v[k] = (Taken){ .array = load->array, .index = load->index, .place = place_of(l->t, load->index) };
+    }
+    l->uses[k]++;
+    l->bare[k] |= !value;
+}
+
+static void mark(Look *l, const KExpr *x, uint8_t role);
+
+static void mark_temp(Look *l, const KTemp *temp, uint8_t role)
+{
+    for (int32_t k = 0; k < l->t->n_statements; k++) {
+        const KStmt *s = l->s[k];
+        if (s->temp != temp)
+            continue;
+        l->failed |= role == TAKEN_PLACING && s->kind == KS_ASSIGN;
+        if (s->kind != KS_DECLARE || l->t->role[k] & role)
+            continue;
+        l->t->role[k] |= role;
+        if (s->value)
+            mark(l, s->value, role);
+    }
+}
+
+static void mark_index(Look *l, const Ix *x, uint8_t role)
+{
+    for (int32_t k = 0; x && k < x->n; k++) {
+        const IxAtom *a = x->t[k].atom;
+        if (a->arg)
+            mark_index(l, a->arg, role);
+        else if (a->kind == IX_VALUE)
+            mark_temp(l, a->owner, role);
+    }
+}
+
+static bool is_widened(const KExpr *x)
+{
+    return x->kind == KX_CALL && strcmp(x->fn, "f16_to_f32") == 0 && x->arg[0]->kind == KX_LOAD;
+}
+
+/* What x is made of has that role. */
+static void mark(Look *l, const KExpr *x, uint8_t role)
+{
+    const KExpr *load = is_widened(x) ? x->arg[0] : x;
+    if (role == TAKEN_REST && load->kind == KX_LOAD && can_take(l, load)) {
+        take(l, load, load != x);
+        return;
+    }
+    if (x->kind == KX_TEMP)
+        mark_temp(l, x->temp, role);
+    if (x->kind == KX_LOAD)
+        l->failed |= role == TAKEN_PLACING && stores_to(l, x->array) > 0;
+    mark_index(l, x->index, role);
+    for (int32_t k = 0; k < x->n; k++)
+        mark(l, x->arg[k], role);
+}
+
+static bool has_dear_call(const KExpr *x)
+{
+    bool found = kx_is_dear_call(x);
+    for (int32_t k = 0; k < x->n && !found; k++)
+        found = has_dear_call(x->arg[k]);
+    return found;
+}
+
+/* Neighbours in turn store beside each other. */
+static bool is_along(const Look *l, const Ix *x)
+{
+    int32_t uses = 0;
+    for (int32_t k = 0; k < x->n; k++) {
+        const IxAtom *a = x->t[k].atom;
+        uses += a == l->loop->loop || (a->arg && ix_has(a->arg, l->loop->loop));
+    }
+    return uses == 1 && ix_coef(x, l->loop->loop) == 1 && !depends_on_body(l, x);
+}
+
+static bool loads_from(const KExpr *x, const KArray *array)
+{
+    bool found = x->kind == KX_LOAD && x->array == array;
+    for (int32_t k = 0; k < x->n && !found; k++)
+        found = loads_from(x->arg[k], array);
+    return found;
+}
+
+static bool is_loaded(const Look *l, const KArray *array)
+{
+    for (int32_t k = 0; k < l->t->n_statements; k++)
+        if (l->s[k]->value && loads_from(l->s[k]->value, array))
+            return true;
+    return false;
+}
+
+/* Elements that are stored as they are, and nothing else. */
+static void find_stored(Look *l)
+{
+    for (int32_t k = 0; k < l->t->n_statements; k++) {
+        const KStmt *s = l->s[k];
+        int32_t      taken = s->kind == KS_STORE ? taken_load(l->t, s->value) : -1;
+        if (taken >= 0 && l->uses[taken] == 1 && !s->atomic && storage_type(s->array->type) == storage_type(l->t->v[taken].array->type) && is_along(l, s->index) &&
+            stores_to(l, s->array) == 1 && !is_loaded(l, s->array))
+            l->t->v[taken].to = s;
+    }
+}
+
+static bool find_statements(Look *l)
+{
+    LoopTaken *t = l->t;
+    for (const KStmt *s = l->loop->body->first; s; s = s->next) {
+        if (t->n_statements == MOST_STATEMENTS || (s->kind != KS_DECLARE && s->kind != KS_ASSIGN && s->kind != KS_STORE) || s->atomic)
+            return false;
+        t->role[t->n_statements] = s->kind == KS_DECLARE ? 0 : TAKEN_REST;
+        l->s[t->n_statements++] = s;
+    }
+    return true;
+}
+
+bool loop_taken(const KStmt *loop, LoopTaken *t)
+{
+    Look l = { .loop = loop, .t = t };
+    t->n = t->n_places = t->n_statements = 0;
+    if (loop->loop->hi - loop->loop->lo + 1 < LEAST || !find_statements(&l))
+        return false;
+    for (int32_t k = 0; k < t->n_statements && !l.failed; k++)
+        if (l.s[k]->kind != KS_DECLARE) {
+            mark(&l, l.s[k]->value, TAKEN_REST);
+            mark_index(&l, l.s[k]->index, TAKEN_REST);
+            if (l.s[k]->kind == KS_ASSIGN)
+                mark_temp(&l, l.s[k]->temp, TAKEN_REST);
+        }
+    for (int32_t k = 0; k < t->n_places && !l.failed; k++)
+        mark_index(&l, t->places[k], TAKEN_PLACING);
+    for (int32_t k = 0; k < t->n_statements && !l.failed; k++) /* what would be computed twice */
+        l.failed = t->role[k] == (TAKEN_PLACING | TAKEN_REST) && l.s[k]->value && has_dear_call(l.s[k]->value);
+    if (l.failed)
+        t->n = 0;
+    for (int32_t k = 0; k < t->n; k++)
+        t->v[k].half = !l.bare[k];
+    find_stored(&l);
+    return t->n > 0;
+}
+
+int64_t taken_bytes(const LoopTaken *t)
+{
+    int64_t n = t->n_places * (int64_t)sizeof(uint32_t);
+    for (int32_t k = 0; k < t->n; k++)
+        n += t->v[k].to ? 0 : type_bytes(t->v[k].array->type) + (t->v[k].half ? (int64_t)sizeof(float) : 0);
+    return n;
+}
