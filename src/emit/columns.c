@@ -41,6 +41,7 @@ typedef struct Columns {
     int64_t       own_bytes; /* of a column's own arrays */
     bool          bad, along; /* along: columns lie together */
     bool          alone;      /* nothing is around the loop */
+    bool          rows;       /* of columns_of_rows */
     char         *marks;
     int64_t       width;
     const Ix     *at;       /* a column's number */
@@ -236,7 +237,7 @@ static bool can_be_columns(Columns *c)
     c->marks = ARENA_ARRAY(a, char, 2 * c->runs + 2);
     c->runs = 0;
     look_at(c, c->loop->body);
-    return !c->bad && c->along && !hands_indices_on(c) && is_independent(c);
+    return !c->bad && (c->along || c->rows) && !hands_indices_on(c) && is_independent(c);
 }
 
 /* ---- how many ---- */
@@ -396,7 +397,7 @@ static void run_loop(Columns *c, KBlock *to, const KStmt *from, const KStmt *end
             append(body, copy);
     }
     c->at = before;
-    *loop = (KStmt){ .kind = KS_FOR, .loop = column, .body = body, .rolled = hi - lo <= UNROLLED };
+    *loop = (KStmt){ .kind = KS_FOR, .loop = column, .body = body, .rolled = hi - lo <= UNROLLED, .beside = c->rows };
     if (body->first)
         append(to, loop);
 }
@@ -463,6 +464,19 @@ static void new_blocks(Columns *c, KBlock *to, int64_t from, int64_t n, int64_t 
     loop->loop = n == width ? NULL : block;
     loop->body = body;
     append(to, loop);
+}
+
+KStmt *columns_of_rows(Kernel *k, IxCtx *cx, KStmt *loop, int64_t width, int32_t *n_arrays, KArray *const **arrays)
+{
+    Columns       c = { .k = k, .cx = cx, .loop = loop, .alone = true, .rows = true };
+    KBlock        all = { 0 };
+    const int64_t n = loop->from || loop->end ? 0 : trips(loop->loop);
+    if (n < width || !can_be_columns(&c))
+        return NULL;
+    new_blocks(&c, &all, 0, n / width * width, width);
+    *n_arrays = c.new_arrays.n;
+    *arrays = c.new_arrays.v;
+    return all.first;
 }
 
 static void in_block(Kernel *k, IxCtx *cx, KBlock *b)

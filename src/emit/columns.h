@@ -13,4 +13,8 @@
 
 void kernel_columns(Kernel *k, IxCtx *cx);
 
+/* The same for a loop over rows that lie one behind the other (beside.h): blocks of `width` of them, as many as there are, whose loops over rows are marked `beside`.
+ * The loop stays as it is. NULL: that cannot be; else the statement that all blocks are, and the arrays that they declare. */
+KStmt *columns_of_rows(Kernel *k, IxCtx *cx, KStmt *loop, int64_t width, int32_t *n_arrays, KArray *const **arrays);
+
 #endif

@@ -101,6 +101,8 @@ struct KStmt {
     bool          apart;  /* STORE: no other iteration of the loops around touches that element */
     bool          past;   /* STORE: past the caches as if the array were streamed */
     bool          rolled; /* FOR: compilers should not unroll it, see kernel_keep_rolled */
+    bool          beside; /* FOR: over rows that are beside each other: beside.h */
+    const struct Turning *turning; /* FOR, around another one: NULL, or how it moves rows to columns, or back: beside.h */
 };
 
 struct KBlock {

@@ -2,6 +2,7 @@
  * _Complex parts. */
 #include "emit/dialect.h"
 
+#include "emit/beside.h"
 #include "emit/c_text.h"
 #include "emit/loop_blocks.h"
 
@@ -643,10 +644,23 @@ static void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int
     buf_puts(p->b, "}\n");
 }
 
+/* rows_to_columns_32(x_2, &x[i0 * 640], 10, 10, 64); */
+static void print_turning(Printer *p, const Turning *t, int depth)
+{
+    indent(p, depth);
+    buf_printf(p->b, "%s(&%s[", turning_function(t), t->to->name);
+    print_index(p, t->to_at);
+    buf_printf(p->b, "], &%s[", t->from->name);
+    print_index(p, t->from_at);
+    buf_printf(p->b, "], %lld, %lld, %lld);\n", (long long)t->stride, (long long)t->columns, (long long)t->rows);
+}
+
 static void print_for(Printer *p, const KStmt *s, int depth)
 {
     LoopBlocks b;
-    if (p->dialect->blocks && loop_blocks(s, &b))
+    if (p->dialect->blocks && s->turning)
+        print_turning(p, s->turning, depth);
+    else if (p->dialect->blocks && loop_blocks(s, &b))
         print_in_blocks(p, s, &b, depth);
     else
         print_plain_for(p, s, NULL, NULL, depth);

@@ -1,10 +1,13 @@
 /* From an instruction to a kernel: which arrays there are, in which order they are computed, and trying again with what a try has
  * learned. See lower.h. */
 #include "emit/abreast.h"
+#include "emit/beside.h"
 #include "emit/columns.h"
 #include "emit/loop_blocks.h"
 #include "emit/lower.h"
 #include "emit/row_in_result.h"
+
+#include "analysis/cost.h"
 
 enum { MAX_TRIES = 24, ROLE_ELEMENTS = 0, ROLE_PIECE = 100 };
 
@@ -449,6 +452,32 @@ static const Inst *find_columns(const Lower *L)
     return of;
 }
 
+/* More elements than the reduction has results. */
+static bool has_more(const Shape *s, const Inst *reduce)
+{
+    const Shape *out = shape_is_tuple(reduce->shape) ? reduce->shape->elems[0] : reduce->shape;
+    return shape_is_array(s) && shape_count(s) > shape_count(out);
+}
+
+/* All that is reduced are short rows. */
+static bool has_short_rows(const Lower *L)
+{
+    bool any = false;
+    if (L->plan->plain || L->plan->tile_hero || L->plan->not_beside)
+        return false;
+    for (const Inst *r = L->body->first; r; r = r->next) {
+        bool more = false;
+        for (const Inst *i = r->op == OP_REDUCE ? L->body->first : NULL; i && !more; i = i->next)
+            more = inst_is_dear(i) && has_more(i->shape, r);
+        for (int32_t k = 0; k < L->k->n_results && r->op == OP_REDUCE; k++)
+            more |= has_more(L->results[k].to->shape, r);
+        if (r->op == OP_REDUCE && !reduces_short_rows(r, more))
+            return false;
+        any |= r->op == OP_REDUCE;
+    }
+    return any;
+}
+
 /* Wanted in each of many rows alone. */
 static bool is_of_all_rows(const Inst *x)
 {
@@ -484,6 +513,7 @@ static void lower_fusion(Lower *L)
     bool   *early = ARENA_ARRAY(L->arena, bool, L->k->n_results), *late = ARENA_ARRAY(L->arena, bool, L->k->n_results);
     bool    keep = reads_what_is_updated(L, r);
     L->columns = find_columns(L);
+    L->beside = !L->columns && has_short_rows(L);
     widen_once(L);
     break_long_bodies(L);
     rows_begin(L);
@@ -545,10 +575,12 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
     L.cur = L.k->body = ARENA_NEW(a, KBlock);
     make_params(&L);
     inline_constants(&L);
-    if (L.body)
+    if (L.body) {
         lower_fusion(&L);
-    else
+    } else {
+        L.beside = i->op == OP_REDUCE && !plan->plain && !plan->not_beside && reduces_short_rows(i, false);
         stage(&L, i, L.k->params + L.k->n_operands);
+    }
     L.k->may_alias = ARENA_ARRAY(a, bool, L.k->n_operands * L.k->n_results);
     for (int32_t j = 0; j < L.in_place.n; j++)
         L.k->may_alias[(L.in_place.v[j].result - L.k->n_operands) * L.k->n_operands + L.in_place.v[j].operand] = true;
@@ -560,11 +592,16 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
     if (!*again) {
         kernel_prune(L.k);
         kernel_collapse(L.k, &L.ix);
+        if (L.beside && !kernel_rows_beside(L.k, &L.ix)) {
+            plan->not_beside = *again = true;
+            return L.k;
+        }
         kernel_keep_rolled(L.k);
         if (!plan->plain && !plan->tile_hero) {
-            if (!L.columns)
+            if (!L.columns && !L.beside)
                 kernel_rows_abreast(L.k, &L.ix);
-            kernel_rows_in_results(L.k, &L.ix);
+            if (!L.beside)
+                kernel_rows_in_results(L.k, &L.ix);
             if (L.columns)
                 kernel_columns(L.k, &L.ix);
         }

@@ -37,6 +37,7 @@ typedef struct Plan {
     const Comp *body;   /* what is lowered as a fusion's body, or NULL */
     bool   plain;       /* of kernel_lower */
     bool   whole_updates; /* a try has found that updates whose place is known are not in place: the result is made element by element, each once */
+    bool   not_beside; /* a try has found that short rows cannot go beside each other */
     bool   no_epilogue; /* a try has found that what a hero makes is not wanted element by element: lower_epilogue.c */
     const Inst *tile_hero; /* NULL, or of kernel_lower_tile */
     int64_t     tile_row;
@@ -78,6 +79,7 @@ typedef struct Lower {
     Result     *results;  /* of a body, n_results of the kernel */
     Epilogue   *epilogue; /* NULL: none */
     const Inst *columns;  /* a reduction down columns that the body wants in the columns again: emit/columns.h; NULL: none */
+    bool      beside;   /* short rows, which go beside each other: emit/beside.h */
     Map       behind;   /* of lower_together.c, as are the reductions of the body */
     VEC(const Inst *) reductions;
     VEC(KArray *) arrays;
@@ -175,6 +177,7 @@ const Ix   **update_starts(Lower *L, const Inst *x); /* clamped start indices of
 const KExpr *keep(Lower *L, const Inst *x, const KExpr *v); /* gives a bare load of x a name when it will be used again */
 
 /* lower_reduce.c */
+bool reduces_short_rows(const Inst *r, bool more); /* which lie together, many of them: emit/beside.h; more: more is made of them than that */
 void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **out);
 bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index);
 int32_t index_depth(const Ix *const *index, int32_t rank); /* of the innermost loop in it */

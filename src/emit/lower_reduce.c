@@ -9,6 +9,8 @@
  * Reductions of a fusion that go over the same elements are made in the same loops, each with accumulators of its own (lower_together.c). */
 #include "emit/lower_reduction.h"
 
+#include "emit/beside.h"
+
 enum { SECOND_CACHE = 1 << 20 /* bytes */ };
 
 /* The loops' body with scalar accumulators. */
@@ -126,6 +128,38 @@ bool reduce_is_inline(Lower *L, const Inst *x, const Ix *const *index)
     return true;
 }
 
+/* Elements of a row: of the fastest dimensions, if r reduces them; some that are too many. */
+static int64_t row_elements(const Inst *r)
+{
+    const Shape *in = inst_operand(r, 0)->shape;
+    const Ints   dims = inst_ints(r, ATTR_DIMENSIONS);
+    int64_t      n = 1;
+    for (int32_t k = 0; k < in->rank && n <= BESIDE_MOST; k++) {
+        const int32_t d = (int32_t)layout_dim(in, k);
+        if (in->dims[d] != 1 && !ints_has(dims, d))
+            break;
+        n *= in->dims[d];
+    }
+    return n;
+}
+
+/* From BESIDE_LANES elements on rows have lanes. Where those are full, or memory is what all wait for, that is better. */
+bool reduces_short_rows(const Inst *r, bool more)
+{
+    enum { FULL = 16, CACHE = 8 << 20 };
+    const Shape  *in = inst_operand(r, 0)->shape;
+    const int64_t n = row_elements(r), bytes = type_bytes(in->type);
+    const Op      op = apply_operation(inst_callee(r, 0));
+    const bool    pairs = r->n_operands > 2, in_vectors = !type_is_float(in->type) && in->type != TYPE_PRED; /* along a row, by compilers */
+    if (shape_count(reduction_shape(r, 0)) < BESIDE_ROWS || shape_count(in) == 0 || n < (pairs ? 2 : BESIDE_LEAST) || n > BESIDE_MOST)
+        return false;
+    if (pairs || (more && n < BESIDE_LANES))
+        return true;
+    if (more)
+        return bytes < 8 && n % FULL != 0 && shape_count(in) <= CACHE / bytes;
+    return n < (in_vectors ? BESIDE_LANES / 2 : BESIDE_LANES) && (bytes < 8 || (op != OP_ADD && op != OP_MULTIPLY));
+}
+
 /* ---- stages ---- */
 
 typedef struct ReduceStage {
@@ -228,7 +262,7 @@ void stage_reduce(Lower *L, int32_t n, const Inst *const *x, KArray *const *cons
     for (Reduction *r = first; r; r = r->next)
         r->to = to[at++];
     int32_t column = first->count > 1 && !first->down ? reduction_column(first) : -1;
-    if (column < 0 && first->count > 1)
+    if (column < 0 && first->count > 1 && !L->beside)
         column = rows_side_by_side(first);
     s.paired = column < 0 ? paired_dim(L, first) : -1;
     if (s.paired >= 0) {

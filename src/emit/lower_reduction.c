@@ -59,7 +59,7 @@ bool reduction_can_have_lanes(const Reduction *r)
     bool op = r->op == OP_ADD || r->op == OP_MULTIPLY || r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
     bool one = r->n == 1 && op && !type_is_complex(t);
     const int64_t row = r->n_reduced > 0 ? r->extents[r->n_reduced - 1] : 0;
-    return !r->plain && !r->down && (one || r->choice) && (row >= LEAST_LANES || (row >= SHORT_LANES && r->count >= MANY_LANES));
+    return !r->plain && !r->down && !r->beside && (one || r->choice) && (row >= LEAST_LANES || (row >= SHORT_LANES && r->count >= MANY_LANES));
 }
 
 /* Compilers make lanes of integers by themselves. */
@@ -193,7 +193,7 @@ static bool joins(Lower *L, const Inst *x)
 
 Reduction reduction_of(Lower *L, const Inst *x, bool paired, bool join)
 {
-    Reduction r = { .paired = paired, .x = x, .n = x->n_operands / 2, .in = inst_operand(x, 0)->shape, .dims = inst_ints(x, ATTR_DIMENSIONS), .count = 1, .plain = L->plan->plain };
+    Reduction r = { .paired = paired, .x = x, .n = x->n_operands / 2, .in = inst_operand(x, 0)->shape, .dims = inst_ints(x, ATTR_DIMENSIONS), .count = 1, .plain = L->plan->plain, .beside = L->beside };
     int32_t  *order = major_order(L, r.in);
     r.reduced = ARENA_ARRAY(L->arena, int32_t, r.in->rank);
     r.extents = ARENA_ARRAY(L->arena, int64_t, r.in->rank);

@@ -38,6 +38,7 @@ struct Reduction {
     bool              own_row; /* `at` is its own, not the first one's: two rows are made at a time */
     bool              extremes_of_memory; /* it is one, and its elements lie in memory */
     bool              plain;   /* of kernel_lower */
+    bool              beside;  /* rows are beside each other: the loop along one has no lanes */
     bool              down;    /* it is one of L->columns */
     KTemp            *part;    /* down: what a block of a long sum is added to; NULL: not in a block */
     bool              shows_nan; /* what is made of this extreme is NaN where its row has one, which it need not look for */

@@ -2,12 +2,14 @@
  *
  * A helper is a row: its name (or a family, for add_s32 and its like) and its text, in which $T, $U, $M, $N, ... stand for the type
  * that the name ends in. What is no helper is a function of libm and gets its prototype. */
+#include "emit/beside.h"
 #include "emit/dialect.h"
 #include "emit/c_text.h"
 #include "emit/complex_text.h"
 #include "emit/exponential_text.h"
 #include "emit/loop_blocks.h"
 #include "emit/power_text.h"
+#include "emit/turning_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -356,6 +358,12 @@ static const Helper helpers[] = {
     { H_EXACT, "fetch_ahead", "",
       "void fetch_ahead(const void *from, int64_t bytes) /* into the second cache */\n{\n#if defined __GNUC__\n    for (int64_t k = 0; k < bytes; k += 64)\n"
       "        __builtin_prefetch((const char *)from + k, 0, 2);\n#endif\n}\n" },
+    { H_EXACT, "rows_to_columns_16", "", rows_to_columns_16_text },
+    { H_EXACT, "rows_to_columns_32", "", rows_to_columns_32_text },
+    { H_EXACT, "rows_to_columns_64", "", rows_to_columns_64_text },
+    { H_EXACT, "columns_to_rows_16", "", columns_to_rows_16_text },
+    { H_EXACT, "columns_to_rows_32", "", columns_to_rows_32_text },
+    { H_EXACT, "columns_to_rows_64", "", columns_to_rows_64_text },
     { H_ANY, "hlo_take", "",
       "void hlo_take_$X($T *restrict to, const $T *restrict from, const uint32_t *restrict place, int64_t n) /* no gathers of vectors, which take longer */\n{\n    const int64_t whole = n / 4 * 4;\n"
       "    for (int64_t k = 0; k < whole; k += 4) {\n#if defined __GNUC__\n        __asm__ volatile(\"\");\n#endif\n"
@@ -785,6 +793,10 @@ static void need_expr(void *cookie, const KExpr *x)
 static void need_blocks(Prelude *p, const KStmt *s)
 {
     LoopBlocks b;
+    if (s->turning && p->dialect->blocks) {
+        need(p, turning_function(s->turning));
+        return;
+    }
     if (s->kind != KS_FOR || !p->dialect->blocks || !loop_blocks(s, &b))
         return;
     if (b.n_in)
