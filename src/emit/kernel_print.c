@@ -29,6 +29,7 @@ typedef struct Printer {
 #define BLOCK_PLACES "hlo_place"
 #define BLOCK_TAKEN "hlo_taken"
 #define BLOCK_WIDE "hlo_wide"
+#define BLOCK_KEPT "hlo_kept"
 
 /* Binding strength of what an expression prints as. */
 enum { P_SELECT = 3, P_LOR, P_LAND, P_OR, P_XOR, P_AND, P_EQ, P_REL, P_SHIFT, P_ADD, P_MUL, P_UNARY, P_PRIMARY };
@@ -413,8 +414,9 @@ static void print_block_array(Printer *p, const char *type, const char *name, in
     buf_printf(p->b, "%s %s%d[%d];\n", type, name, number, (int)size);
 }
 
-static void print_block_arrays(Printer *p, const LoopBlocks *b, int depth)
+static void print_block_arrays(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
 {
+    int32_t number = 0;
     for (int32_t k = 0; k < b->n_in; k++)
         print_block_array(p, "float", BLOCK_IN, k, b->size, depth);
     for (int32_t k = 0; k < b->n_out; k++) {
@@ -431,6 +433,9 @@ static void print_block_arrays(Printer *p, const LoopBlocks *b, int depth)
         if (is_wide(b, k))
             print_block_array(p, "float", BLOCK_WIDE, k, b->size, depth);
     }
+    for (const KStmt *t = s->body->first; t && b->taken.n; t = t->next, number++)
+        if (b->taken.role[number] & TAKEN_KEPT)
+            print_block_array(p, dialect_type(p->dialect, t->temp->type), BLOCK_KEPT, number, b->size, depth);
 }
 
 /* &x[i0 * 256 + hlo_from] */
@@ -506,8 +511,13 @@ static void print_places(Printer *p, const KStmt *s, const LoopBlocks *b, int de
     inner.place = BLOCK_FROM " + " BLOCK_PLACE;
     open_block_loop(p, b, depth);
     for (const KStmt *t = s->body->first; t; t = t->next, k++)
-        if (b->taken.role[k] & TAKEN_PLACING)
+        if (b->taken.role[k] & TAKEN_PLACING) {
             print_stmt(&inner, t, depth + 1);
+            if (b->taken.role[k] & TAKEN_KEPT) {
+                indent(p, depth + 1);
+                buf_printf(p->b, BLOCK_KEPT "%d[" BLOCK_PLACE "] = %s;\n", k, t->temp->name);
+            }
+        }
     for (k = 0; k < b->taken.n_places; k++) {
         indent(p, depth + 1);
         buf_printf(p->b, BLOCK_PLACES "%d[" BLOCK_PLACE "] = (uint32_t)", k);
@@ -572,9 +582,13 @@ static void print_rest_of_block(Printer *p, const KStmt *s, const LoopBlocks *b,
     print_hints(p, s, depth);
     open_block_loop(p, b, depth);
     k = 0;
-    for (const KStmt *t = s->body->first; t; t = t->next)
-        if (is_rest(b, t, k++))
+    for (const KStmt *t = s->body->first; t; t = t->next, k++)
+        if (b->taken.n && b->taken.role[k] & TAKEN_KEPT) {
+            indent(p, depth + 1);
+            buf_printf(p->b, "%s %s = " BLOCK_KEPT "%d[" BLOCK_PLACE "];\n", dialect_type(p->dialect, t->temp->type), t->temp->name, k);
+        } else if (is_rest(b, t, k)) {
             print_stmt(&inner, t, depth + 1);
+        }
     close_block_loop(p, depth);
 }
 
@@ -583,7 +597,7 @@ static void print_one_block(Printer *p, const KStmt *s, const LoopBlocks *b, int
     Printer inner = *p;
     inner.blocked = s->loop;
     inner.place = BLOCK_FROM;
-    print_block_arrays(p, b, depth);
+    print_block_arrays(p, s, b, depth);
     print_fetched(&inner, b, depth);
     print_block_in(&inner, b, depth);
     if (b->taken.n)

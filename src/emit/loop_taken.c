@@ -86,7 +86,7 @@ static void mark_temp(Look *l, const KTemp *temp, uint8_t role)
         if (s->kind != KS_DECLARE || l->t->role[k] & role)
             continue;
         l->t->role[k] |= role;
-        if (s->value)
+        if (s->value && !(role == TAKEN_REST && l->t->role[k] & TAKEN_KEPT))
             mark(l, s->value, role);
     }
 }
@@ -183,23 +183,46 @@ static bool find_statements(Look *l)
     return true;
 }
 
+static void mark_all(Look *l)
+{
+    LoopTaken *t = l->t;
+    t->n = t->n_places = 0;
+    memset(l->uses, 0, sizeof l->uses);
+    memset(l->bare, 0, sizeof l->bare);
+    for (int32_t k = 0; k < t->n_statements && !l->failed; k++)
+        if (l->s[k]->kind != KS_DECLARE) {
+            mark(l, l->s[k]->value, TAKEN_REST);
+            mark_index(l, l->s[k]->index, TAKEN_REST);
+            if (l->s[k]->kind == KS_ASSIGN)
+                mark_temp(l, l->s[k]->temp, TAKEN_REST);
+        }
+    for (int32_t k = 0; k < t->n_places && !l->failed; k++)
+        mark_index(l, t->places[k], TAKEN_PLACING);
+}
+
+/* What is dear and would be computed twice is kept; then all is marked anew. */
+static void keep_dear(Look *l)
+{
+    for (int32_t k = 0; k < l->t->n_statements; k++) {
+        bool both = l->s[k]->kind == KS_DECLARE && l->t->role[k] == (TAKEN_PLACING | TAKEN_REST);
+        bool kept = both && l->s[k]->value && has_dear_call(l->s[k]->value);
+        l->t->role[k] = l->s[k]->kind != KS_DECLARE ? TAKEN_REST : kept ? TAKEN_KEPT : 0;
+    }
+}
+
 bool loop_taken(const KStmt *loop, LoopTaken *t)
 {
     Look l = { .loop = loop, .t = t };
     t->n = t->n_places = t->n_statements = 0;
     if (loop->loop->hi - loop->loop->lo + 1 < LEAST || !find_statements(&l))
         return false;
-    for (int32_t k = 0; k < t->n_statements && !l.failed; k++)
-        if (l.s[k]->kind != KS_DECLARE) {
-            mark(&l, l.s[k]->value, TAKEN_REST);
-            mark_index(&l, l.s[k]->index, TAKEN_REST);
-            if (l.s[k]->kind == KS_ASSIGN)
-                mark_temp(&l, l.s[k]->temp, TAKEN_REST);
-        }
-    for (int32_t k = 0; k < t->n_places && !l.failed; k++)
-        mark_index(&l, t->places[k], TAKEN_PLACING);
-    for (int32_t k = 0; k < t->n_statements && !l.failed; k++) /* what would be computed twice */
-        l.failed = t->role[k] == (TAKEN_PLACING | TAKEN_REST) && l.s[k]->value && has_dear_call(l.s[k]->value);
+    mark_all(&l);
+    if (t->n && !l.failed) {
+        keep_dear(&l);
+        mark_all(&l);
+        for (int32_t k = 0; k < t->n_statements; k++)
+            l.failed |= t->role[k] == (TAKEN_REST | TAKEN_KEPT);
+    }
     if (l.failed)
         t->n = 0;
     for (int32_t k = 0; k < t->n; k++)
@@ -211,6 +234,8 @@ bool loop_taken(const KStmt *loop, LoopTaken *t)
 int64_t taken_bytes(const LoopTaken *t)
 {
     int64_t n = t->n_places * (int64_t)sizeof(uint32_t);
+    for (int32_t k = 0; k < t->n_statements; k++)
+        n += t->role[k] & TAKEN_KEPT ? (int64_t)sizeof(double) : 0;
     for (int32_t k = 0; k < t->n; k++)
         n += t->v[k].to ? 0 : type_bytes(t->v[k].array->type) + (t->v[k].half ? (int64_t)sizeof(float) : 0);
     return n;

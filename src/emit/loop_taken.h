@@ -28,7 +28,7 @@ typedef struct LoopTaken {
     uint8_t role[MOST_STATEMENTS]; /* of each of the loop's statements: bits */
 } LoopTaken;
 
-enum { TAKEN_PLACING = 1 /* computes places */, TAKEN_REST = 2 /* something else wants it, or it stores */ };
+enum { TAKEN_PLACING = 1 /* computes places */, TAKEN_REST = 2 /* something else wants it, or it stores */, TAKEN_KEPT = 4 /* both, and so dear that the block keeps it */ };
 
 /* False: there are none, or the loop cannot be changed so. */
 bool loop_taken(const KStmt *loop, LoopTaken *t);
