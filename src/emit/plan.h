@@ -120,6 +120,7 @@ static inline Slot *slot_root(Slot *s)
 /* Slots and leaves. */
 Slot *slot_new(Plan *p, BufferKind kind, const Shape *shape, const Inst *i);
 Slot *slot_constant(Plan *p, const Literal *l, const Shape *shape, const Inst *i); /* equal values share one */
+Slot *slot_zeros(Plan *p, const Shape *shape, const Inst *i); /* what nobody writes; NULL for what has no bytes */
 Leaf  leaf_as(Plan *p, StepList *out, Leaf x, const Shape *want, const Inst *why); /* the same values in the order of want */
 
 /* Values. */

@@ -61,6 +61,15 @@ Slot *slot_constant(Plan *p, const Literal *l, const Shape *shape, const Inst *i
     return s;
 }
 
+Slot *slot_zeros(Plan *p, const Shape *shape, const Inst *i)
+{
+    if (!type_bytes(shape->type))
+        return NULL;
+    Slot *s = slot_new(p, BUFFER_CONST, shape, i);
+    s->literal = literal_keep(p->arena, literal_for_shape(shape, true));
+    return s;
+}
+
 static void push_leaf_shapes(const Shape *s, const Shape **v, int32_t *n)
 {
     if (shape_is_tuple(s))

@@ -196,7 +196,7 @@ Value *plan_call(Plan *p, StepList *out, const Inst *i, const Comp *c)
 
 /* ---- asynchronous steps: the work is done at the start ---- */
 
-/* The leaves of x, then those of y, then memory that nobody writes for what is left of i's shape (contexts of the backend). */
+/* The leaves of x, then those of y, then zeros for what is left of i's shape (contexts of the backend). */
 static Value *started_value(Plan *p, const Inst *i, int32_t n, Value *const *parts)
 {
     Value  *whole = value_fresh(p, i->shape, i);
@@ -209,6 +209,8 @@ static Value *started_value(Plan *p, const Inst *i, int32_t n, Value *const *par
             }
             whole->v[at++] = parts[k]->v[e];
         }
+    for (; at < whole->n; at++)
+        whole->v[at].slot = slot_zeros(p, whole->v[at].shape, i);
     return whole;
 }
 

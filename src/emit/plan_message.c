@@ -119,6 +119,11 @@ Value *plan_message(Plan *p, StepList *out, const Inst *i)
         hand_over(p, out, i, i, x, n, want);
         for (int32_t k = 0; k < x->n; k++)
             y->v[k] = x->v[k];
+        for (int32_t k = x->n; k < y->n; k++)
+            y->v[k].slot = slot_zeros(p, y->v[k].shape, i);
+    } else if (i->op == OP_RECV) {
+        for (int32_t k = 0; k < y->n; k++) /* what comes is had from recv-done */
+            y->v[k].slot = slot_zeros(p, y->v[k].shape, i);
     } else if (i->op == OP_RECV_DONE) {
         const Inst *start = start_of(p, i);
         if (!start)

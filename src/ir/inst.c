@@ -330,6 +330,13 @@ static bool comp_has_effect(Comp *c)
     return c->effect == EFFECT_SOME;
 }
 
+/* Not opcodes that have asynchronous forms of their own, or once had. Source: reference text 5.5. */
+bool op_has_sugar(Op op)
+{
+    return op != OP_ALL_GATHER && op != OP_ALL_REDUCE && op != OP_COLLECTIVE_PERMUTE && op != OP_COPY && op != OP_SEND && op != OP_RECV &&
+           op != OP_PARAMETER && op != OP_CONSTANT;
+}
+
 bool inst_has_effect(const Inst *i)
 {
     if (own_effect(i))

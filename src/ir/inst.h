@@ -196,6 +196,7 @@ void  inst_append_operand(Inst *i, Inst *def);
 void  inst_replace(Inst *old, Inst *new_);
 void  inst_delete(Inst *i); /* no users, not the root */
 void  inst_move_before(Inst *i, Inst *at);
+bool  op_has_sugar(Op op);  /* X-start wraps X */
 bool  inst_has_effect(const Inst *i); /* by opcode, by custom_call_has_side_effect, or by what it calls */
 Inst *inst_user(const Inst *i); /* the only user, or NULL when there are none or several different ones */
 

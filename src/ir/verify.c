@@ -57,7 +57,7 @@ static void verify_comp(Verify v, const Comp *c)
 bool verify_module(const Module *m, Diag *d)
 {
     int    before = d->errors;
-    Verify v = {m, d, arena_new()};
+    Verify v = {.m = m, .d = d, .a = arena_new()};
     verify_structure(&v);
     if (d->errors == before) {
         verify_async_callees(&v);

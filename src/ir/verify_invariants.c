@@ -7,7 +7,7 @@
 #include "ir/attr_rare.h"
 #include "ir/verify_rules.h"
 
-static const char *frontend_attribute(const Inst *i, const char *key)
+const char *frontend_attribute(const Inst *i, const char *key)
 {
     const Attr *a = inst_attr(i, ATTR_FRONTEND_ATTRIBUTES);
     for (int32_t k = 0; a && k < a->value.key_values->n; k++)

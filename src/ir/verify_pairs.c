@@ -38,10 +38,12 @@ static void check_done(const Verify *v, const Inst *i)
         verify_fail(v, i, "operand 0 must be %s, is %s", op_name(start), op_name(o->op));
 }
 
-/* send, recv: one user, which is the done or (around a loop) a tuple. */
+/* send, recv: one user, which is the done or (around a loop) a tuple; or the result of an asynchronous computation. */
 static void check_transfer(const Verify *v, const Inst *i)
 {
     Op done = i->op == OP_SEND ? OP_SEND_DONE : OP_RECV_DONE;
+    if (i == i->comp->root && map_has(&v->wrapped, i->comp))
+        return;
     if (i->n_uses != 1 || (i->uses->user->op != done && i->uses->user->op != OP_TUPLE))
         verify_fail(v, i, "must be used once, by %s or tuple; it has %d user%s", op_name(done), i->n_uses,
                     i->n_uses == 1 ? "" : "s");
@@ -153,14 +155,19 @@ static const Comp *wrapped(const Inst *i)
     return is_async(i->op) && i->n_callees ? inst_callee(i, 0) : NULL;
 }
 
+/* One operation and the elements of tuples that it takes; sends and receives; or a group of collectives, which says so. */
 static void check_wrapper(const Verify *v, const Inst *i)
 {
     const Comp *c = inst_callee(i, 0);
-    for (const Inst *k = c->first; k; k = k->next)
-        if (k != c->root && k->op != OP_PARAMETER) {
-            verify_fail(v, i, "%%%s must consist of its parameters and a root, but has %%%s", c->name, k->name);
-            return;
-        }
+    const Inst *other = NULL;
+    bool        transfers = true;
+    for (const Inst *k = c->first; k; k = k->next) {
+        if (k != c->root && k->op != OP_PARAMETER && k->op != OP_GET_TUPLE_ELEMENT && !other)
+            other = k;
+        transfers = transfers && (k->op == OP_SEND || k->op == OP_RECV || k->op == OP_BITCAST || k->op == OP_PARAMETER || k->op == OP_TUPLE);
+    }
+    if (other && !transfers && !frontend_attribute(i, "_collectives_group"))
+        verify_fail(v, i, "%%%s must consist of its parameters and a root, but has %%%s", c->name, other->name);
 }
 
 /* Aliases of an update concern the context: elements 2 and later. */
@@ -202,19 +209,19 @@ void verify_async(const Verify *v, const Inst *i)
 }
 
 /* A wrapped computation belongs to asynchronous steps alone. */
-void verify_async_callees(const Verify *v)
+void verify_async_callees(Verify *v)
 {
-    Map wrapped_by = map_new(v->a);
+    v->wrapped = map_new(v->a);
     for (const Comp *c = v->m->first; c; c = c->next)
         for (Inst *i = comp_calling(c); i; i = i->next)
             for (int32_t k = 0; is_async(i->op) && k < i->n_callees; k++)
-                map_put(&wrapped_by, inst_callee(i, k), i);
-    if (wrapped_by.n == 0)
+                map_put(&v->wrapped, inst_callee(i, k), i);
+    if (v->wrapped.n == 0)
         return;
     for (const Comp *c = v->m->first; c; c = c->next)
         for (const Inst *i = comp_calling(c); i; i = i->next)
             for (int32_t k = 0; !is_async(i->op) && k < i->n_callees; k++) {
-                const Inst *other = map_get(&wrapped_by, inst_callee(i, k));
+                const Inst *other = map_get(&v->wrapped, inst_callee(i, k));
                 if (other)
                     verify_fail(v, i, "%%%s is wrapped by %%%s and cannot be called by others", inst_callee(i, k)->name,
                                 other->name);

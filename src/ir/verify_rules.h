@@ -10,6 +10,7 @@ typedef struct Verify {
     const Module *m;
     Diag         *d;
     Arena        *a; /* scratch, until the module or (where instructions are walked) the computation is done */
+    Map           wrapped; /* computations of asynchronous steps, with one of these; filled by verify_async_callees */
 } Verify;
 
 /* "<opcode>: <text>" at the instruction. Returns false. */
@@ -21,6 +22,7 @@ const Shape *shape_at(const Shape *s, Ints index);
 /* {1,0} */
 const char  *index_text(const Verify *v, Ints index);
 const char  *comp_thread(const Comp *c); /* "main" unless set */
+const char  *frontend_attribute(const Inst *i, const char *key); /* NULL: not given */
 
 void verify_structure(const Verify *v);
 /* One instruction each. */
@@ -36,6 +38,6 @@ bool verify_possible(const Verify *v, const Inst *i, const Shape *s); /* sizes a
 void verify_entry_layout(const Verify *v);
 void verify_aliases(const Verify *v);
 void verify_constrain_layout(const Verify *v);
-void verify_async_callees(const Verify *v);
+void verify_async_callees(Verify *v);
 
 #endif

@@ -5,13 +5,6 @@
 
 #include "text/parse_int.h"
 
-/* Opcodes that have asynchronous forms of their own, or once had. */
-static bool has_own_steps(Op op)
-{
-    return op == OP_ALL_GATHER || op == OP_ALL_REDUCE || op == OP_COLLECTIVE_PERMUTE || op == OP_COPY || op == OP_SEND ||
-           op == OP_RECV;
-}
-
 bool async_split(Parser *p, const char *opcode, AsyncSugar *sugar, Op *wrapped)
 {
     static const char *const suffixes[] = {"-start", "-update", "-done"};
@@ -21,7 +14,7 @@ bool async_split(Parser *p, const char *opcode, AsyncSugar *sugar, Op *wrapped)
         if (n <= m || memcmp(opcode + n - m, suffixes[k], m) != 0)
             continue;
         Op op = op_lookup(p, intern(p->strings, opcode, n - m));
-        if (op == OP_COUNT || has_own_steps(op) || op == OP_PARAMETER || op == OP_CONSTANT)
+        if (op == OP_COUNT || !op_has_sugar(op))
             return false;
         *wrapped = op;
         *sugar = k == 0 ? SUGAR_START : k == 1 ? SUGAR_UPDATE : SUGAR_DONE;

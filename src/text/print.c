@@ -152,8 +152,8 @@ static bool takes_its_parameters(const Inst *root)
     return all;
 }
 
-/* The root of a computation that has only parameters beside it; NULL for any other computation, and once a pass has changed the module
- * for one that the short form would lose. */
+/* The root of a computation that has only parameters beside it; NULL for any other computation, for a root whose short form cannot be
+ * read, and once a pass has changed the module for one that the short form would lose. */
 static const Inst *single_inst(Printer *p, const Comp *c)
 {
     const void *known = map_get(&p->single, c);
@@ -161,7 +161,7 @@ static const Inst *single_inst(Printer *p, const Comp *c)
         const Inst *i = c->first;
         while (i != NULL && (i == c->root || i->op == OP_PARAMETER))
             i = i->next;
-        known = i == NULL && (!c->module->changed || takes_its_parameters(c->root)) ? (const void *)c->root : (const void *)c;
+        known = i == NULL && op_has_sugar(c->root->op) && (!c->module->changed || takes_its_parameters(c->root)) ? (const void *)c->root : (const void *)c;
         map_put(&p->single, c, (void *)(uintptr_t)known);
     }
     return known == (const void *)c ? NULL : known;
