@@ -1,6 +1,6 @@
-/* Functions of c64 as text of the program: in f64, where squares and exponentials that a float can hold do not overflow and what cancels in f32 does not, by choices instead of
+/* Functions of complex numbers as text of the program. Those of c64 are computed in f64, where squares and exponentials that a float can hold do not overflow and what cancels in f32 does not, by choices instead of
  * paths, so that loops make vectors of them with any compiler and any processor. Both parts are within 0.51 ulp (random arguments of all sizes, and beside the multiples of
- * pi / 2); infinities, NaN and zeros come out as C's functions have them (annex G).
+ * pi / 2); infinities, NaN and zeros come out as C's functions have them (annex G). Roots and sizes of c128 are within 2.4 and 1.2 ulp.
  *
  * Polynomials are fitted to a relative error of 2^-33; e^x = 2^n (cosh r + sinh r), with r = x - n log 2 and log 2 in two parts. Adding 1.5 * 2^52 rounds to an integer, whose
  * bits are the sum's lowest. */
@@ -32,7 +32,7 @@ static const char instead_f64_text[] =
     "}\n";
 
 /* The quotient x / (pi / 2) as its whole part modulo 4 and the rest. Of 2 / pi three parts are taken: from the first bit whose product with x is no multiple of 4, 29 bits and 29 more,
- * whose products are exact, and what comes then; where they begin depends on the size of x, each 32 binary orders of it share them. No float is closer to a multiple of pi / 2 than 2^-29,
+ * whose products are exact, and what comes then; where they begin depends on the size of x, each 32 binary orders of it share them. No float is closer to a multiple of pi / 2 than 2^-30,
  * the sum of the parts is off by 2^-55. */
 static const char turn_for_c64_text[] =
     "double _Complex turn_for_c64(float x) /* cos x + i sin x */\n"
@@ -196,6 +196,52 @@ static const char log_c64_text[] =
     "    re = instead_f32(re, zero | open, zero ? -inf : inf);\n"
     "    im = instead_f32(im, none, a + b);\n"
     "    return __builtin_complex(re, im);\n"
+    "}\n";
+
+/* e^(y log x), the product repaired as C's is, and what XLA has of 1, 0 and infinities. Here log x and the angle are precise to the last bits, since large powers make errors of theirs larger. */
+static const char pow_c64_text[] =
+    "float _Complex pow_c64(float _Complex x, float _Complex y)\n"
+    "{\n"
+    "    double inf = __builtin_inf(), a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y, s = __builtin_fabs(a), t = __builtin_fabs(b), m = s < t ? t : s, n = s < t ? s : t;\n"
+    "    double size = m * m + n * n, off = (m - 1) * (m + 1) + n * n, near = 1 + off, more = (off - (near - 1)) / near;\n"
+    "    int    by_one = (size > 0.5) & (size < 2), open = (s == inf) | (t == inf);\n"
+    "    double l = 0.5 * (log(instead_f64(instead_f64(size, by_one, near), open, inf)) + instead_f64(0, by_one, more)), at = atan2(b, a);\n"
+    "    double u = c * l - d * at, v = c * at + d * l;\n"
+    "    int    wide = (__builtin_fabs(c) == inf) | (__builtin_fabs(d) == inf), deep = __builtin_fabs(l) == inf, lost = (u != u) & (v != v) & (wide | deep);\n"
+    "    double e = instead_f64(c, c != c, 0), f = instead_f64(d, d != d, 0), g = instead_f64(l, l != l, 0), h = instead_f64(at, at != at, 0);\n"
+    "    e = instead_f64(e, wide, __builtin_copysign((double)(__builtin_fabs(c) == inf), c));\n"
+    "    f = instead_f64(f, wide, __builtin_copysign((double)(__builtin_fabs(d) == inf), d));\n"
+    "    g = instead_f64(g, deep, __builtin_copysign(1.0, l)), h = instead_f64(h, deep, 0);\n"
+    "    u = instead_f64(u, lost, inf * (e * g - f * h));\n"
+    "    v = instead_f64(v, lost, inf * (e * h + f * g));\n"
+    "    double scale = __real__ exp_for_c64(u), re = scale * cos_f64(v), im = scale * sin_f64(v);\n"
+    "    int    real = d == 0, wild = (v - v != 0) & (__builtin_fabs(u) == inf), one = ((a == 1) & (b == 0)) | (real & (c == 0)), ends = real & (open | ((size == 0) & (c > 0)));\n"
+    "    re = instead_f64(re, wild, u > 0 ? inf : 0);\n"
+    "    re = instead_f64(re, ends, open & (c > 0) ? inf : 0);\n"
+    "    re = instead_f64(re, one, 1);\n"
+    "    im = instead_f64(im, one | ends | (v == 0) | (wild & (u < 0)), 0);\n"
+    "    return __builtin_complex((float)re, (float)im);\n"
+    "}\n";
+
+/* Scaled by powers of two where squares would overflow or vanish. */
+static const char abs_c128_text[] =
+    "double abs_c128(double _Complex z)\n"
+    "{\n"
+    "    double a = __builtin_fabs(__real__ z), b = __builtin_fabs(__imag__ z), inf = __builtin_inf(), m = a < b ? b : a;\n"
+    "    double by = m > 0x1p500 ? 0x1p-600 : m < 0x1p-450 ? 0x1p600 : 1, back = m > 0x1p500 ? 0x1p600 : m < 0x1p-450 ? 0x1p-600 : 1, x = a * by, y = b * by;\n"
+    "    return instead_f64(sqrt(x * x + y * y) * back, (a == inf) | (b == inf), inf);\n"
+    "}\n";
+
+static const char sqrt_c128_text[] =
+    "double _Complex sqrt_c128(double _Complex z)\n"
+    "{\n"
+    "    double a = __real__ z, b = __imag__ z, c = __builtin_fabs(a), d = __builtin_fabs(b), inf = __builtin_inf(), m = c < d ? d : c;\n"
+    "    double by = m > 0x1p500 ? 0x1p-600 : m < 0x1p-450 ? 0x1p600 : 1, back = m > 0x1p500 ? 0x1p300 : m < 0x1p-450 ? 0x1p-300 : 1, x = c * by, y = d * by;\n"
+    "    double root = sqrt(0.5 * (sqrt(x * x + y * y) + x)) * back, other = 0.5 * (d / root);\n"
+    "    int    open = d == inf, ends = c == inf;\n"
+    "    double large = instead_f64(root, open | ends, inf), small = instead_f64(instead_f64(other, (root == 0) | (ends & (b == b)), 0), open, inf);\n"
+    "    int    left = __builtin_copysign(1.0, a) < 0;\n"
+    "    return __builtin_complex(instead_f64(large, left, small), __builtin_copysign(instead_f64(small, left, large), b));\n"
     "}\n";
 
 #endif

@@ -474,11 +474,11 @@ static const Helper helpers[] = {
     { H_EXACT, "abs_c64", "sqrt",
       "float abs_c64(float _Complex z)\n{\n    double a = __real__ z, b = __imag__ z, inf = __builtin_inf();\n    int    endless = (a == inf) | (a == -inf) | (b == inf) | (b == -inf);\n"
       "    float  r = (float)sqrt(a * a + b * b);\n    return endless ? __builtin_inff() : r;\n}\n" },
-    { H_EXACT, "abs_c128", "cabs", "double abs_c128(double _Complex z)\n{\n    return cabs(z);\n}\n" },
-    { H_COMPLEX, "sign", "abs_$",
-      "$T sign_$X($T z)\n{\n    $R m = abs_$X(z), by = m == 0 ? 1 : m;\n    return __builtin_complex(__real__ z / by, __imag__ z / by);\n}\n" },
     { H_EXACT, "instead_f32", "f32_as_u32 u32_as_f32", instead_f32_text },
     { H_EXACT, "instead_f64", "f64_as_u64 u64_as_f64", instead_f64_text },
+    { H_EXACT, "abs_c128", "sqrt instead_f64", abs_c128_text },
+    { H_COMPLEX, "sign", "abs_$",
+      "$T sign_$X($T z)\n{\n    $R m = abs_$X(z), by = m == 0 ? 1 : m;\n    return __builtin_complex(__real__ z / by, __imag__ z / by);\n}\n" },
     { H_EXACT, "turn_for_c64", "instead_f64", turn_for_c64_text },
     { H_EXACT, "exp_for_c64", "instead_f64", exp_for_c64_text },
     { H_EXACT, "hyperbolic_for_c64", "f64_as_u64 u64_as_f64", hyperbolic_for_c64_text },
@@ -493,6 +493,8 @@ static const Helper helpers[] = {
     { H_EXACT, "tan_c64", "tanh_c64", tan_c64_text },
     { H_EXACT, "sqrt_c64", "sqrt instead_f32", sqrt_c64_text },
     { H_EXACT, "log_c64", "instead_f32 log_for_c64", log_c64_text },
+    { H_EXACT, "pow_c64", "instead_f64 exp_for_c64 log atan2 sin_f64 cos_f64", pow_c64_text },
+    { H_EXACT, "sqrt_c128", "sqrt instead_f64", sqrt_c128_text },
     { H_EXACT, "exp_c128", "cexp", "double _Complex exp_c128(double _Complex z)\n{\n    return cexp(z);\n}\n" },
     { H_EXACT, "log_c128", "clog", "double _Complex log_c128(double _Complex z)\n{\n    return clog(z);\n}\n" },
     { H_COMPLEX, "exp2", "exp_$", "$T exp2_$X($T z)\n{\n    return exp_$X(z * ($R)0.6931471805599453094);\n}\n" },
@@ -766,7 +768,7 @@ const char *dialect_function(const Dialect *d, const KExpr *x)
         { "expf", "exp_f32" }, { "expm1f", "expm1_f32" }, { "tanhf", "tanh_f32" }, { "erff", "erf_f32" }, { "tanh", "tanh_f64" },
         { "exp", "exp_f64" }, { "logf", "log_f32" }, { "log1pf", "log1p_f32" }, { "rsqrtf", "rsqrt_f32" },
         { "sinf", "sin_f32" }, { "cosf", "cos_f32" }, { "sin", "sin_f64" }, { "cos", "cos_f64" },
-        { "cabsf", "abs_c64" }, { "cexpf", "exp_c64" }, { "clogf", "log_c64" }, { "csqrtf", "sqrt_c64" }, { "csinf", "sin_c64" }, { "ccosf", "cos_c64" },
+        { "cabsf", "abs_c64" }, { "cabs", "abs_c128" }, { "csqrt", "sqrt_c128" }, { "cexpf", "exp_c64" }, { "clogf", "log_c64" }, { "csqrtf", "sqrt_c64" }, { "csinf", "sin_c64" }, { "ccosf", "cos_c64" },
         { "ctanf", "tan_c64" }, { "csinhf", "sinh_c64" }, { "ccoshf", "cosh_c64" }, { "ctanhf", "tanh_c64" },
     };
     if (x->kind == KX_BINARY && x->op == KOP_MUL && type_is_complex(x->type) && !d->complex_function)
