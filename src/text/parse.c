@@ -5,6 +5,7 @@
 #include "text/parse.h"
 
 #include <ctype.h>
+#include <strings.h>
 
 #include "text/parse_int.h"
 
@@ -101,6 +102,15 @@ static const char *expectation(Parser *p, int n, const char *const *symbols)
     return text;
 }
 
+/* Whether loc stands in the brackets of a mesh. */
+static bool in_mesh(const Parser *p, Loc loc)
+{
+    int64_t at = loc.off;
+    while (at > 0 && !strchr("[]{}\n", p->text[at - 1]))
+        at--;
+    return at > 4 && memcmp(p->text + at - 5, "mesh[", 5) == 0;
+}
+
 static void unknown_key(Parser *p, Loc loc, const char *name, KeyFamily family)
 {
     static const char *const owners[] = {[KEYS_OF_HEADER] = "the module has no attribute", [KEYS_OF_METADATA] = "metadata has no field"};
@@ -110,7 +120,9 @@ static void unknown_key(Parser *p, Loc loc, const char *name, KeyFamily family)
         parse_error(p, loc, "'%s' cannot be given here", name);
     else
         parse_error(p, loc, "%s '%s'", owners[family], name);
-    if (near && strcmp(near, name) != 0)
+    if (family == KEYS_ANY && in_mesh(p, loc))
+        parse_note(p, loc, "the name of an axis stands in quotes: '%s'=", name);
+    else if (near && strcmp(near, name) != 0)
         parse_note(p, loc, "did you mean '%s'?", near);
     else if (family != KEYS_ANY)
         parse_note(p, loc, "there are %s", names_listed(p, &names, 0, (int)names.n));
@@ -147,9 +159,35 @@ static void unexpected_attribute(Parser *p, Loc loc, const char *word, int n, co
     unknown_key(p, loc, name, header ? KEYS_OF_HEADER : p->in_meta ? KEYS_OF_METADATA : KEYS_ANY);
 }
 
+/* ENTRY, ROOT and HloModule in other letters, before what cannot follow a name. */
+static void keyword_note(Parser *p, Loc loc)
+{
+    static const char *const keywords[] = {"HloModule", "ENTRY", "ROOT"};
+    int64_t                  end = loc.off;
+    while (end > 0 && (p->text[end - 1] == ' ' || p->text[end - 1] == '\t'))
+        end--;
+    for (size_t k = 0; k < sizeof keywords / sizeof *keywords; k++) {
+        int64_t n = (int64_t)strlen(keywords[k]), at = end - n;
+        if (at >= 0 && strncasecmp(p->text + at, keywords[k], (size_t)n) == 0 && strncmp(p->text + at, keywords[k], (size_t)n) != 0 &&
+            (at == 0 || isspace((unsigned char)p->text[at - 1])))
+            parse_note(p, (Loc){at, (int32_t)n}, "did you mean '%s'?", keywords[k]);
+    }
+}
+
+/* Keywords of the language among what could have come. */
+static void suggest_expected(Parser *p, Loc loc, const char *text, int n, const char *const *expected)
+{
+    NameVec words = {0};
+    for (int k = 0; k < n; k++)
+        if (expected[k][strspn(expected[k], "abcdefghijklmnopqrstuvwxyz_")] == '\0' && strlen(expected[k]) > 4)
+            vec_push(p->tmp, &words, expected[k]);
+    parse_suggest(p, loc, text, words.v, (int)words.n);
+}
+
 /* Notes on mistakes that the message alone does not explain. text is the token found. */
 static void unexpected_notes(Parser *p, Loc loc, const char *text, bool as_name, bool as_attr)
 {
+    keyword_note(p, loc);
     int64_t at = loc.off + loc.len;
     while (at < (int64_t)p->len && (p->text[at] == ' ' || p->text[at] == '\t'))
         at++;
@@ -188,6 +226,8 @@ void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected)
         parse_error(p, loc, "expected %s, found '%s%s'", wanted, text, more);
     else
         parse_error(p, loc, "unexpected '%s%s'", text, more);
+    if (!*wanted)
+        suggest_expected(p, loc, text, n, expected);
     if (p->single && expects("end of file", n, expected))
         parse_note(p, loc, "a text of one instruction ends with it; several stand in a computation: ENTRY main { ... }");
     unexpected_notes(p, loc, text, as_name && !first, strstr(wanted, "an attribute") != NULL);
@@ -330,6 +370,18 @@ static void parser_init(Parser *p, const char *text, char *in_place, size_t len,
     filter_init(p, in_place);
 }
 
+/* Front ends print other languages first. */
+static void note_mlir(Parser *p)
+{
+    static const char *const begins[] = {"module @", "module {", "module attributes", "builtin.module", "func.func", "#loc"};
+    size_t                   at = 0;
+    while (at < p->len && isspace((unsigned char)p->text[at]))
+        at++;
+    for (size_t k = 0; k < sizeof begins / sizeof *begins; k++)
+        if (p->len - at >= strlen(begins[k]) && memcmp(p->text + at, begins[k], strlen(begins[k])) == 0)
+            parse_note(p, (Loc){(int64_t)at, (int32_t)strlen(begins[k])}, "this looks like MLIR (StableHLO); JAX prints HLO text with as_text(\"hlo\")");
+}
+
 static Module *parse(const char *text, char *in_place, size_t len, Diag *d)
 {
     /* The scanner counts in ints. */
@@ -343,6 +395,10 @@ static Module *parse(const char *text, char *in_place, size_t len, Diag *d)
     filter_start(&p, 0, 0);
     while (hlo_parse(&p) && !diag_full(d) && !p.single && resume(&p))
         ;
+    if (d->errors != errors) {
+        filter_release(&p);
+        note_mlir(&p);
+    }
     Module *m = d->errors == errors && module_finish(&p) ? p.m : NULL;
     if (!m)
         module_free(p.m);

@@ -6,6 +6,21 @@
 
 #include "ir/infer.h"
 
+/* Element types as other languages call them. */
+static const char *type_elsewhere(const char *word)
+{
+    static const char *const names[][2] = {
+        {"float", "f32"}, {"float32", "f32"}, {"double", "f64"}, {"float64", "f64"}, {"half", "f16"}, {"float16", "f16"}, {"bfloat16", "bf16"},
+        {"bool", "pred"}, {"i1", "pred"}, {"int", "s32"}, {"i4", "s4"}, {"i8", "s8"}, {"i16", "s16"}, {"i32", "s32"}, {"i64", "s64"},
+        {"int4", "s4"}, {"int8", "s8"}, {"int16", "s16"}, {"int32", "s32"}, {"int64", "s64"}, {"ui8", "u8"}, {"ui32", "u32"}, {"uint8", "u8"},
+        {"uint16", "u16"}, {"uint32", "u32"}, {"uint64", "u64"}, {"complex64", "c64"}, {"complex128", "c128"},
+    };
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (strcmp(names[k][0], word) == 0)
+            return names[k][1];
+    return NULL;
+}
+
 static void unknown_opcode(Parser *p, const char *opcode, Loc loc)
 {
     filter_release(p);
@@ -18,7 +33,11 @@ static void unknown_opcode(Parser *p, const char *opcode, Loc loc)
     for (Type t = 0; t < TYPE_COUNT && as_type; t++)
         names[n++] = type_name(t);
     parse_error(p, loc, as_type ? "there is no element type '%s'" : "there is no opcode '%s'", opcode);
-    parse_suggest(p, loc, opcode, names, n);
+    const char *elsewhere = as_type ? type_elsewhere(opcode) : NULL;
+    if (elsewhere)
+        parse_note(p, loc, "did you mean '%s'?", elsewhere);
+    else
+        parse_suggest(p, loc, opcode, names, n);
     p->unknown_opcode = loc.off;
 }
 
