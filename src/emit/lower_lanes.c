@@ -2,6 +2,8 @@
  *
  *   float lane[16] = 0;  for r: for l: lane[l] += x[r*16 + l];  for l < 8: lane[l] += lane[l + 8];  ...  sum = init; for l < 4: sum += lane[l]
  *
+ * What does not fill the last round is made as whole vectors too, which end with the row: sums leave out what they have, extremes take it again.
+ *
  * The pairs of argmax and its like (analysis/choice.h) have lanes of values and lanes of numbers. Where the body minds NaN, a row with one is gone through again
  * in order. Extremes do not look for NaN at each element: lanes of sums beside them tell whether there may have been one, and then the row is gone through again. */
 #include "emit/lower_reduction.h"
@@ -38,9 +40,20 @@ static const KExpr *is_nan(Lower *L, const KExpr *x)
     return kx_cast(L->arena, TYPE_S32, kx_binary(L->arena, KOP_NE, TYPE_PRED, x, x));
 }
 
-static void lane_step(Lower *L, const Reduction *r, const Ix *lane, const Ix *const *at)
+/* What changes nothing: of an extreme its first value, which may be taken as often as one likes. */
+static const KExpr *neutral(Lower *L, const Reduction *r, Type t)
+{
+    if (r->op == OP_ADD)
+        return scalar_zero(L->arena, t);
+    return r->op == OP_MULTIPLY ? scalar_one(L->arena, t) : kx_temp(L->arena, r->acc[0]);
+}
+
+/* known: NULL, or whether a sum has the element already. */
+static void lane_step(Lower *L, const Reduction *r, const Ix *lane, const Ix *const *at, const KExpr *known)
 {
     const KExpr *acc[2], **x = reduction_elements(L, r, r->lanes->type, at);
+    if (known && r->n == 1 && r->op == OP_ADD)
+        x[0] = kx_select(L->arena, known, neutral(L, r, r->lanes->type), bind(L, x[0], "x"));
     for (int32_t k = 0; k < r->n && (r->n > 1 || r->sums); k++)
         x[k] = bind(L, x[k], "x");
     load_lane(L, r, lane, acc);
@@ -56,7 +69,7 @@ static void lanes_body(Lower *L, const Blocks *b, const Ix *const *index, const 
     for (const Reduction *r = b->first; r; r = r->next) {
         const Ix **at = blocks_place(L, b, r, index, lane);
         if (r->lanes)
-            lane_step(L, r, lane, at);
+            lane_step(L, r, lane, at, NULL);
         else
             reduction_step(L, r, at);
     }
@@ -162,8 +175,35 @@ static void single_element(Lower *L, const Blocks *b, const Ix *const *index)
         if (!r->lanes || (r->n == 1 && r->op == OP_ADD && !r->total))
             reduction_step(L, r, at);
         else
-            lane_step(L, r, first, at);
+            lane_step(L, r, first, at, NULL);
     }
+}
+
+/* A few that are left of a row, as whole vectors: the last ones of the row, of which sums leave out those that they have. Of lanes of which some have just been written all are waited for
+ * when they are read as vectors. */
+static void last_elements(Lower *L, const Blocks *b, const Ix **index, int32_t last, int64_t left, int64_t width)
+{
+    const int64_t n = b->first->extents[b->first->n_reduced - 1];
+    const Ix     *l = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1));
+    const KExpr  *known = kx_binary(L->arena, KOP_LT, TYPE_PRED, kx_cast(L->arena, TYPE_S32, kx_index(L->arena, l)), kx_int(L->arena, TYPE_S32, width - left));
+    index[last] = ix_const(&L->ix, 0);
+    for (const Reduction *r = b->first; r; r = r->next)
+        lane_step(L, r, l, blocks_place(L, b, r, index, ix_plus(&L->ix, l, n - width)), known);
+    block_close(L);
+}
+
+/* As many lanes as whole vectors have; 0: the loop makes something else than sums and extremes, or at length. Of products compilers make branches (rows of 70 25 and 58 us). */
+static int64_t last_width(Lower *L, const Reduction *first, int64_t left, int64_t lanes)
+{
+    enum { VECTOR = 16 };
+    const int64_t width = (left + VECTOR - 1) / VECTOR * VECTOR < lanes ? (left + VECTOR - 1) / VECTOR * VECTOR : lanes;
+    bool          kept = true;
+    for (const Reduction *r = first; r; r = r->next) {
+        if (!r->lanes || r->n > 1 || (r->op != OP_ADD && r->op != OP_MAXIMUM && r->op != OP_MINIMUM))
+            return 0;
+        kept &= row_is_kept(L, inst_operand(r->x, 0));
+    }
+    return width > left && (kept || reductions_are_cheap(L, first)) ? width : 0;
 }
 
 /* What does not fill the lanes: the last n % lanes elements of each row. */
@@ -179,6 +219,11 @@ static void tail_loop(Lower *L, void *cookie, const Ix *const *index)
     all[last] = ix_const(&L->ix, n / lanes);
     if (n % lanes == 1) {
         single_element(L, b, all);
+        return;
+    }
+    const int64_t width = last_width(L, r, n % lanes, lanes);
+    if (width > 0) {
+        last_elements(L, b, all, last, n % lanes, width);
         return;
     }
     const IxAtom *l = loop_open(L, 0, n % lanes, NULL, 1);
@@ -201,14 +246,6 @@ KArray *lanes_new(Lower *L, Type t, int64_t n, const KExpr *start, const char *n
     store(L, x, ix_of(&L->ix, l), start);
     block_close(L);
     return x;
-}
-
-/* What changes nothing: of an extreme its first value, which may be taken as often as one likes. */
-static const KExpr *neutral(Lower *L, const Reduction *r, Type t)
-{
-    if (r->op == OP_ADD)
-        return scalar_zero(L->arena, t);
-    return r->op == OP_MULTIPLY ? scalar_one(L->arena, t) : kx_temp(L->arena, r->acc[0]);
 }
 
 /* total[l] += block[l], in the wider type. */
