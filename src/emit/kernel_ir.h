@@ -101,6 +101,7 @@ struct KStmt {
     bool          apart;  /* STORE: no other iteration of the loops around touches that element */
     bool          past;   /* STORE: past the caches as if the array were streamed */
     bool          rolled; /* FOR: compilers should not unroll it, see kernel_keep_rolled */
+    bool          unrolled; /* FOR: they should, although they make no vectors of it: it changes elements that it finds */
     bool          beside; /* FOR: over rows that are beside each other: beside.h */
     const struct Turning *turning; /* FOR, around another one: NULL, or how it moves rows to columns, or back: beside.h */
 };
@@ -173,7 +174,8 @@ Type storage_type(Type t);
 void kernel_prune(Kernel *k);
 /* Marks short inner loops in which an element is one of two values, or that store several: gcc unrolls loops of up to 16 trips before it makes vectors, and makes none
  * of such pieces (1024 x 1024 times 1024 x 8 of f32 in 8 x 8 sums: 2.8 ms, and 0.24 as loops).
- * Also those that load under a condition: unrolled, the pieces are loaded with a vector's mask and lanes are mixed up (gcc before 12.4, PR 114375). */
+ * Also those that load under a condition: unrolled, the pieces are loaded with a vector's mask and lanes are mixed up (gcc before 12.4, PR 114375).
+ * And marks those that change single elements which they find, of which no vectors are made, to be unrolled. */
 void kernel_keep_rolled(Kernel *k);
 /* What a choice in an innermost loop takes or leaves is loaded before it, where it is in range whatever is chosen and the choice comes of elements: gcc makes no vectors of a load under a condition where
  * it has none with such a mask, of bytes above all. */

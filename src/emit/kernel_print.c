@@ -403,6 +403,10 @@ static void print_hints(Printer *p, const KStmt *s, int depth)
         indent(p, depth);
         buf_puts(p->b, "HLO_ROLLED\n");
     }
+    if (p->dialect->hints && s->unrolled) {
+        indent(p, depth);
+        buf_puts(p->b, "HLO_UNROLLED\n");
+    }
 }
 
 /* ---- in blocks: loop_blocks.h ---- */

@@ -224,6 +224,18 @@ static void note_stmt_test(void *cookie, const KStmt *s)
     c->stores += s->kind == KS_STORE;
 }
 
+/* A scatter of single elements: for i: { start = x[i];  if (start is inside) out[start] = ... } */
+static bool changes_found(const KStmt *loop)
+{
+    const KStmt *s = loop->body->first;
+    while (s && s->kind == KS_DECLARE)
+        s = s->next;
+    bool changes = s && s->kind == KS_IF && !s->other && !s->next;
+    for (const KStmt *t = changes ? s->body->first : NULL; t; t = t->next)
+        changes &= t->kind == KS_DECLARE || (t->kind == KS_STORE && is_found(t->index, loop->loop));
+    return changes;
+}
+
 static void keep_rolled(KBlock *b, bool inner, bool tested)
 {
     enum { UNROLLED = 16, /* trips at most, what gcc unrolls before it makes vectors */ LANES = 4 };
@@ -234,6 +246,8 @@ static void keep_rolled(KBlock *b, bool inner, bool tested)
             kernel_visit(s->body, &v);
             s->rolled = c.loads && (c.tests || (c.finds && !c.more) || ((c.chooses || c.stores > 1) && !c.more && s->loop->hi - s->loop->lo + 1 >= LANES));
         }
+        if (s->kind == KS_FOR && s->loop->hi - s->loop->lo >= UNROLLED)
+            s->unrolled = changes_found(s);
         if (s->body)
             keep_rolled(s->body, inner || s->kind == KS_FOR, tested || (inner && s->kind == KS_IF));
         if (s->other)
@@ -368,7 +382,7 @@ static const char *const reserved[] = {
     "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "linux", "unix", "i386", "int8_t", "int16_t", "int32_t", "int64_t",
     "uint8_t", "uint16_t", "uint32_t", "uint64_t", "bool", "true", "false", "class", "new", "delete", "this", "template", "operator",
     "private", "public", "protected", "namespace", "using", "virtual", "catch", "throw", "try", "friend", "explicit", "export", "mutable",
-    "typename", "and", "or", "not", "xor", "half", "main", "memory", "HLO_VECTOR", "HLO_INDEPENDENT", "HLO_ROLLED", "HLO_MINOR", "HLO_INLINE", "HLO_TABLE", "floor_div", "floor_mod",
+    "typename", "and", "or", "not", "xor", "half", "main", "memory", "HLO_VECTOR", "HLO_INDEPENDENT", "HLO_ROLLED", "HLO_UNROLLED", "HLO_MINOR", "HLO_INLINE", "HLO_TABLE", "floor_div", "floor_mod",
     "bitand", "bitor", "compl", "and_eq", "or_eq", "xor_eq", "not_eq", "nullptr", "constexpr", "decltype", "noexcept", "alignas", "alignof",
     "static_cast", "const_cast", "dynamic_cast", "reinterpret_cast", "static_assert", "thread_local", "typeid", "wchar_t", "NULL", "EOF", "errno",
     "stdin", "stdout", "stderr", "assert", "range_from", "range_end", "range_row", "between_f32", "within_f32", "exp_f32", "exp_below_f32", "expm1_f32", "tanh_f32", "erf_f32", "tanh_f64", "log_of_parts_f32", "log_f32",

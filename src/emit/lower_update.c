@@ -3,6 +3,8 @@
 #include "analysis/memory.h"
 #include "emit/lower.h"
 
+#include <string.h>
+
 enum { ROLE_COPY = 30, ROLE_UPDATE = 40, ROLE_WINDOW = 41 };
 
 typedef struct Copy {
@@ -104,6 +106,7 @@ typedef struct Scatter {
     Ints              window_dims, inserted, batching, to_operand, index_batching;
     int64_t           vector;
     bool              apart;  /* no two updates meet, the text says */
+    bool              single; /* a window is one element */
     const Ix *const  *g;   /* index of the updates, window dimensions at 0 */
     const Ix        **start;
 } Scatter;
@@ -117,6 +120,16 @@ static int64_t window_size(const Scatter *s, int32_t d)
     for (int32_t e = 0; e < d; e++)
         w += !ints_has(s->inserted, e) && !ints_has(s->batching, e);
     return s->update->dims[s->window_dims.v[w]];
+}
+
+/* The maximum or the minimum of an element that was found and one more, by itself. */
+static const KExpr *alone(Lower *L, const KExpr *x)
+{
+    static const char *const of[][2] = { { "max_f32", "max_alone_f32" }, { "max_f64", "max_alone_f64" }, { "min_f32", "min_alone_f32" }, { "min_f64", "min_alone_f64" } };
+    for (size_t k = 0; x->kind == KX_CALL && k < sizeof of / sizeof of[0]; k++)
+        if (strcmp(x->fn, of[k][0]) == 0)
+            return kx_call(L->arena, of[k][1], x->type, x->n, x->arg);
+    return x;
 }
 
 static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
@@ -139,6 +152,8 @@ static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
         args[s->n + k] = scalar_convert(L->arena, u->shape->type, updated, value_at(L, source, leaf, from));
     }
     apply(L, body, args, out);
+    for (int32_t k = 0; k < s->n && s->single && !L->plan->plain; k++)
+        out[k] = alone(L, out[k]);
     for (int32_t k = 0; k < s->n && s->n > 1; k++)
         out[k] = bind(L, out[k], "next");
     for (int32_t k = 0; k < s->n; k++) {
@@ -178,8 +193,7 @@ static void scatter_position(Lower *L, void *cookie, const Ix *const *index)
         KTemp       *t = accumulator(L, v, TYPE_S64, arena_printf(a, "%s_start%d", s->x->name, d));
         const KExpr *x = kx_temp(a, t);
         t->assigned = !L->plan->plain; /* for many threads it is a value that stays */
-        const KExpr *inside = kx_binary(a, KOP_LAND, TYPE_PRED, kx_binary(a, KOP_GE, TYPE_PRED, x, kx_int(a, TYPE_S64, 0)),
-                                        kx_binary(a, KOP_LE, TYPE_PRED, x, kx_int(a, TYPE_S64, hi)));
+        const KExpr *inside = hi < 0 ? kx_int(a, TYPE_PRED, 0) : kx_binary(a, KOP_LE, TYPE_PRED, kx_cast(a, TYPE_U64, x), kx_int(a, TYPE_U64, hi)); /* negative is above, too */
         cond = cond ? kx_binary(a, KOP_LAND, TYPE_PRED, cond, inside) : inside;
         /* Not of(): even where only 0 is inside, the test has to be made. */
         s->start[d] = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, 0, hi, x->depth, t));
@@ -217,6 +231,9 @@ void stage_scatter(Lower *L, const Inst *x, KArray *const *to)
     int64_t *extents = ARENA_ARRAY(L->arena, int64_t, s.update->rank);
     for (int32_t d = 0; d < s.update->rank; d++)
         extents[d] = ints_has(s.window_dims, d) ? 1 : s.update->dims[d];
+    s.single = true;
+    for (int32_t w = 0; w < s.window_dims.n; w++)
+        s.single &= s.update->dims[s.window_dims.v[w]] == 1;
     if (shape_count(s.update) > 0)
         nest(L, s.update->rank, plan_dims(L, x, ROLE_UPDATE, s.update->rank, extents), NULL, scatter_position, &s);
 }

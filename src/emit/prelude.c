@@ -162,6 +162,13 @@ static const Helper helpers[] = {
     { H_TO_INT, "f64_in_", "", "$T f64_in_$X(double x)\n{\n    return ($T)(x != x ? 0.0 : x);\n}\n" },
 
     /* Floats. Extremes give NaN when either operand is; b > a ? b : a is one instruction of many processors, a when b is NaN. */
+    /* Of one element, in no vector: the choice of a NaN through a register of integers takes as long as all the rest. */
+    { H_FLOAT, "max_alone", "max_$",
+      "$T max_alone_$X($T a, $T b)\n{\n#if defined __GNUC__\n    typedef $T v16 __attribute__((vector_size(16)));\n    typedef int$N_t s16 __attribute__((vector_size(16)));\n"
+      "    v16 r = { b > a ? b : a }, v = { b };\n    r = (v16)((s16)r | (s16)(v != v));\n    (void)max_$X;\n    return r[0];\n#else\n    return max_$X(a, b);\n#endif\n}\n" },
+    { H_FLOAT, "min_alone", "min_$",
+      "$T min_alone_$X($T a, $T b)\n{\n#if defined __GNUC__\n    typedef $T v16 __attribute__((vector_size(16)));\n    typedef int$N_t s16 __attribute__((vector_size(16)));\n"
+      "    v16 r = { b < a ? b : a }, v = { b };\n    r = (v16)((s16)r | (s16)(v != v));\n    (void)min_$X;\n    return r[0];\n#else\n    return min_$X(a, b);\n#endif\n}\n" },
     { H_FLOAT, "max", "", "$T max_$X($T a, $T b)\n{\n    $T r = b > a ? b : a;\n    return b != b ? b : r;\n}\n" },
     { H_FLOAT, "min", "", "$T min_$X($T a, $T b)\n{\n    $T r = b < a ? b : a;\n    return b != b ? b : r;\n}\n" },
     { H_FLOAT, "larger", "", "$T larger_$X($T a, $T b) /* a where either is NaN */\n{\n    return b > a ? b : a;\n}\n" },
@@ -535,6 +542,7 @@ typedef struct Prelude {
     bool      vectors;     /* some prototype says HLO_VECTOR */
     bool      independent; /* some loop wants HLO_INDEPENDENT */
     bool      rolled;      /* some loop wants HLO_ROLLED */
+    bool      unrolled;    /* some loop wants HLO_UNROLLED */
     bool           idle; /* what is needed is so in one form of what needs it only */
 } Prelude;
 
@@ -828,6 +836,7 @@ static void need_stmt(void *cookie, const KStmt *s)
         p->independent = true;
     need_blocks(p, s);
     p->rolled |= s->rolled;
+    p->unrolled |= s->unrolled;
 }
 
 static const char vector_macro[] =
@@ -852,6 +861,14 @@ static const char rolled_macro[] =
     "#define HLO_ROLLED _Pragma(\"GCC unroll 1\")\n"
     "#else\n"
     "#define HLO_ROLLED\n"
+    "#endif\n";
+
+static const char unrolled_macro[] =
+    "\n/* Loops that change one element after the other, of which no vectors are made: gcc leaves them as they are. */\n"
+    "#if defined __GNUC__ && !defined __clang__\n"
+    "#define HLO_UNROLLED _Pragma(\"GCC unroll 4\")\n"
+    "#else\n"
+    "#define HLO_UNROLLED\n"
     "#endif\n";
 
 static bool have_misread_table(int32_t n, const Kernel *const *kernels)
@@ -879,6 +896,8 @@ void dialect_prelude(Buf *b, const Dialect *d, int32_t n, const Kernel *const *k
         buf_puts(b, independent_macro);
     if (p.rolled && d->hints)
         buf_puts(b, rolled_macro);
+    if (p.unrolled && d->hints)
+        buf_puts(b, unrolled_macro);
     if (d->hints && have_misread_table(n, kernels)) {
         buf_putc(b, '\n');
         buf_puts(b, c_table_macro);
