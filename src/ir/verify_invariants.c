@@ -103,20 +103,32 @@ static bool takes_buffers(Op op)
     }
 }
 
-static int32_t count_alias(const Aliasing *a, int64_t operand, const Ints *output)
+/* Entries of the table for part index of an operand, or of the result (operand -1). */
+static int32_t count_alias(const Aliasing *a, int64_t operand, Ints index)
 {
     int32_t n = 0;
     for (int32_t k = 0; a && k < a->n; k++)
-        n += output ? ints_equal(a->v[k].output, *output) : a->v[k].operand == operand;
+        n += operand < 0 ? ints_equal(a->v[k].output, index) : a->v[k].operand == operand && ints_equal(a->v[k].index, index);
     return n;
 }
 
-static int32_t count_buffers(const Shape *s)
+enum { MAX_PATH = 64 }; /* tuples in tuples that are looked into */
+
+/* The buffers in part path of an operand, or of the result (operand -1), stand in the table once each; s is the type of that part. */
+static bool check_buffer_parts(const Verify *v, const Inst *i, const Aliasing *a, int64_t operand, const Shape *s, int64_t *path, int32_t n)
 {
-    int32_t n = s->buffer;
-    for (int32_t k = 0; shape_is_tuple(s) && k < s->n_elems; k++)
-        n += count_buffers(s->elems[k]);
-    return n;
+    const Ints index = {path, n};
+    if (s->buffer && count_alias(a, operand, index) != 1) {
+        const char *part = n ? arena_printf(v->a, " at %s", index_text(v, index)) : "";
+        return operand < 0 ? verify_fail(v, i, "the buffer of the result%s needs one entry in output_to_operand_aliasing", part)
+                           : verify_fail(v, i, "the buffer operand %lld%s needs one entry in output_to_operand_aliasing", (long long)operand, part);
+    }
+    bool ok = true;
+    for (int32_t k = 0; ok && shape_is_tuple(s) && n < MAX_PATH && k < s->n_elems; k++) {
+        path[n] = k;
+        ok = check_buffer_parts(v, i, a, operand, s->elems[k], path, n + 1);
+    }
+    return ok;
 }
 
 /* Every buffer operand and every buffer result of a custom call has its partner in the aliasing table. */
@@ -133,35 +145,56 @@ static void check_buffer_call(const Verify *v, const Inst *i)
             verify_fail(v, i, "%s needs one entry in output_to_operand_aliasing, has %d", target, n);
         return;
     }
-    for (int32_t k = 0; k < i->n_operands; k++)
-        if (inst_operand(i, k)->shape->buffer && count_alias(a, k, NULL) != 1)
-            verify_fail(v, i, "the buffer operand %d needs one entry in output_to_operand_aliasing", k);
-    int32_t buffers = 0;
-    for (int32_t k = 0; k < n; k++) {
-        const Shape *out = shape_at(i->shape, a->v[k].output);
-        buffers += out && out->buffer && count_alias(a, 0, &a->v[k].output) == 1;
-    }
-    if (buffers != count_buffers(i->shape))
-        verify_fail(v, i, "each buffer of the result %s needs one entry in output_to_operand_aliasing", verify_text(v, i->shape));
+    int64_t path[MAX_PATH];
+    bool    ok = true;
+    for (int32_t k = 0; ok && k < i->n_operands; k++)
+        ok = check_buffer_parts(v, i, a, k, inst_operand(i, k)->shape, path, 0);
+    if (ok)
+        check_buffer_parts(v, i, a, -1, i->shape, path, 0);
 }
 
-/* A use that changes the buffer in place. */
-static bool writes(const Use *u)
+/* Users that change the buffer in part path of i in place, also as an element of tuples. *left bounds the uses that are followed. */
+static int32_t count_writers(const Inst *i, const int64_t *path, int32_t n, int32_t *left)
 {
-    const Attr *a = inst_attr(u->user, ATTR_OUTPUT_TO_OPERAND_ALIASING);
-    if (u->user->op == OP_CUSTOM_CALL)
-        return a && count_alias(a->value.aliasing, u->index, NULL) > 0;
-    return u->user->op == OP_WHILE || (u->user->op == OP_DYNAMIC_UPDATE_SLICE && u->index == 0);
+    int32_t writers = 0;
+    for (const Use *u = i->uses; u && --*left > 0; u = u->next) {
+        int64_t whole[MAX_PATH + 1] = {u->index};
+        switch ((int)u->user->op) {
+        case OP_GET_TUPLE_ELEMENT:
+            if (n > 0 && path[0] == inst_int(u->user, ATTR_INDEX, 0))
+                writers += count_writers(u->user, path + 1, n - 1, left);
+            break;
+        case OP_TUPLE:
+            memcpy(whole + 1, path, (size_t)n * sizeof *path);
+            if (n < MAX_PATH)
+                writers += count_writers(u->user, whole, n + 1, left);
+            break;
+        case OP_DYNAMIC_UPDATE_SLICE: writers += u->index == 0; break;
+        case OP_CUSTOM_CALL: case OP_WHILE: writers++; break;
+        default: break;
+        }
+    }
+    return writers;
+}
+
+/* Each buffer that i makes is changed by one user. */
+static void check_writers(const Verify *v, const Inst *i, const Shape *s, int64_t *path, int32_t n)
+{
+    int32_t left = 10000, writers = s->buffer ? count_writers(i, path, n, &left) : 0;
+    if (writers > 1)
+        verify_fail(v, i, "the buffer%s is written by %d users", n ? arena_printf(v->a, " at %s", index_text(v, (Ints){path, n})) : "", writers);
+    for (int32_t k = 0; shape_is_tuple(s) && n < MAX_PATH && k < s->n_elems; k++) {
+        path[n] = k;
+        check_writers(v, i, s->elems[k], path, n + 1);
+    }
 }
 
 static void check_buffers(const Verify *v, const Inst *i)
 {
     bool    any = shape_has_buffer(i->shape);
-    int32_t writers = 0;
-    for (const Use *u = any ? i->uses : NULL; u; u = u->next)
-        writers += writes(u);
-    if (i->shape->buffer && writers > 1)
-        verify_fail(v, i, "the buffer is written by %d users", writers);
+    int64_t path[MAX_PATH];
+    if (any && i->op != OP_TUPLE && i->op != OP_GET_TUPLE_ELEMENT)
+        check_writers(v, i, i->shape, path, 0);
     for (int32_t k = 0; k < i->n_operands; k++) {
         const Shape *s = inst_operand(i, k)->shape;
         if (!shape_has_buffer(s))
