@@ -184,6 +184,15 @@ static void suggest_expected(Parser *p, Loc loc, const char *text, int n, const 
     parse_suggest(p, loc, text, words.v, (int)words.n);
 }
 
+/* Whether a signature or a body follows the word at loc. */
+static bool begins_computation(const Parser *p, Loc loc)
+{
+    int64_t at = loc.off + loc.len;
+    while (at < (int64_t)p->len && (p->text[at] == ' ' || p->text[at] == '\t'))
+        at++;
+    return at < (int64_t)p->len && (p->text[at] == '{' || p->text[at] == '(');
+}
+
 /* Notes on mistakes that the message alone does not explain. text is the token found. */
 static void unexpected_notes(Parser *p, Loc loc, const char *text, bool as_name, bool as_attr)
 {
@@ -230,7 +239,8 @@ void parse_unexpected(Parser *p, Loc loc, int n, const char *const *expected)
         suggest_expected(p, loc, text, n, expected);
     if (p->single && expects("end of file", n, expected))
         parse_note(p, loc, "a text of one instruction ends with it; several stand in a computation: ENTRY main { ... }");
-    unexpected_notes(p, loc, text, as_name && !first, strstr(wanted, "an attribute") != NULL);
+    as_name = (as_name && !first) || (!p->scope && expects("end of file", n, expected) && begins_computation(p, loc));
+    unexpected_notes(p, loc, text, as_name, strstr(wanted, "an attribute") != NULL);
 }
 
 /* ---- going on after a syntax error ---- */
