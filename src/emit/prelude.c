@@ -117,8 +117,14 @@ static const Helper helpers[] = {
     { H_UNSIGNED, "div", "",
       "$T div_$X($T a, $T b)\n{\n#if defined __GNUC__ && !defined __CUDACC__\n    if (!__builtin_constant_p(b))\n"
       "        return b == 0 ? ($T)-1 : ($T)(($Q)a / ($Q)b);\n#endif\n    return b == 0 ? ($T)-1 : ($T)(a / b);\n}\n" },
-    { H_SIGNED, "rem", "", "$T rem_$X($T a, $T b)\n{\n    return b == 0 ? a : b == -1 ? 0 : ($T)(a % b);\n}\n" },
-    { H_UNSIGNED, "rem", "", "$T rem_$X($T a, $T b)\n{\n    return b == 0 ? a : ($T)(a % b);\n}\n" },
+    { H_EXACT, "rem_s64", "", "int64_t rem_s64(int64_t a, int64_t b)\n{\n    return b == 0 ? a : b == -1 ? 0 : a % b;\n}\n" },
+    { H_EXACT, "rem_u64", "", "uint64_t rem_u64(uint64_t a, uint64_t b)\n{\n    return b == 0 ? a : a % b;\n}\n" },
+    { H_SIGNED, "rem", "div_$",
+      "$T rem_$X($T a, $T b)\n{\n#if defined __GNUC__ && !defined __CUDACC__\n    if (!__builtin_constant_p(b))\n"
+      "        return ($T)(($M)a - ($M)div_$X(a, b) * ($M)b);\n#endif\n    return b == 0 ? a : b == -1 ? 0 : ($T)(a % b);\n}\n" },
+    { H_UNSIGNED, "rem", "div_$",
+      "$T rem_$X($T a, $T b)\n{\n#if defined __GNUC__ && !defined __CUDACC__\n    if (!__builtin_constant_p(b))\n"
+      "        return ($T)(($M)a - ($M)div_$X(a, b) * ($M)b);\n#endif\n    return b == 0 ? a : ($T)(a % b);\n}\n" },
     { H_SIGNED, "pow", "",
       "$T pow_$X($T a, $T b)\n{\n    if (b < 0)\n        return a == 1;\n    $M r = 1, x = ($M)a;\n"
       "    for ($U n = ($U)b; n; n >>= 1, x *= x)\n        if (n & 1)\n            r *= x;\n    return ($T)r;\n}\n" },
@@ -153,6 +159,9 @@ static const Helper helpers[] = {
       "$T f32_to_$X(float x)\n{\n    float c = x < $ENDf ? x : 0.0f;\n    c = c < (float)$LO ? (float)$LO : c;\n    $T r = ($T)c;\n    return x >= $ENDf ? $HI : r;\n}\n" },
     { H_TO_SHORT, "f64_to_", "",
       "$T f64_to_$X(double x)\n{\n    double c = x < (double)$LO ? (double)$LO : x;\n    c = c > (double)$HI ? (double)$HI : c;\n    return ($T)(int32_t)(x != x ? 0.0 : c);\n}\n" },
+    { H_EXACT, "f64_to_s32", "instead_f64 f64_as_u64 u64_as_f64", /* of bounds that are chosen compilers make integers, and of those choices between lanes of two widths */
+      "int32_t f64_to_s32(double x)\n{\n    double c = instead_f64(instead_f64(x, x < -2147483648.0, -2147483648.0), x > 2147483647.0, 2147483647.0);\n"
+      "    return (int32_t)u64_as_f64(f64_as_u64(c) & ((uint64_t)(x != x) - 1));\n}\n" },
     { H_TO_INT, "f64_to_", "",
       "$T f64_to_$X(double x)\n{\n    double c = x < $END ? x : 0.0;\n    c = c < (double)$LO ? (double)$LO : c;\n    $T r = ($T)c;\n    return x >= $END ? $HI : r;\n}\n" },
 
