@@ -244,4 +244,34 @@ static const char sqrt_c128_text[] =
     "    return __builtin_complex(instead_f64(large, left, small), __builtin_copysign(instead_f64(small, left, large), b));\n"
     "}\n";
 
+/* By the larger part of the divisor (Smith), scaled by powers of two where parts are near the ends of what doubles hold, as in libgcc; small / large, where it would vanish, times 2^900.
+ * Infinities and zeros are repaired where both parts are NaN, as by C's operator. */
+static const char div_c128_text[] =
+    "double _Complex div_c128(double _Complex z, double _Complex w)\n"
+    "{\n"
+    "    double a = __real__ z, b = __imag__ z, c = __real__ w, d = __imag__ w, inf = __builtin_inf(), nan = __builtin_nan(\"\");\n"
+    "    if (__builtin_constant_p(d) && d == 0 && !__builtin_signbit(d)) { /* a real divisor */\n"
+    "        double side = __builtin_copysign(1.0, c), size = __builtin_fabs(c), re = a * side + b * 0, im = b * side - a * 0;\n"
+    "        int    plain = (c == 0) | ((re != re) & (im != im) & (size < inf) & ((__builtin_fabs(a) == inf) | (__builtin_fabs(b) == inf)));\n"
+    "        return __builtin_complex(instead_f64(re, plain, a * side) / size, instead_f64(im, plain, b * side) / size);\n"
+    "    }\n"
+    "    int    wide = __builtin_fabs(c) >= __builtin_fabs(d);\n"
+    "    double p = wide ? b : a, q = wide ? a : b, s = wide ? d : c, t = wide ? c : d;\n"
+    "    double most = __builtin_fabs(t), left = __builtin_fabs(p), right = __builtin_fabs(q), end = 0x1p970;\n"
+    "    int    tiny = ((left < 0x1p-1022) & (right < end) & (most < end)) | ((right < 0x1p-1022) & (left < end) & (most < end));\n"
+    "    double by = most >= 0x1p1023 ? 0.5 : (most < 0x1p-52) | tiny ? 0x1p52 : 1;\n"
+    "    p *= by, q *= by, s *= by, t *= by;\n"
+    "    double more = __builtin_fabs(s) < __builtin_fabs(t) * 0x1p-900 ? 0x1p900 : 1, less = __builtin_fabs(s) < __builtin_fabs(t) * 0x1p-900 ? 0x1p-900 : 1, r = s * more / t;\n"
+    "    r = instead_f64(r, (r == 0) & (s != 0), __builtin_copysign(0x1p-1074, r)); /* vanishes in what it is part of, but for infinities */\n"
+    "    double size = s * (r * less) + t, part = q * r * less, re = (p * r * less + q) / size, im = (wide ? p - part : part - p) / size;\n"
+    "    int    lost = (re != re) & (im != im), u = __builtin_fabs(a) == inf, v = __builtin_fabs(b) == inf, k = __builtin_fabs(c) == inf, n = __builtin_fabs(d) == inf;\n"
+    "    int    above = u | v, below = k | n, none = (c == 0) & (d == 0);\n"
+    "    double e = instead_f64(a, above, __builtin_copysign((double)u, a)), f = instead_f64(b, above, __builtin_copysign((double)v, b));\n"
+    "    double g = instead_f64(c, below, __builtin_copysign((double)k, c)), h = instead_f64(d, below, __builtin_copysign((double)n, d));\n"
+    "    double scale = instead_f64(instead_f64(nan, above, inf), below, above ? nan : 0), infinite = __builtin_copysign(inf, c);\n"
+    "    re = instead_f64(re, lost, instead_f64(scale * (e * g + f * h), none, infinite * a));\n"
+    "    im = instead_f64(im, lost, instead_f64(scale * (f * g - e * h), none, infinite * b));\n"
+    "    return __builtin_complex(re, im);\n"
+    "}\n";
+
 #endif

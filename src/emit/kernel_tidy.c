@@ -386,7 +386,7 @@ static const char *const reserved[] = {
     "bitand", "bitor", "compl", "and_eq", "or_eq", "xor_eq", "not_eq", "nullptr", "constexpr", "decltype", "noexcept", "alignas", "alignof",
     "static_cast", "const_cast", "dynamic_cast", "reinterpret_cast", "static_assert", "thread_local", "typeid", "wchar_t", "NULL", "EOF", "errno",
     "stdin", "stdout", "stderr", "assert", "range_from", "range_end", "range_row", "between_f32", "within_f32", "exp_f32", "exp_below_f32", "expm1_f32", "tanh_f32", "erf_f32", "tanh_f64", "log_of_parts_f32", "log_f32",
-    "log1p_f32", "pow_f32", "exp_f64", "rsqrt_f32", "sin_f32", "cos_f32", "sin_f64", "cos_f64", "mul_c64", "mul_c128", "div_c64", "abs_c64", "abs_c128", "sign_c64", "sign_c128", "exp_c64", "log_c64",
+    "log1p_f32", "pow_f32", "exp_f64", "rsqrt_f32", "sin_f32", "cos_f32", "sin_f64", "cos_f64", "mul_c64", "mul_c128", "div_c64", "div_c128", "abs_c64", "abs_c128", "sign_c64", "sign_c128", "exp_c64", "log_c64",
     "sqrt_c64", "sqrt_c128", "sin_c64", "cos_c64", "tan_c64", "sinh_c64", "cosh_c64", "tanh_c64", "fetch_ahead", "rows_to_columns_16", "rows_to_columns_32", "rows_to_columns_64",
     "columns_to_rows_16", "columns_to_rows_32", "columns_to_rows_64", "bf16_bits", "f16_block_to_f32", "f32_block_to_f16", "f32_block_to_bf16", "store_past_caches", "end_stores_past_caches", "thread", "threadIdx", "blockIdx", "blockDim", "gridDim"
 };

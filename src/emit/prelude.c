@@ -510,6 +510,7 @@ static const Helper helpers[] = {
     { H_EXACT, "sqrt_c64", "sqrt instead_f32", sqrt_c64_text },
     { H_EXACT, "log_c64", "instead_f32 log_for_c64", log_c64_text },
     { H_EXACT, "pow_c64", "instead_f64 exp_for_c64 log atan2 sin_f64 cos_f64", pow_c64_text },
+    { H_EXACT, "div_c128", "instead_f64", div_c128_text },
     { H_EXACT, "sqrt_c128", "sqrt instead_f64", sqrt_c128_text },
     { H_EXACT, "exp_c128", "cexp", "double _Complex exp_c128(double _Complex z)\n{\n    return cexp(z);\n}\n" },
     { H_EXACT, "log_c128", "clog", "double _Complex log_c128(double _Complex z)\n{\n    return clog(z);\n}\n" },
@@ -790,8 +791,8 @@ const char *dialect_function(const Dialect *d, const KExpr *x)
     };
     if (x->kind == KX_BINARY && x->op == KOP_MUL && type_is_complex(x->type) && !d->complex_function)
         return x->type == TYPE_C64 ? "mul_c64" : "mul_c128";
-    if (x->kind == KX_BINARY && x->op == KOP_DIV && x->type == TYPE_C64 && !d->complex_function)
-        return "div_c64";
+    if (x->kind == KX_BINARY && x->op == KOP_DIV && type_is_complex(x->type) && !d->complex_function)
+        return x->type == TYPE_C64 ? "div_c64" : "div_c128";
     if (x->kind != KX_CALL)
         return NULL;
     for (size_t k = 0; k < sizeof own / sizeof own[0] && d->own_math; k++)
