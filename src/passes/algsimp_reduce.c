@@ -501,7 +501,8 @@ static Inst *reduced_window(Simp *s, const Inst *i)
 
 Inst *rule_reduce_window_reduce(Simp *s, Inst *i)
 {
-    return type_is_float(i->shape->type) || type_is_complex(i->shape->type) ? NULL : reduced_window(s, i);
+    const bool rounds = type_is_float(i->shape->type) || type_is_complex(i->shape->type);
+    return rounds && (i->n_operands != 2 || !is_idempotent(comp_binary_op(inst_callee(i, 0)))) ? NULL : reduced_window(s, i);
 }
 
 /* Whose sums may be taken in another order. */
