@@ -151,7 +151,7 @@ struct Module {
     VEC(const char *) makers; /* who was ever named by module_set_maker */
     int16_t     maker;        /* the one of now: 1 is makers.v[0], 0 nobody */
 
-    bool        changed; /* a pass has changed it: -0 prints as -0.0 from then on */
+    bool        changed; /* a pass has run on it: -0 prints as -0.0 from then on */
     struct NameTable *name_table; /* for inst_unique_name */
     uint32_t name_tables;         /* how many there were */
 };

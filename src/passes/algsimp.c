@@ -306,7 +306,7 @@ bool pass_algsimp(Module *m, PassCtx *cx)
 {
     if (!check_names(cx))
         return false;
-    Driver d = {.s = {.arena = m->arena, .scratch = cx->scratch}, .cx = cx};
+    Driver d = {.s = {.arena = m->arena, .scratch = cx->scratch, .rounds = loosest(cx) >= ROUNDS}, .cx = cx};
     choose_rules(&d, cx);
     comps_mark_uses(m);
     for (Comp *c = m->first; c; c = c->next)

@@ -11,6 +11,7 @@ typedef struct Simp {
     Arena *arena;   /* the module's */
     Arena *scratch; /* of the pass */
     Inst  *at;      /* what is being replaced; new instructions go before it and have its origin */
+    bool   rounds;  /* rules that ROUND run too */
     VEC(Inst *) made;
 } Simp;
 

@@ -258,13 +258,19 @@ static Inst *at_place(Simp *s, const Inst *i, int64_t vector, int32_t k, int64_t
     return equal;
 }
 
-/* Where there was one number, all elements are written anyway. What is added to an array afterwards might be scattered into that. */
+/* add-scatter, or add-float-scatter where it runs, scatters it into what it is added to. */
+static bool is_scattered_later(const Simp *s, const Inst *i)
+{
+    return i->n_uses == 1 && i->uses->user->op == OP_ADD && comp_binary_op(inst_callee(i, 0)) == OP_ADD && (s->rounds || type_is_int(i->shape->type));
+}
+
+/* Where there was one number, all elements are written anyway. */
 Inst *rule_scatter_choice(Simp *s, Inst *i)
 {
-    const Inst *old = inst_operand(i, 0), *user = inst_user(i);
+    const Inst *old = inst_operand(i, 0);
     Ints        places = inst_ints(i, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS), inserted = inst_ints(i, ATTR_INSERTED_WINDOW_DIMS);
     int64_t     vector = inst_int(i, ATTR_INDEX_VECTOR_DIM, 0);
-    if (i->n_operands != 3 || places.n < 1 || places.n != inserted.n || shape_count(i->shape) <= 0 || i->shape->layout || (user && user->op == OP_ADD) ||
+    if (i->n_operands != 3 || places.n < 1 || places.n != inserted.n || shape_count(i->shape) <= 0 || i->shape->layout || is_scattered_later(s, i) ||
         old->op != OP_BROADCAST || !shape_is_scalar(inst_operand(old, 0)->shape) || !shape_equal(old->shape, i->shape) ||
         inst_operand(i, 2)->shape->type != i->shape->type || type_bits(inst_operand(i, 1)->shape->type) < 32)
         return NULL;

@@ -26,17 +26,17 @@ const PassInfo pass_table[] = {
 const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 
 #define LOOPS "simplify-conditional,while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-map,while-loop-invariant-code-motion,while-loop-dot-code-motion"
-#define EXCHANGES "all-gather-dynamic-slice-simplifier,all-gather-bcast-reorder,collective-quantizer"
+#define EXCHANGES(more, exact) "all-gather-dynamic-slice-simplifier,all-gather-bcast-reorder,collective-quantizer," more "while-loop-all-reduce-code-motion" exact
+#define FEWER(exact) "all-reduce-folder" exact ",all-reduce-reassociate" exact ",reduce-scatter-reassociate" exact ",all-gather-optimizer,"
 #define AFTER(more) "all-reduce-simplifier,reduce-scatter-creator,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,collective-permute-combiner," \
     "tuple-simplifier,while-loop-trip-count-annotator," more "fusion,constant_folding,algsimp{only=tuple-gte},dce"
 
 /* What is done again and again, with the rules of algsimp that the level has and what the target adds; NARROW as well: it and reshape-mover undo each other. */
-#define SIMPLIFY(algsimp, more) "fix(inline," algsimp ",reshape-mover,simplify-sorts,permutation_sort_simplifier,scatter-slice-simplifier," more "constant_folding," LOOPS "," EXCHANGES ",cse,dce)"
-#define NARROW(algsimp) "fix(convert-mover," algsimp ",dce)"
-#define CPU(algsimp, exact) "dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "") ",while-loop-all-reduce-code-motion" exact "," AFTER("layout-assignment,")
-#define CUDA(algsimp, exact) "dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,") "," NARROW(algsimp) \
-    ",all-reduce-folder" exact ",all-reduce-reassociate" exact ",reduce-scatter-reassociate" exact ",while-loop-all-reduce-code-motion" exact \
-    ",all-gather-optimizer,all-reduce-splitter" exact "," AFTER("")
+#define SIMPLIFY(algsimp, more, exchanges) "fix(inline," algsimp ",reshape-mover,simplify-sorts,permutation_sort_simplifier,scatter-slice-simplifier," more "constant_folding," LOOPS "," exchanges ",cse,dce)"
+#define NARROW(algsimp) "fix(convert-mover," algsimp ",cse,dce)"
+#define CPU(algsimp, exact) "dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "", EXCHANGES("", exact)) "," AFTER("layout-assignment,")
+#define CUDA(algsimp, exact) "dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,", EXCHANGES(FEWER(exact), exact)) "," \
+    NARROW(algsimp) ",all-reduce-splitter" exact "," AFTER("")
 #define O1 "conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce"
 
 /* A kernel on a GPU costs its launch and its memory traffic, so there narrow elements are moved, one kernel computes on all parts of an array, sums over
@@ -383,7 +383,7 @@ static bool run_pass(Run *r, Stage *s, bool *changed)
     bool did = apply(r, s, &run);
     tell_ran(r, &run);
     if (did) {
-        r->m->changed = r->unverified = *changed = true;
+        r->unverified = *changed = true;
         r->last_changed = name;
     }
     if (r->o->verify_each)
@@ -420,12 +420,13 @@ static bool run_stages(Run *r, Stage *first, bool *changed)
 
 /* ---- the whole ---- */
 
-/* What passes worked on is printed in an order and with stack-frame numbers that reading it keeps: the text of a pipe is a fixed point. A module that
- * no pass is asked for keeps XLA's, which settle only when they are read again. */
+/* What passes worked on is printed in an order, with stack-frame numbers and zeros that reading it keeps, whether they changed something or not: the text of
+ * a pipe is a fixed point. A module that no pass is asked for keeps XLA's, which settle only when they are read again. */
 static void settle(Module *m, const Stage *stages)
 {
     if (!stages)
         return;
+    m->changed = true;
     module_settle_order(m);
     module_rebuild_stack_frames(m);
 }
