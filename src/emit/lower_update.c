@@ -122,14 +122,18 @@ static int64_t window_size(const Scatter *s, int32_t d)
     return s->update->dims[s->window_dims.v[w]];
 }
 
-/* The maximum or the minimum of an element that was found and one more, by itself. */
+/* What is made of an element that was found, by itself: in no vector. */
 static const KExpr *alone(Lower *L, const KExpr *x)
 {
-    static const char *const of[][2] = { { "max_f32", "max_alone_f32" }, { "max_f64", "max_alone_f64" }, { "min_f32", "min_alone_f32" }, { "min_f64", "min_alone_f64" } };
+    static const char *const of[][2] = { { "max_f32", "max_alone_f32" }, { "max_f64", "max_alone_f64" }, { "min_f32", "min_alone_f32" }, { "min_f64", "min_alone_f64" },
+                                         { "f16_to_f32", "f16_alone_to_f32" }, { "f32_to_f16", "f32_alone_to_f16" } };
+    KExpr *y = arena_copy(L->arena, x, sizeof *x);
+    for (int32_t k = 0; k < x->n; k++)
+        y->arg[k] = alone(L, x->arg[k]);
     for (size_t k = 0; x->kind == KX_CALL && k < sizeof of / sizeof of[0]; k++)
         if (strcmp(x->fn, of[k][0]) == 0)
-            return kx_call(L->arena, of[k][1], x->type, x->n, x->arg);
-    return x;
+            y->fn = of[k][1];
+    return y;
 }
 
 static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
@@ -152,14 +156,14 @@ static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
         args[s->n + k] = scalar_convert(L->arena, u->shape->type, updated, value_at(L, source, leaf, from));
     }
     apply(L, body, args, out);
-    for (int32_t k = 0; k < s->n && s->single && !L->plan->plain; k++)
-        out[k] = alone(L, out[k]);
     for (int32_t k = 0; k < s->n && s->n > 1; k++)
         out[k] = bind(L, out[k], "next");
     for (int32_t k = 0; k < s->n; k++) {
         const Shape *r = body->root->shape;
         store_at(L, s->to[k], at, scalar_convert(L->arena, shape_is_tuple(r) ? r->elems[k]->type : r->type, s->to[k]->type, out[k]));
         L->cur->last->apart = s->apart;
+        if (s->single && !L->plan->plain)
+            L->cur->last->value = alone(L, L->cur->last->value);
     }
 }
 

@@ -371,6 +371,13 @@ static const Helper helpers[] = {
       "    int32_t tiny = (int32_t)f32_as_u32((u32_as_f32((uint32_t)u) + 0.5f) - 0.5f), r = u < 0x38800000 ? tiny : normal;\n"
       "    r = u > 0x7f800000 ? 0x7fc00000 | (u & 0x3fe000) : u >= 0x477ff000 ? 0x7f800000 : r;\n"
       "    return u32_as_f32((uint32_t)r | (f32_as_u32(x) & 0x80000000u));\n}\n" },
+    /* Of one element, in no vector. */
+    { H_EXACT, "f16_alone_to_f32", "f16_to_f32",
+      "float f16_alone_to_f32(uint16_t x)\n{\n#if defined __F16C__ && defined __GNUC__\n    typedef short v8s __attribute__((vector_size(16)));\n    (void)f16_to_f32;\n"
+      "    return __builtin_ia32_vcvtph2ps((v8s){ (short)x })[0];\n#else\n    return f16_to_f32(x);\n#endif\n}\n" },
+    { H_EXACT, "f32_alone_to_f16", "f32_to_f16",
+      "uint16_t f32_alone_to_f16(float x)\n{\n#if defined __F16C__ && defined __GNUC__\n    typedef float v4f __attribute__((vector_size(16)));\n    (void)f32_to_f16;\n"
+      "    return (uint16_t)__builtin_ia32_vcvtps2ph((v4f){ x }, 4)[0];\n#else\n    return f32_to_f16(x);\n#endif\n}\n" },
     { H_EXACT, "fetch_ahead", "",
       "void fetch_ahead(const void *from, int64_t bytes) /* into the second cache */\n{\n#if defined __GNUC__\n    for (int64_t k = 0; k < bytes; k += 64)\n"
       "        __builtin_prefetch((const char *)from + k, 0, 2);\n#endif\n}\n" },
