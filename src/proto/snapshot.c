@@ -90,12 +90,22 @@ static bool looks_binary(Bytes b)
     return false;
 }
 
+/* No name in a message has a blank. */
+static bool begins_as_text(Bytes b)
+{
+    static const char word[] = "HloModule";
+    size_t            n = sizeof word - 1;
+    while (b.n > 0 && isspace(b.p[0]))
+        b = (Bytes){b.p + 1, b.n - 1};
+    return b.n > n && memcmp(b.p, word, n) == 0 && isspace(b.p[n]);
+}
+
 bool proto_is(const void *p, size_t n)
 {
     Bytes    file = {p, n}, rest = file;
     uint64_t length;
     if (n > 0 && file.p[0] == '\n') /* the tag of field 1 */
-        return looks_binary(file) || is_message(file);
+        return looks_binary(file) || (is_message(file) && !begins_as_text(file));
     return n > 0 && !isspace(file.p[0]) && wire_varint(&rest, &length) && rest.n > 0 && rest.p[0] == '\n' && looks_binary(file);
 }
 
