@@ -53,6 +53,55 @@ Inst *rule_bitcast_pair(Simp *s, Inst *i)
     return simp_new(s, OP_BITCAST, i->shape, 1, &x);
 }
 
+/* Of its layout only the order says where an element is, and that is given. */
+static bool lies_in_order(const Shape *s)
+{
+    const Layout *l = s->layout;
+    return !l || (l->minor_to_major.n == s->rank && !l->n_tiles && !l->n_splits && !l->element_bits && !l->memory_space);
+}
+
+/* What is computed of each element is computed where it lies.
+ *
+ *     bitcast(negate(bitcast(x f32[4,8]) -> f32[32]) -> f32[32]) -> f32[8,4]   =>   bitcast(negate(x) -> f32[4,8]) -> f32[8,4] */
+Inst *rule_bitcast_unary(Simp *s, Inst *i)
+{
+    const Inst *u = inst_operand(i, 0), *b = u->n_operands == 1 && op_has(u->op, F_ELEMENTWISE) ? inst_operand(u, 0) : NULL;
+    if (!b || b->op != OP_BITCAST || u->n_uses != 1 || !inst_is_free(u) || b->n_control > 0 || !shape_equal(u->shape, b->shape))
+        return NULL;
+    Inst *x = inst_operand(b, 0);
+    if (x->shape->type != u->shape->type || i->shape->type != u->shape->type || !lies_in_order(x->shape) || !lies_in_order(b->shape) || !lies_in_order(i->shape))
+        return NULL;
+    Inst *y = simp_like(s, u, x->shape, &x);
+    return shape_equal(y->shape, i->shape) ? y : simp_new(s, OP_BITCAST, i->shape, 1, &y);
+}
+
+/* The same sizes from the most minor dimension on: a transpose that moves nothing. Sets which dimension of the result each one is. */
+static bool bitcast_turns(const Shape *from, const Shape *to, int64_t *where)
+{
+    if (from->rank != to->rank || from->type != to->type || !lies_in_order(from) || !lies_in_order(to))
+        return false;
+    for (int32_t k = 0; k < from->rank; k++) {
+        int64_t d = layout_dim(from, k), e = layout_dim(to, k);
+        if (from->dims[d] != to->dims[e])
+            return false;
+        where[d] = e;
+    }
+    return true;
+}
+
+/* bitcast(broadcast(x)) that only names the dimensions in another order -> broadcast(x) along other dimensions. */
+Inst *rule_bitcast_broadcast(Simp *s, Inst *i)
+{
+    const Inst *b = inst_operand(i, 0);
+    int64_t    *where = ARENA_ARRAY(s->scratch, int64_t, b->shape->rank);
+    if (!is_broadcast(b) || b->n_control > 0 || !bitcast_turns(b->shape, i->shape, where))
+        return NULL;
+    Ints from = dimensions(b), dims = scratch_ints(s, from.n);
+    for (int32_t k = 0; k < from.n; k++)
+        *ints_at(dims, k) = where[from.v[k]];
+    return ints_increase(from) && !ints_increase(dims) ? NULL : simp_broadcast(s, i->shape, inst_operand(b, 0), dims);
+}
+
 Inst *rule_bitcast_convert_noop(Simp *s, Inst *i)
 {
     return simp_same(s, inst_operand(i, 0));
@@ -134,6 +183,116 @@ Inst *rule_reshape_transpose(Simp *s, Inst *i)
     inst_set_ints(turned, ATTR_DIMENSIONS, order);
     return turned;
 }
+
+/* Those dimensions of a shape that are not of size 1, numbered in order; the others have -1. */
+static int32_t number_dims(Simp *s, const Shape *shape, int32_t **number)
+{
+    int32_t n = 0;
+    *number = ARENA_ARRAY(s->scratch, int32_t, shape->rank);
+    for (int32_t d = 0; d < shape->rank; d++)
+        (*number)[d] = shape->dims[d] == 1 ? -1 : n++;
+    return n;
+}
+
+/* Dimensions that a transpose leaves side by side are joined before it as well as behind it.
+ *
+ *     reshape(transpose([2,3,4,5], {2,3,0,1}) -> [4,5,2,3]) -> [20,6]   =>   transpose(reshape([2,3,4,5]) -> [6,20], {1,0}) */
+Inst *rule_reshape_join(Simp *s, Inst *i)
+{
+    Inst        *t = inst_operand(i, 0);
+    const Shape *to = i->shape, *turned = t->shape;
+    if (t->op != OP_TRANSPOSE || inst_operand(t, 0)->op != OP_RESHAPE || to->layout || inst_operand(t, 0)->shape->layout || shape_count(to) <= 0 ||
+        !is_read_by_reshapes(t))
+        return NULL;
+    Inst    *x = inst_operand(t, 0);
+    int32_t *number, *first = ARENA_ARRAY(s->scratch, int32_t, to->rank), k = 0;
+    int32_t  n = number_dims(s, x->shape, &number), *starts = ARENA_ARRAY(s->scratch, int32_t, n + 1);
+    bool     joins = false;
+    for (int32_t j = 0; j <= n; j++)
+        starts[j] = -1;
+    for (int32_t d = 0; d < to->rank; d++) { /* to its size come dimensions of the transpose, one after the other in x, too */
+        int64_t size = 1;
+        first[d] = -1;
+        for (int32_t last = -1; size < to->dims[d] && k < turned->rank; k++) {
+            int32_t here = number[dimensions(t).v[k]];
+            if (here < 0)
+                continue;
+            if (last >= 0 && here != last + 1)
+                return NULL;
+            joins |= last >= 0;
+            first[d] = last < 0 ? here : first[d];
+            last = here;
+            size *= turned->dims[k];
+        }
+        if (size != to->dims[d])
+            return NULL;
+        if (first[d] >= 0)
+            starts[first[d]] = d;
+    }
+    if (!joins)
+        return NULL;
+    Ints    sizes = scratch_ints(s, to->rank), order = scratch_ints(s, to->rank);
+    int32_t at = 0;
+    for (int32_t j = 0; j < n; j++)
+        if (starts[j] >= 0) {
+            *ints_at(sizes, at) = to->dims[starts[j]];
+            *ints_at(order, starts[j]) = at++;
+        }
+    for (int32_t d = 0; d < to->rank; d++)
+        if (first[d] < 0) {
+            *ints_at(sizes, at) = 1;
+            *ints_at(order, d) = at++;
+        }
+    Inst *joined = simp_reshape(s, simp_shape(s, to->type, to->rank, sizes.v), x);
+    Inst *r = simp_new(s, OP_TRANSPOSE, to, 1, &joined);
+    inst_set_ints(r, ATTR_DIMENSIONS, order);
+    return r;
+}
+
+enum { MOST_MOVES = 16 };
+
+/* Both lie as the default layout says. */
+static bool are_in_default_order(const Inst *i, const Inst *x)
+{
+    return i->shape->type == x->shape->type && !i->shape->layout && !x->shape->layout;
+}
+
+/* Of each dimension of j that is not of size 1 says which one of its operand it is; false: j does more than turn and add, drop or move sizes of 1. */
+static bool moved_from(Simp *s, const Inst *j, int32_t **where)
+{
+    *where = ARENA_ARRAY(s->scratch, int32_t, j->shape->rank);
+    if (j->op == OP_TRANSPOSE)
+        for (int32_t d = 0; d < j->shape->rank; d++)
+            (*where)[d] = (int32_t)dimensions(j).v[d];
+    return j->op == OP_TRANSPOSE || ((j->op == OP_RESHAPE || (j->op == OP_BITCAST && are_in_default_order(j, inst_operand(j, 0)))) &&
+                                     simp_unit_dims(j->shape, inst_operand(j, 0)->shape, *where));
+}
+
+/* What was there before such moves is there again: each dimension of i is the same one of it. */
+static Inst *before_moves(Simp *s, const Inst *i)
+{
+    int32_t     *at = ARENA_ARRAY(s->scratch, int32_t, i->shape->rank), *where;
+    const Inst  *j = i;
+    for (int32_t d = 0; d < i->shape->rank; d++)
+        at[d] = d;
+    for (int n = 0; n < MOST_MOVES && !shape_is_dynamic(j->shape) && moved_from(s, j, &where); n++) {
+        Inst *x = inst_operand(j, 0);
+        bool  same = shape_equal(x->shape, i->shape);
+        for (int32_t d = 0; d < i->shape->rank; d++)
+            if (i->shape->dims[d] != 1) {
+                at[d] = where[at[d]];
+                same &= at[d] == d;
+            }
+        if (same)
+            return x;
+        j = x;
+    }
+    return NULL;
+}
+
+Inst *rule_reshape_undone(Simp *s, Inst *i) { return before_moves(s, i); }
+Inst *rule_transpose_undone(Simp *s, Inst *i) { return before_moves(s, i); }
+Inst *rule_bitcast_undone(Simp *s, Inst *i) { return before_moves(s, i); }
 
 /* ---- transpose ---- */
 
