@@ -8,6 +8,8 @@ typedef void Expansion(Inst *i);
 static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
 {
     const bool runtime = o->runtime;
+    if (whole_window_expands(i))
+        return expand_whole_window;
     switch (i->op) {
     case OP_SCAN: return expand_scan;
     case OP_RNG: return expand_rng;
@@ -80,7 +82,7 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanO
     for (Comp *c = copy->first; c; c = c->next)
         for (Inst *i = c->first, *next; i; i = next) {
             bool            inside = (i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW || i->op == OP_CONVOLUTION) && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* its caller's to divide */
-            Expansion      *expand = inside ? NULL : expansion_of(i, o);
+            Expansion      *expand = inside && !whole_window_expands(i) ? NULL : expansion_of(i, o);
             DeviceExpander *meet = expand ? NULL : on_devices(i, on);
             next = i->next;
             if (expand)

@@ -33,6 +33,8 @@ bool reduce_expands(const Inst *i);
 void expand_reduction(Inst *i);
 bool window_expands(const Inst *i);
 void expand_windows(Inst *i);
+bool whole_window_expands(const Inst *i);
+void expand_whole_window(Inst *i);
 /* Whether r, which reduces one array, is of an element type that sums keep their digits in, by one operation whose parts may be taken apart; what a part starts
  * with: what changes nothing, or the start itself where it may be taken twice. */
 bool  reduction_has_parts(const Inst *r);

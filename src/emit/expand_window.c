@@ -4,7 +4,11 @@
  *                                                                      r = reduce-window(p, init), window={size=1x4}
  *
  * Padding in front stays where it is, what is behind the last window is cut off:  p[b] = x[b*8 - pad .. b*8 - pad + 7],  r[o] = p[o] + p[o+1] + p[o+2] + p[o+3].
- * The order of a sum is another one, with shorter chains; narrow floats would round once more in between and stay as they are. */
+ * The order of a sum is another one, with shorter chains; narrow floats would round once more in between and stay as they are.
+ *
+ * Windows that cover whole dimensions are reductions, whose rows have more forms (average pools over whole images):
+ *
+ *     r = f32[8,512,1,1] reduce-window(x, init), window={size=1x1x7x7}  =>  r = f32[8,512,1,1] reshape(f32[8,512] reduce(x, init), dimensions={2,3}) */
 #include "emit/expand.h"
 
 #include "ir/infer.h"
@@ -90,4 +94,47 @@ static void join_strides(Inst *i, const Inst *r, Inst *parts, Inst *start)
 void expand_windows(Inst *i)
 {
     expand_in_two(i, stride_results, join_strides);
+}
+
+static bool is_whole(const Inst *r)
+{
+    const Window *w = inst_window(r);
+    const Shape  *in = inst_operand(r, 0)->shape;
+    bool          any = false;
+    for (int32_t d = 0; d < w->n; d++) {
+        const WindowDim *v = &w->v[d];
+        if (v->pad_lo != 0 || v->pad_hi != 0 || v->base_dilation != 1 || v->window_dilation != 1 || (v->size == 1 ? v->stride != 1 : v->size != in->dims[d]))
+            return false;
+        any |= v->size > 1;
+    }
+    return any;
+}
+
+bool whole_window_expands(const Inst *i)
+{
+    return i->op == OP_REDUCE_WINDOW && i->n_operands == 2 && shape_is_array(i->shape) && inst_operand(i, 0)->shape->type == i->shape->type && reduction_has_parts(i) &&
+           layout_is_row_major(i->shape) && layout_is_row_major(inst_operand(i, 0)->shape) && shape_count(inst_operand(i, 0)->shape) > 0 && is_whole(i);
+}
+
+void expand_whole_window(Inst *i)
+{
+    Arena       *a = i->comp->module->arena;
+    const Shape *in = inst_operand(i, 0)->shape;
+    int64_t     *kept = ARENA_ARRAY(a, int64_t, in->rank), *over = ARENA_ARRAY(a, int64_t, in->rank);
+    int32_t      n_kept = 0, n_over = 0;
+    Comp        *by = inst_callee(i, 0);
+    for (int32_t d = 0; d < in->rank; d++) {
+        if (inst_window(i)->v[d].size > 1)
+            over[n_over++] = d;
+        else
+            kept[n_kept++] = in->dims[d];
+    }
+    Inst *r = inst_new(i->comp, i, OP_REDUCE, shape_array(a, i->shape->type, n_kept, kept), 2, (Inst *const[]){ inst_operand(i, 0), inst_operand(i, 1) }, NULL);
+    inst_set_ints(r, ATTR_DIMENSIONS, (Ints){ .v = over, .n = n_over });
+    inst_set_callees(r, 1, &by);
+    Inst *as = inst_new(i->comp, i, OP_RESHAPE, i->shape, 1, &r, NULL);
+    r->meta = as->meta = i->meta;
+    r->loc = as->loc = i->loc;
+    inst_replace(i, as);
+    inst_delete(i);
 }
