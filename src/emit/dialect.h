@@ -27,6 +27,9 @@ const char *dialect_function(const Dialect *d, const KExpr *x);
  * guarded integer arithmetic. The text relies on int8_t ... uint64_t only. */
 void dialect_prelude(Buf *b, const Dialect *d, int32_t n, const Kernel *const *kernels);
 
+/* The functions of the prelude whose names have no type in them to fill in, one after the other: *at is 0 at first. NULL: there are no more. */
+const char *dialect_helper(size_t *at);
+
 /* The name of a machine type. */
 const char *dialect_type(const Dialect *d, Type t);
 

@@ -1,5 +1,5 @@
 /* The last steps on a kernel before it is printed: loops that walk memory in one go become one loop, and everything gets its name. */
-#include "emit/kernel_ir.h"
+#include "emit/dialect.h"
 
 #include <string.h>
 
@@ -374,21 +374,19 @@ void kernel_lift_loads(Kernel *k)
     lift_in(k, k->body, false, &serial);
 }
 
-/* Names. A temporary is called after its instruction, an array after its parameter; C's words, functions that the kernel calls
- * and loop variables are taken. */
+/* Names. A temporary is called after its instruction, an array after its parameter; C's words, functions that the kernel calls, those of the prelude
+ * (dialect_helper) and loop variables are taken. */
 static const char *const reserved[] = {
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto",
-    "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef",
-    "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "linux", "unix", "i386", "int8_t", "int16_t", "int32_t", "int64_t",
-    "uint8_t", "uint16_t", "uint32_t", "uint64_t", "bool", "true", "false", "class", "new", "delete", "this", "template", "operator",
-    "private", "public", "protected", "namespace", "using", "virtual", "catch", "throw", "try", "friend", "explicit", "export", "mutable",
-    "typename", "and", "or", "not", "xor", "half", "main", "memory", "HLO_VECTOR", "HLO_INDEPENDENT", "HLO_ROLLED", "HLO_UNROLLED", "HLO_MINOR", "HLO_INLINE", "HLO_TABLE", "floor_div", "floor_mod",
-    "bitand", "bitor", "compl", "and_eq", "or_eq", "xor_eq", "not_eq", "nullptr", "constexpr", "decltype", "noexcept", "alignas", "alignof",
-    "static_cast", "const_cast", "dynamic_cast", "reinterpret_cast", "static_assert", "thread_local", "typeid", "wchar_t", "NULL", "EOF", "errno",
-    "stdin", "stdout", "stderr", "assert", "range_from", "range_end", "range_row", "between_f32", "within_f32", "exp_f32", "exp_below_f32", "expm1_f32", "tanh_f32", "erf_f32", "tanh_f64", "log_of_parts_f32", "log_f32",
-    "log1p_f32", "pow_f32", "exp_f64", "rsqrt_f32", "sin_f32", "cos_f32", "sin_f64", "cos_f64", "mul_c64", "mul_c128", "div_c64", "div_c128", "abs_c64", "abs_c128", "sign_c64", "sign_c128", "exp_c64", "log_c64",
-    "sqrt_c64", "sqrt_c128", "sin_c64", "cos_c64", "tan_c64", "sinh_c64", "cosh_c64", "tanh_c64", "fetch_ahead", "rows_to_columns_16", "rows_to_columns_32", "rows_to_columns_64",
-    "columns_to_rows_16", "columns_to_rows_32", "columns_to_rows_64", "bf16_bits", "f16_block_to_f32", "f32_block_to_f16", "f32_block_to_bf16", "store_past_caches", "end_stores_past_caches", "thread", "threadIdx", "blockIdx", "blockDim", "gridDim"
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline",
+    "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned",
+    "void", "volatile", "while", "asm", "typeof", "linux", "unix", "i386", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t",
+    "uint32_t", "uint64_t", "bool", "true", "false", "class", "new", "delete", "this", "template", "operator", "private", "public", "protected",
+    "namespace", "using", "virtual", "catch", "throw", "try", "friend", "explicit", "export", "mutable", "typename", "and", "or", "not", "xor",
+    "half", "main", "memory", "HLO_VECTOR", "HLO_INDEPENDENT", "HLO_ROLLED", "HLO_UNROLLED", "HLO_MINOR", "HLO_INLINE", "HLO_TABLE", "bitand",
+    "bitor", "compl", "and_eq", "or_eq", "xor_eq", "not_eq", "nullptr", "constexpr", "decltype", "noexcept", "alignas", "alignof", "static_cast",
+    "const_cast", "dynamic_cast", "reinterpret_cast", "static_assert", "thread_local", "typeid", "wchar_t", "NULL", "EOF", "errno", "stdin", "stdout",
+    "stderr", "assert", "range_from", "range_end", "range_row", "mul_c64", "mul_c128", "sign_c64", "sign_c128", "end_stores_past_caches", "thread",
+    "threadIdx", "blockIdx", "blockDim", "gridDim"
 };
 
 /* What threads that share a kernel's loops have in their text. */
@@ -460,6 +458,9 @@ void kernel_name(Kernel *k, bool threads)
     Namer n = { .arena = k->arena, .strings = interner_new(k->arena), .taken = map_new(k->arena) };
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
         map_put(&n.taken, intern_str(n.strings, reserved[i]), &n);
+    size_t at = 0;
+    for (const char *helper; (helper = dialect_helper(&at));)
+        map_put(&n.taken, intern_str(n.strings, helper), &n);
     for (size_t i = 0; threads && i < sizeof reserved_for_threads / sizeof reserved_for_threads[0]; i++)
         map_put(&n.taken, intern_str(n.strings, reserved_for_threads[i]), &n);
     KVisitor v = { take_function, NULL, &n };

@@ -787,6 +787,16 @@ static bool is_complex_call(const KExpr *x)
     return type_is_complex(x->type) || (x->n > 0 && type_is_complex(x->arg[0]->type));
 }
 
+const char *dialect_helper(size_t *at)
+{
+    while (*at < sizeof helpers / sizeof helpers[0]) {
+        const Helper *h = &helpers[(*at)++];
+        if (h->cls == H_EXACT || h->cls == H_WHOLE)
+            return h->name;
+    }
+    return NULL;
+}
+
 const char *dialect_function(const Dialect *d, const KExpr *x)
 {
     static const char *const own[][2] = {
