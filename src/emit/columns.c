@@ -466,12 +466,101 @@ static void new_blocks(Columns *c, KBlock *to, int64_t from, int64_t n, int64_t 
     append(to, loop);
 }
 
+/* ---- what waits ---- */
+
+typedef struct Mention {
+    const KTemp *temp;
+    const Map   *written;
+    bool         found, fixed; /* fixed: what the value reads stays as it is */
+} Mention;
+
+static bool index_has(const Ix *x, const KTemp *t)
+{
+    for (int32_t i = 0; x && i < x->n; i++) {
+        const IxAtom *y = x->t[i].atom;
+        if ((y->kind == IX_VALUE && y->owner == t) || index_has(y->arg, t))
+            return true;
+    }
+    return false;
+}
+
+static void mentioned_in_expr(void *cookie, const KExpr *x)
+{
+    Mention *m = cookie;
+    m->found |= index_has(x->index, m->temp) || (x->kind == KX_TEMP && x->temp == m->temp);
+    m->fixed &= x->kind != KX_LOAD || !map_has(m->written, x->array);
+}
+
+static void mentioned_in_stmt(void *cookie, const KStmt *s)
+{
+    Mention *m = cookie;
+    m->found |= index_has(s->index, m->temp) || s->temp == m->temp || index_has(s->from, m->temp) || index_has(s->end, m->temp);
+}
+
+/* The first statement behind s, a value that is declared once and stays what it is, that needs it; NULL: that is in front of the next loop, or there is none. */
+static KStmt *where_needed(const Map *written, const KStmt *s)
+{
+    bool   loops = false;
+    KStmt *to = s->next;
+    if (s->kind != KS_DECLARE || s->temp->assigned || !s->value)
+        return NULL;
+    Mention m = { .temp = s->temp, .written = written, .fixed = true };
+    each_in(s, &(KVisitor){ mentioned_in_expr, NULL, &m });
+    m.found = false;
+    for (; to && m.fixed; to = to->next) {
+        each_in(to, &(KVisitor){ mentioned_in_expr, mentioned_in_stmt, &m });
+        if (m.found)
+            return loops ? to : NULL;
+        loops |= contains_loop(to);
+    }
+    return NULL;
+}
+
+static void note_stored(void *cookie, const KStmt *s)
+{
+    if (s->kind == KS_STORE)
+        map_put(cookie, s->array, cookie);
+}
+
+/* The loop with each value of its body declared where it is needed: one that is in an index then need not be handed from a loop over rows to another. */
+static KStmt *with_late_values(Kernel *k, const KStmt *loop)
+{
+    Map     written = map_new(k->arena);
+    KStmt  *copy = arena_copy(k->arena, loop, sizeof *loop);
+    KBlock *body = arena_copy(k->arena, loop->body, sizeof *body);
+    VEC(KStmt *) all = { 0 };
+    kernel_visit(k->body, &(KVisitor){ NULL, note_stored, &written });
+    body->first = body->last = NULL;
+    for (const KStmt *s = loop->body->first; s; s = s->next) {
+        KStmt *x = arena_copy(k->arena, s, sizeof *s);
+        vec_push(k->arena, &all, x);
+        append(body, x);
+    }
+    for (int32_t i = all.n; i-- > 0;) {
+        KStmt  *x = all.v[i], *to = where_needed(&written, x), **link = &body->first;
+        if (!to)
+            continue;
+        while (*link != x)
+            link = &(*link)->next;
+        *link = x->next;
+        while (*link != to)
+            link = &(*link)->next;
+        *link = x;
+        x->next = to;
+    }
+    copy->body = body;
+    return copy;
+}
+
 KStmt *columns_of_rows(Kernel *k, IxCtx *cx, KStmt *loop, int64_t width, int32_t *n_arrays, KArray *const **arrays)
 {
-    Columns       c = { .k = k, .cx = cx, .loop = loop, .alone = true, .rows = true };
+    Columns       c = { .k = k, .cx = cx, .alone = true, .rows = true };
     KBlock        all = { 0 };
     const int64_t n = loop->from || loop->end ? 0 : trips(loop->loop);
-    if (n < width || !can_be_columns(&c))
+    if (n < width)
+        return NULL;
+    c.loop = with_late_values(k, loop);
+    if (!can_be_columns(&c))
         return NULL;
     new_blocks(&c, &all, 0, n / width * width, width);
     *n_arrays = c.new_arrays.n;

@@ -30,6 +30,8 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
             return expand_transposes;
         if (!o->device && window_expands(i))
             return expand_windows;
+        if (!o->device && row_sums_expand(i))
+            return expand_row_sums;
         return runtime && reduce_expands(i) ? expand_reduction : NULL;
     case OP_CONVOLUTION: return o->products && product_expands(i) ? expand_product : NULL;
     case OP_REDUCE_WINDOW: return !o->device && window_expands(i) ? expand_windows : NULL;

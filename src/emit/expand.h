@@ -31,6 +31,8 @@ void expand_transposes(Inst *i);
 
 bool reduce_expands(const Inst *i);
 void expand_reduction(Inst *i);
+bool row_sums_expand(const Inst *i);
+void expand_row_sums(Inst *i);
 bool window_expands(const Inst *i);
 void expand_windows(Inst *i);
 bool whole_window_expands(const Inst *i);

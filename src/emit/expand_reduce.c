@@ -10,10 +10,13 @@
  * Of a fusion in which there is more than such sums they are fusions of their own, those together that do not need each other:
  *
  *     y = fusion(x): x / sum(x)                  =>   s = fusion(x): sum(x);  y = fusion(x, s): x / s
- *     m, v = fusion(x): sum(x), sum(x * x) / n   =>   m, q = fusion(x): sum(x), sum(x * x), both by parts in the same loops;  v = fusion(q): q / n */
+ *     m, v = fusion(x): sum(x), sum(x * x) / n   =>   m, q = fusion(x): sum(x), sum(x * x), both by parts in the same loops;  v = fusion(q): q / n
+ *
+ * A sum over what short rows have (a cross-entropy of ten classes) is one of numbers in memory, so that the rows may go beside each other (beside.h). */
 #include "emit/expand.h"
 
 #include "analysis/cost.h"
+#include "emit/lower.h"
 #include "passes/util.h"
 #include "support/map.h"
 #include "support/vec.h"
@@ -348,4 +351,65 @@ void expand_reduction(Inst *i)
     if (find_sums(i, &s))
         divide(i);
     arena_free(s.a);
+}
+
+/* ---- sums of what short rows have ---- */
+
+static bool is_behind(const Map *behind, const Inst *x)
+{
+    return map_get(behind, x) != NULL;
+}
+
+/* x is made of short rows alone, one element of each. */
+static bool is_of_short_rows(Arena *a, const Comp *body, const Inst *x)
+{
+    Map  behind = map_new(a);
+    bool dear = false, any = false;
+    map_put(&behind, x, &behind);
+    for (const Inst *i = body->last; i; i = i->prev)
+        for (int32_t k = 0; k < i->n_operands && is_behind(&behind, i); k++)
+            map_put(&behind, inst_operand(i, k), &behind);
+    for (const Inst *i = body->first; i; i = i->next)
+        dear |= is_behind(&behind, i) && inst_is_dear(i) && shape_is_array(i->shape) && shape_count(i->shape) > shape_count(x->shape);
+    for (const Inst *i = body->first; i; i = i->next) {
+        if (i->op != OP_REDUCE || !is_behind(&behind, i))
+            continue;
+        if (i->n_operands != 2 || shape_count(i->shape) != shape_count(x->shape) || !reduces_short_rows(i, dear))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+/* What a sum to one number in i's body is of, where that is of short rows; NULL: nothing. */
+static const Inst *summed_rows(const Inst *i)
+{
+    const Comp *body = i->op == OP_FUSION && i->n_callees == 1 ? inst_callee(i, 0) : NULL;
+    const Inst *found = NULL;
+    Arena      *a = arena_new();
+    for (const Inst *r = body ? body->first : NULL; r && !found; r = r->next)
+        if (r->op == OP_REDUCE && r->n_operands == 2 && shape_count(r->shape) == 1 && is_of_short_rows(a, body, inst_operand(r, 0)))
+            found = inst_operand(r, 0);
+    arena_free(a);
+    return found;
+}
+
+bool row_sums_expand(const Inst *i)
+{
+    return summed_rows(i) != NULL;
+}
+
+void expand_row_sums(Inst *i)
+{
+    for (const Inst *x; (x = summed_rows(i));) {
+        Comp *whole = inst_callee(i, 0), *body = comp_clone(whole, whole->name);
+        Inst *copy = body->first;
+        for (const Inst *y = whole->first; y != x; y = y->next)
+            copy = copy->next;
+        body->root = copy;
+        Inst *rows = fusion_before(i, body);
+        i = output_replace(i, 1, &x, &rows);
+    }
+    if (reduce_expands(i))
+        expand_reduction(i);
 }
