@@ -143,17 +143,18 @@ static const Inst *async_start_of(Printer *p, const Inst *i)
     return at;
 }
 
-/* The short form shows what is handed to the wrapper: it reads back only where the root takes the parameters as they come. */
-static bool takes_its_parameters(const Inst *root)
+/* The short form shows what is handed to the wrapper: it reads back only where the root takes the parameters as they come, and only where
+ * its operation has no steps of its own. */
+static bool short_form_reads_back(const Inst *root)
 {
-    bool all = root->op != OP_PARAMETER && root->n_operands == root->comp->n_params;
+    bool all = op_has_sugar(root->op) && root->n_operands == root->comp->n_params;
     for (int32_t k = 0; all && k < root->n_operands; k++)
         all = inst_operand(root, k) == comp_param(root->comp, k);
     return all;
 }
 
-/* The root of a computation that has only parameters beside it; NULL for any other computation, for a root whose short form cannot be
- * read, and once a pass has changed the module for one that the short form would lose. */
+/* The root of a computation that has only parameters beside it; NULL for any other computation, and once a pass has changed the module
+ * for one that the short form would lose. */
 static const Inst *single_inst(Printer *p, const Comp *c)
 {
     const void *known = map_get(&p->single, c);
@@ -161,7 +162,7 @@ static const Inst *single_inst(Printer *p, const Comp *c)
         const Inst *i = c->first;
         while (i != NULL && (i == c->root || i->op == OP_PARAMETER))
             i = i->next;
-        known = i == NULL && op_has_sugar(c->root->op) && (!c->module->changed || takes_its_parameters(c->root)) ? (const void *)c->root : (const void *)c;
+        known = i == NULL && (!c->module->changed || short_form_reads_back(c->root)) ? (const void *)c->root : (const void *)c;
         map_put(&p->single, c, (void *)(uintptr_t)known);
     }
     return known == (const void *)c ? NULL : known;
