@@ -53,6 +53,8 @@
  *
  * Of the operands of a contraction one kind is fused, see is_vector_product.
  *
+ * Pads between elements are another matter, see fusion_apart.c.
+ *
  * A transpose whose layout leaves every element where it was is a bitcast where it is only handed on: JAX writes the gradients of weights so.
  *
  * Not fused: what has effects or control edges, sorting, scatter, other operands of contractions; a reshape that is stored is a view of its
@@ -138,7 +140,7 @@ static const Inst *columns_behind(Fuser *f, const Inst *root)
         Role        role = node(i)->role;
         if (role == ROLE_REDUCE && fusion_count(inst_operand(i, 0)) >= fusion_count(root) && fusion_reduces_inner(i))
             return NULL;
-        for (int32_t k = 0; role != ROLE_NONE && role != ROLE_CONTRACT && role != ROLE_WINDOW && k < i->n_operands; k++) {
+        for (int32_t k = 0; role != ROLE_NONE && role != ROLE_APART && role != ROLE_CONTRACT && role != ROLE_WINDOW && k < i->n_operands; k++) {
             const Inst *o = inst_operand(i, k);
             if (node(o)->searched != number)
                 vec_push(f->scratch, &list, o);
@@ -238,8 +240,16 @@ static void decide(Fuser *f, Inst *i)
     Node *n = node(i);
     if (n->role == ROLE_NONE || n->role == ROLE_LEAF)
         return;
+    if (n->role == ROLE_APART) {
+        if (fusion_decide_apart(f, i) && has_room(f, i))
+            enter_groups(i);
+        else
+            n->n_contexts = 0;
+        return;
+    }
     n->chosen = fusion_feeds_maximum(i);
-    bool asked = i != i->comp->root && n->role != ROLE_UPDATE && fusion_collect_contexts(f, i), room = asked && has_room(f, i);
+    bool asked = i != i->comp->root && n->role != ROLE_UPDATE && fusion_collect_contexts(f, i);
+    bool room = asked && has_room(f, i) && !fusion_stays_out(i);
     if (room) {
         bool inside = n->role != ROLE_WINDOW && n->role != ROLE_CONTRACT;
         bool keeps = inside && (inst_is_dear(i) || n->chosen) && fusion_wanted_in_one_row(f, i);
@@ -262,7 +272,7 @@ static void decide(Fuser *f, Inst *i)
         n->contexts[0]->group->hero = i;
     } else if (n->role == ROLE_VIEW || n->role == ROLE_CONTRACT)
         n->n_contexts = 0;
-    else if (!fusion_join(f, i))
+    else if (fusion_puts_together(i) || !fusion_join(f, i))
         start_group(f, i);
 }
 
@@ -305,13 +315,18 @@ static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
 {
     Fuser   f = {.scratch = cx->scratch, .cx = cx, .max_size = max_size};
     int32_t order = 0;
+    bool    loops = cx->device->shared == 0;
     for (Inst *i = c->first; i; i = i->next) {
         Node *n = ARENA_NEW(f.scratch, Node);
-        n->role = fusion_role(i);
         n->order = order++;
         n->contexts = n->own;
         n->max_contexts = MAX_CONTEXTS;
         i->aux = n;
+        n->turns = loops && fusion_only_turns(i);
+    }
+    for (Inst *i = c->first; i; i = i->next) {
+        Role r = fusion_role(i);
+        node(i)->role = r == ROLE_APART && !loops ? ROLE_NONE : r;
     }
     for (Inst *i = c->last; i; i = i->prev)
         decide(&f, i);

@@ -11,6 +11,9 @@ typedef struct Context Context;
 typedef struct Group   Group;
 typedef struct Move    Move;
 
+/* What a kernel that puts elements of pads together computes of their operands. */
+typedef enum { APART_UNKNOWN, APART_LITTLE, APART_NOTHING } Apart;
+
 /* The loops of reductions: those that share them have one `to`. */
 typedef struct ReduceLoops {
     const Inst    *of;
@@ -29,6 +32,7 @@ struct Group {
     bool     attention;      /* scores, weights and the dots of both */
     bool     vector;         /* its root is a product of a matrix that it makes and a vector */
     const Inst *columns;     /* a reduction down columns whose values it wants in the columns again (analysis/columns.h): its rows are columns */
+    Apart    computes;
     Inst    *hero;           /* what the rest of it makes use of element by element, see may_be_hero */
     const Inst *outer;       /* the reduction to a scalar whose loops are the outermost ones */
     int32_t  kept;           /* rows that its code keeps */
@@ -52,6 +56,7 @@ struct Context {
     double   count;  /* elements asked for */
     bool     nested; /* the index is made of a nest of loops in row-major order, those of the group's root outermost */
     double   common; /* nested: iterations of the outer loops that are also the root's */
+    bool     apart;  /* behind a pad between elements: loops by steps ask */
     bool     windows; /* under windows, which may overlap: the code has quicker ways for what is stored */
     bool     loose;  /* nested: one element of each of the rows that the loops go over */
     bool     whole;  /* each element is asked for in one element of the root, and all are */
@@ -60,13 +65,16 @@ struct Context {
     Move    *moves;  /* what asks for its operands elsewhere from here */
 };
 
-typedef enum { ROLE_NONE, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_WINDOW, ROLE_CONTRACT,
+/* APART: a pad between elements, see fusion_apart.c. */
+typedef enum { ROLE_NONE, ROLE_APART, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_WINDOW, ROLE_CONTRACT,
     ROLE_UPDATE, ROLE_LEAF } Role;
 
 typedef struct Node {
     Role     role;
     bool     fused;    /* computed inside the groups of its contexts, else stored */
     bool     named;    /* its name went to the first copy */
+    bool     turns;    /* nothing but pads between elements is put together by it, and by others for it */
+    bool     reads;    /* a pad between elements, whose operand is stored */
     bool     chosen;   /* a maximum or the like is taken of it, or of what its kernel makes of it element by element */
     int32_t  chain;    /* fused, and computed more than once: it and the longest row of such users */
     int32_t  n_contexts, max_contexts;
@@ -105,6 +113,15 @@ bool    fusion_made_of_indices(const Inst *i); /* to compute it again costs no m
 bool    fusion_takes_operand(const Inst *u, int32_t k); /* u could have its operand k computed inside */
 bool    fusion_add_contexts(Fuser *f, const Inst *u, int32_t k); /* the contexts in which u asks for its operand k; false: too many */
 bool    fusion_collect_contexts(Fuser *f, const Inst *i); /* those of all users of i; false: one reads it from memory, or they are too many */
+
+/* fusion_apart.c: pads between elements. */
+bool    fusion_parts(const Inst *pad); /* it is one */
+bool    fusion_parts_neighbours(const Inst *pad); /* what goes apart are elements, or few together, not rows */
+bool    fusion_only_turns(const Inst *i); /* for Node.turns, that of its operands being known */
+Role    fusion_role_apart(const Inst *pad); /* turns being known of all */
+bool    fusion_puts_together(const Inst *i); /* such pads are among its operands, or what puts them together */
+bool    fusion_stays_out(const Inst *i); /* of the kernels that ask for it */
+bool    fusion_decide_apart(Fuser *f, Inst *pad); /* into the one kernel that asks for it */
 
 /* fusion_pays.c: what costs less, in ns of the device. */
 bool    fusion_pays(const Fuser *f, const Inst *i); /* to compute i where it is asked for */

@@ -26,13 +26,13 @@ static bool is_scalar_constant(const Inst *i)
     return i->op == OP_CONSTANT && shape_is_scalar(i->shape) && !i->literal->elided;
 }
 
-static bool plain_pad(const Inst *i)
+static Role pad_role(const Inst *i)
 {
     const Padding *p = inst_attr(i, ATTR_PADDING)->value.padding;
     for (int32_t k = 0; k < p->n; k++)
-        if (p->v[k].lo < 0 || p->v[k].hi < 0 || p->v[k].interior)
-            return false;
-    return true;
+        if (p->v[k].lo < 0 || p->v[k].hi < 0)
+            return ROLE_NONE;
+    return fusion_parts(i) ? fusion_role_apart(i) : ROLE_MOVE;
 }
 
 static Role move_role(const Inst *i)
@@ -54,7 +54,7 @@ static Role move_role(const Inst *i)
     case OP_GATHER:
         return ROLE_MOVE;
     case OP_PAD:
-        return plain_pad(i) ? ROLE_MOVE : ROLE_NONE;
+        return pad_role(i);
     case OP_CONCATENATE:
         return i->n_operands <= MAX_CONCAT ? ROLE_MOVE : ROLE_NONE;
     default:
@@ -368,6 +368,7 @@ static Context *new_context_through(Fuser *f, const Inst *u, int32_t k, Context 
     Context *x = ARENA_NEW(f->scratch, Context);
     *x = (Context){.group = c->group, .count = rows ? fusion_count(o) : count, .nested = rows || loose, .common = c->common};
     x->whole = c->whole && fusion_moves_whole(u);
+    x->apart = c->apart || node(u)->role == ROLE_APART;
     x->windows = c->windows || u->op == OP_REDUCE_WINDOW;
     if (c->nested && u->op == OP_GATHER && k == 0)
         x->nested = x->loose = gathers_single(u);
@@ -404,7 +405,7 @@ bool fusion_takes_operand(const Inst *u, int32_t k)
     const Node *n = node(u);
     if (n->role == ROLE_CONTRACT)
         return n->n_contexts == 1 && n->contexts[0]->group->vector && k == fusion_converted_side(u);
-    if (n->role == ROLE_NONE || (n->role == ROLE_VIEW && !n->fused))
+    if (n->role == ROLE_NONE || ((n->role == ROLE_VIEW || n->role == ROLE_APART) && !n->fused) || (n->reads && k == 0))
         return false;
     if (u->op == OP_REDUCE || u->op == OP_REDUCE_WINDOW)
         return k < u->n_operands / 2;

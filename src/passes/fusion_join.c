@@ -254,7 +254,7 @@ static bool asked_by_rows(const Fuser *f, const Inst *i, const Group *g)
 static bool may_join(Fuser *f, Inst *i, const Group *g)
 {
     Role r = node(g->root)->role;
-    if ((r != ROLE_ELEMENTWISE && r != ROLE_MOVE) || g->hero || g->n_more == MAX_RESULTS || g->size + 1 > f->max_size ||
+    if ((r != ROLE_ELEMENTWISE && r != ROLE_MOVE) || fusion_puts_together(g->root) || g->hero || g->n_more == MAX_RESULTS || g->size + 1 > f->max_size ||
         g->operands + fusion_new_operands(i, g) > MAX_OPERANDS)
         return false;
     const Shape *a = i->shape, *b = g->root->shape;
