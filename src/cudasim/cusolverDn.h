@@ -6,6 +6,7 @@
 #include <cublas_v2.h>
 
 #define HLO_CUSOLVER_IS_LINKED 1
+#define CUSOLVER_VERSION 12004
 
 enum cusolverStatus_t { CUSOLVER_STATUS_SUCCESS = 0, CUSOLVER_STATUS_NOT_INITIALIZED = 1, CUSOLVER_STATUS_INVALID_VALUE = 3, CUSOLVER_STATUS_EXECUTION_FAILED = 6 };
 enum cusolverEigMode_t { CUSOLVER_EIG_MODE_NOVECTOR = 0, CUSOLVER_EIG_MODE_VECTOR = 1 };
@@ -149,5 +150,53 @@ CUDASIM_SOLVER(D, d, double, double, or, sy, sy, false)
 CUDASIM_SOLVER(C, c, cuComplex, float, un, he, he, true)
 CUDASIM_SOLVER(Z, z, cuDoubleComplex, double, un, he, he, true)
 #undef CUDASIM_SOLVER
+
+/* Eigenvalues of a general matrix; of a real one as LAPACK has them, real parts in front of imaginary ones. */
+typedef struct cudasim_params { int made; } *cusolverDnParams_t;
+
+static inline cusolverStatus_t cusolverDnCreateParams(cusolverDnParams_t *p) { return cudasim_made(p, cudasim_params{ 1 }) ? CUSOLVER_STATUS_NOT_INITIALIZED : CUSOLVER_STATUS_SUCCESS; }
+static inline cusolverStatus_t cusolverDnDestroyParams(cusolverDnParams_t p) { free(p); return CUSOLVER_STATUS_SUCCESS; }
+
+static inline cusolverStatus_t cusolverDnXgeev_bufferSize(cusolverDnHandle_t, cusolverDnParams_t params, cusolverEigMode_t left, cusolverEigMode_t right, int64_t n, cudaDataType_t type, const void *,
+                                                          int64_t lda, cudaDataType_t w_type, const void *, cudaDataType_t, const void *, int64_t ldvl, cudaDataType_t vr_type, const void *,
+                                                          int64_t ldvr, cudaDataType_t compute, size_t *room, size_t *host_room)
+{
+    const bool good = params && left == CUSOLVER_EIG_MODE_NOVECTOR && lda >= n && ldvl >= 1 && ldvr >= (right == CUSOLVER_EIG_MODE_VECTOR ? n : 1) && w_type == type && vr_type == type && compute == type;
+    *room = *host_room = (size_t)cudasim_work_for(n);
+    return good ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_INVALID_VALUE;
+}
+
+template <typename T, typename R>
+static inline cusolverStatus_t cudasim_geev(cusolverDnHandle_t h, const char *symbol, char right, int64_t n, void *a, int64_t lda, void *w, void *vr, int64_t ldvr, void *work, int64_t room, int *info)
+{
+    const bool             complex = sizeof(T) != sizeof(R);
+    const int64_t          own = (CUDASIM_BLOCK + 4) * n + CUDASIM_BLOCK * (CUDASIM_BLOCK + 1);
+    T *const               values = (T *)w;
+    const cudasim_argument matrix = cudasim_array((T *)a, cudasim_columns(lda, n, n)), vectors = cudasim_array((T *)vr, right == 'V' ? cudasim_columns(ldvr, n, n) : 0),
+                           none = cudasim_array((T *)nullptr, 0);
+    if (complex)
+        return cudasim_solve(h, symbol, true, (char *)work, room, cudasim_text('N'), cudasim_text(right), cudasim_int(n), matrix, cudasim_int(lda), cudasim_array(values, n), none, cudasim_int(1),
+                             vectors, cudasim_int(ldvr), cudasim_room((int64_t)sizeof(T) * own), cudasim_int(own), cudasim_room((int64_t)sizeof(R) * 2 * n), cudasim_array(info, 1));
+    return cudasim_solve(h, symbol, true, (char *)work, room, cudasim_text('N'), cudasim_text(right), cudasim_int(n), matrix, cudasim_int(lda), cudasim_array(values, n), cudasim_array(values + n, n),
+                         none, cudasim_int(1), vectors, cudasim_int(ldvr), cudasim_room((int64_t)sizeof(T) * own), cudasim_int(own), cudasim_array(info, 1));
+}
+
+static inline cusolverStatus_t cusolverDnXgeev(cusolverDnHandle_t h, cusolverDnParams_t params, cusolverEigMode_t left, cusolverEigMode_t right, int64_t n, cudaDataType_t type, void *a, int64_t lda,
+                                               cudaDataType_t w_type, void *w, cudaDataType_t vl_type, void *vl, int64_t ldvl, cudaDataType_t vr_type, void *vr, int64_t ldvr, cudaDataType_t compute,
+                                               void *work, size_t room, void *host, size_t host_room, int *info)
+{
+    const char letter = right == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N';
+    size_t     wanted, host_wanted;
+    if (cusolverDnXgeev_bufferSize(h, params, left, right, n, type, a, lda, w_type, w, vl_type, vl, ldvl, vr_type, vr, ldvr, compute, &wanted, &host_wanted) || room < wanted || host_room < host_wanted || !host)
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    memset(host, 0xff, host_room);
+    switch (type) {
+    case CUDA_R_32F: return cudasim_geev<float, float>(h, "sgeev_", letter, n, a, lda, w, vr, ldvr, work, (int64_t)room, info);
+    case CUDA_R_64F: return cudasim_geev<double, double>(h, "dgeev_", letter, n, a, lda, w, vr, ldvr, work, (int64_t)room, info);
+    case CUDA_C_32F: return cudasim_geev<cuComplex, float>(h, "cgeev_", letter, n, a, lda, w, vr, ldvr, work, (int64_t)room, info);
+    case CUDA_C_64F: return cudasim_geev<cuDoubleComplex, double>(h, "zgeev_", letter, n, a, lda, w, vr, ldvr, work, (int64_t)room, info);
+    default: return CUSOLVER_STATUS_INVALID_VALUE;
+    }
+}
 
 #endif

@@ -33,9 +33,9 @@ static void check_step(const Program *p, const Step *s, Diag *d)
 {
     switch (s->kind) {
     case STEP_CALL:
-        if (!cuda_solver_has(s->call))
-            inst_error(d, s->inst, "the call of %s cannot be compiled for CUDA", library_symbol(s->call));
-        else if (!p->products)
+        if (cuda_solver_refuses(s->call))
+            inst_error(d, s->inst, "the call of %s%s cannot be compiled for CUDA", library_symbol(s->call), cuda_solver_refuses(s->call));
+        else if (!p->products && cuda_needs_solver(s->call))
             inst_error(d, s->inst, "the call of %s needs cuSOLVER, which --libraries=none leaves out", library_symbol(s->call));
         break;
     case STEP_KERNEL:

@@ -4,6 +4,7 @@
  * Those compute in double for either precision, which makes single ones right to the last bit or the one before it; names are hlo_ and C's name without c and f
  * (csqrtf is hlo_sqrt). Formulas: W. Kahan, "Branch cuts for complex elementary functions", 1987. */
 #include "target-cuda/part.h"
+#include "target-cuda/solver.h"
 
 #include <string.h>
 
@@ -275,6 +276,8 @@ void cuda_complex_prelude(Buf *b, const Program *p)
     bool     done[N_FUNCTIONS] = { false };
     for (int32_t f = 0; f < p->n_functions; f++)
         kernel_visit(p->functions[f].kernel->body, &v);
+    for (int32_t k = 0; k < p->n_calls; k++)
+        u.any |= !cuda_needs_solver(p->calls[k]) && type_is_complex(p->calls[k]->lapack.type);
     if (u.any)
         buf_puts(b, class_text);
     for (int k = 0; k < N_FUNCTIONS; k++)

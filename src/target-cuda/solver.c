@@ -14,16 +14,17 @@
  *         return hlo_end_solving(stream, memory, status);
  *     }
  *
+ * Eigenvalues of general matrices are in eigen.c; tridiagonal systems, which are kernels, in tridiagonal.c.
+ *
  * Working memory is asked for in the order of the stream: how much it is, only the library knows. A wide matrix's singular values are those of its adjoint: the library takes tall ones. What
  * goes on for ever on numbers that are not finite gets zeros instead, and what comes out is taken back (see LapackCall.finite). */
 #include "target-cuda/solver.h"
+#include "target-cuda/solver_text.h"
 #include "emit/c_text.h"
 #include "support/diag.h"
 #include "text/print.h"
 
 #include <string.h>
-
-enum { HEAD = 256 }; /* bytes of working memory for an int that nobody reads, and for whether a matrix is finite */
 
 /* Numbers in cuSOLVER's and cuBLAS's names. */
 static const char *routine(const LapackCall *c)
@@ -39,7 +40,8 @@ static const char *routine(const LapackCall *c)
     case LAPACK_SYEVD: case LAPACK_HEEVD: return complex ? "heevd" : "syevd";
     case LAPACK_GESDD: case LAPACK_GESVD: return "gesvd";
     case LAPACK_TRSM: return "trsm";
-    case LAPACK_GEEV: case LAPACK_GEES: case LAPACK_GEHRD: case LAPACK_GEQP3: case LAPACK_GTSV: break;
+    case LAPACK_GEEV: return "geev";
+    case LAPACK_GEES: case LAPACK_GEHRD: case LAPACK_GEQP3: case LAPACK_GTSV: break;
     }
     return NULL;
 }
@@ -49,7 +51,7 @@ static char letter(const LapackCall *c)
     return (char)(c->symbol[0] - 'a' + 'A');
 }
 
-static const char *value_type(Type t)
+const char *solver_type(Type t)
 {
     switch (t) {
     case TYPE_S32: return "int";
@@ -61,22 +63,12 @@ static const char *value_type(Type t)
     }
 }
 
-bool cuda_solver_has(const LibraryCall *x)
-{
-    return library_is_lapack(x) && routine(&x->lapack);
-}
-
-bool cuda_has_solves(const Program *p)
-{
-    return p->n_calls > 0;
-}
-
 static bool is_svd(const LapackCall *c)
 {
     return c->id == LAPACK_GESDD || c->id == LAPACK_GESVD;
 }
 
-static int64_t size(const LapackCall *c, const char *name)
+int64_t solver_size(const LapackCall *c, const char *name)
 {
     for (int32_t k = 0; k < c->n_args; k++)
         if (c->args[k].kind == LAPACK_SIZE && strcmp(c->args[k].name, name) == 0)
@@ -84,7 +76,7 @@ static int64_t size(const LapackCall *c, const char *name)
     die("%s has no size %s", c->symbol, name);
 }
 
-static char option(const LapackCall *c, const char *name)
+char solver_option(const LapackCall *c, const char *name)
 {
     for (int32_t k = 0; k < c->n_args; k++)
         if (c->args[k].kind == LAPACK_OPTION && strcmp(c->args[k].name, name) == 0)
@@ -94,7 +86,33 @@ static char option(const LapackCall *c, const char *name)
 
 static bool is_wide(const LapackCall *c)
 {
-    return is_svd(c) && size(c, "m") < size(c, "n");
+    return is_svd(c) && solver_size(c, "m") < solver_size(c, "n");
+}
+
+const char *cuda_solver_refuses(const LibraryCall *x)
+{
+    const LapackCall *c = &x->lapack;
+    if (!library_is_lapack(x) || (!routine(c) && c->id != LAPACK_GTSV))
+        return "";
+    return c->id == LAPACK_GEEV && solver_option(c, "compute_left") == 'V' ? " with left vectors" : NULL;
+}
+
+bool cuda_needs_solver(const LibraryCall *x)
+{
+    return x->lapack.id != LAPACK_GTSV;
+}
+
+bool cuda_has_calls(const Program *p)
+{
+    return p->n_calls > 0;
+}
+
+bool cuda_has_solves(const Program *p)
+{
+    bool has = false;
+    for (int32_t k = 0; k < p->n_calls; k++)
+        has |= cuda_needs_solver(p->calls[k]);
+    return has;
 }
 
 /* ---- what is in front of everything ---- */
@@ -226,10 +244,13 @@ static void put_functions(Buf *b, const Program *p, bool blas)
     buf_puts(b, blas ? "#define HLO_CUBLAS_FUNCTIONS(F) F(cublasCreate_v2) F(cublasSetStream_v2)" : "\n#define HLO_CUSOLVER_FUNCTIONS(F) F(cusolverDnCreate) F(cusolverDnSetStream)");
     for (int32_t k = 0; k < p->n_calls; k++) {
         const LapackCall *c = &p->calls[k]->lapack;
-        bool              first = (c->id == LAPACK_TRSM) == blas;
+        const bool        any_type = c->id == LAPACK_GEEV;
+        bool              first = cuda_needs_solver(p->calls[k]) && (c->id == LAPACK_TRSM) == blas;
         for (int32_t j = 0; j < k && first; j++)
-            first = letter(c) != letter(&p->calls[j]->lapack) || strcmp(routine(c), routine(&p->calls[j]->lapack)) != 0;
-        if (first && blas)
+            first = !cuda_needs_solver(p->calls[j]) || (!any_type && letter(c) != letter(&p->calls[j]->lapack)) || strcmp(routine(c), routine(&p->calls[j]->lapack)) != 0;
+        if (first && any_type)
+            buf_puts(b, " \\\n    F(cusolverDnXgeev_bufferSize) F(cusolverDnXgeev) F(cusolverDnCreateParams) F(cusolverDnDestroyParams)");
+        else if (first && blas)
             buf_printf(b, " \\\n    F(cublas%c%s_v2)", letter(c), routine(c));
         else if (first)
             buf_printf(b, " \\\n    F(cusolverDn%c%s_bufferSize) F(cusolverDn%c%s)", letter(c), routine(c), letter(c), routine(c));
@@ -244,12 +265,21 @@ static bool is_called(const LapackCall *c)
 
 void cuda_solver_services(Buf *b, const Program *p)
 {
-    bool wide = false, finite = false;
+    bool wide = false, finite = false, eigen = false, vectors = false, tridiagonal = false;
     for (int32_t k = 0; k < p->n_calls; k++) {
         const LapackCall *c = &p->calls[k]->lapack;
         wide |= is_called(c) && is_wide(c);
         finite |= is_called(c) && c->finite;
+        eigen |= c->id == LAPACK_GEEV;
+        vectors |= is_called(c) && c->id == LAPACK_GEEV && !type_is_complex(c->type);
+        tridiagonal |= is_called(c) && c->id == LAPACK_GTSV;
     }
+    if (tridiagonal)
+        solver_tridiagonal_services(b);
+    if (!cuda_has_solves(p))
+        return;
+    if (eigen)
+        solver_eigen_guard(b);
     buf_puts(b, "\n#ifdef HLO_CUSOLVER");
     put_functions(b, p, false);
     put_functions(b, p, true);
@@ -258,6 +288,8 @@ void cuda_solver_services(Buf *b, const Program *p)
         buf_puts(b, turning);
     if (finite)
         buf_puts(b, finite_service);
+    if (vectors)
+        solver_eigen_services(b);
     buf_puts(b, "#endif\n");
 }
 
@@ -295,14 +327,14 @@ static void put_head(Buf *b, const LibraryCall *x, const char *linkage, const ch
 }
 
 /* "a + 16 * i", of one of the batch */
-static void put_member(Buf *b, const LapackCall *c, const char *name)
+void solver_member(Buf *b, const LapackCall *c, const char *name)
 {
     buf_puts(b, name);
     if (c->batch > 1)
         buf_printf(b, " + %lld * i", (long long)c->buffers[lapack_buffer(c, name)].count);
 }
 
-static void put_info(Buf *b, const LapackCall *c)
+void solver_info(Buf *b, const LapackCall *c)
 {
     if (lapack_buffer(c, "info") >= 0)
         buf_puts(b, c->batch > 1 ? "info + i" : "info");
@@ -312,7 +344,7 @@ static void put_info(Buf *b, const LapackCall *c)
 
 static const char *uplo(const LapackCall *c)
 {
-    return option(c, "uplo") == 'L' ? "CUBLAS_FILL_MODE_LOWER" : "CUBLAS_FILL_MODE_UPPER";
+    return solver_option(c, "uplo") == 'L' ? "CUBLAS_FILL_MODE_LOWER" : "CUBLAS_FILL_MODE_UPPER";
 }
 
 static const char *operation(char x)
@@ -330,7 +362,7 @@ typedef struct Places {
     int64_t saved, turned, u, vt, work;
 } Places;
 
-static int64_t take(int64_t *at, int64_t bytes)
+int64_t solver_take(int64_t *at, int64_t bytes)
 {
     const int64_t place = *at;
     *at += (bytes + PROGRAM_ALIGN - 1) / PROGRAM_ALIGN * PROGRAM_ALIGN;
@@ -340,15 +372,15 @@ static int64_t take(int64_t *at, int64_t bytes)
 static Places places_of(const LapackCall *c)
 {
     Places        x = { 0 };
-    int64_t       at = HEAD;
+    int64_t       at = SOLVER_HEAD;
     const int64_t bytes = type_bytes(c->type), matrix = c->buffers[0].count * bytes;
     if (c->finite)
-        x.saved = take(&at, matrix);
+        x.saved = solver_take(&at, matrix);
     if (is_wide(c)) {
-        const int64_t m = size(c, "m"), n = size(c, "n");
-        x.turned = take(&at, matrix);
-        x.u = take(&at, (option(c, "mode") == 'A' ? n : m) * n * bytes);
-        x.vt = take(&at, m * m * bytes);
+        const int64_t m = solver_size(c, "m"), n = solver_size(c, "n");
+        x.turned = solver_take(&at, matrix);
+        x.u = solver_take(&at, (solver_option(c, "mode") == 'A' ? n : m) * n * bytes);
+        x.vt = solver_take(&at, m * m * bytes);
     }
     x.work = at;
     return x;
@@ -357,29 +389,29 @@ static Places places_of(const LapackCall *c)
 /* A pointer to one of them: "(float *)(memory + 256)" */
 static void put_place(Buf *b, const LapackCall *c, int64_t at)
 {
-    buf_printf(b, "(%s *)(memory + %lld)", value_type(c->type), (long long)at);
+    buf_printf(b, "(%s *)(memory + %lld)", solver_type(c->type), (long long)at);
 }
 
 /* The arguments that the routine has in common with the question for its working memory. */
 static void put_common(Buf *b, const LapackCall *c, const Places *x, bool asks)
 {
     switch (c->id) {
-    case LAPACK_POTRF: buf_printf(b, "%s, %lld, ", uplo(c), (long long)size(c, "n")); break;
-    case LAPACK_GETRF: case LAPACK_GEQRF: buf_printf(b, "%lld, %lld, ", (long long)size(c, "m"), (long long)size(c, "n")); break;
-    case LAPACK_ORGQR: buf_printf(b, "%lld, %lld, %lld, ", (long long)size(c, "m"), (long long)size(c, "n"), (long long)size(c, "k")); break;
+    case LAPACK_POTRF: buf_printf(b, "%s, %lld, ", uplo(c), (long long)solver_size(c, "n")); break;
+    case LAPACK_GETRF: case LAPACK_GEQRF: buf_printf(b, "%lld, %lld, ", (long long)solver_size(c, "m"), (long long)solver_size(c, "n")); break;
+    case LAPACK_ORGQR: buf_printf(b, "%lld, %lld, %lld, ", (long long)solver_size(c, "m"), (long long)solver_size(c, "n"), (long long)solver_size(c, "k")); break;
     case LAPACK_ORMQR:
-        buf_printf(b, "%s, %s, %lld, %lld, %lld, ", side(option(c, "left")), operation(option(c, "transpose")), (long long)size(c, "m"), (long long)size(c, "n"),
-                   (long long)size(c, "k"));
+        buf_printf(b, "%s, %s, %lld, %lld, %lld, ", side(solver_option(c, "left")), operation(solver_option(c, "transpose")), (long long)solver_size(c, "m"), (long long)solver_size(c, "n"),
+                   (long long)solver_size(c, "k"));
         break;
-    case LAPACK_SYTRD: buf_printf(b, "%s, %lld, ", uplo(c), (long long)size(c, "n")); break;
+    case LAPACK_SYTRD: buf_printf(b, "%s, %lld, ", uplo(c), (long long)solver_size(c, "n")); break;
     case LAPACK_SYEVD: case LAPACK_HEEVD:
-        buf_printf(b, "%s, %s, %lld, ", option(c, "mode") == 'V' ? "CUSOLVER_EIG_MODE_VECTOR" : "CUSOLVER_EIG_MODE_NOVECTOR", uplo(c), (long long)size(c, "n"));
+        buf_printf(b, "%s, %s, %lld, ", solver_option(c, "mode") == 'V' ? "CUSOLVER_EIG_MODE_VECTOR" : "CUSOLVER_EIG_MODE_NOVECTOR", uplo(c), (long long)solver_size(c, "n"));
         break;
     case LAPACK_GESDD: case LAPACK_GESVD: {
         const bool    wide = is_wide(c);
-        const int64_t m = size(c, wide ? "n" : "m"), n = size(c, wide ? "m" : "n");
+        const int64_t m = solver_size(c, wide ? "n" : "m"), n = solver_size(c, wide ? "m" : "n");
         if (!asks)
-            buf_printf(b, "'%c', '%c', ", option(c, "mode"), option(c, "mode"));
+            buf_printf(b, "'%c', '%c', ", solver_option(c, "mode"), solver_option(c, "mode"));
         buf_printf(b, "%lld, %lld", (long long)m, (long long)n);
         if (asks)
             return;
@@ -387,25 +419,25 @@ static void put_common(Buf *b, const LapackCall *c, const Places *x, bool asks)
         if (wide)
             put_place(b, c, x->turned);
         else
-            put_member(b, c, "a");
+            solver_member(b, c, "a");
         buf_printf(b, ", %lld, ", (long long)m);
-        put_member(b, c, "s");
+        solver_member(b, c, "s");
         buf_puts(b, ", ");
         if (wide)
             put_place(b, c, x->u);
         else
-            put_member(b, c, "u");
+            solver_member(b, c, "u");
         buf_printf(b, ", %lld, ", (long long)m);
         if (wide)
             put_place(b, c, x->vt);
         else
-            put_member(b, c, "vt");
-        buf_printf(b, ", %lld", (long long)(wide ? n : size(c, "ldv")));
+            solver_member(b, c, "vt");
+        buf_printf(b, ", %lld", (long long)(wide ? n : solver_size(c, "ldv")));
         return;
     }
     case LAPACK_TRSM:
-        buf_printf(b, "%s, %s, %s, %s, %lld, %lld, &alpha, ", side(option(c, "side")), uplo(c), operation(option(c, "trans_x")),
-                   option(c, "diag") == 'U' ? "CUBLAS_DIAG_UNIT" : "CUBLAS_DIAG_NON_UNIT", (long long)size(c, "m"), (long long)size(c, "n"));
+        buf_printf(b, "%s, %s, %s, %s, %lld, %lld, &alpha, ", side(solver_option(c, "side")), uplo(c), operation(solver_option(c, "trans_x")),
+                   solver_option(c, "diag") == 'U' ? "CUBLAS_DIAG_UNIT" : "CUBLAS_DIAG_NON_UNIT", (long long)solver_size(c, "m"), (long long)solver_size(c, "n"));
         break;
     default: die("%s is in no library for CUDA", c->symbol);
     }
@@ -419,7 +451,7 @@ static void put_common(Buf *b, const LapackCall *c, const Places *x, bool asks)
         if (asks)
             buf_puts(b, f->name);
         else
-            put_member(b, c, f->name);
+            solver_member(b, c, f->name);
         if (!vector)
             buf_printf(b, ", %lld", (long long)(f->rows > 1 ? f->rows : 1));
     }
@@ -427,7 +459,7 @@ static void put_common(Buf *b, const LapackCall *c, const Places *x, bool asks)
 
 static void put_one(Buf *b, const LapackCall *c, const Places *x, const char *indent)
 {
-    const char *type = value_type(c->type);
+    const char *type = solver_type(c->type);
     if (c->id == LAPACK_TRSM) {
         buf_printf(b, "%sstatus = hlo_solved(solver->cublas%c%s_v2(solver->blas, ", indent, letter(c), routine(c));
         put_common(b, c, x, false);
@@ -438,52 +470,55 @@ static void put_one(Buf *b, const LapackCall *c, const Places *x, const char *in
     put_common(b, c, x, false);
     buf_printf(b, ", (%s *)(memory + %lld), ", type, (long long)x->work);
     if (c->id == LAPACK_GETRF)
-        put_member(b, c, "ipiv");
+        solver_member(b, c, "ipiv");
     else
         buf_puts(b, is_svd(c) ? "room, NULL" : "room");
     buf_puts(b, ", ");
-    put_info(b, c);
+    solver_info(b, c);
     buf_puts(b, "));\n");
+}
+
+void solver_finite(Buf *b, const LapackCall *c, int64_t copy, bool of_copy, const char *indent)
+{
+    const int64_t     numbers = c->buffers[0].count * (type_is_complex(c->type) ? 2 : 1);
+    const char *const real = solver_type(lapack_real_type(c->type));
+    buf_printf(b, "%sstatus = cudaMemcpyAsync(memory + %lld, ", indent, (long long)copy);
+    solver_member(b, c, "a");
+    buf_printf(b, ", %lld, cudaMemcpyDeviceToDevice, stream);\n"
+                  "%sstatus = status ? status : hlo_launch(stream, 1, 256, hlo_finite_kernel<%s>, (%s *)(",
+               (long long)(c->buffers[0].count * type_bytes(c->type)), indent, real, real);
+    if (of_copy)
+        buf_printf(b, "memory + %lld", (long long)copy);
+    else
+        solver_member(b, c, "a");
+    buf_printf(b, "), (int64_t)%lld, (int *)(memory + 4));\n", (long long)numbers);
 }
 
 /* Before it: its adjoint, or zeros. */
 static void put_before(Buf *b, const LapackCall *c, const Places *x, const char *indent)
 {
-    const int64_t numbers = c->buffers[0].count * (type_is_complex(c->type) ? 2 : 1);
-    if (c->finite) {
-        buf_printf(b, "%sstatus = cudaMemcpyAsync(memory + %lld, ", indent, (long long)x->saved);
-        put_member(b, c, "a");
-        buf_printf(b, ", %lld, cudaMemcpyDeviceToDevice, stream);\n"
-                      "%sstatus = status ? status : hlo_launch(stream, 1, 256, hlo_finite_kernel<%s>, (%s *)(",
-                   (long long)(c->buffers[0].count * type_bytes(c->type)), indent, value_type(lapack_real_type(c->type)), value_type(lapack_real_type(c->type)));
-        put_member(b, c, "a");
-        buf_printf(b, "), (int64_t)%lld, (int *)(memory + 4));\n", (long long)numbers);
-    }
+    if (c->finite)
+        solver_finite(b, c, x->saved, false, indent);
     if (is_wide(c)) {
-        buf_printf(b, "%sstatus = status ? status : hlo_adjoint<%s>(stream, ", indent, value_type(c->type));
+        buf_printf(b, "%sstatus = status ? status : hlo_adjoint<%s>(stream, ", indent, solver_type(c->type));
         put_place(b, c, x->turned);
         buf_puts(b, ", ");
-        put_member(b, c, "a");
-        buf_printf(b, ", %lld, %lld);\n", (long long)size(c, "m"), (long long)size(c, "n"));
+        solver_member(b, c, "a");
+        buf_printf(b, ", %lld, %lld);\n", (long long)solver_size(c, "m"), (long long)solver_size(c, "n"));
     }
 }
 
 static void put_adjoint(Buf *b, const LapackCall *c, const char *to, int64_t from, int64_t rows, int64_t cols, const char *indent)
 {
-    buf_printf(b, "%sstatus = status ? status : hlo_adjoint<%s>(stream, ", indent, value_type(c->type));
-    put_member(b, c, to);
+    buf_printf(b, "%sstatus = status ? status : hlo_adjoint<%s>(stream, ", indent, solver_type(c->type));
+    solver_member(b, c, to);
     buf_puts(b, ", ");
     put_place(b, c, from);
     buf_printf(b, ", %lld, %lld);\n", (long long)rows, (long long)cols);
 }
 
-static void put_after(Buf *b, const LapackCall *c, const Places *x, const char *indent)
+void solver_take_back(Buf *b, const LapackCall *c, int64_t saved, const char *indent)
 {
-    if (is_wide(c) && option(c, "mode") != 'N') {
-        const int64_t m = size(c, "m"), n = size(c, "n");
-        put_adjoint(b, c, "u", x->vt, m, m, indent);
-        put_adjoint(b, c, "vt", x->u, n, option(c, "mode") == 'A' ? n : m, indent);
-    }
     for (int32_t k = 0; k < c->n_buffers && c->finite; k++) {
         const LapackBuffer *f = &c->buffers[k];
         const int64_t       bytes = f->count * type_bytes(f->type);
@@ -491,19 +526,29 @@ static void put_after(Buf *b, const LapackCall *c, const Places *x, const char *
             continue;
         if (strcmp(f->name, "info") == 0) {
             buf_printf(b, "%sstatus = status ? status : hlo_launch(stream, 1, 1, hlo_not_finite_kernel, (const int *)(memory + 4), (int *)(", indent);
-            put_info(b, c);
+            solver_info(b, c);
             buf_puts(b, "));\n");
             continue;
         }
         const int64_t blocks = (bytes + 255) / 256;
         buf_printf(b, "%sstatus = status ? status : hlo_launch(stream, %lld, 256, hlo_take_back_kernel, (const int *)(memory + 4), (char *)(", indent,
                    (long long)(blocks < 256 ? blocks : 256));
-        put_member(b, c, f->name);
+        solver_member(b, c, f->name);
         if (is_overwritten(f))
-            buf_printf(b, "), (const char *)(memory + %lld), (int64_t)%lld);\n", (long long)x->saved, (long long)bytes);
+            buf_printf(b, "), (const char *)(memory + %lld), (int64_t)%lld);\n", (long long)saved, (long long)bytes);
         else
             buf_printf(b, "), (const char *)NULL, (int64_t)%lld);\n", (long long)bytes);
     }
+}
+
+static void put_after(Buf *b, const LapackCall *c, const Places *x, const char *indent)
+{
+    if (is_wide(c) && solver_option(c, "mode") != 'N') {
+        const int64_t m = solver_size(c, "m"), n = solver_size(c, "n");
+        put_adjoint(b, c, "u", x->vt, m, m, indent);
+        put_adjoint(b, c, "vt", x->u, n, solver_option(c, "mode") == 'A' ? n : m, indent);
+    }
+    solver_take_back(b, c, x->saved, indent);
 }
 
 /* Results begin as the operands that they overwrite, or as zeros, as some routines leave what nobody asked for. */
@@ -518,25 +563,43 @@ static void put_beginnings(Buf *b, const LapackCall *c)
             buf_printf(b, "    if (!status && %s_to != %s_in)\n"
                           "        status = cudaMemcpyAsync(%s_to, %s_in, %lld, cudaMemcpyDeviceToDevice, stream);\n",
                        f->name, f->name, f->name, f->name, bytes);
-        else if (is_svd(c) || lapack_is_empty(c))
+        else if (is_svd(c) || c->id == LAPACK_GEEV || lapack_is_empty(c))
             buf_printf(b, "    status = status ? status : cudaMemsetAsync(%s_to, 0, %lld, stream);\n", f->name, bytes);
     }
+}
+
+static const char *pointer_type(const LapackCall *c, Type t)
+{
+    return c->id == LAPACK_GTSV && type_is_complex(t) ? solver_tridiagonal_type(t) : solver_type(t);
+}
+
+static void put_pointers(Buf *b, const LapackCall *c)
+{
+    for (int32_t k = 0; k < c->n_buffers; k++) {
+        const LapackBuffer *f = &c->buffers[k];
+        const bool          reads = f->result < 0;
+        const char *const   type = pointer_type(c, f->type);
+        buf_printf(b, "    %s%s *const %s = (%s%s *)%s_%s;\n", reads ? "const " : "", type, f->name, reads ? "const " : "", type, f->name, reads ? "in" : "to");
+    }
+}
+
+void solver_members(Buf *b, const LapackCall *c)
+{
+    if (c->batch > 1)
+        buf_printf(b, "    for (int64_t i = 0; i < %lld && !status; i++) {\n", (long long)c->batch);
+    else
+        buf_puts(b, "    if (!status) {\n");
 }
 
 static void put_body(Buf *b, const LibraryCall *x)
 {
     const LapackCall *c = &x->lapack;
     const Places      at = places_of(c);
-    const bool        many = c->batch > 1, asks = c->id != LAPACK_TRSM;
+    const bool        asks = c->id != LAPACK_TRSM;
     const char       *indent = "        ";
-    for (int32_t k = 0; k < c->n_buffers; k++) {
-        const LapackBuffer *f = &c->buffers[k];
-        const bool          reads = f->result < 0;
-        buf_printf(b, "    %s%s *const %s = (%s%s *)%s_%s;\n", reads ? "const " : "", value_type(f->type), f->name, reads ? "const " : "", value_type(f->type), f->name,
-                   reads ? "in" : "to");
-    }
+    put_pointers(b, c);
     if (c->id == LAPACK_TRSM)
-        buf_printf(b, "    const %s alpha = %s;\n", value_type(c->type), type_is_complex(c->type) ? "{ 1, 0 }" : "1");
+        buf_printf(b, "    const %s alpha = %s;\n", solver_type(c->type), type_is_complex(c->type) ? "{ 1, 0 }" : "1");
     buf_puts(b, asks ? "    char *memory = NULL;\n    int   room = 0;\n" : "    void *const memory = NULL;\n");
     buf_puts(b, "    hlo_solver *const solver = hlo_begin_solving(stream, &status);\n");
     if (asks) {
@@ -544,12 +607,9 @@ static void put_body(Buf *b, const LibraryCall *x)
         put_common(b, c, &at, true);
         buf_printf(b, ", &room));\n"
                       "    status = status ? status : cudaMallocAsync((void **)&memory, %lld + (size_t)room * sizeof(%s), stream);\n",
-                   (long long)at.work, value_type(c->type));
+                   (long long)at.work, solver_type(c->type));
     }
-    if (many)
-        buf_printf(b, "    for (int64_t i = 0; i < %lld && !status; i++) {\n", (long long)c->batch);
-    else
-        buf_puts(b, "    if (!status) {\n");
+    solver_members(b, c);
     put_before(b, c, &at, indent);
     if (c->finite || is_wide(c)) {
         buf_printf(b, "%sif (!status)\n", indent);
@@ -565,25 +625,35 @@ static void put_function(Buf *b, const LibraryCall *x, const char *linkage, cons
 {
     const LapackCall   *c = &x->lapack;
     const LapackBuffer *f;
+    const bool          by_library = is_called(c) && cuda_needs_solver(x);
     buf_putc(b, '\n');
     c_origin(b, x->inst);
     put_head(b, x, linkage, prefix);
     buf_puts(b, "\n{\n");
-    if (is_called(c))
+    if (by_library)
         buf_puts(b, "#ifdef HLO_CUSOLVER\n");
     buf_puts(b, "    cudaError_t status = cudaSuccess;\n");
     put_beginnings(b, c);
-    if (is_called(c)) {
-        put_body(b, x);
-        buf_puts(b, "#else\n");
+    if (is_called(c) && c->id == LAPACK_GTSV) {
+        put_pointers(b, c);
+        solver_tridiagonal(b, c);
+        buf_puts(b, "}\n");
+        return;
     }
+    if (is_called(c) && c->id == LAPACK_GEEV) {
+        put_pointers(b, c);
+        solver_eigen(b, c);
+    } else if (is_called(c))
+        put_body(b, x);
+    if (by_library)
+        buf_puts(b, "#else\n");
     buf_puts(b, "    (void)stream");
     for (int32_t r = 0; (f = find(c, true, r)) != NULL; r++)
         buf_printf(b, ", (void)%s_to", f->name);
     for (int32_t o = 0; (f = find(c, false, o)) != NULL; o++)
         buf_printf(b, ", (void)%s_in", f->name);
-    buf_printf(b, ";\n    return %s;\n", is_called(c) ? "cudaErrorNotSupported" : "status");
-    buf_puts(b, is_called(c) ? "#endif\n}\n" : "}\n");
+    buf_printf(b, ";\n    return %s;\n", by_library ? "cudaErrorNotSupported" : "status");
+    buf_puts(b, by_library ? "#endif\n}\n" : "}\n");
 }
 
 void cuda_solver_functions(Buf *b, const Program *p, const char *linkage, const char *prefix)

@@ -406,7 +406,7 @@ static bool put_kernels(Buf *b, const Program *p, const char *launchers, const c
     Buf  kernels = { 0 };
     bool tensor = cuda_kernels(&kernels, p, launchers);
     cuda_prelude(b, p, tensor);
-    if (p->n_functions > 0 || has_words(p) || p->on_devices || cuda_has_choices(p) || cuda_has_solves(p))
+    if (p->n_functions > 0 || has_words(p) || p->on_devices || cuda_has_choices(p) || cuda_has_calls(p))
         buf_puts(b, launch_service);
     cuda_devices_kernels(b, p, launchers, prefix);
     if (has_words(p))
@@ -418,7 +418,7 @@ static bool put_kernels(Buf *b, const Program *p, const char *launchers, const c
     cuda_library_services(b, p);
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
     buf_free(&kernels);
-    if (cuda_has_solves(p)) {
+    if (cuda_has_calls(p)) {
         cuda_solver_services(b, p);
         cuda_solver_functions(b, p, launchers, strcmp(launchers, "static") == 0 ? NULL : prefix);
     }
