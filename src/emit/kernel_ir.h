@@ -99,6 +99,8 @@ struct KStmt {
     KBlock       *other; /* IF: NULL or else */
     const char   *atomic; /* STORE: NULL, or "Add", "Max": the element becomes that of itself and value, which other threads may do at the same time */
     bool          apart;  /* STORE: no other iteration of the loops around touches that element */
+    int64_t       group;  /* STORE: 0, or how many iterations of the loop group_loop, from a multiple of it on, are a group: of what the kernel stores no group touches elements of another group of the same size, nor */
+    const IxAtom *group_loop; /* of larger groups, and of operands only what lies where the group does */
     bool          past;   /* STORE: past the caches as if the array were streamed */
     bool          rolled; /* FOR: compilers should not unroll it, see kernel_keep_rolled */
     bool          unrolled; /* FOR: they should, although they make no vectors of it: it changes elements that it finds */

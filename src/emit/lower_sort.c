@@ -32,6 +32,7 @@ typedef struct Sort {
     int64_t        dim, count, kept;
     const Ix     **at;     /* of the line: the sorted dimension is set for each element */
     int64_t        run;    /* for many threads: the length of what is sorted already, 0: nothing; else -1 */
+    int64_t        group;  /* for many threads: of KStmt */
     bool           last;   /* this pass gives the results */
 } Sort;
 
@@ -218,6 +219,8 @@ static void put_at(Lower *L, const Sort *s, const KExpr *const *v, const KExpr *
         KArray *to = s->last ? s->to[k] : s->merged[k];
         store_at(L, to, s->at, s->last ? decoded(L, s, k, v[k]) : v[k]);
         L->cur->last->apart = true;
+        L->cur->last->group = s->group;
+        L->cur->last->group_loop = s->group ? own->t[0].atom : NULL;
     }
     s->at[s->dim] = own;
 }
@@ -327,6 +330,26 @@ static KArray **whole_arrays(Lower *L, const Sort *s, const Shape *shape)
     return x;
 }
 
+/* The operands' elements are read from memory, where they lie as the lines do, and so does what is sorted, line by line. */
+static bool reads_own_places(Lower *L, const Sort *s, const Shape *shape)
+{
+    for (int32_t k = 0; k < s->n; k++) {
+        int32_t     leaf = 0;
+        const Inst *x = s->from[k] ? resolve(L, s->from[k], &leaf) : NULL;
+        if (x && (!memory_of(L, x, leaf) || !layout_equal(s->from[k]->shape->layout, shape->layout, shape->rank)))
+            return false;
+    }
+    return true;
+}
+
+/* Of the pass at hand: what a pair of runs is, if the line's elements lie side by side. */
+static int64_t group_size(Lower *L, const Sort *s, const Shape *shape)
+{
+    if (layout_dim(shape, 0) != s->dim || (s->run == 0 && !reads_own_places(L, s, shape)))
+        return 0;
+    return s->run == 0 ? PIECE : 2 * s->run;
+}
+
 static void sort_by_rank(Lower *L, Sort *s, const Shape *shape)
 {
     KArray **arrays[2] = { NULL, NULL };
@@ -337,6 +360,7 @@ static void sort_by_rank(Lower *L, Sort *s, const Shape *shape)
             arrays[pass % 2] = whole_arrays(L, s, shape);
         s->merged = arrays[pass % 2];
         s->line = arrays[1 - pass % 2];
+        s->group = group_size(L, s, shape);
         nest(L, shape->rank, plan_dims(L, s->x, ROLE_RANKS + pass, shape->rank, shape->dims), major_order(L, shape), rank_element, s);
     }
 }

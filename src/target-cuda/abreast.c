@@ -69,14 +69,16 @@ void cuda_set_abreast(Arena *a, const Kernel *k, int32_t n, CudaPart *parts)
 {
     for (int32_t j = 0; j < n; j += parts[j].abreast) {
         bool   *uses = ARENA_ARRAY(a, bool, params_of(k));
-        int32_t m = 0;
+        int32_t m = 0, passes = cuda_count_passes(k, n - j, parts + j);
+        parts[j].passes = passes > 1;
         do {
             for (int32_t p = 0; p < params_of(k); p++)
                 uses[p] |= parts[j + m].threads.whole.uses[p];
             m++;
-        } while (takes_any_blocks(&parts[j]) && j + m < n && goes_along(k, parts + j, m, uses));
+        } while (m < passes || (passes == 1 && takes_any_blocks(&parts[j]) && j + m < n && goes_along(k, parts + j, m, uses)));
         parts[j].abreast = m;
         parts[j].uses = uses;
-        set_blocks(parts + j, m);
+        if (passes == 1)
+            set_blocks(parts + j, m);
     }
 }

@@ -172,7 +172,7 @@ static void put_choice(Buf *b, Arena *a, const Function *f, int32_t at, const Cu
 /* The functions of launch `number`, which begins with part `at`. */
 static void put_kernel(Buf *b, Arena *a, const Function *f, int32_t number, int32_t at, const CudaPart *parts)
 {
-    for (int32_t j = 0; j < parts[0].abreast && parts[0].abreast > 1; j++) {
+    for (int32_t j = 0; j < parts[0].abreast && parts[0].abreast > 1 && !parts[0].passes; j++) {
         buf_puts(b, "static __device__ inline void ");
         put_signature(b, f, name_of(a, f, "part", at + j), parts[j].threads.whole.uses);
         put_body(b, &parts[j]);
@@ -180,7 +180,10 @@ static void put_kernel(Buf *b, Arena *a, const Function *f, int32_t number, int3
     }
     buf_printf(b, "static __global__ void __launch_bounds__(%d) ", cuda_part_threads(&parts[0]));
     put_signature(b, f, name_of(a, f, "kernel", number), parts[0].uses);
-    if (parts[0].abreast > 1)
+    if (parts[0].passes) {
+        cuda_passes_body(b, parts);
+        buf_puts(b, "}\n");
+    } else if (parts[0].abreast > 1)
         put_choice(b, a, f, at, parts);
     else
         put_body(b, &parts[0]);
@@ -206,7 +209,7 @@ static void put_launch(Buf *b, Arena *a, const Function *f, const char *name, co
         return;
     }
     const CudaPart *last = part + part->abreast - 1;
-    int64_t         blocks = part->abreast > 1 ? last->first_block + last->blocks : cuda_part_blocks(part);
+    int64_t         blocks = part->abreast > 1 && !part->passes ? last->first_block + last->blocks : cuda_part_blocks(part);
     if (cuda_part_shared(part) > 0)
         buf_printf(b, "hlo_launch_shared(stream, %lld, %d, %lld, %s", (long long)blocks, cuda_part_threads(part), (long long)cuda_part_shared(part), name);
     else

@@ -60,6 +60,7 @@ typedef struct CudaPart {
     const Dialect *dialect; /* with indices that are wide enough */
     const Device  *device;
     int32_t    abreast;     /* of the first part of a launch: so many parts from it on, */
+    bool       passes;      /* which follow each other: passes.c */
     const bool *uses;       /* the parameters of all of them, as in threads.whole */
     int64_t    first_block, blocks; /* of a launch of several: the blocks that do it; blocks 0: all */
 } CudaPart;
@@ -96,6 +97,12 @@ int64_t cuda_most_blocks(const CudaPart *part);
 
 /* abreast.c: which parts are one launch. */
 void cuda_set_abreast(Arena *a, const Kernel *k, int32_t n, CudaPart *parts);
+
+/* passes.c: how many parts from the first on follow each other in one launch; of the first of them, if there are more: its threads, blocks, and text. */
+int32_t cuda_count_passes(const Kernel *k, int32_t n, const CudaPart *parts);
+int     cuda_passes_threads(const CudaPart *part);
+int64_t cuda_passes_blocks(const CudaPart *part);
+void    cuda_passes_body(Buf *b, const CudaPart *parts);
 
 /* pack.c: sets width and packs; share is set. A pack's accesses and what is done with them; what kernels with packs call. */
 void cuda_choose_packs(Arena *a, const Kernel *k, CudaPart *part);

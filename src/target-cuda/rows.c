@@ -42,6 +42,8 @@ void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
 
 int cuda_part_threads(const CudaPart *part)
 {
+    if (part->passes)
+        return cuda_passes_threads(part);
     if (part->share == BY_ONE)
         return part->abreast > 1 ? THREADS : 1;
     return part->share == BY_BLOCK && part->stage == 0 && part->row.longest >= LONG_ROW ? LONG_ROW_THREADS : THREADS;
@@ -50,6 +52,8 @@ int cuda_part_threads(const CudaPart *part)
 int64_t cuda_part_blocks(const CudaPart *part)
 {
     int64_t count = part->threads.count, each = 1;
+    if (part->passes)
+        return cuda_passes_blocks(part) < cuda_most_blocks(part) ? cuda_passes_blocks(part) : cuda_most_blocks(part);
     switch (part->share) {
     case BY_ONE: return 1;
     case BY_THREAD: each = THREADS * part->width; break;
