@@ -8,8 +8,8 @@
  * constant or an iota. Bounded so that no small text takes long or grows: max=N elements of operands and result a fold (default
  * 65536, more where a constant goes that is as large as the result), a bound for all folds of a run, and limits of work inside each (loops of called
  * computations) and all. Broadcasts and
- * iotas stay: they say the same in less. But a kernel of them alone (a fusion without operands, of up to 4 KB, for other kernels) would be begun at each
- * run: indices of a resized image, positions to sort. Never folded: elided constants, random numbers, effects, control edges, loops and
+ * iotas stay: they say the same in less. But a kernel of them and constants alone (a fusion without arguments, of up to 4 KB, for other kernels) would be begun at
+ * each run: indices of a resized image, positions to sort. Never folded: elided constants, random numbers, effects, control edges, loops and
  * branches, what asks for the device or a backend, values that text cannot hold. */
 #include "config.h"
 
@@ -78,25 +78,42 @@ static bool reads_arrays(Op op)
 static bool only_kernels_read(const Inst *i)
 {
     const Comp *c = i->comp;
+    if (shape_is_tuple(i->shape) && i == c->root)
+        return false;
     for (const Use *u = i->uses; u; u = u->next) {
         const Inst *user = u->user;
         bool        result = user == c->root && user->op == OP_TUPLE && c == c->module->entry;
-        if (!reads_arrays(user->op) && !result)
+        if (shape_is_tuple(i->shape) ? user->op != OP_GET_TUPLE_ELEMENT || !only_kernels_read(user) : !reads_arrays(user->op) && !result)
             return false;
     }
     return i != c->root || c == c->module->entry;
 }
 
-/* A fusion of what is known without arguments: the elements of its result, else -1. */
+/* Adds the elements of a kernel's operand or result to *sum; false: not of an array of a fixed size, of up to 4 KB. */
+static bool add_small(const Shape *s, int64_t *sum)
+{
+    if (!shape_is_array(s) || shape_is_dynamic(s) || shape_bytes(s) > MAX_KERNEL)
+        return false;
+    *sum += shape_count(s);
+    return true;
+}
+
+/* A fusion of what is known without arguments: the elements of its operands and results, else -1. */
 static int64_t kernel_size(const Inst *i)
 {
-    int64_t bytes = i->op == OP_FUSION && i->n_operands == 0 && shape_is_array(i->shape) && !shape_is_dynamic(i->shape) ? shape_bytes(i->shape) : -1;
-    if (bytes <= 0 || bytes > MAX_KERNEL || !only_kernels_read(i))
-        return -1;
-    for (const Inst *x = inst_callee(i, 0)->first; x; x = x->next)
-        if (!known_array(x) && x->op != OP_IOTA && x->op != OP_BROADCAST && !is_foldable(x->op))
+    int64_t sum = 0;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        if (!known_array(inst_operand(i, k)) || !add_small(inst_operand(i, k)->shape, &sum))
             return -1;
-    return shape_count(i->shape);
+    const Comp *c = inst_callee(i, 0);
+    bool        several = shape_is_tuple(i->shape) && c->root->op == OP_TUPLE;
+    for (int32_t k = 0; k < (several ? i->shape->n_elems : 1); k++)
+        if (!add_small(several ? i->shape->elems[k] : i->shape, &sum))
+            return -1;
+    for (const Inst *x = c->first; x; x = x->next)
+        if (!known_array(x) && x->op != OP_IOTA && x->op != OP_BROADCAST && x->op != OP_PARAMETER && !(several && x == c->root) && !is_foldable(x->op))
+            return -1;
+    return only_kernels_read(i) ? sum : -1;
 }
 
 /* Elements that folding i touches, or the braces of a result without any; -1: it is not to be folded. */
@@ -188,9 +205,37 @@ static bool text_holds(const Literal *v)
     return true;
 }
 
+static void replace(const Folder *f, Inst *i, Literal *v)
+{
+    Inst *c = inst_constant(i->comp, i, v, NULL);
+    c->shape = i->shape; /* with its layout */
+    pass_remark(f->cx, i, "%%%s is the constant %%%s", i->name, c->name);
+    inst_replace(i, c);
+}
+
+static void replace_results(const Folder *f, Inst *fusion, Literal *v)
+{
+    for (const Use *u = fusion->uses, *next; u; u = next) {
+        Inst *element = u->user;
+        next = u->next;
+        replace(f, element, literal_ref(v->elems[inst_int(element, ATTR_INDEX, 0)]));
+        inst_delete(element);
+    }
+    literal_unref(v);
+}
+
+/* What stands behind i when its results are replaced. */
+static Inst *behind(const Inst *i)
+{
+    Inst *next = i->next;
+    while (next && next->op == OP_GET_TUPLE_ELEMENT && inst_operand(next, 0) == i)
+        next = next->next;
+    return next;
+}
+
 static bool fold(Folder *f, Inst *i)
 {
-    if ((i->op == OP_FUSION ? i->n_operands > 0 : !is_foldable(i->op) || i->n_operands == 0) || !inst_is_free(i) || is_splat_of_splats(i))
+    if ((i->op != OP_FUSION && (!is_foldable(i->op) || i->n_operands == 0)) || !inst_is_free(i) || is_splat_of_splats(i))
         return false;
     int64_t size = fold_size(i);
     if (size < 0)
@@ -207,10 +252,10 @@ static bool fold(Folder *f, Inst *i)
         literal_unref(v);
         return false;
     }
-    Inst *c = inst_constant(i->comp, i, v, NULL);
-    c->shape = i->shape; /* with its layout */
-    pass_remark(f->cx, i, "%%%s is the constant %%%s", i->name, c->name);
-    inst_replace(i, c);
+    if (shape_is_tuple(i->shape))
+        replace_results(f, i, v);
+    else
+        replace(f, i, v);
     return true;
 }
 
@@ -223,7 +268,7 @@ bool pass_constant_folding(Module *m, PassCtx *cx)
             continue;
         for (Inst *i = c->first, *next; i && cx->rewrites < cx->limit; i = next) {
             const char *name = i->name;
-            next = i->next;
+            next = behind(i);
             if (fold(&f, i)) {
                 cx->did_at = name;
                 inst_delete_dead(i, cx->scratch);
