@@ -15,6 +15,7 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
     case OP_RNG: return expand_rng;
     case OP_SCALED_DOT: return expand_scaled_dot;
     case OP_RAGGED_DOT: return expand_ragged_dot;
+    case OP_DOT: return runtime && dot_widens(i) ? expand_narrow_dot : NULL;
     case OP_FUSION:
         if (runtime && attention_expands(i))
             return expand_attention;
@@ -83,7 +84,7 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanO
     comps_mark_uses(copy);
     for (Comp *c = copy->first; c; c = c->next)
         for (Inst *i = c->first, *next; i; i = next) {
-            bool            inside = (i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW || i->op == OP_CONVOLUTION) && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* its caller's to divide */
+            bool            inside = (i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW || i->op == OP_CONVOLUTION || i->op == OP_DOT) && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* its caller's to divide */
             Expansion      *expand = inside && !whole_window_expands(i) ? NULL : expansion_of(i, o);
             DeviceExpander *meet = expand ? NULL : on_devices(i, on);
             next = i->next;

@@ -17,6 +17,11 @@ void expand_rng(Inst *i);
 void expand_ragged_dot(Inst *i);
 void expand_scaled_dot(Inst *i);
 
+/* A dot of floats of a byte that is worth a call of the runtime in a wider type; what computes it, of operands outside, in front of at. */
+bool  dot_widens(const Inst *dot);
+Inst *dot_widened(Inst *at, const Inst *dot, Inst *const *operands);
+void  expand_narrow_dot(Inst *i);
+
 /* The dot or convolution of fusion i that is a call with the rest as its epilogue, made for a row of so many elements; NULL: there is none. */
 const Inst *output_hero(const Inst *i, int64_t *row);
 bool output_expands(const Inst *i);

@@ -27,6 +27,8 @@ static bool is_called(const Inst *x)
         return false;
     if (x->op == OP_CONVOLUTION)
         return conv_call(x, lhs->shape, rhs->shape, x->shape, &c);
+    if (dot_widens(x))
+        return true;
     return dot_call(x, lhs->shape, rhs->shape, x->shape, &d) && (double)d.m * (double)d.n * (double)d.k >= LEAST;
 }
 
@@ -53,7 +55,7 @@ const Inst *output_hero(const Inst *i, int64_t *row)
     const Inst *x = i->op == OP_FUSION && i->n_callees == 1 && takes_arrays(i) ? called_dot(inst_callee(i, 0), is_called) : NULL;
     DotCall     d;
     ConvCall    c;
-    if (!x)
+    if (!x || dot_widens(x))
         return NULL;
     const Shape *lhs = inst_operand(x, 0)->shape, *rhs = inst_operand(x, 1)->shape;
     if (x->op == OP_CONVOLUTION)
@@ -92,12 +94,12 @@ bool product_expands(const Inst *i)
 }
 
 /* The dot of i's body in front of i. */
-static Inst *dot_outside(Inst *i, const Inst *dot)
+static Inst *dot_outside(Inst *i, const Inst *dot, bool widens)
 {
     Inst *operands[2];
     for (int32_t k = 0; k < 2; k++)
         operands[k] = inst_operand(i, (int32_t)inst_operand(dot, k)->param);
-    return inst_clone_into(i->comp, i, dot, 2, operands);
+    return widens ? dot_widened(i, dot, operands) : inst_clone_into(i->comp, i, dot, 2, operands);
 }
 
 /* A copy of the body in which what is inside are parameters behind the others, without what only that has needed. */
@@ -136,13 +138,13 @@ void expand_output(Inst *i)
 {
     int64_t row;
     for (const Inst *dot; (dot = called_dot(inst_callee(i, 0), is_called)) && !output_hero(i, &row);)
-        i = output_replace(i, 1, &dot, (Inst *[]){ dot_outside(i, dot) });
+        i = output_replace(i, 1, &dot, (Inst *[]){ dot_outside(i, dot, dot_widens(dot)) });
 }
 
 void expand_product(Inst *i)
 {
     for (const Inst *dot; (dot = product_inside(i));) {
-        Inst *outside = dot_outside(i, dot);
+        Inst *outside = dot_outside(i, dot, false);
         i = output_replace(i, 1, &dot, &outside);
         if (conv_graph_moves(outside))
             conv_graph_move(outside);

@@ -16,7 +16,8 @@
 #include "emit/dot_call.h"
 #include "emit/lower.h"
 
-enum { ROLE_OUTER = 10, ROLE_K = 11, ROLE_TAIL = 12, ROLE_STORE = 1000 /* + columns */ };
+enum { ROLE_OUTER = 10, ROLE_K = 11, ROLE_TAIL = 12, ROLE_WIDE = 13 /* and the next one */, ROLE_STORE = 1000 /* + columns */ };
+enum { LEAST_WIDE = 16, MOST_WIDE = 4096, /* elements of an operand */ MOST_BYTES = 65536, /* of one byte */ WIDE_USES = 16 };
 enum { TILE_ROWS = 4, TILE_COLUMNS = 64, LANES = 16, VECTOR = 4, FEW_ROWS = 12,
        NARROW = 8, NARROW_ROWS = 8 /* so few columns are one vector: its additions wait for each other, those of other rows do not */ };
 
@@ -30,6 +31,7 @@ typedef struct Side {
     int64_t     *strides;
     int32_t      tiled;  /* number of the free dimension that is cut into tiles, -1: none */
     int64_t      tile;   /* elements of it at once */
+    KArray      *wide;   /* all elements in the type of the products, in the order of the shape; NULL: they are converted where they are used */
 } Side;
 
 typedef struct Dot {
@@ -45,7 +47,7 @@ typedef struct Dot {
     const Ix *const *outer; /* batch, rows' free, cols' free in result order; tiled ones at the first element */
     const Ix  **k;
     KTemp      *sum;
-    const Ix   *lane;
+    bool        begun; /* what fills no lanes comes first */
     const Ix   *row;   /* of the tile, while it is stored */
     int64_t     step;  /* tiles have multiples of so many columns */
     bool        few;   /* terms, rows and columns: a tile is all of a product */
@@ -82,6 +84,13 @@ static int32_t fast_free(const Side *s)
     return best;
 }
 
+static const KExpr *converted_at(Lower *L, const Dot *d, const Side *s, const Ix *const *at)
+{
+    int32_t     leaf = 0;
+    const Inst *from = resolve(L, s->x, &leaf);
+    return scalar_convert(L->arena, s->shape->type, d->type, value_at(L, from, leaf, at));
+}
+
 /* Index of one operand: batch and free from the tile's position plus `off` along the tiled dimension, k from the loops. */
 static const KExpr *factor(Lower *L, const Dot *d, const Side *s, const Ix *off)
 {
@@ -95,9 +104,7 @@ static const KExpr *factor(Lower *L, const Dot *d, const Side *s, const Ix *off)
     }
     for (int32_t k = 0; k < s->contract.n; k++)
         at[s->contract.v[k]] = d->k[k];
-    int32_t     leaf = 0;
-    const Inst *from = resolve(L, s->x, &leaf);
-    return scalar_convert(L->arena, s->shape->type, d->type, value_at(L, from, leaf, at));
+    return s->wide ? load(L, s->wide, shape_index(L, s->shape, at)) : converted_at(L, d, s, at);
 }
 
 static const KExpr *multiply_add(Lower *L, const Dot *d, const KExpr *sum, const KExpr *x, const KExpr *y)
@@ -321,74 +328,181 @@ static void tiled_body(Lower *L, void *cookie, const Ix *const *index)
     along(L, d, &d->rows, tile_width(n, wanted, narrow && !d->few ? NARROW_ROWS / 2 + 1 : 3), outer, tile_columns);
 }
 
-static void row_step(Lower *L, void *cookie, const Ix *const *k)
+static const KExpr *row_product(Lower *L, Dot *d, const Ix *const *k, const Ix *last)
 {
-    Dot      *d = cookie;
     const Ix *none = ix_const(&L->ix, 0);
     for (int32_t i = 0; i < d->n_k; i++)
         d->k[i] = k[i];
-    if (d->lane)
-        d->k[d->n_k - 1] = ix_add(&L->ix, ix_times(&L->ix, k[d->n_k - 1], LANES), d->lane);
-    const KExpr *x = factor(L, d, &d->rows, none), *y = factor(L, d, &d->cols, none);
-    if (d->lane)
-        store(L, d->acc, d->lane, multiply_add(L, d, load_current(L, d->acc, d->lane), x, y));
-    else
-        assign(L, d->sum, multiply_add(L, d, current(L, d->sum), x, y));
+    if (last)
+        d->k[d->n_k - 1] = last;
+    return scalar_binary(L->arena, OP_MULTIPLY, d->type, factor(L, d, &d->rows, none), factor(L, d, &d->cols, none));
+}
+
+static void row_step(Lower *L, void *cookie, const Ix *const *k)
+{
+    Dot *d = cookie;
+    assign(L, d->sum, scalar_binary(L->arena, OP_ADD, d->type, current(L, d->sum), row_product(L, d, k, NULL)));
+}
+
+/* lane[l] += the product at from + l, but for the first `known` ones, which are added elsewhere. begins: there is nothing in the lanes. */
+static void add_lanes(Lower *L, Dot *d, const Ix *const *k, const Ix *from, int64_t known, bool begins)
+{
+    const Ix    *lane = ix_of(&L->ix, loop_open(L, 0, d->acc->count, NULL, 1));
+    const KExpr *x = row_product(L, d, k, ix_add(&L->ix, from, lane));
+    if (known > 0) {
+        const KExpr *has = kx_binary(L->arena, KOP_LT, TYPE_PRED, kx_cast(L->arena, TYPE_S32, kx_index(L->arena, lane)), kx_int(L->arena, TYPE_S32, known));
+        x = kx_select(L->arena, has, scalar_zero(L->arena, d->type), bind(L, x, "x"));
+    }
+    store(L, d->acc, lane, begins ? x : scalar_binary(L->arena, OP_ADD, d->type, load_current(L, d->acc, lane), x));
+    block_close(L);
 }
 
 static void lanes_step(Lower *L, void *cookie, const Ix *const *k)
 {
     Dot *d = cookie;
-    d->lane = ix_of(&L->ix, loop_open(L, 0, LANES, NULL, 1));
-    row_step(L, cookie, k);
-    block_close(L);
+    add_lanes(L, d, k, ix_times(&L->ix, k[d->n_k - 1], d->acc->count), 0, false);
 }
 
-/* The rest of each row of k that fills no lanes. */
+/* The rest of each row of k that fills no lanes, as the vector that ends with the row; one element by itself. */
 static void tail_step(Lower *L, void *cookie, const Ix *const *k)
 {
-    Dot       *d = cookie;
-    int64_t    n = d->k_extents[d->n_k - 1];
-    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, d->n_k);
+    Dot          *d = cookie;
+    const int64_t n = d->k_extents[d->n_k - 1], lanes = d->acc->count;
+    const Ix    **at = ARENA_ARRAY(L->arena, const Ix *, d->n_k);
     for (int32_t i = 0; i + 1 < d->n_k; i++)
         at[i] = k[i];
-    d->lane = NULL;
-    bool loops = n % LANES > 1;
-    at[d->n_k - 1] = loops ? ix_of(&L->ix, loop_open(L, n / LANES * LANES, n, NULL, 1)) : ix_const(&L->ix, n - 1);
-    row_step(L, cookie, at);
-    if (loops)
+    at[d->n_k - 1] = ix_const(&L->ix, n - 1);
+    if (n % lanes == 1)
+        row_step(L, cookie, at);
+    else
+        add_lanes(L, d, at, ix_const(&L->ix, n - lanes), lanes - n % lanes, d->begun);
+}
+
+/* So many are joined by a call. */
+static int64_t joined_lanes(const Dot *d)
+{
+    return d->type == TYPE_F32 ? LANES : LANES / 2;
+}
+
+/* Of a row of terms: several vectors of a long one, whose sums do not wait for each other; 0: none. */
+static int64_t row_lanes(Lower *L, const Dot *d)
+{
+    enum { MOST = 4 * LANES, ROUNDS = 4 };
+    const int64_t n = d->n_k ? d->k_extents[d->n_k - 1] : 0;
+    int64_t       lanes = joined_lanes(d);
+    if (L->plan->plain || !type_is_float(d->type) || n < lanes)
+        return 0;
+    while (lanes < MOST && n >= 2 * ROUNDS * lanes)
+        lanes *= 2;
+    return lanes;
+}
+
+static void join_lanes(Lower *L, Dot *d)
+{
+    for (int64_t n = d->acc->count / 2; n >= joined_lanes(d); n /= 2) {
+        const Ix *l = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+        store(L, d->acc, l, scalar_binary(L->arena, OP_ADD, d->type, load_current(L, d->acc, l), load_current(L, d->acc, ix_plus(&L->ix, l, n))));
         block_close(L);
+    }
+    const KExpr *place = kx_unary(L->arena, KOP_PLACE, d->type, load_current(L, d->acc, ix_const(&L->ix, 0))), *args[] = { current(L, d->sum), place };
+    assign(L, d->sum, kx_call(L->arena, d->type == TYPE_F32 ? "sum_lanes_f32" : "sum_lanes_f64", d->type, 2, args));
 }
 
 /* sum over k of one row of each side, at d->outer. */
 static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
 {
-    Dot    *d = cookie;
-    int64_t last = d->n_k ? d->k_extents[d->n_k - 1] : 0;
-    bool    lanes = !L->plan->plain && last >= 2 * LANES && type_is_float(d->type);
+    Dot          *d = cookie;
+    const int64_t last = d->n_k ? d->k_extents[d->n_k - 1] : 0, lanes = row_lanes(L, d);
     d->outer = index;
-    d->lane = NULL;
     d->sum = accumulator(L, scalar_zero(L->arena, d->type), machine_type(d->type), d->x->name);
     LoopDim *dims = plan_dims(L, d->x, ROLE_K, d->n_k, d->k_extents);
-    if (!lanes) {
+    if (lanes == 0) {
         if (d->k_count > 0)
             nest(L, d->n_k, dims, NULL, row_step, d);
     } else {
-        dims[d->n_k - 1].extent = last / LANES;
-        d->acc = local_array(L, d->type, LANES, "lane");
-        const Ix *l = ix_of(&L->ix, loop_open(L, 0, LANES, NULL, 1));
-        store(L, d->acc, l, scalar_zero(L->arena, d->type));
-        block_close(L);
+        dims[d->n_k - 1].extent = last / lanes;
+        d->acc = local_array(L, d->type, lanes, "lane");
+        d->begun = d->n_k == 1 && last % lanes > 1 && last >= 2 * lanes;
+        const Ix *l = d->begun ? NULL : ix_of(&L->ix, loop_open(L, 0, lanes, NULL, 1));
+        if (!d->begun) {
+            store(L, d->acc, l, scalar_zero(L->arena, d->type));
+            block_close(L);
+        }
+        if (d->begun)
+            tail_step(L, d, NULL);
         if (d->k_count > 0)
             nest(L, d->n_k, dims, NULL, lanes_step, d);
-        if (last % LANES && d->k_count > 0)
+        if (last % lanes && d->k_count > 0 && !d->begun)
             nest(L, d->n_k - 1, plan_dims(L, d->x, ROLE_TAIL, d->n_k, d->k_extents), NULL, tail_step, d);
-        l = ix_of(&L->ix, loop_open(L, 0, LANES, NULL, 1));
-        assign(L, d->sum, scalar_binary(L->arena, OP_ADD, d->type, current(L, d->sum), load_current(L, d->acc, l)));
-        block_close(L);
+        join_lanes(L, d);
     }
     const Ix *none = ix_const(&L->ix, 0);
     store_value(L, d, none, none, kx_temp(L->arena, d->sum));
+}
+
+/* ---- operands that are converted once ---- */
+
+static int64_t times_used(const Side *other)
+{
+    int64_t n = 1;
+    for (int32_t f = 0; f < other->n_free; f++)
+        n *= other->shape->dims[other->free[f]];
+    return n;
+}
+
+/* A good part of so many elements fills no vector. */
+static bool is_ragged(int64_t n)
+{
+    return n % LANES > n / 8;
+}
+
+/* Floats of a byte always are. A vector of f16 or bf16 is converted by an instruction or two as it is loaded, which is worth it for elements that are used often; f16 one by one, and in loops
+ * that are no whole vectors, take ten times as long. */
+static bool is_worth_widening(Lower *L, const Dot *d, const Side *s, const Side *other)
+{
+    const Type    t = s->shape->type;
+    const int64_t n = shape_count(s->shape), terms = d->n_k ? d->k_extents[d->n_k - 1] : 0;
+    if (L->plan->plain || d->few || !type_is_float(t) || n < LEAST_WIDE || n > (type_bits(t) < 16 ? MOST_BYTES : MOST_WIDE))
+        return false;
+    if (type_bits(t) < 16)
+        return true;
+    if (d->cols.tiled < 0)
+        return t == TYPE_F16 && terms < LANES;
+    const bool along = s == &d->cols, singly = !along || is_ragged(s->shape->dims[s->free[s->tiled]]);
+    return (t == TYPE_F16 && singly) || ((t == TYPE_F16 || t == TYPE_BF16) && along && times_used(other) >= WIDE_USES);
+}
+
+typedef struct Widening {
+    const Dot *d;
+    Side      *s;
+} Widening;
+
+static void widen_element(Lower *L, void *cookie, const Ix *const *at)
+{
+    const Widening *w = cookie;
+    store(L, w->s->wide, shape_index(L, w->s->shape, at), converted_at(L, w->d, w->s, at));
+}
+
+static void widen(Lower *L, Dot *d, Side *s, const Side *other, int role)
+{
+    int32_t     leaf = 0;
+    const Inst *from = resolve(L, s->x, &leaf);
+    KArray     *memory = memory_of(L, from, leaf);
+    const Shape *shape = s->shape;
+    if (!is_worth_widening(L, d, s, other))
+        return;
+    KArray *wide = temp_array(L, shape_array(L->arena, d->type, 1, (int64_t[]){ shape_count(shape) }), "wide");
+    if (memory) { /* all of it is one row */
+        const Ix *i = ix_of(&L->ix, loop_open(L, 0, shape_count(shape), NULL, 1));
+        store(L, wide, i, scalar_convert(L->arena, shape->type, d->type, load(L, memory, i)));
+        block_close(L);
+        s->wide = wide;
+        return;
+    }
+    Side own = *s;
+    own.wide = wide;
+    nest(L, shape->rank, plan_dims(L, d->x, role, shape->rank, shape->dims), major_order(L, shape), widen_element, &(Widening){ d, &own });
+    s->wide = wide;
 }
 
 /* Operands that would have to be computed again for each use go to memory first; movement and conversion do not count. */
@@ -459,6 +573,8 @@ void stage_dot(Lower *L, const Inst *x, KArray *const *to)
         d.rows.tiled = last_free(&d.rows);
         d.step = epilogue_step(L, x, d.cols.first + d.cols.tiled);
     }
+    widen(L, &d, &d.rows, &d.cols, ROLE_WIDE);
+    widen(L, &d, &d.cols, &d.rows, ROLE_WIDE + 1);
     int32_t  rank = x->shape->rank;
     int64_t *extents = ARENA_ARRAY(L->arena, int64_t, rank);
     for (int32_t k = 0; k < rank; k++)

@@ -74,9 +74,18 @@ static bool calls(const KExpr *x, const char *type, const char *suffix)
     return x->kind == KX_CALL && strncmp(x->fn, type, n) == 0 && strcmp(x->fn + n, suffix) == 0;
 }
 
+/* A float of a byte or less, all of whose values bf16 has. */
+static bool is_small(const KExpr *x)
+{
+    bool small = false;
+    for (Type t = 0; t < TYPE_COUNT && !small; t++)
+        small = type_is_float(t) && type_bits(t) <= 8 && calls(x, type_name(t), "_to_f32");
+    return small;
+}
+
 const KExpr *scalar_round(Arena *a, Type t, const KExpr *x)
 {
-    if (!is_narrow_float(t) || calls(x, type_name(t), "_to_f32") || calls(x, type_name(t), "_round"))
+    if (!is_narrow_float(t) || (t == TYPE_BF16 && is_small(x)) || calls(x, type_name(t), "_to_f32") || calls(x, type_name(t), "_round"))
         return x;
     return call1(a, TYPE_F32, arena_printf(a, "%s_round", type_name(t)), x);
 }
@@ -111,6 +120,8 @@ const KExpr *scalar_encode(Arena *a, Type t, const KExpr *x)
         return x->arg[0];
     if (calls(x, type_name(t), "_round"))
         x = x->arg[0];
+    if (t == TYPE_BF16 && is_small(x))
+        return call1(a, storage_type(t), "upper_bf16", x);
     if (x->kind == KX_SELECT && encoded_already(a, t, x)) /* not widened, chosen and narrowed */
         return encoded_already(a, t, x);
     return call1(a, storage_type(t), arena_printf(a, "f32_to_%s", type_name(t)), x);

@@ -344,6 +344,7 @@ static const Helper helpers[] = {
       "uint32_t bf16_bits(float x) /* those of f32 that round to it, in the upper half */\n{\n    uint32_t u = f32_as_u32(x);\n"
       "    return x != x ? (u & 0x80000000u) | 0x7fc00000u : u + 0x7fff + (u >> 16 & 1);\n}\n" },
     { H_EXACT, "f32_to_bf16", "bf16_bits", "uint16_t f32_to_bf16(float x)\n{\n    return (uint16_t)(bf16_bits(x) >> 16);\n}\n" },
+    { H_EXACT, "upper_bf16", "f32_as_u32", "uint16_t upper_bf16(float x) /* that has no other digits */\n{\n    return (uint16_t)(f32_as_u32(x) >> 16);\n}\n" },
     { H_EXACT, "bf16_round", "bf16_bits u32_as_f32", "float bf16_round(float x)\n{\n    return u32_as_f32(bf16_bits(x) & 0xffff0000u);\n}\n" },
     /* The instruction takes subnormal numbers for zeros: blocks that have one go another way. */
     { H_EXACT, "f32_block_to_bf16", "f32_to_bf16",
@@ -365,12 +366,13 @@ static const Helper helpers[] = {
       "uint16_t f32_to_f16(float x)\n{\n    uint32_t u = f32_as_u32(x) & 0x7fffffff, sign = f32_as_u32(x) >> 16 & 0x8000;\n"
       "    uint32_t normal = (u + 0xc8000fffu + (u >> 13 & 1)) >> 13, tiny = f32_as_u32(u32_as_f32(u) + 0.5f) - 0x3f000000u, nan = 0x7e00 | (u >> 13 & 0x1ff);\n"
       "    uint32_t h = u > 0x7f800000u ? nan : u >= 0x47800000u ? 0x7c00 : u < 0x38800000u ? tiny : normal;\n    return (uint16_t)(sign | h);\n}\n" },
-    /* The same as there and back, without narrow numbers in between: what signed integers do, vectors do. */
+    /* The same as there and back, without narrow numbers in between. A sum with 2^13 times the number's power of two, or that of the least normal one, has the last digit of f16 as its
+     * own; from 2^17 on any power will do, since that is infinite anyway. */
     { H_EXACT, "f16_round", "f32_as_u32 u32_as_f32",
-      "float f16_round(float x)\n{\n    int32_t u = (int32_t)(f32_as_u32(x) & 0x7fffffff), normal = (u + 0xfff + (u >> 13 & 1)) & ~0x1fff;\n"
-      "    int32_t tiny = (int32_t)f32_as_u32((u32_as_f32((uint32_t)u) + 0.5f) - 0.5f), r = u < 0x38800000 ? tiny : normal;\n"
-      "    r = u > 0x7f800000 ? 0x7fc00000 | (u & 0x3fe000) : u >= 0x477ff000 ? 0x7f800000 : r;\n"
-      "    return u32_as_f32((uint32_t)r | (f32_as_u32(x) & 0x80000000u));\n}\n" },
+      "float f16_round(float x)\n{\n    uint32_t u = f32_as_u32(x) & 0x7fffffffu;\n"
+      "    int32_t  power = (int32_t)(u & 0x7f800000u), above = power > 0x38800000 ? power : 0x38800000, within = above < 0x48000000 ? above : 0x48000000;\n"
+      "    float    y = (u32_as_f32(u) + u32_as_f32((uint32_t)within + (13u << 23))) - u32_as_f32((uint32_t)within + (13u << 23));\n"
+      "    y = y >= 65536.0f ? __builtin_inff() : y;\n    return u32_as_f32(f32_as_u32(y) | (f32_as_u32(x) & 0x80000000u));\n}\n" },
     /* Of one element, in no vector. */
     { H_EXACT, "f16_alone_to_f32", "f16_to_f32",
       "float f16_alone_to_f32(uint16_t x)\n{\n#if defined __F16C__ && defined __GNUC__\n    typedef short v8s __attribute__((vector_size(16)));\n    (void)f16_to_f32;\n"
