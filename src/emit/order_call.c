@@ -73,5 +73,5 @@ bool transpose_call(const Inst *i, const Shape *from, const Shape *to, OrderCall
 
 bool order_call_equal(const OrderCall *x, const OrderCall *y)
 {
-    return x->symbol == y->symbol && x->n_operands == y->n_operands && memcmp(&x->axes, &y->axes, sizeof x->axes) == 0 && memcmp(&x->sort, &y->sort, sizeof x->sort) == 0;
+    return x->symbol == y->symbol && x->n_operands == y->n_operands && x->positions == y->positions && memcmp(&x->axes, &y->axes, sizeof x->axes) == 0 && memcmp(&x->sort, &y->sort, sizeof x->sort) == 0;
 }

@@ -8,6 +8,7 @@
 typedef struct OrderCall {
     const char *symbol; /* of the function */
     int32_t     n_operands;
+    uint32_t    positions; /* arrays of a sort that are no operand: their elements are positions in the line */
     hlort_axes  axes;   /* of a transpose, n = 0: */
     hlort_sort  sort;   /* of a sort or a topk */
 } OrderCall;
@@ -18,6 +19,8 @@ bool transpose_call(const Inst *i, const Shape *from, const Shape *to, OrderCall
 bool sort_call(const Inst *i, const Shape *like, int64_t kept, OrderCall *out);
 /* Likewise of a topk, whose operand lies as `from` says; one array of values, one of positions. */
 bool topk_call(const Inst *i, const Shape *from, const Shape *to, OrderCall *out);
+/* Operand k of sort i numbers the elements along the sort's dimension from 0 on, in 4 or 8 bytes. */
+bool sort_takes_positions(const Inst *i, int32_t k);
 bool order_call_equal(const OrderCall *x, const OrderCall *y);
 
 #endif

@@ -178,6 +178,8 @@ Value *plan_output(Plan *p, StepList *out, const Inst *i); /* a fusion around a 
 /* plan_order.c: a transpose or a copy to another layout. NULL when it is a kernel like others. */
 Value *plan_transpose(Plan *p, StepList *out, const Inst *i, Leaf from);
 Value *plan_sort(Plan *p, StepList *out, const Inst *i);
+/* i is positions that calls of sorts make themselves: it has no value of its own. */
+bool   plan_is_positions_alone(Plan *p, const Inst *i);
 Value *plan_topk(Plan *p, StepList *out, const Inst *i);
 
 /* plan_sizes.c: arrays with bounds have their full size. */

@@ -556,6 +556,8 @@ static void show_value(Plan *p, StepList *out, const Inst *i, const Value *x)
 
 static void walk_inst(Plan *p, StepList *out, const Inst *i, Value *const *params)
 {
+    if (plan_is_positions_alone(p, i))
+        return;
     Value *x = i->op == OP_PARAMETER ? params[i->param] : inst_value(p, out, i);
     map_put(&p->values, i, x);
     if (p->options->is_shown && p->options->is_shown(p->options->shown_cookie, i) && !p->bad)

@@ -70,20 +70,39 @@ static Value *order_value(Plan *p, StepList *out, const Inst *i, const OrderCall
     return result;
 }
 
+/* The call for sort i, whose results are shapes. */
+static bool is_called(Plan *p, const Inst *i, const Shape **shapes, OrderCall *o)
+{
+    for (int32_t k = 1; k < i->n_operands; k++)
+        if (!layout_equal(shapes[k]->layout, shapes[0]->layout, shapes[0]->rank))
+            return false;
+    return p->options->runtime && sort_call(i, shapes[0], kept_of(p, i, inst_ints(i, ATTR_DIMENSIONS).v[0]), o);
+}
+
+bool plan_is_positions_alone(Plan *p, const Inst *i)
+{
+    OrderCall o;
+    int32_t   n;
+    bool      alone = i->n_uses > 0 && i != i->comp->root && i->op != OP_PARAMETER && !p->options->is_shown;
+    for (const Use *u = i->uses; u && alone; u = u->next)
+        alone = u->user->op == OP_BROADCAST ? plan_is_positions_alone(p, u->user)
+                                            : u->user->op == OP_SORT && sort_takes_positions(u->user, u->index) &&
+                                                  is_called(p, u->user, leaf_shapes(p, u->user->shape, &n), &o) && (o.positions >> u->index & 1);
+    return alone;
+}
+
 Value *plan_sort(Plan *p, StepList *out, const Inst *i)
 {
     OrderCall     o;
     int32_t       n;
     const Shape **shapes = leaf_shapes(p, i->shape, &n);
-    const int64_t dim = inst_ints(i, ATTR_DIMENSIONS).v[0];
-    if (!p->options->runtime || !sort_call(i, shapes[0], kept_of(p, i, dim), &o))
+    if (!is_called(p, i, shapes, &o))
         return NULL;
     Leaf *from = ARENA_ARRAY(p->work, Leaf, i->n_operands);
-    for (int32_t k = 0; k < i->n_operands; k++) {
-        if (!layout_equal(shapes[k]->layout, shapes[0]->layout, shapes[0]->rank))
-            return NULL;
-        from[k] = leaf_as(p, out, value_of(p, i->operands[k].def)->v[0], shapes[k], i);
-    }
+    n = 0;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        if (!(o.positions >> k & 1))
+            from[n++] = leaf_as(p, out, value_of(p, i->operands[k].def)->v[0], shapes[k], i);
     return order_value(p, out, i, &o, from, value_fresh(p, i->shape, i));
 }
 

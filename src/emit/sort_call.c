@@ -127,6 +127,26 @@ static bool set_lines(hlort_sort *s, const Shape *like, int64_t d)
     return s->count > 1 && s->count <= INT32_MAX && s->outer * s->count * s->inner >= LEAST;
 }
 
+/* An iota along dim of the array that it becomes, where it is or becomes one; also in a fusion of its own. */
+static bool is_iota_along(const Inst *x, int64_t dim)
+{
+    if (x->op == OP_FUSION && shape_is_array(x->shape))
+        x = inst_callee(x, 0)->root;
+    if (x->op == OP_BROADCAST && inst_operand(x, 0)->shape->rank == 1) {
+        if (inst_ints(x, ATTR_DIMENSIONS).v[0] != dim)
+            return false;
+        x = inst_operand(x, 0);
+        dim = 0;
+    }
+    return x->op == OP_IOTA && inst_int(x, ATTR_IOTA_DIMENSION, 0) == dim;
+}
+
+bool sort_takes_positions(const Inst *i, int32_t k)
+{
+    const Inst *x = inst_operand(i, k);
+    return type_is_int(x->shape->type) && type_bits(x->shape->type) >= 32 && is_iota_along(x, inst_ints(i, ATTR_DIMENSIONS).v[0]);
+}
+
 bool sort_call(const Inst *i, const Shape *like, int64_t kept, OrderCall *out)
 {
     hlort_sort *s = &out->sort;
@@ -141,6 +161,10 @@ bool sort_call(const Inst *i, const Shape *like, int64_t kept, OrderCall *out)
         s->bytes[k] = bits / 8;
         if (bits < 8)
             return false;
+        if (k != s->key && sort_takes_positions(i, k)) {
+            out->positions |= 1U << k;
+            out->n_operands--;
+        }
     }
     return true;
 }
@@ -148,7 +172,7 @@ bool sort_call(const Inst *i, const Shape *like, int64_t kept, OrderCall *out)
 bool topk_call(const Inst *i, const Shape *from, const Shape *to, OrderCall *out)
 {
     hlort_sort *s = &out->sort;
-    *out = (OrderCall){ .symbol = "hlort_sort_lines", .n_operands = i->n_operands };
+    *out = (OrderCall){ .symbol = "hlort_sort_lines", .n_operands = 1, .positions = 1U << 1 };
     const int64_t d = from->rank - 1;
     if (!set_key(s, 0, from->type, true, false, inst_int(i, ATTR_LARGEST, 1)) || !set_lines(s, from, d))
         return false;

@@ -194,7 +194,7 @@ typedef struct hlort_sort {
     int64_t   n, bytes[HLORT_MOST_SORTED]; /* arrays; of an element: 1, 2, 4, 8, 16 */
 } hlort_sort;
 
-/* from[k] NULL: positions in the line, s32. Arrays from and to are different memory. how->work has hlort_sort_bytes, and HLORT_WORK_BYTES at least. */
+/* from[k] NULL: positions in the line, of bytes[k], 4 or 8. Arrays from and to are different memory. how->work has hlort_sort_bytes, and HLORT_WORK_BYTES at least. */
 void hlort_sort_lines(const hlort_sort *d, const hlort_how *how, const void *const *from, void *const *to);
 
 /* Running sums and the like along `lines` lines of count neighbours, one behind the other: y[0] = start op x[0], y[k] = y[k - 1] op x[k], or, backward, from each line's end.

@@ -450,11 +450,15 @@ static void gather(const hlort_sort *d, const void *e, int wide, int64_t bytes, 
     }
 }
 
-static void positions(const hlort_sort *d, const void *e, int wide, char *to)
+static void positions(const hlort_sort *d, const void *e, int wide, int64_t bytes, char *to)
 {
     for (int64_t k = 0; k < d->kept; k++) {
-        const int32_t at = wide ? (int32_t)((const Wide *)e)[k].at : (int32_t)((const uint64_t *)e)[k];
-        memcpy(to + k * d->inner * 4, &at, 4);
+        const int64_t at = wide ? (int64_t)((const Wide *)e)[k].at : (int64_t)(uint32_t)((const uint64_t *)e)[k];
+        const int32_t low = (int32_t)at;
+        if (bytes == 4)
+            memcpy(to + k * d->inner * 4, &low, 4);
+        else
+            memcpy(to + k * d->inner * 8, &at, 8);
     }
 }
 
@@ -486,7 +490,7 @@ static void sort_line(const Lines *s, int64_t number, char *memory)
         if (s->from[k])
             gather(d, e, wide, d->bytes[k], (const char *)s->from[k] + from * d->bytes[k], (char *)s->to[k] + to * d->bytes[k]);
         else
-            positions(d, e, wide, (char *)s->to[k] + to * 4);
+            positions(d, e, wide, d->bytes[k], (char *)s->to[k] + to * d->bytes[k]);
 }
 
 static void part(void *job, int64_t number, void *memory)

@@ -75,11 +75,12 @@ static void check_line(const hlort_sort *d, int64_t line, char *const *from, cha
     int32_t *order = order_of(d, from[d->key] + in * d->key_bytes, d->inner * d->key_bytes);
     for (int64_t a = 0; a < d->n; a++)
         for (int64_t k = 0; k < d->kept; k++) {
-            const char *got = to[a] + (out + k * d->inner) * d->bytes[a];
+            const int64_t at = order[k];
+            const char   *got = to[a] + (out + k * d->inner) * d->bytes[a];
             if (from[a])
                 CHECK(memcmp(got, from[a] + (in + order[k] * d->inner) * d->bytes[a], (size_t)d->bytes[a]) == 0);
             else
-                CHECK(memcmp(got, &order[k], 4) == 0);
+                CHECK(d->bytes[a] == 8 ? memcmp(got, &at, 8) == 0 : memcmp(got, &order[k], 4) == 0);
         }
     free(order);
 }
@@ -210,7 +211,7 @@ static void check_all(hlort_pool *pool)
                 for (int way = 0; way < 12; way++) {
                     hlort_sort d = { .kind = (hlort_key)kind, .descending = way & 1, .key_bytes = bytes, .infinity = kind > HLORT_KEY_SIGNED ? infinity_of(bytes) : 0,
                                      .outer = counts[c] > 1000 ? 1 : 3, .count = counts[c], .inner = way % 3 == 2 ? 4 : 1, .n = 1 + way / 4,
-                                     .bytes = { bytes, 4, 16 }, .kept = counts[c], .to_count = counts[c] };
+                                     .bytes = { bytes, way % 2 && c % 2 ? 8 : 4, 16 }, .kept = counts[c], .to_count = counts[c] };
                     if (way / 4 == 2 && bytes == 4)
                         d.key = 1;
                     if (way % 4 > 1 && kind != HLORT_KEY_PARTIAL) {

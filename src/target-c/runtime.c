@@ -243,16 +243,17 @@ static void put_attention_call(Buf *b, const LibraryCall *x, const char *const *
     buf_printf(b, "%s, %s, %s, %s, %s);", args[3 + others], args[0], args[1], args[2], args[4 + others]);
 }
 
-/* The arrays as lists; a topk has no operand for the positions. */
+/* The arrays as lists. */
 static void put_sort_call(Buf *b, const LibraryCall *x, const char *const *args)
 {
-    const int64_t n = x->order->sort.n, operands = x->order->n_operands;
+    const int64_t      n = x->order->sort.n, operands = x->order->n_operands;
+    const char *const *from = args;
     buf_printf(b, "%s(env, (void *const[]){ ", x->name);
     for (int64_t k = 0; k < n; k++)
         buf_printf(b, "%s%s", k > 0 ? ", " : "", args[operands + k]);
     buf_puts(b, " }, (const void *const[]){ ");
     for (int64_t k = 0; k < n; k++)
-        buf_printf(b, "%s%s", k > 0 ? ", " : "", k < operands ? args[k] : "0");
+        buf_printf(b, "%s%s", k > 0 ? ", " : "", x->order->positions >> k & 1 ? "0" : *from++);
     buf_printf(b, " }, %s);", args[operands + n]);
 }
 
