@@ -237,32 +237,6 @@ static void put_launcher_head(Buf *b, Arena *a, const Function *f, const char *l
     buf_putc(b, ')');
 }
 
-static void note_packed(const Packs *packs, bool *packed)
-{
-    for (int32_t j = 0; j < packs->n; j++)
-        if (packs->v[j].array->kind == KARRAY_PARAM)
-            packed[packs->v[j].array->param] = true;
-}
-
-/* "if (!hlo_aligned(r0, p0))": of all arrays that lie in packs. */
-static void put_alignment(Buf *b, Arena *a, const Kernel *k, int32_t n, const CudaPart *parts)
-{
-    bool *packed = ARENA_ARRAY(a, bool, k->n_operands + k->n_results), first = true;
-    for (int32_t j = 0; j < n; j++)
-        for (int32_t i = 0; parts[j].width > 1 && i < (parts[j].share == BY_THREAD ? 1 : parts[j].row.n_steps); i++)
-            note_packed(&parts[j].packs[i], packed);
-    for (int32_t j = 0; j < n; j++)
-        for (int32_t i = 0; i < parts[j].n_inner; i++)
-            note_packed(&parts[j].inner[i], packed);
-    for (int32_t r = 0; r < k->n_operands + k->n_results; r++) {
-        int32_t p = dialect_param_number(k, r);
-        if (packed[p])
-            buf_printf(b, "%s%s", first ? "    if (!hlo_aligned(" : ", ", launch_name(a, k, p));
-        first &= !packed[p];
-    }
-    buf_puts(b, first ? "" : "))\n        return cudaErrorInvalidValue;\n");
-}
-
 static void put_launcher(Buf *b, Arena *a, const Program *p, int32_t function, int32_t n, const CudaPart *parts, const char *linkage)
 {
     const Function *f = &p->functions[function];
@@ -272,7 +246,6 @@ static void put_launcher(Buf *b, Arena *a, const Program *p, int32_t function, i
     cuda_put_product(b, p, function);
     cuda_put_convolution(b, p, function);
     cuda_put_transform(b, p, function);
-    put_alignment(b, a, f->kernel, n, parts);
     for (int32_t j = 0, number = 0; j < n; j += parts[j].abreast) {
         bool last = j + parts[j].abreast == n;
         buf_puts(b, last && j == 0 ? "    return " : j == 0 ? "    cudaError_t e = " : !last ? "    e = e ? e : " : "    return e ? e : ");

@@ -16,7 +16,7 @@
 #include "support/vec.h"
 #include "target-cuda/part.h"
 
-enum { PACK_BYTES = 16, MOST_WIDE = 8, MOST_STATEMENTS = 64, LEAST_BLOCKS_EACH = 2 /* for each multiprocessor */ };
+enum { MOST_WIDE = 8, MOST_STATEMENTS = 64, LEAST_BLOCKS_EACH = 2 /* for each multiprocessor */ };
 
 typedef struct Packer {
     Arena        *arena;
@@ -474,10 +474,5 @@ void cuda_pack_services(Buf *b)
                 "\ntemplate <int n, typename T> static __device__ inline void hlo_store(T *to, const hlo_pack<T, n> &v)\n"
                 "{\n"
                 "    *(hlo_pack<T, n> *)to = v;\n"
-                "}\n"
-                "\n/* Arrays of packs begin at multiples of 16 bytes, as what cudaMalloc gives does. */\n"
-                "template <typename... Pointers> static bool hlo_aligned(Pointers... p)\n"
-                "{\n"
-                "    return ((__UINTPTR_TYPE__)p | ...) % 16 == 0;\n"
                 "}\n");
 }

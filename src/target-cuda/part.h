@@ -23,6 +23,8 @@ enum { WAVES = 8 /* blocks of a launch at most: so many times as many as a devic
 enum { STATIC_SHARED = 40 * 1024 /* bytes of arrays that are declared; more are asked for when a kernel is launched */ };
 enum { WARP = 32, THREADS = 256, LONG_ROW_THREADS = 1024, COLUMN_SHARES = THREADS / WARP };
 
+enum { PACK_BYTES = 16 /* that a thread reads or stores at once, at most */ };
+
 /* pack.c: what a thread reads or stores of an array for neighbours in a loop. */
 typedef struct Pack {
     KArray     *array, *here; /* in memory; "x_pack.at" */

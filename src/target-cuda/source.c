@@ -481,6 +481,26 @@ static void put_flow(Out *o)
         cuda_flow_replay(o->b, p);
 }
 
+/* The smallest arrays are read and written at once, too. */
+static int alignment(int64_t bytes)
+{
+    int align = 1;
+    while (align < PACK_BYTES && 2 * align <= bytes)
+        align *= 2;
+    return align;
+}
+
+static void put_alignment(Buf *b, const Program *p, const char *table, const ProgramLeaf *leaves, int32_t n)
+{
+    for (int32_t k = 0; k < n; k++) {
+        const int align = alignment(leaves[k].bytes);
+        if (align > 1)
+            buf_printf(b, "    if ((__UINTPTR_TYPE__)%s[%d] %% %d != 0)\n"
+                          "        return hlo_fails(env, \"%s_enqueue\", \"%s[%d] must be aligned to %d bytes\");\n",
+                       table, k, align, p->name, table, k, align);
+    }
+}
+
 static void put_entry(Out *o)
 {
     const Program *p = o->p;
@@ -500,6 +520,8 @@ static void put_entry(Out *o)
         put_flow(o);
     }
     buf_printf(o->b, "\n%sint %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n", link, p->name);
+    put_alignment(o->b, p, "args", p->args, p->n_args);
+    put_alignment(o->b, p, "results", p->results, p->n_results);
     if (cuda_has_choices(p)) {
         cuda_flow_enqueue(o->b, p);
         buf_puts(o->b, "}\n");
