@@ -52,6 +52,7 @@ struct KTemp {
     const KTemp *element_of; /* NULL, or the accumulator that this goes with, in a reducer of pairs that gives the same in any order and more than once, */
     bool        minds_nan;   /* unless this is NaN */
     const KExpr  *decoded; /* what made it, if that is no more than operands' elements and a choice among them; else NULL */
+    bool          in_bf16; /* an f32 whose digits bf16 has */
 };
 
 typedef enum KExprKind { KX_INT, KX_FLOAT, KX_TEMP, KX_INDEX, KX_LOAD, KX_UNARY, KX_BINARY, KX_SELECT, KX_CALL, KX_CAST,

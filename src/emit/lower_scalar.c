@@ -83,9 +83,31 @@ static bool is_small(const KExpr *x)
     return small;
 }
 
+static bool is_rounded(Type t, const KExpr *x)
+{
+    return calls(x, type_name(t), "_round") || calls(x, type_name(t), "_near");
+}
+
+bool scalar_in_bf16(const KExpr *x)
+{
+    static const char *const keep[] = { "max_f32", "min_f32", "fabsf", "floorf", "ceilf", "rintf" };
+    switch (x->kind) {
+    case KX_FLOAT: return float_decode(TYPE_BF16, float_encode(TYPE_BF16, x->f)) == x->f;
+    case KX_TEMP: return x->temp->in_bf16;
+    case KX_SELECT: return scalar_in_bf16(x->arg[1]) && scalar_in_bf16(x->arg[2]);
+    case KX_UNARY: return x->op == KOP_NEG && scalar_in_bf16(x->arg[0]);
+    case KX_CALL:
+        for (size_t k = 0; k < sizeof keep / sizeof *keep; k++)
+            if (strcmp(x->fn, keep[k]) == 0)
+                return scalar_in_bf16(x->arg[0]) && (x->n == 1 || scalar_in_bf16(x->arg[1]));
+        return calls(x, "bf16", "_to_f32") || is_rounded(TYPE_BF16, x) || is_small(x);
+    default: return false;
+    }
+}
+
 const KExpr *scalar_round(Arena *a, Type t, const KExpr *x)
 {
-    if (!is_narrow_float(t) || (t == TYPE_BF16 && is_small(x)) || calls(x, type_name(t), "_to_f32") || calls(x, type_name(t), "_round"))
+    if (!is_narrow_float(t) || calls(x, type_name(t), "_to_f32") || is_rounded(t, x) || (t == TYPE_BF16 && scalar_in_bf16(x)))
         return x;
     return call1(a, TYPE_F32, arena_printf(a, "%s_round", type_name(t)), x);
 }
@@ -118,12 +140,12 @@ const KExpr *scalar_encode(Arena *a, Type t, const KExpr *x)
         return t == TYPE_PRED ? x : kx_cast(a, storage_type(t), x);
     if (calls(x, type_name(t), "_to_f32"))
         return x->arg[0];
-    if (calls(x, type_name(t), "_round"))
+    if (is_rounded(t, x))
         x = x->arg[0];
-    if (t == TYPE_BF16 && is_small(x))
-        return call1(a, storage_type(t), "upper_bf16", x);
     if (x->kind == KX_SELECT && encoded_already(a, t, x)) /* not widened, chosen and narrowed */
         return encoded_already(a, t, x);
+    if (t == TYPE_BF16 && x->kind != KX_FLOAT && scalar_in_bf16(x))
+        return call1(a, storage_type(t), "upper_bf16", x);
     return call1(a, storage_type(t), arena_printf(a, "f32_to_%s", type_name(t)), x);
 }
 
@@ -337,6 +359,13 @@ static const KExpr *pred_binary(Arena *a, Op op, const KExpr *x, const KExpr *y)
     }
 }
 
+/* A constant is the second one, which then is not compared with itself; a zero stays where it is, since the first of two zeros is taken. */
+static const KExpr *extreme(Arena *a, Type t, const char *fn, const KExpr *x, const KExpr *y)
+{
+    const bool first = x->kind == KX_FLOAT && x->f == x->f && x->f != 0;
+    return first ? helper2(a, t, fn, y, x) : helper2(a, t, fn, x, y);
+}
+
 static const KExpr *float_binary(Arena *a, Op op, Type t, const KExpr *x, const KExpr *y)
 {
     Type m = machine_type(t);
@@ -346,8 +375,8 @@ static const KExpr *float_binary(Arena *a, Op op, Type t, const KExpr *x, const 
     case OP_SUBTRACT: return kx_binary(a, KOP_SUB, m, x, y);
     case OP_MULTIPLY: return kx_binary(a, KOP_MUL, m, x, y);
     case OP_DIVIDE: return kx_binary(a, KOP_DIV, m, x, y);
-    case OP_MAXIMUM: return helper2(a, t, "max", x, y);
-    case OP_MINIMUM: return helper2(a, t, "min", x, y);
+    case OP_MAXIMUM: return extreme(a, t, "max", x, y);
+    case OP_MINIMUM: return extreme(a, t, "min", x, y);
     case OP_REMAINDER: return call2(a, m, single ? "fmodf" : "fmod", x, y);
     case OP_POWER: return type_is_complex(t) ? helper2(a, t, "pow", x, y) : call2(a, m, single ? "powf" : "pow", x, y);
     case OP_ATAN2: return type_is_complex(t) ? helper2(a, t, "atan2", x, y) : call2(a, m, single ? "atan2f" : "atan2", x, y);
@@ -401,7 +430,8 @@ const KExpr *scalar_binary(Arena *a, Op op, Type t, const KExpr *x, const KExpr 
         return pred_binary(a, op, x, y);
     if (type_is_int(t))
         return int_binary(a, op, t, x, y);
-    return settle(a, op, t, float_binary(a, op, t, x, y));
+    const KExpr *r = float_binary(a, op, t, x, y);
+    return t == TYPE_BF16 && (op == OP_ADD || op == OP_SUBTRACT || op == OP_MULTIPLY || op == OP_DIVIDE) ? call1(a, TYPE_F32, "bf16_near", r) : settle(a, op, t, r);
 }
 
 static KOp compare_operator(Word direction)

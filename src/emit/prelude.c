@@ -346,6 +346,9 @@ static const Helper helpers[] = {
     { H_EXACT, "f32_to_bf16", "bf16_bits", "uint16_t f32_to_bf16(float x)\n{\n    return (uint16_t)(bf16_bits(x) >> 16);\n}\n" },
     { H_EXACT, "upper_bf16", "f32_as_u32", "uint16_t upper_bf16(float x) /* that has no other digits */\n{\n    return (uint16_t)(f32_as_u32(x) >> 16);\n}\n" },
     { H_EXACT, "bf16_round", "bf16_bits u32_as_f32", "float bf16_round(float x)\n{\n    return u32_as_f32(bf16_bits(x) & 0xffff0000u);\n}\n" },
+    { H_EXACT, "bf16_near", "bf16_bits f32_as_u32 u32_as_f32",
+      "float bf16_near(float x) /* a NaN has the upper half of an operand's, or of the processor's own, and no more */\n{\n#if defined __CUDACC__\n    return u32_as_f32(bf16_bits(x) & 0xffff0000u);\n#else\n"
+      "    uint32_t u = f32_as_u32(x);\n    (void)bf16_bits;\n    return u32_as_f32((u + 0x7fff + (u >> 16 & 1)) & 0xffff0000u);\n#endif\n}\n" },
     /* The instruction takes subnormal numbers for zeros: blocks that have one go another way. */
     { H_EXACT, "f32_block_to_bf16", "f32_to_bf16",
       "void f32_block_to_bf16(uint16_t *to, const float *from, int64_t n) /* n a multiple of 16 */\n{\n    int64_t done = 0;\n"
