@@ -53,11 +53,11 @@
  *
  * Of the operands of a contraction one kind is fused, see is_vector_product.
  *
- * Pads between elements are another matter, see fusion_apart.c.
+ * Pads between elements and scatters are other matters, see fusion_apart.c and fusion_scatter.c.
  *
  * A transpose whose layout leaves every element where it was is a bitcast where it is only handed on: JAX writes the gradients of weights so.
  *
- * Not fused: what has effects or control edges, sorting, scatter, other operands of contractions; a reshape that is stored is a view of its
+ * Not fused: what has effects or control edges, sorting, other operands of contractions; a reshape that is stored is a view of its
  * operand and costs nothing, so it does not take producers either. */
 #include "config.h"
 
@@ -248,8 +248,8 @@ static void decide(Fuser *f, Inst *i)
         return;
     }
     n->chosen = fusion_feeds_maximum(i);
-    bool asked = i != i->comp->root && n->role != ROLE_UPDATE && fusion_collect_contexts(f, i);
-    bool room = asked && has_room(f, i) && !fusion_stays_out(i);
+    bool asked = i != i->comp->root && n->role != ROLE_UPDATE && n->role != ROLE_SCATTER && fusion_collect_contexts(f, i);
+    bool room = asked && has_room(f, i) && !fusion_stays_out(i) && !fusion_stays_unscattered(i);
     if (room) {
         bool inside = n->role != ROLE_WINDOW && n->role != ROLE_CONTRACT;
         bool keeps = inside && (inst_is_dear(i) || n->chosen) && fusion_wanted_in_one_row(f, i);
@@ -326,7 +326,7 @@ static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
     }
     for (Inst *i = c->first; i; i = i->next) {
         Role r = fusion_role(i);
-        node(i)->role = r == ROLE_APART && !loops ? ROLE_NONE : r;
+        node(i)->role = (r == ROLE_APART || r == ROLE_SCATTER) && !loops ? ROLE_NONE : r;
     }
     for (Inst *i = c->last; i; i = i->prev)
         decide(&f, i);

@@ -12,7 +12,7 @@ typedef struct Group   Group;
 typedef struct Move    Move;
 
 /* What a kernel that puts elements of pads together computes of their operands. */
-typedef enum { APART_UNKNOWN, APART_LITTLE, APART_NOTHING } Apart;
+typedef enum { COMPUTES_UNKNOWN, COMPUTES_LITTLE, COMPUTES_NOTHING } Computes;
 
 /* The loops of reductions: those that share them have one `to`. */
 typedef struct ReduceLoops {
@@ -32,7 +32,7 @@ struct Group {
     bool     attention;      /* scores, weights and the dots of both */
     bool     vector;         /* its root is a product of a matrix that it makes and a vector */
     const Inst *columns;     /* a reduction down columns whose values it wants in the columns again (analysis/columns.h): its rows are columns */
-    Apart    computes;
+    Computes computes;
     Inst    *hero;           /* what the rest of it makes use of element by element, see may_be_hero */
     const Inst *outer;       /* the reduction to a scalar whose loops are the outermost ones */
     int32_t  kept;           /* rows that its code keeps */
@@ -56,7 +56,8 @@ struct Context {
     double   count;  /* elements asked for */
     bool     nested; /* the index is made of a nest of loops in row-major order, those of the group's root outermost */
     double   common; /* nested: iterations of the outer loops that are also the root's */
-    bool     apart;  /* behind a pad between elements: loops by steps ask */
+    bool     apart;  /* behind a pad between elements: loops by steps ask, which are no vectors as others are */
+    bool     scattered; /* behind a scatter, likewise */
     bool     windows; /* under windows, which may overlap: the code has quicker ways for what is stored */
     bool     loose;  /* nested: one element of each of the rows that the loops go over */
     bool     whole;  /* each element is asked for in one element of the root, and all are */
@@ -65,9 +66,9 @@ struct Context {
     Move    *moves;  /* what asks for its operands elsewhere from here */
 };
 
-/* APART: a pad between elements, see fusion_apart.c. */
+/* APART: a pad between elements, see fusion_apart.c. SCATTER: see fusion_scatter.c. */
 typedef enum { ROLE_NONE, ROLE_APART, ROLE_ELEMENTWISE, ROLE_MOVE, ROLE_VIEW, ROLE_REDUCE, ROLE_WINDOW, ROLE_CONTRACT,
-    ROLE_UPDATE, ROLE_LEAF } Role;
+    ROLE_UPDATE, ROLE_SCATTER, ROLE_LEAF } Role;
 
 typedef struct Node {
     Role     role;
@@ -122,6 +123,11 @@ Role    fusion_role_apart(const Inst *pad); /* turns being known of all */
 bool    fusion_puts_together(const Inst *i); /* such pads are among its operands, or what puts them together */
 bool    fusion_stays_out(const Inst *i); /* of the kernels that ask for it */
 bool    fusion_decide_apart(Fuser *f, Inst *pad); /* into the one kernel that asks for it */
+
+/* fusion_scatter.c */
+Role    fusion_role_scatter(const Inst *i);
+bool    fusion_only_fills(const Inst *scatter); /* its kernel would, and that not a little */
+bool    fusion_stays_unscattered(const Inst *i); /* i stays out of the kernels of scatters that ask for it */
 
 /* fusion_pays.c: what costs less, in ns of the device. */
 bool    fusion_pays(const Fuser *f, const Inst *i); /* to compute i where it is asked for */

@@ -124,10 +124,9 @@ static bool may_be_inside(const Inst *user, const Inst *o)
     return r == ROLE_MOVE || r == ROLE_VIEW || (r == ROLE_ELEMENTWISE && !inst_is_dear(o));
 }
 
-/* Much is computed for nothing but what g, which puts elements together, ends with. */
-static bool is_much(Fuser *f, const Group *g)
+static bool count_few(Fuser *f, const Group *g)
 {
-    enum { MOST = 100, MUCH = 8 };
+    enum { MOST = 100, FEW = 8 };
     const Inst *list[MOST];
     int32_t     number = ++f->searches, n = 0, computed = 0;
     list[n++] = g->root;
@@ -141,16 +140,21 @@ static bool is_much(Fuser *f, const Group *g)
             computed += node(o)->role == ROLE_ELEMENTWISE && !node(o)->turns;
             list[n++] = o;
         }
-    return n == MOST || computed > MUCH;
+    return n < MOST && computed <= FEW;
+}
+
+/* For nothing but what g ends with. */
+static bool computes_little(Fuser *f, Group *g)
+{
+    if (g->computes == COMPUTES_UNKNOWN)
+        g->computes = count_few(f, g) ? COMPUTES_LITTLE : COMPUTES_NOTHING;
+    return g->computes == COMPUTES_LITTLE;
 }
 
 bool fusion_decide_apart(Fuser *f, Inst *pad)
 {
     if (!fusion_collect_contexts(f, pad) || !is_at_root(pad))
         return false;
-    Group *g = node(pad)->contexts[0]->group;
-    if (fusion_parts_neighbours(pad) && g->computes == APART_UNKNOWN)
-        g->computes = is_much(f, g) ? APART_NOTHING : APART_LITTLE;
-    node(pad)->reads = fusion_parts_neighbours(pad) && g->computes == APART_NOTHING;
+    node(pad)->reads = fusion_parts_neighbours(pad) && !computes_little(f, node(pad)->contexts[0]->group);
     return true;
 }

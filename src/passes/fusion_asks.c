@@ -75,6 +75,8 @@ Role fusion_role(const Inst *i)
         return i->n_operands == 2 && fusion_is_static(i) ? ROLE_WINDOW : ROLE_NONE;
     if (i->op == OP_DYNAMIC_UPDATE_SLICE)
         return fusion_is_static(i) ? ROLE_UPDATE : ROLE_NONE;
+    if (i->op == OP_SCATTER)
+        return fusion_role_scatter(i);
     if (!fusion_is_static(i))
         return ROLE_NONE;
     if (i->op == OP_DOT || i->op == OP_CONVOLUTION)
@@ -147,7 +149,7 @@ static double asked_of_operand(const Inst *u, int32_t k, double count)
 {
     if (u->op == OP_REDUCE_WINDOW)
         return count * window_elements(u);
-    if (u->op == OP_DYNAMIC_UPDATE_SLICE)
+    if (u->op == OP_DYNAMIC_UPDATE_SLICE || u->op == OP_SCATTER)
         return fusion_count(inst_operand(u, k));
     if (u->op == OP_GATHER && k == 1)
         return count * inst_ints(u, ATTR_START_INDEX_MAP).n / slice_elements(u);
@@ -369,6 +371,7 @@ static Context *new_context_through(Fuser *f, const Inst *u, int32_t k, Context 
     *x = (Context){.group = c->group, .count = rows ? fusion_count(o) : count, .nested = rows || loose, .common = c->common};
     x->whole = c->whole && fusion_moves_whole(u);
     x->apart = c->apart || node(u)->role == ROLE_APART;
+    x->scattered = c->scattered || u->op == OP_SCATTER;
     x->windows = c->windows || u->op == OP_REDUCE_WINDOW;
     if (c->nested && u->op == OP_GATHER && k == 0)
         x->nested = x->loose = gathers_single(u);
@@ -409,7 +412,7 @@ bool fusion_takes_operand(const Inst *u, int32_t k)
         return false;
     if (u->op == OP_REDUCE || u->op == OP_REDUCE_WINDOW)
         return k < u->n_operands / 2;
-    if (u->op == OP_DYNAMIC_UPDATE_SLICE)
+    if (u->op == OP_DYNAMIC_UPDATE_SLICE || u->op == OP_SCATTER)
         return k > 0;
     return true;
 }

@@ -208,7 +208,8 @@ bool fusion_build(Fuser *f, const Group *g, int32_t number)
     Inst *root = g->root;
     Body  b = {.number = number};
     collect_members(f, &b, g);
-    if (b.members.n < 2 || ((node(root)->role == ROLE_WINDOW || node(root)->role == ROLE_UPDATE) && g->size < 2))
+    if (b.members.n < 2 || ((node(root)->role == ROLE_WINDOW || node(root)->role == ROLE_UPDATE) && g->size < 2) ||
+        (node(root)->role == ROLE_SCATTER && fusion_only_fills(root)))
         return false;
     Comp *body = build_body(f, &b, g);
     Inst *fusion = inst_new(root->comp, root, OP_FUSION, body->root->shape, b.operands.n, b.operands.v, NULL);

@@ -119,7 +119,7 @@ static bool mark_behind(Fuser *f, const Inst *i, int32_t number)
     for (int32_t at = 0; at < list.n && list.n <= MOST_BEHIND; at++)
         for (int32_t k = 0; k < list.v[at]->n_operands; k++) {
             Node *n = node(inst_operand(list.v[at], k));
-            if (n->searched != number && n->role != ROLE_NONE && n->role != ROLE_CONTRACT && n->role != ROLE_UPDATE)
+            if (n->searched != number && n->role != ROLE_NONE && n->role != ROLE_CONTRACT && n->role != ROLE_UPDATE && n->role != ROLE_SCATTER)
                 vec_push(f->scratch, &list, inst_operand(list.v[at], k));
             n->searched = number;
         }
