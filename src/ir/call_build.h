@@ -48,5 +48,6 @@ Inst *mean_dynamic_reshape(Build *b);
 Inst *mean_dynamic_broadcast(Build *b);
 Inst *mean_real_dynamic_slice(Build *b);
 Inst *mean_special(Build *b);
+Inst *mean_sparse_product(Build *b);
 
 #endif
