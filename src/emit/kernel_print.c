@@ -460,6 +460,23 @@ static void print_block_in(Printer *p, const LoopBlocks *b, int depth)
     }
 }
 
+/* i0 * 1024 + hlo_from * 16 */
+static void print_fetched_place(Printer *p, const Fetched *x)
+{
+    const char *sum = "";
+    if (!x->taken) {
+        print_index(p, x->index);
+        return;
+    }
+    for (int32_t k = 0; k < x->index->n; k++)
+        if (is_term_around(&x->index->t[k], p->blocked)) {
+            buf_printf(p->b, "%s%s * %lld", sum, x->index->t[k].atom->name, (long long)x->index->t[k].k);
+            sum = " + ";
+        }
+    if (x->by)
+        buf_printf(p->b, " + " BLOCK_FROM " * %lld", (long long)x->by);
+}
+
 /* fetch_ahead(&x[i0 * 256 + hlo_from * 2] + 512, 256); */
 static void print_fetched(Printer *p, const LoopBlocks *b, int depth)
 {
@@ -467,7 +484,7 @@ static void print_fetched(Printer *p, const LoopBlocks *b, int depth)
         const Fetched *x = &b->fetched[k];
         indent(p, depth);
         buf_printf(p->b, "fetch_ahead(&%s[", x->array->name);
-        print_index(p, x->index);
+        print_fetched_place(p, x);
         buf_printf(p->b, "] %c %lld, %lld);\n", x->ahead < 0 ? '-' : '+', llabs(x->ahead), (long long)x->bytes);
     }
 }

@@ -10,7 +10,8 @@
 
 enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, FIXED_BLOCK = 16,
        LEAST_STREAMED = 128 /* elements of a loop */, LINE = 64, LONG_ROW = 2048 /* bytes */,
-       LEAST_FETCHED = 1024, MOST_ROW_FETCHED = 128 * 1024 /* bytes of a row */, GAP = 1024 /* bytes that are not worth it */ };
+       LEAST_FETCHED = 1024, MOST_ROW_FETCHED = 128 * 1024 /* bytes of a row */, GAP = 1024 /* bytes that are not worth it */,
+       LEAST_TAKEN_FROM = 2 << 20, MOST_ROW_TAKEN = 32 * 1024 };
 
 typedef struct Look {
     const KStmt *loop;
@@ -203,7 +204,7 @@ static void fetch_row(LoopBlocks *b, const KStmt *loop, const KStmt *around, con
         return;
     if (row < LEAST_FETCHED || row > MOST_ROW_FETCHED || llabs(next - trips(loop) * by) * bytes <= GAP || is_fetched(b, array, index))
         return;
-    b->fetched[b->n_fetched++] = (Fetched){ array, index, next + (by < 0 ? by * (b->size - 1) : 0), b->size * llabs(by) * bytes };
+    b->fetched[b->n_fetched++] = (Fetched){ array, index, next + (by < 0 ? by * (b->size - 1) : 0), b->size * llabs(by) * bytes, false, 0 };
 }
 
 static void fetch_rows(LoopBlocks *b, const KStmt *loop, const KStmt *around, const KExpr *x)
@@ -212,6 +213,45 @@ static void fetch_rows(LoopBlocks *b, const KStmt *loop, const KStmt *around, co
         fetch_row(b, loop, around, x->array, x->index);
     for (int32_t k = 0; k < x->n; k++)
         fetch_rows(b, loop, around, x->arg[k]);
+}
+
+bool is_term_around(const IxTerm *t, const IxAtom *loop)
+{
+    return t->atom->kind == IX_LOOP && t->atom != loop;
+}
+
+/* What the index varies by in one run of the loop, whatever is taken. */
+static void range_inside(const KStmt *loop, const Ix *x, int64_t *lo, int64_t *hi)
+{
+    *lo = *hi = x->c;
+    for (int32_t k = 0; k < x->n; k++) {
+        const IxTerm *t = &x->t[k];
+        if (is_term_around(t, loop->loop))
+            continue;
+        *lo += t->k * (t->k < 0 ? t->atom->hi : t->atom->lo);
+        *hi += t->k * (t->k < 0 ? t->atom->lo : t->atom->hi);
+    }
+}
+
+static void fetch_taken(LoopBlocks *b, const KStmt *loop, const KStmt *around, const Taken *x)
+{
+    const int64_t bytes = type_bytes(x->array->type), next = ix_coef(x->index, around->loop);
+    int64_t       lo, hi;
+    range_inside(loop, x->index, &lo, &hi);
+    const int64_t row = hi - lo + 1;
+    if (x->array->kind != KARRAY_PARAM || next == 0 || b->n_fetched == MOST_FETCHED || x->array->count * bytes < LEAST_TAKEN_FROM)
+        return;
+    if (row < trips(loop) || row * bytes < LEAST_FETCHED || row * bytes > MOST_ROW_TAKEN || row * bytes > trips(loop) * LINE)
+        return;
+    const int64_t by = b->size < trips(loop) ? row / trips(loop) : 0;
+    b->fetched[b->n_fetched++] = (Fetched){ x->array, x->index, lo + 2 * next, (by ? by * b->size : row) * bytes, true, by };
+}
+
+static void set_fetched_taken(LoopBlocks *b, const KStmt *loop)
+{
+    const KBlock *outside = loop->body->parent;
+    for (int32_t k = 0; k < b->taken.n && outside && outside->from && outside->from->kind == KS_FOR; k++)
+        fetch_taken(b, loop, outside->from, &b->taken.v[k]);
 }
 
 /* Where much is written that no cache holds much is read, and reading is what takes the time. */
@@ -247,6 +287,7 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
     if (loop->rolled && (b->rest || b->size != trips(loop)))
         return false;
     set_fetched(b, loop);
+    set_fetched_taken(b, loop);
     return b->n_in + b->n_out + b->taken.n > 0 && b->size <= trips(loop) && are_apart(loop, b);
 }
 

@@ -18,12 +18,15 @@ typedef struct Blocked {
     bool          streamed; /* stored past the caches */
 } Blocked;
 
-/* What the loop around reads in its next iteration, where that is not what lies behind this one's: no processor sees it come. Lines of it are fetched with each block. */
+/* What the loop around reads in its next iteration, where that is not what lies behind this one's: no processor sees it come. Lines of it are fetched with each block.
+ * What is taken from most lines of a row that only the loop around names is fetched a row earlier, in the order of memory. */
 typedef struct Fetched {
     const KArray *array;
     const Ix     *index; /* of this iteration */
     int64_t       ahead; /* elements from there to the first one of the block that is fetched */
     int64_t       bytes;
+    bool          taken; /* from the terms of loops around on, and for each of this loop's elements so many: */
+    int64_t       by;
 } Fetched;
 
 typedef struct LoopBlocks {
@@ -35,6 +38,9 @@ typedef struct LoopBlocks {
     bool    rest; /* the loop may have elements that fill no block */
     int32_t line; /* the one of out whose first block begins with a line of memory, what is before that is left as it was; -1: none */
 } LoopBlocks;
+
+/* The term, of an index in a loop without loops in it, is of one around. */
+bool is_term_around(const IxTerm *t, const IxAtom *loop);
 
 /* False: the loop wants no blocks, or cannot have them. */
 bool loop_blocks(const KStmt *loop, LoopBlocks *b);

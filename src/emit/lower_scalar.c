@@ -588,6 +588,7 @@ static bool is_along_loops(const Lower *L, const Inst *x)
 
 const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *const *args)
 {
+    enum { LEAST = 16 /* elements */ };
     Arena *a = L->arena;
     Type   t = types[0], to = x->shape->type;
     if (is_mixed(x, types))
@@ -610,6 +611,10 @@ const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *
     case OP_POWER: /* else C's, which gcc may call for vectors whether it is wanted or not */
         if (is_along_loops(L, x))
             return call2(a, TYPE_F32, "pow_f32", args[0], args[1]);
+        break;
+    case OP_DIVIDE: case OP_REMAINDER: /* by floats, which vectors divide; one alone is divided sooner by the processor */
+        if ((to == TYPE_S64 || to == TYPE_U64) && !L->plan->plain && shape_count(x->shape) >= LEAST)
+            return call2(a, to, arena_printf(a, "%s_along_%s", x->op == OP_DIVIDE ? "div" : "rem", type_name(to)), args[0], args[1]);
         break;
     case OP_REDUCE_PRECISION: return reduce_precision(a, x, t, args[0]);
     case OP_STOCHASTIC_CONVERT: return stochastic(a, x, types[1], args[0], args[1]);

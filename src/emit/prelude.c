@@ -76,6 +76,9 @@ typedef struct Helper {
     const char *text;
 } Helper;
 
+/* There are vectors that convert between f64 and integers of 64 bits. */
+#define DIVIDES_ALONG "#if defined __AVX512DQ__ && defined __GNUC__ && !defined __CUDACC__\n"
+
 #define LANES_IN_VECTORS "#if defined __has_builtin\n#if __has_builtin(__builtin_shufflevector)\n#define HLO_LANES\n#endif\n#endif\n#if defined HLO_LANES\n"
 
 /* Sines and cosines under names of their own: where both are taken of one number gcc makes one call of them, which has no form for vectors. */
@@ -119,6 +122,27 @@ static const Helper helpers[] = {
       "        return b == 0 ? ($T)-1 : ($T)(($Q)a / ($Q)b);\n#endif\n    return b == 0 ? ($T)-1 : ($T)(a / b);\n}\n" },
     { H_EXACT, "rem_s64", "", "int64_t rem_s64(int64_t a, int64_t b)\n{\n    return b == 0 ? a : b == -1 ? 0 : a % b;\n}\n" },
     { H_EXACT, "rem_u64", "", "uint64_t rem_u64(uint64_t a, uint64_t b)\n{\n    return b == 0 ? a : a % b;\n}\n" },
+    /* Above 32 bits 1 / b is made a little too small, so that no quotient is too large: the first one is too small by at most a / b / 2^49 + 1, what the rest has of b by 1
+     * (64 K of s64 124 and 43 us). */
+    { H_EXACT, "quotient_along", "",
+      "uint64_t quotient_along(uint64_t a, uint64_t b)\n{\n    const double one_by = 0x1.ffffffffffff8p-1 / (double)b; /* b is not 0 */\n"
+      "    const uint64_t most = (uint64_t)((double)a * one_by), rest = a - most * b, more = (uint64_t)((double)rest * one_by);\n"
+      "    return most + more + (rest - more * b >= b);\n}\n" },
+    { H_EXACT, "div_along_s64", "quotient_along div_s64",
+      "int64_t div_along_s64(int64_t a, int64_t b)\n{\n    (void)quotient_along;\n" DIVIDES_ALONG
+      "    if (!__builtin_constant_p(b)) {\n        const uint64_t m = (uint64_t)(a >> 63), n = (uint64_t)(b >> 63), sign = m ^ n;\n"
+      "        const uint64_t q = quotient_along(((uint64_t)a ^ m) - m, b == 0 ? 1 : ((uint64_t)b ^ n) - n);\n"
+      "        return b == 0 ? -1 : (int64_t)((q ^ sign) - sign);\n    }\n#endif\n    return div_s64(a, b);\n}\n" },
+    { H_EXACT, "div_along_u64", "quotient_along div_u64",
+      "uint64_t div_along_u64(uint64_t a, uint64_t b)\n{\n    (void)quotient_along;\n" DIVIDES_ALONG
+      "    if (!__builtin_constant_p(b)) {\n        const uint64_t q = quotient_along(a, b == 0 ? 1 : b);\n"
+      "        return b == 0 ? (uint64_t)-1 : q;\n    }\n#endif\n    return div_u64(a, b);\n}\n" },
+    { H_EXACT, "rem_along_s64", "div_along_s64 rem_s64",
+      "int64_t rem_along_s64(int64_t a, int64_t b)\n{\n    (void)div_along_s64;\n" DIVIDES_ALONG
+      "    if (!__builtin_constant_p(b))\n        return b == 0 ? a : (int64_t)((uint64_t)a - (uint64_t)div_along_s64(a, b) * (uint64_t)b);\n#endif\n    return rem_s64(a, b);\n}\n" },
+    { H_EXACT, "rem_along_u64", "div_along_u64 rem_u64",
+      "uint64_t rem_along_u64(uint64_t a, uint64_t b)\n{\n    (void)div_along_u64;\n" DIVIDES_ALONG
+      "    if (!__builtin_constant_p(b))\n        return b == 0 ? a : a - div_along_u64(a, b) * b;\n#endif\n    return rem_u64(a, b);\n}\n" },
     { H_SIGNED, "rem", "div_$",
       "$T rem_$X($T a, $T b)\n{\n#if defined __GNUC__ && !defined __CUDACC__\n    if (!__builtin_constant_p(b))\n"
       "        return ($T)(($M)a - ($M)div_$X(a, b) * ($M)b);\n#endif\n    return b == 0 ? a : b == -1 ? 0 : ($T)(a % b);\n}\n" },
