@@ -179,6 +179,9 @@ static const Helper helpers[] = {
     /* Float to integer: NaN is 0, what is out of range the nearest bound. Choices between values that are there already are what compilers make in vectors. */
     { H_TO_SHORT, "f32_to_", "",
       "$T f32_to_$X(float x)\n{\n    float c = x < (float)$LO ? (float)$LO : x;\n    c = c > (float)$HI ? (float)$HI : c;\n    return ($T)(int32_t)(x != x ? 0.0f : c);\n}\n" },
+    { H_EXACT, "f32_to_s32", "", /* whoever compares what is chosen is told by the choice, which is a branch then, and no vectors */
+      "int32_t f32_to_s32(float x)\n{\n    float c = x < 2147483648.0f ? x : 0.0f;\n    c = c < -2147483648.0f ? -2147483648.0f : c;\n"
+      "    return (int32_t)c | (-(int32_t)(x >= 2147483648.0f) & 2147483647);\n}\n" },
     { H_TO_INT, "f32_to_", "",
       "$T f32_to_$X(float x)\n{\n    float c = x < $ENDf ? x : 0.0f;\n    c = c < (float)$LO ? (float)$LO : c;\n    $T r = ($T)c;\n    return x >= $ENDf ? $HI : r;\n}\n" },
     { H_TO_SHORT, "f64_to_", "",
