@@ -49,6 +49,10 @@ Inst *reduction_start_of_part(Inst *r);
 /* i, or the root of i, a fusion, as `parts` in front of it, inside, and what `join` puts in the place of i outside: of r, which is i or was the root. */
 void expand_in_two(Inst *i, Inst *(*parts)(Inst *r), void (*join)(Inst *i, const Inst *r, Inst *parts, Inst *start));
 
+/* Of i, in the body of a fusion. */
+bool extreme_expands(const Inst *i);
+void expand_extreme(Inst *i);
+
 /* It is one call as it stands (attention_call.h). */
 bool attention_stays(const Inst *i);
 bool attention_expands(const Inst *i);

@@ -62,10 +62,12 @@ bool reduction_can_have_lanes(const Reduction *r)
     return !r->plain && !r->down && !r->beside && (one || r->choice) && (row >= LEAST_LANES || (row >= SHORT_LANES && r->count >= MANY_LANES));
 }
 
-/* Compilers make lanes of integers by themselves. */
+/* Compilers make lanes of integers by themselves, but not of 16 bits what fills none of them. */
 static bool wants_lanes(const Reduction *r)
 {
-    return reduction_can_have_lanes(r) && type_is_float(reduction_shape(r->x, 0)->type);
+    const Type t = reduction_shape(r->x, 0)->type;
+    const bool words = type_is_int(t) && type_bits(t) == 16 && (r->op == OP_MAXIMUM || r->op == OP_MINIMUM);
+    return reduction_can_have_lanes(r) && (type_is_float(t) || words);
 }
 
 /* Extremes of long rows of floats in memory, in a stage of their own: what is computed is not worth computing again. */

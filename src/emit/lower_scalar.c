@@ -128,6 +128,10 @@ static const KExpr *encoded_already(Arena *a, Type t, const KExpr *x)
         return x->arg[0];
     if (x->kind == KX_TEMP && x->temp->decoded)
         return encoded_already(a, t, x->temp->decoded);
+    if (type_bits(t) == 16 && ((x->kind == KX_UNARY && x->op == KOP_NEG) || (x->kind == KX_CALL && strcmp(x->fn, "fabsf") == 0))) {
+        const KExpr *e = encoded_already(a, t, x->arg[0]);
+        return e ? kx_binary(a, x->kind == KX_UNARY ? KOP_XOR : KOP_AND, storage_type(t), e, kx_int(a, storage_type(t), x->kind == KX_UNARY ? 0x8000 : 0x7fff)) : NULL;
+    }
     if (x->kind != KX_SELECT)
         return NULL;
     const KExpr *p = encoded_already(a, t, x->arg[1]), *q = encoded_already(a, t, x->arg[2]);
@@ -142,7 +146,7 @@ const KExpr *scalar_encode(Arena *a, Type t, const KExpr *x)
         return x->arg[0];
     if (is_rounded(t, x))
         x = x->arg[0];
-    if (x->kind == KX_SELECT && encoded_already(a, t, x)) /* not widened, chosen and narrowed */
+    if ((x->kind == KX_SELECT || x->kind == KX_UNARY || x->kind == KX_CALL) && encoded_already(a, t, x)) /* not widened, chosen and narrowed */
         return encoded_already(a, t, x);
     if (t == TYPE_BF16 && x->kind != KX_FLOAT && scalar_in_bf16(x))
         return call1(a, storage_type(t), "upper_bf16", x);
