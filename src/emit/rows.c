@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { SHORT = 16 /* trips that are not worth sharing */ };
+enum { SHORT = 8 /* trips that are not worth sharing */ };
 
 typedef struct Touch { /* of an element of an array */
     const KArray *array;
@@ -297,6 +297,14 @@ static bool is_one_for_all(const Rows *r, const Ix *x)
     return r->part->n_loops > 0;
 }
 
+static bool is_own(const Rows *r, const Ix *x)
+{
+    bool own = true;
+    for (int32_t j = 0; j < r->part->n_loops; j++)
+        own &= ix_has(x, r->part->loops[j]);
+    return own;
+}
+
 /* Something that the loop reads lies side by side along it; across it, along the part's last loop. What is the same for all rows does not count. */
 static void find_directions(const Rows *r, const RowStep *step, bool *along, bool *across)
 {
@@ -305,6 +313,7 @@ static void find_directions(const Rows *r, const RowStep *step, bool *along, boo
         const Touch *t = &r->touches.v[i];
         int64_t      k = t->step == step ? ix_coef(t->index, step->dealt->loop) : 0;
         *along |= (k == 1 || k == -1) && !is_one_for_all(r, t->index);
+        r->out->own |= (k == 1 || k == -1) && !t->store && is_own(r, t->index);
         *across |= last && k != 0 && k != 1 && k != -1 && ix_coef(t->index, last) == 1;
     }
 }

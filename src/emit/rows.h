@@ -34,6 +34,7 @@ typedef struct RowPart {
     int64_t  longest;     /* trips of the longest loop that is dealt out */
     int64_t  array_bytes; /* of the arrays that belong to a row */
     bool     sums;        /* there is something to combine */
+    bool     own;         /* some of what such loops read along them is no other row's */
     int32_t  tail;        /* steps from here on are for one thread */
     bool     column;      /* one sum down a column: neighbours in memory are neighbours in the part's last loop */
 } RowPart;

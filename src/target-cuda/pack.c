@@ -333,7 +333,7 @@ static bool pack_row(Arena *a, const Kernel *k, CudaPart *part, int width)
     const RowPart *r = &part->row;
     Packs         *packs = ARENA_ARRAY(a, Packs, r->n_steps);
     int32_t        widest = 0;
-    const int64_t  threads = part->share == BY_WARP ? WARP : cuda_part_threads(part);
+    const int64_t  threads = part->share == BY_WARP ? part->lanes : cuda_part_threads(part);
     if (r->longest / width < (part->share == BY_WARP ? threads : threads / 2) || (part->stage == 1 && part->split.length % width != 0))
         return false;
     for (int32_t j = 0; j < r->n_steps; j++) {

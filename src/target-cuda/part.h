@@ -12,7 +12,7 @@
 typedef enum Share {
     BY_ONE,    /* one thread does all of it */
     BY_THREAD, /* a thread for each value of the part's loops */
-    BY_WARP,   /* a warp for each */
+    BY_WARP,   /* a warp for each, or a group of 8 or 16 of its lanes */
     BY_BLOCK,  /* a block for each */
     BY_COLUMN, /* a block for 32 neighbours, eight threads for each */
     BY_TILE,   /* a block for a tile of products */
@@ -47,6 +47,7 @@ typedef struct Packs {
 typedef struct CudaPart {
     ThreadPart threads;
     RowPart    row;  /* BY_WARP, BY_BLOCK, BY_COLUMN */
+    int        lanes; /* BY_WARP: of each row */
     RowSplit   split; /* BY_BLOCK, BY_COLUMN: how the loop is cut, */
     int        stage; /* 0: it is not; 1: this part sums the pieces up; 2: it sums their sums, and does what comes after */
     int64_t    pieces_at; /* where these are in working memory */
@@ -154,6 +155,6 @@ void    cuda_turn_body(Buf *b, const CudaPart *part);
 int64_t cuda_turn_blocks(const CudaPart *part);
 bool    cuda_choose_turn(Arena *a, const Kernel *k, CudaPart *part);
 /* What bodies call. */
-void cuda_row_services(Buf *b, bool warp, bool block, bool column, bool asked);
+void cuda_row_services(Buf *b, bool group, bool warp, bool block, bool column, bool asked);
 
 #endif

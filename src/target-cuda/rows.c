@@ -1,4 +1,4 @@
-/* Parts that threads share. A warp for each of many short rows; a block for each long one; for a column's sum a block of 32 columns, eight threads for each:
+/* Parts that threads share. A warp for each of many short rows, half or a quarter of one for rows of less than 32 or 16; a block for each long one; for a column's sum a block of 32 columns, eight threads for each:
  *
  *     for (int i0 = blockIdx.x * 8 + threadIdx.x / 32; i0 < 64; i0 += gridDim.x * 8) {
  *         float acc = 0.0f;
@@ -15,7 +15,23 @@
 
 #include <string.h>
 
-enum { SHORT_ROW = 512, LONG_ROW = 8192, SHARED_ALIGN = 16 };
+enum { LEAST_LANES = 8, SHORT_ROW = 512, LONG_ROW = 8192, SHARED_ALIGN = 16 };
+
+static int lanes_of(const RowPart *r)
+{
+    int lanes = LEAST_LANES;
+    while (lanes < WARP && (2 * lanes <= r->longest || r->array_bytes * (THREADS / lanes) > STATIC_SHARED))
+        lanes *= 2;
+    return lanes;
+}
+
+/* Threads do rows of less than 16 one by one, unless those are what the memory's time goes into, or there are too few threads. */
+static bool is_worth_sharing(const CudaPart *part)
+{
+    const RowPart *r = &part->row;
+    return r->longest >= 2 * LEAST_LANES ||
+           (part->threads.n_loops > 0 && !r->column && r->sums && part->lanes == LEAST_LANES && (r->own || part->threads.count < THREADS * part->device->units));
+}
 
 void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
 {
@@ -32,9 +48,12 @@ void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
     if (t->count == 0 || !kernel_row_part(a, k, t, &part->row))
         return;
     const RowPart *r = &part->row;
+    part->lanes = lanes_of(r);
+    if (!is_worth_sharing(part))
+        return;
     if (r->column)
         part->share = t->count < THREADS * part->device->units ? BY_COLUMN : BY_THREAD;
-    else if (t->n_loops > 0 && r->longest <= SHORT_ROW && r->array_bytes * COLUMN_SHARES <= STATIC_SHARED)
+    else if (t->n_loops > 0 && r->longest <= SHORT_ROW && r->array_bytes * (THREADS / part->lanes) <= STATIC_SHARED)
         part->share = BY_WARP;
     else if (r->array_bytes <= STATIC_SHARED || r->array_bytes + SHARED_BESIDE <= part->device->shared)
         part->share = BY_BLOCK;
@@ -57,7 +76,7 @@ int64_t cuda_part_blocks(const CudaPart *part)
     switch (part->share) {
     case BY_ONE: return 1;
     case BY_THREAD: each = THREADS * part->width; break;
-    case BY_WARP: each = THREADS / WARP; break;
+    case BY_WARP: each = THREADS / part->lanes; break;
     case BY_BLOCK: break;
     case BY_COLUMN: each = WARP; break;
     case BY_TILE: return cuda_tile_blocks(part);
@@ -88,7 +107,7 @@ int64_t cuda_part_shared(const CudaPart *part)
     return bytes;
 }
 
-void cuda_row_services(Buf *b, bool warp, bool block, bool column, bool asked)
+void cuda_row_services(Buf *b, bool group, bool warp, bool block, bool column, bool asked)
 {
     if (asked)
         buf_puts(b, "\nextern __shared__ __align__(128) unsigned char hlo_smem[]; // as much as the launch asks for\n"
@@ -102,6 +121,14 @@ void cuda_row_services(Buf *b, bool warp, bool block, bool column, bool asked)
                     "    config.stream = stream;\n"
                     "    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);\n"
                     "    return e ? e : cudaLaunchKernelEx(&config, kernel, args...);\n"
+                    "}\n");
+    if (group)
+        buf_puts(b, "\n/* The values of so many lanes of a warp as one, which all of them get; group: their mask. */\n"
+                    "template <int lanes, typename T, typename Combine> static __device__ inline T hlo_group_reduce(T v, unsigned group, Combine combine)\n"
+                    "{\n"
+                    "    for (int by = lanes / 2; by > 0; by /= 2)\n"
+                    "        v = (T)combine(v, (T)__shfl_xor_sync(group, v, by));\n"
+                    "    return v;\n"
                     "}\n");
     if (warp || block)
         buf_puts(b, "\n/* The values of a warp's lanes as one, which all of them get. */\n"
@@ -151,7 +178,8 @@ static void put_shared(Buf *b, const CudaPart *part)
         const RowStep *s = &part->row.steps[j];
         const KArray  *x = s->stmt->array;
         if (s->stmt->kind == KS_ARRAY && part->share == BY_WARP)
-            buf_printf(b, "    __shared__ %s%s %s_rows[%d][%lld];\n", aligned, dialect_type(&cuda_dialect, storage_type(x->type)), x->name, warps, (long long)x->count);
+            buf_printf(b, "    __shared__ %s%s %s_rows[%d][%lld];\n", aligned, dialect_type(&cuda_dialect, storage_type(x->type)), x->name, THREADS / part->lanes,
+                       (long long)x->count);
         else if (s->stmt->kind == KS_ARRAY && asked) {
             const char *type = dialect_type(&cuda_dialect, storage_type(x->type));
             buf_printf(b, "    %s *const %s = (%s *)(hlo_smem + %lld);\n", type, x->name, type, (long long)at);
@@ -169,6 +197,17 @@ static void put_shared(Buf *b, const CudaPart *part)
 
 /* ---- steps ---- */
 
+/* Of lanes: `group` is their mask. */
+static bool in_groups(const CudaPart *part)
+{
+    return part->share == BY_WARP && part->lanes < WARP;
+}
+
+static const char *sync_lanes(const CudaPart *part)
+{
+    return in_groups(part) ? "__syncwarp(group)" : "__syncwarp()";
+}
+
 static const char *dealt_to(const CudaPart *part)
 {
     return part->share == BY_WARP ? "lane" : part->share == BY_BLOCK ? "threadIdx.x" : "share";
@@ -176,7 +215,7 @@ static const char *dealt_to(const CudaPart *part)
 
 static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int depth)
 {
-    int         n = part->share == BY_WARP ? WARP : part->share == BY_BLOCK ? cuda_part_threads(part) : COLUMN_SHARES;
+    int         n = part->share == BY_WARP ? part->lanes : part->share == BY_BLOCK ? cuda_part_threads(part) : COLUMN_SHARES;
     const char *i = part->width > 1 ? "base" : s->loop->name;
     if (part->share == BY_COLUMN) /* reads under way at once */
         buf_printf(b, "%*s#pragma unroll 8\n", 4 * depth, "");
@@ -210,7 +249,9 @@ static void put_reduce(Buf *b, const CudaPart *part, const RowStep *step, int de
     for (int32_t k = 0; k < step->n_combined; k++) {
         const KTemp *acc = step->combined[k]->temp;
         const char  *type = dialect_type(&cuda_dialect, acc->type);
-        if (part->share == BY_WARP)
+        if (in_groups(part))
+            buf_printf(b, "%*s%s = hlo_group_reduce<%d>(%s, group, ", 4 * depth, "", acc->name, part->lanes, acc->name);
+        else if (part->share == BY_WARP)
             buf_printf(b, "%*s%s = hlo_warp_reduce(%s, ", 4 * depth, "", acc->name, acc->name);
         else
             buf_printf(b, "%*s%s = hlo_%s_reduce(%s, %s_parts, ", 4 * depth, "", acc->name, part->share == BY_BLOCK ? "block" : "column", acc->name, acc->name);
@@ -246,8 +287,8 @@ static void put_choice(Buf *b, const CudaPart *part, const RowStep *step, int de
 {
     const bool block = part->share == BY_BLOCK;
     const int  in = 4 * depth, warps = cuda_part_threads(part) / WARP;
-    buf_printf(b, "%*sfor (int by = 16; by > 0; by /= 2) {\n", in, "");
-    put_chosen(b, part, step, "__shfl_xor_sync(0xffffffffu, ", ", by)", depth + 1);
+    buf_printf(b, "%*sfor (int by = %d; by > 0; by /= 2) {\n", in, "", block ? WARP / 2 : part->lanes / 2);
+    put_chosen(b, part, step, in_groups(part) ? "__shfl_xor_sync(group, " : "__shfl_xor_sync(0xffffffffu, ", ", by)", depth + 1);
     buf_printf(b, "%*s}\n", in, "");
     if (block) {
         buf_printf(b, "%*s__syncthreads(); // parts may still be read, of the row before\n%*sif (threadIdx.x %% 32 == 0) {\n", in, "", in, "");
@@ -261,14 +302,14 @@ static void put_choice(Buf *b, const CudaPart *part, const RowStep *step, int de
     }
     if (!minds_nan(step))
         return;
-    buf_printf(b, "%*sif (%s) {\n", in, "", block ? "__syncthreads_or(odd)" : "__any_sync(0xffffffffu, odd)");
+    buf_printf(b, "%*sif (%s) {\n", in, "", block ? "__syncthreads_or(odd)" : in_groups(part) ? "__any_sync(group, odd)" : "__any_sync(0xffffffffu, odd)");
     for (int32_t k = 0; k < step->n_chosen; k++) {
         buf_printf(b, "%*s%s = ", in + 4, "", step->starts[k]->temp->name);
         dialect_expr(b, part->dialect, step->starts[k]->value);
         buf_puts(b, ";\n");
     }
     dialect_stmt(b, part->dialect, step->stmt, depth + 1);
-    buf_printf(b, "%*s%s(); // the row may be overwritten from here on\n%*s}\n", in + 4, "", block ? "__syncthreads" : "__syncwarp", in, "");
+    buf_printf(b, "%*s%s; // the row may be overwritten from here on\n%*s}\n", in + 4, "", block ? "__syncthreads()" : sync_lanes(part), in, "");
 }
 
 static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int depth)
@@ -340,7 +381,7 @@ static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth
     for (int32_t j = 0; j < part->row.n_steps; j++) {
         const RowStep *s = &part->row.steps[j];
         if (j == part->row.tail && part->share == BY_WARP && tail_may_overwrite(&part->row))
-            buf_printf(b, "%*s__syncwarp();\n", 4 * depth, "");
+            buf_printf(b, "%*s%s;\n", 4 * depth, "", sync_lanes(part));
         if (j == n)
             break;
         if (s->kind == ROW_LOOP && part->stage == 2) {
@@ -353,8 +394,8 @@ static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth
         else if (s->stmt->kind == KS_DECLARE)
             dialect_stmt(b, part->dialect, s->stmt, depth);
         else if (part->share == BY_WARP)
-            buf_printf(b, "%*s%s *const %s = %s_rows[threadIdx.x / 32];\n", 4 * depth, "", dialect_type(&cuda_dialect, storage_type(s->stmt->array->type)),
-                       s->stmt->array->name, s->stmt->array->name);
+            buf_printf(b, "%*s%s *const %s = %s_rows[threadIdx.x / %d];\n", 4 * depth, "", dialect_type(&cuda_dialect, storage_type(s->stmt->array->type)),
+                       s->stmt->array->name, s->stmt->array->name, part->lanes);
     }
     if (tail)
         put_tail(b, part, limit, depth);
@@ -372,7 +413,7 @@ static void put_rows(Buf *b, const CudaPart *part)
     const ThreadPart *t = &part->threads;
     const char       *i = cuda_row_number(t);
     if (part->share == BY_WARP)
-        cuda_grid_loop(b, part, i, THREADS / WARP, "threadIdx.x / 32");
+        cuda_grid_loop(b, part, i, THREADS / part->lanes, part->lanes == WARP ? "threadIdx.x / 32" : part->lanes == WARP / 2 ? "threadIdx.x / 16" : "threadIdx.x / 8");
     else if (part->stage == 1)
         buf_printf(b, "    for (int at = blockIdx.x; at < %lld; at += gridDim.x) {\n        const int %s = at / %lld, piece = at %% %lld;\n",
                    (long long)(t->count * part->split.pieces), i, (long long)part->split.pieces, (long long)part->split.pieces);
@@ -413,7 +454,9 @@ void cuda_row_body(Buf *b, const CudaPart *part)
 {
     put_shared(b, part);
     if (part->share == BY_WARP)
-        buf_puts(b, "    const int lane = threadIdx.x % 32;\n");
+        buf_printf(b, "    const int lane = threadIdx.x %% %d;\n", part->lanes);
+    if (in_groups(part) && part->row.sums)
+        buf_printf(b, "    const unsigned group = 0x%xu << threadIdx.x %% 32 / %d * %d;\n", (1u << part->lanes) - 1, part->lanes, part->lanes);
     if (part->share == BY_COLUMN)
         buf_puts(b, "    const int lane = threadIdx.x % 32, share = threadIdx.x / 32;\n");
     dialect_block(b, part->dialect, part->threads.before, 1);
