@@ -51,11 +51,13 @@ static void as_row(Gemm *g)
 }
 
 enum { SMALL = 128 * 1024, SHORT = 16, LONG = 64, WIDE = 16 }; /* bytes of B that stay in a cache; k that is not worth packing, that is worth it; lanes */
-enum { TINY = 512 };                                           /* bytes of a B that is held where words are several elements */
+enum { TINY = 1024, TURNED_FOR = 4, NARROW = 4 };              /* bytes of a B that is held where words are several elements; rows for which it is turned; columns that fill few lanes */
 
 static int is_held(const Gemm *g, int64_t bytes, int together)
 {
     const int64_t b = g->n * g->k * bytes;
+    if (g->b_row == 1 && g->b_col > 1)
+        return g->m >= TURNED_FOR && (g->m > GEMM_MOST_FEW || g->k < LONG) && b <= (together ? TINY : GEMM_MOST_HELD);
     if (g->b_col != 1 || g->b_row <= 0)
         return 0;
     if (together) /* what is held is multiplied by elements */
@@ -65,7 +67,7 @@ static int is_held(const Gemm *g, int64_t bytes, int together)
 
 static GemmWay way_of(const Gemm *g, int64_t bytes, int together)
 {
-    if (g->m == 1 && is_held(g, bytes, together))
+    if ((g->m == 1 || (g->n > NARROW && g->a_col == 1 && !together)) && is_held(g, bytes, together))
         return GEMM_HELD;
     if (g->n <= GEMM_MOST_FEW && g->k >= LONG && (g->a_col == 1 || (g->a_row == 1 && g->m >= WIDE)))
         return GEMM_COLUMNS;
@@ -98,8 +100,11 @@ typedef struct Narrow {
 static void narrow_tile(const void *context, const hlort_tile *t)
 {
     const Narrow *x = context;
-    for (int64_t i = 0; i < t->rows; i++)
-        x->narrow(x->c + (t->row + i) * x->c_row + t->column, (const float *)t->sums + i * t->stride, t->columns);
+    if (t->stride == t->columns && x->c_row == t->columns)
+        x->narrow(x->c + t->row * x->c_row, t->sums, t->rows * t->columns);
+    else
+        for (int64_t i = 0; i < t->rows; i++)
+            x->narrow(x->c + (t->row + i) * x->c_row + t->column, (const float *)t->sums + i * t->stride, t->columns);
 }
 
 /* All products, for the threads. */
@@ -226,7 +231,7 @@ void hlort_cut(Cut *x, const Gemm *g, int threads)
         return;
     }
     x->members = 1;
-    x->by_rows = (g->way == GEMM_TILES && g->m > g->n) || g->way == GEMM_COLUMNS;
+    x->by_rows = ((g->way == GEMM_TILES || g->way == GEMM_HELD) && g->m > g->n) || g->way == GEMM_COLUMNS;
     int64_t whole = x->by_rows ? g->m : g->n, unit = x->by_rows ? UNIT_ROWS : UNIT_COLUMNS;
     int64_t want = whole / PIECE > 2 * threads ? whole / PIECE : 2 * threads;
     const int across = x->by_rows ? g->a_row == 1 : g->way == GEMM_ROWS && g->b_col == 1;

@@ -521,9 +521,9 @@ static void test_pool(void)
         }
         for (int layout = 0; layout < 4; layout++) {
             Case  c = make(200, 330, 90, layout);
-            Case  few = make(3, 3000, 50, layout), columns = make(3000, 5, 70, layout);
-            Case *cases[] = { &c, &few, &columns };
-            for (int k = 0; k < 3; k++) {
+            Case  few = make(3, 3000, 50, layout), columns = make(3000, 5, 70, layout), held = make(703, 21, 30, layout), narrow = make(4001, 3, 30, layout);
+            Case *cases[] = { &c, &few, &columns, &held, &narrow };
+            for (int k = 0; k < 5; k++) {
                 expect(cases[k]);
                 pool = p;
                 run_everywhere(cases[k], layout % MODES);

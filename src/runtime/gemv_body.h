@@ -26,6 +26,7 @@ enum {
     N(FAR_K) = 8 * G,           /* likewise for each row of C, where B does not stay in the third cache and is to be read in few streams */
     N(CACHED) = 16 << 20,       /* bytes that stay there */
     N(AHEAD) = 32,              /* rows of words from what is multiplied to what is fetched */
+    N(APART_BYTES) = 512,       /* from row to row, from which on rows are fetched */
     N(HELD_ROWS) = 8,           /* rows that are finished before the next ones */
     N(HELD_TALL) = 8,           /* rows of a single vector of columns: as many sums do not wait for each other */
     N(SWEPT) = 8,               /* rows of words that a single row of C is swept over at once: as many streams of the whole of B */
@@ -103,34 +104,67 @@ APART void N(hold_rows)(const Gemm *g, const TE *a, const TE *b, TC *c, int64_t 
         N(hold)(1, g, a, b, c, c_row, n);
 }
 
-/* mr rows of fewer columns than a vector has, which are the first ones of one. */
-INLINE void N(hold_few)(int mr, const Gemm *g, const TE *a, const N(Held) *h, TC *c, int64_t c_row, int64_t n)
-{
-    VC        acc[4];
-    TC        few[VL] __attribute__((aligned(64)));
-    int64_t   row = g->b_row;
-    const TE *b = h->b;
-    UNROLL for (int r = 0; r < mr; r++)
-        acc[r] = (VC){ 0 };
-    for (int64_t p = 0, end = h->rows; p < g->k || p < end; b = h->tail, row = VL, end = g->k)
-        ROLLED for (; p < end; p++, a += g->a_col, b += row) {
-            VC w = N(widen)(b);
-            IN_REGISTER(w);
-            UNROLL for (int r = 0; r < mr; r++)
-                acc[r] += N(widen1)(a[r * g->a_row]) * w;
-        }
-    UNROLL for (int r = 0; r < mr; r++) {
-        *(VC *)few = acc[r];
-        N(copy_some)(c + r * c_row, few, n);
+/* mr rows of fewer columns than a vector has, which are the first ones of one: of a whole one, or of the part of it that they fit in. */
+#define HOLD_FEW(name, part)                                                                                          \
+    typedef TC N(name##_lanes) __attribute__((vector_size(VL / (part) * (int)sizeof(TC))));                           \
+    INLINE void N(name)(int mr, const Gemm *g, const TE *a, const N(Held) *h, TC *c, int64_t c_row, int64_t n)        \
+    {                                                                                                                 \
+        N(name##_lanes) acc[N(HELD_TALL)], w;                                                                         \
+        TC              few[VL] __attribute__((aligned(64))) = { 0 };                                                 \
+        int64_t         row = g->b_row;                                                                               \
+        const TE       *b = h->b;                                                                                     \
+        UNROLL for (int r = 0; r < mr; r++)                                                                           \
+            acc[r] = (N(name##_lanes)){ 0 };                                                                          \
+        for (int64_t p = 0, end = h->rows; p < g->k || p < end; b = h->tail, row = VL, end = g->k)                    \
+            ROLLED for (; p < end; p++, a += g->a_col, b += row) {                                                    \
+                const VC all = N(widen)(b);                                                                           \
+                __builtin_memcpy(&w, &all, sizeof w);                                                                 \
+                IN_REGISTER(w);                                                                                       \
+                UNROLL for (int r = 0; r < mr; r++)                                                                   \
+                    acc[r] += N(widen1)(a[r * g->a_row]) * w;                                                         \
+            }                                                                                                         \
+        UNROLL for (int r = 0; r < mr; r++)                                                                           \
+            if (n == VL / (part)) {                                                                                   \
+                __builtin_memcpy(c + r * c_row, &acc[r], sizeof acc[r]);                                              \
+            } else {                                                                                                  \
+                __builtin_memcpy(few, &acc[r], sizeof acc[r]);                                                        \
+                N(copy_some)(c + r * c_row, few, n);                                                                  \
+            }                                                                                                         \
+    }                                                                                                                 \
+    APART void N(name##_rows)(const Gemm *g, const TE *a, const N(Held) *h, TC *c, int64_t c_row, int64_t rows, int64_t n) \
+    {                                                                                                                 \
+        for (; rows >= N(HELD_TALL); rows -= N(HELD_TALL), a += N(HELD_TALL) * g->a_row, c += N(HELD_TALL) * c_row)   \
+            N(name)(N(HELD_TALL), g, a, h, c, c_row, n);                                                              \
+        for (; rows >= 4; rows -= 4, a += 4 * g->a_row, c += 4 * c_row)                                               \
+            N(name)(4, g, a, h, c, c_row, n);                                                                         \
+        for (; rows; rows--, a += g->a_row, c += c_row)                                                               \
+            N(name)(1, g, a, h, c, c_row, n);                                                                         \
     }
-}
+HOLD_FEW(hold_few, 1)
+#if VECTOR_BYTES >= 32
+HOLD_FEW(hold_half, 2)
+#endif
+#if VECTOR_BYTES >= 64
+HOLD_FEW(hold_quarter, 4)
+#endif
+#undef HOLD_FEW
 
-APART void N(hold_few_rows)(const Gemm *g, const TE *a, const N(Held) *h, TC *c, int64_t c_row, int64_t rows, int64_t n)
+/* n < VL columns. */
+INLINE void N(hold_few_columns)(const Gemm *g, const TE *a, const N(Held) *h, TC *c, int64_t c_row, int64_t rows, int64_t n)
 {
-    for (; rows >= 4; rows -= 4, a += 4 * g->a_row, c += 4 * c_row)
-        N(hold_few)(4, g, a, h, c, c_row, n);
-    for (; rows; rows--, a += g->a_row, c += c_row)
-        N(hold_few)(1, g, a, h, c, c_row, n);
+#if VECTOR_BYTES >= 64
+    if (n <= VL / 4) {
+        N(hold_quarter_rows)(g, a, h, c, c_row, rows, n);
+        return;
+    }
+#endif
+#if VECTOR_BYTES >= 32
+    if (n <= VL / 2) {
+        N(hold_half_rows)(g, a, h, c, c_row, rows, n);
+        return;
+    }
+#endif
+    N(hold_few_rows)(g, a, h, c, c_row, rows, n);
 }
 
 /* ---- few rows by many lines ----
@@ -632,22 +666,81 @@ INLINE void N(hold_tail)(const Gemm *g, N(Held) *h, TE *tail)
         __builtin_memcpy(tail + (p - h->rows) * VL, h->b + p * g->b_row, (uint64_t)g->n * sizeof *tail);
 }
 
-/* B is read again for a few rows at a time. */
-static void N(small)(const Gemm *g)
+/* Four rows of four elements become columns. */
+INLINE void N(turn_few)(const TE *from, int64_t from_row, TE *to, int64_t to_row)
 {
-    N(Work) *w = g->work;
-    N(Held)  h = { g->b, g->b, g->k };
-    if (g->n < VL)
-        N(hold_tail)(g, &h, (TE *)(void *)w->b);
+    typedef TE Four __attribute__((vector_size(4 * sizeof(TE))));
+    Four       r[4], t[4];
+    UNROLL for (int i = 0; i < 4; i++)
+        __builtin_memcpy(&r[i], from + i * from_row, sizeof r[i]);
+    UNROLL for (int i = 0; i < 2; i++) {
+        t[2 * i] = __builtin_shufflevector(r[i], r[i + 2], 0, 4, 1, 5);
+        t[2 * i + 1] = __builtin_shufflevector(r[i], r[i + 2], 2, 6, 3, 7);
+    }
+    UNROLL for (int i = 0; i < 2; i++) {
+        r[2 * i] = __builtin_shufflevector(t[i], t[i + 2], 0, 4, 1, 5);
+        r[2 * i + 1] = __builtin_shufflevector(t[i], t[i + 2], 2, 6, 3, 7);
+    }
+    UNROLL for (int i = 0; i < 4; i++)
+        __builtin_memcpy(to + i * to_row, &r[i], sizeof r[i]);
+}
+
+/* B along whose lines k lies, as rows of whole vectors. Blocks at the edges are moved back: what they share with those before is written twice. */
+APART int64_t N(hold_turned)(const Gemm *g, TE *to)
+{
+    const TE     *from = g->b;
+    const int64_t row = hlort_ceildiv(g->n, VL) * VL, n = g->n, k = g->k;
+    if (n < VL)
+        __builtin_memset(to, 0, (uint64_t)(k * row) * sizeof *to);
+    for (int64_t j = 0; j < n; j += 4)
+        for (int64_t p = 0; p < k; p += 4) {
+            const int64_t at_j = hlort_min(j, n - 4), at_p = hlort_min(p, k - 4);
+            if (at_j >= 0 && at_p >= 0)
+                N(turn_few)(from + at_j * g->b_col + at_p, g->b_col, to + at_p * row + at_j, row);
+            else
+                for (int64_t q = j; q < hlort_min(n, j + 4); q++)
+                    for (int64_t s = p; s < hlort_min(k, p + 4); s++)
+                        to[s * row + q] = from[q * g->b_col + s];
+        }
+    return row;
+}
+
+/* Processors foresee few of the lines that rows read side by side need next. */
+INLINE void N(fetch_rows)(const TE *a, int64_t row, int64_t k)
+{
+    for (int64_t r = 0; r < N(HELD_ROWS); r++)
+        for (int64_t p = 0; p < k; p += 64 / (int64_t)sizeof *a)
+            __builtin_prefetch(a + r * row + p, 0, 3);
+}
+
+/* B is read again for a few rows at a time. */
+static void N(small)(const Gemm *whole)
+{
+    N(Work)  *w = whole->work;
+    TE       *copied = (TE *)(void *)w->b;
+    Gemm      rows_of_b = *whole;
+    const int turned = whole->b_col != 1;
+    if (turned) {
+        rows_of_b.b = copied;
+        rows_of_b.b_row = N(hold_turned)(whole, copied);
+        rows_of_b.b_col = 1;
+    }
+    const Gemm *g = &rows_of_b;
+    N(Held)     h = { g->b, g->b, g->k };
+    const int   fetches = g->a_col == 1 && g->a_row * (int64_t)sizeof(TE) >= N(APART_BYTES) && g->m * g->a_row * (int64_t)sizeof(TE) > N(CACHED);
+    if (g->n < VL && !turned)
+        N(hold_tail)(g, &h, copied);
     for (int64_t j = 0; j < g->n; j += N(SPAN))
         for (int64_t i = 0; i < g->m; i += N(HELD_ROWS)) {
-            const int64_t columns = hlort_min(N(SPAN), g->n - j), rows = hlort_min(N(HELD_ROWS), g->m - i), c_row = g->c ? g->c_row : (int64_t)N(SPAN);
+            const int64_t columns = hlort_min(N(SPAN), g->n - j), rows = hlort_min(N(HELD_ROWS), g->m - i), c_row = g->c ? g->c_row : columns;
             const TE     *a = (const TE *)g->a + i * g->a_row;
             TC           *c = g->c ? (TC *)g->c + i * c_row + j : w->sums;
+            if (fetches && i + 2 * N(HELD_ROWS) <= g->m)
+                N(fetch_rows)(a + N(HELD_ROWS) * g->a_row, g->a_row, g->k);
             if (columns >= VL)
                 N(hold_rows)(g, a, (const TE *)g->b + j, c, c_row, rows, columns);
             else
-                N(hold_few_rows)(g, a, &h, c, c_row, rows, columns);
+                N(hold_few_columns)(g, a, &h, c, c_row, rows, columns);
             if (g->epilogue)
                 N(finish)(g, c, c_row, i, j, rows, columns);
         }

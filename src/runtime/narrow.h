@@ -63,6 +63,7 @@ INLINE SET(vh) SET(hlort_to_f16)(SET(vf) x)
 #endif
 }
 
+/* What is left at the end is made together with what lies before it. `from` and `to` do not overlap. */
 #define NARROW(type)                                                                                   \
     static void SET(hlort_narrow_##type)(uint16_t *to, const float *from, int64_t n)                   \
     {                                                                                                  \
@@ -70,7 +71,9 @@ INLINE SET(vh) SET(hlort_to_f16)(SET(vf) x)
         int64_t       j = 0;                                                                           \
         for (; j + lanes <= n; j += lanes)                                                             \
             *(SET(vhu) *)(to + j) = SET(hlort_to_##type)(*(const SET(vfu) *)(from + j));               \
-        if (j < n) {                                                                                   \
+        if (j < n && n > lanes) {                                                                      \
+            *(SET(vhu) *)(to + n - lanes) = SET(hlort_to_##type)(*(const SET(vfu) *)(from + n - lanes));\
+        } else if (j < n) {                                                                            \
             float    few[VECTOR_BYTES / 4] = { 0 };                                                    \
             uint16_t out[VECTOR_BYTES / 4];                                                            \
             __builtin_memcpy(few, from + j, (uint64_t)(n - j) * sizeof *few);                          \
