@@ -15,11 +15,17 @@
  * where of equal ones those of the left run come before those of the right one. Places are all different as long as the comparison makes one order, so NaN, of which
  * "less" does not, is behind all numbers there.
  *
+ * Of a topk that keeps few the line is these few, and each element that comes before the last one of them is put where it belongs, from behind:
+ *
+ *   for each j: if j < k or x[j] comes before line[k - 1]:
+ *     place = min(j, k - 1);  while place > 0 and x[j] comes before line[place - 1]: line[place] = line[place - 1], place = place - 1
+ *     line[place] = x[j]
+ *
  * All operands move together. topk sorts values and their positions by value, the largest or the smallest first, and keeps k of them.
  * Floats below 32 bits move as their bits, so that each NaN stays the one that it is; they are decoded where they are compared. */
 #include "emit/lower.h"
 
-enum { ROLE_LINES = 80, ROLE_RANKS = 200 /* and on, by pass */, PIECE = 64 };
+enum { ROLE_LINES = 80, ROLE_RANKS = 200 /* and on, by pass */, PIECE = 64, MOST_INSERTED = 64 /* kept */ };
 
 typedef struct Sort {
     const Inst    *x;
@@ -68,19 +74,24 @@ static bool by_bits(const Sort *s, int32_t k)
     return s->carried[k] != s->types[k];
 }
 
+/* Element j of the line in array k's operand, as it is carried. */
+static const KExpr *operand_at(Lower *L, const Sort *s, int32_t k, const Ix *j)
+{
+    const KExpr *v = kx_cast(L->arena, TYPE_S32, kx_index(L->arena, j));
+    if (s->from[k]) {
+        int32_t     leaf = 0;
+        const Inst *x = resolve(L, s->from[k], &leaf);
+        s->at[s->dim] = j;
+        v = value_at(L, x, leaf, s->at);
+    }
+    return by_bits(s, k) ? scalar_bits(L->arena, s->types[k], v) : v;
+}
+
 static void load_line(Lower *L, const Sort *s)
 {
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->count, NULL, 1));
-    s->at[s->dim] = j;
-    for (int32_t k = 0; k < s->n; k++) {
-        const KExpr *v = kx_cast(L->arena, TYPE_S32, kx_index(L->arena, j));
-        if (s->from[k]) {
-            int32_t     leaf = 0;
-            const Inst *x = resolve(L, s->from[k], &leaf);
-            v = value_at(L, x, leaf, s->at);
-        }
-        store(L, s->line[k], j, by_bits(s, k) ? scalar_bits(L->arena, s->types[k], v) : v);
-    }
+    for (int32_t k = 0; k < s->n; k++)
+        store(L, s->line[k], j, operand_at(L, s, k, j));
     block_close(L);
 }
 
@@ -165,12 +176,71 @@ static void merge_pairs(Lower *L, const Sort *s, const KExpr *width)
     block_close(L);
 }
 
+/* Elements of the line so far, at `place`. */
+static const KExpr **kept_at(Lower *L, const Sort *s, const Ix *place)
+{
+    const KExpr **v = ARENA_ARRAY(L->arena, const KExpr *, s->n);
+    for (int32_t k = 0; k < s->n; k++)
+        v[k] = frozen(L, load(L, s->line[k], place), "kept");
+    return v;
+}
+
+/* x goes in front of what it comes before, of the first `last` elements; what stands there goes one place on. */
+static void insert(Lower *L, const Sort *s, const KExpr *const *x, const KExpr *last)
+{
+    KTemp *place = accumulator(L, last, TYPE_S64, "place");
+    repeat_open(L);
+    break_unless(L, test(L, KOP_GT, current(L, place), integer(L, 0)));
+    const KExpr  *before = frozen(L, arithmetic(L, KOP_SUB, current(L, place), integer(L, 1)), "front");
+    const KExpr **y = kept_at(L, s, index_of(L, before, 0, s->kept - 1));
+    break_unless(L, comes_before(L, s, y, x));
+    const Ix *at = index_of(L, frozen(L, current(L, place), "behind"), 0, s->kept - 1);
+    for (int32_t k = 0; k < s->n; k++)
+        store(L, s->line[k], at, y[k]);
+    assign(L, place, before);
+    block_close(L);
+    at = index_of(L, frozen(L, current(L, place), "found"), 0, s->kept - 1);
+    for (int32_t k = 0; k < s->n; k++)
+        store(L, s->line[k], at, x[k]);
+}
+
+static const KExpr **operands_at(Lower *L, const Sort *s, const Ix *j)
+{
+    const KExpr **v = ARENA_ARRAY(L->arena, const KExpr *, s->n);
+    for (int32_t k = 0; k < s->n; k++)
+        v[k] = bind(L, operand_at(L, s, k, j), "x");
+    return v;
+}
+
+static void keep_first(Lower *L, const Sort *s)
+{
+    const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->kept, NULL, 1));
+    insert(L, s, operands_at(L, s, j), kx_index(L->arena, j));
+    block_close(L);
+    j = ix_of(&L->ix, loop_open(L, s->kept, s->count, NULL, 1));
+    const KExpr **x = operands_at(L, s, j);
+    if_open(L, comes_before(L, s, kept_at(L, s, ix_const(&L->ix, s->kept - 1)), x));
+    insert(L, s, x, integer(L, s->kept - 1));
+    block_close(L);
+    block_close(L);
+}
+
+static bool keeps_few(const Sort *s)
+{
+    return s->x->op == OP_TOPK && s->kept > 0 && s->kept < s->count && s->kept <= MOST_INSERTED;
+}
+
 static void sort_line(Lower *L, void *cookie, const Ix *const *index)
 {
     Sort   *s = cookie;
     int64_t passes = 0;
     for (int32_t d = 0; d < s->to[0]->shape->rank; d++)
         s->at[d] = index[d];
+    if (keeps_few(s)) {
+        keep_first(L, s);
+        store_line(L, s);
+        return;
+    }
     while (((int64_t)1 << passes) < s->count)
         passes++;
     load_line(L, s);
@@ -198,13 +268,7 @@ static const KExpr **elements_at(Lower *L, const Sort *s, const Ix *place)
             v[k] = bind(L, load(L, s->line[k], shape_index(L, s->line[k]->shape, s->at)), "x");
             continue;
         }
-        v[k] = kx_cast(L->arena, TYPE_S32, kx_index(L->arena, place));
-        if (s->from[k]) {
-            int32_t     leaf = 0;
-            const Inst *x = resolve(L, s->from[k], &leaf);
-            v[k] = value_at(L, x, leaf, s->at);
-        }
-        v[k] = bind(L, by_bits(s, k) ? scalar_bits(L->arena, s->types[k], v[k]) : v[k], "x");
+        v[k] = bind(L, operand_at(L, s, k, place), "x");
     }
     s->at[s->dim] = own;
     return v;
@@ -387,9 +451,9 @@ static void sort_lines(Lower *L, Sort *s, const Shape *whole)
     s->line = ARENA_ARRAY(L->arena, KArray *, s->n);
     s->merged = ARENA_ARRAY(L->arena, KArray *, s->n);
     for (int32_t k = 0; k < s->n; k++) {
-        const Shape *line = shape_array(L->arena, s->carried[k], 1, &s->count);
+        const Shape *line = shape_array(L->arena, s->carried[k], 1, keeps_few(s) ? &s->kept : &s->count);
         s->line[k] = temp_array(L, line, "line");
-        s->merged[k] = temp_array(L, line, "merged");
+        s->merged[k] = keeps_few(s) ? NULL : temp_array(L, line, "merged");
     }
     for (int32_t d = 0; d < shape->rank; d++)
         extents[d] = d == s->dim ? 1 : shape->dims[d];
