@@ -127,24 +127,14 @@ static bool set_lines(hlort_sort *s, const Shape *like, int64_t d)
     return s->count > 1 && s->count <= INT32_MAX && s->outer * s->count * s->inner >= LEAST;
 }
 
-/* An iota along dim of the array that it becomes, where it is or becomes one; also in a fusion of its own. */
-static bool is_iota_along(const Inst *x, int64_t dim)
-{
-    if (x->op == OP_FUSION && shape_is_array(x->shape))
-        x = inst_callee(x, 0)->root;
-    if (x->op == OP_BROADCAST && inst_operand(x, 0)->shape->rank == 1) {
-        if (inst_ints(x, ATTR_DIMENSIONS).v[0] != dim)
-            return false;
-        x = inst_operand(x, 0);
-        dim = 0;
-    }
-    return x->op == OP_IOTA && inst_int(x, ATTR_IOTA_DIMENSION, 0) == dim;
-}
-
 bool sort_takes_positions(const Inst *i, int32_t k)
 {
     const Inst *x = inst_operand(i, k);
-    return type_is_int(x->shape->type) && type_bits(x->shape->type) >= 32 && is_iota_along(x, inst_ints(i, ATTR_DIMENSIONS).v[0]);
+    if (!type_is_int(x->shape->type) || type_bits(x->shape->type) < 32)
+        return false;
+    if (x->op == OP_FUSION)
+        x = inst_callee(x, 0)->root;
+    return inst_counts_along(x, inst_ints(i, ATTR_DIMENSIONS).v[0]);
 }
 
 bool sort_call(const Inst *i, const Shape *like, int64_t kept, OrderCall *out)

@@ -330,6 +330,22 @@ static bool comp_has_effect(Comp *c)
     return c->effect == EFFECT_SOME;
 }
 
+bool inst_counts_along(const Inst *i, int64_t dim)
+{
+    while (i->op == OP_BROADCAST) {
+        Ints    dims = inst_ints(i, ATTR_DIMENSIONS);
+        int64_t inner = -1;
+        for (int32_t k = 0; k < dims.n; k++)
+            if (dims.v[k] == dim)
+                inner = k;
+        if (inner < 0)
+            return false;
+        dim = inner;
+        i = inst_operand(i, 0);
+    }
+    return i->op == OP_IOTA && inst_int(i, ATTR_IOTA_DIMENSION, 0) == dim;
+}
+
 /* Not opcodes that have asynchronous forms of their own, or once had. Source: reference text 5.5. */
 bool op_has_sugar(Op op)
 {

@@ -32,7 +32,7 @@ const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
     "tuple-simplifier,while-loop-trip-count-annotator," more "fusion,constant_folding,algsimp{only=tuple-gte},dce"
 
 /* What is done again and again, with the rules of algsimp that the level has and what the target adds; NARROW as well: it and reshape-mover undo each other. */
-#define SIMPLIFY(algsimp, more, exchanges) "fix(inline," algsimp ",reshape-mover,simplify-sorts,permutation_sort_simplifier,scatter-slice-simplifier," more "constant_folding," LOOPS "," exchanges ",cse,dce)"
+#define SIMPLIFY(algsimp, more, exchanges) "fix(inline," algsimp ",reshape-mover,simplify-sorts,topk-rewriter,permutation_sort_simplifier,scatter-slice-simplifier," more "constant_folding," LOOPS "," exchanges ",cse,dce)"
 #define NARROW(algsimp) "fix(convert-mover," algsimp ",cse,dce)"
 #define CPU(algsimp, exact) "dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "", EXCHANGES("", exact)) "," AFTER("layout-assignment,")
 #define CUDA(algsimp, exact) "dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,", EXCHANGES(FEWER(exact), exact)) "," \

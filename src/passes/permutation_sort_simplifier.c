@@ -17,30 +17,13 @@ static int64_t sorted_dim(const Inst *sort)
     return inst_ints(sort, ATTR_DIMENSIONS).v[0];
 }
 
-/* 0, 1, 2, ... along dim. */
-static bool counts_along(const Inst *i, int64_t dim)
-{
-    while (i->op == OP_BROADCAST) {
-        Ints    dims = inst_ints(i, ATTR_DIMENSIONS);
-        int64_t inner = -1;
-        for (int32_t k = 0; k < dims.n; k++)
-            if (dims.v[k] == dim)
-                inner = k;
-        if (inner < 0)
-            return false;
-        dim = inner;
-        i = inst_operand(i, 0);
-    }
-    return i->op == OP_IOTA && inst_int(i, ATTR_IOTA_DIMENSION, 0) == dim;
-}
-
 /* What a sort along dim has made of 0, 1, 2, ... along dim. */
 static bool is_permutation(const Inst *p, int64_t dim)
 {
     if (p->op != OP_GET_TUPLE_ELEMENT || inst_operand(p, 0)->op != OP_SORT)
         return false;
     const Inst *sort = inst_operand(p, 0);
-    return sorted_dim(sort) == dim && counts_along(inst_operand(sort, (int32_t)inst_int(p, ATTR_INDEX, 0)), dim);
+    return sorted_dim(sort) == dim && inst_counts_along(inst_operand(sort, (int32_t)inst_int(p, ATTR_INDEX, 0)), dim);
 }
 
 static bool smallest_first(const Comp *by)

@@ -1,0 +1,120 @@
+/* topk-rewriter - of a sort by value only the beginning of which is looked at, topk.
+ *
+ *   %i = s32[4,100] iota(), iota_dimension=1
+ *   %s = (f32[4,100], s32[4,100]) sort(%x, %i), dimensions={1}, to_apply=%total_order_gt
+ *   %v = f32[4,100] get-tuple-element(%s), index=0         %a = f32[4,5] slice(%v), slice={[0:4], [0:5]}
+ *   %p = s32[4,100] get-tuple-element(%s), index=1         %b = s32[4,3] slice(%p), slice={[0:4], [0:3]}
+ *     =>
+ *   %t = (f32[4,5], s32[4,5]) topk(%x), k=5, largest=true
+ *   %a = f32[4,5] get-tuple-element(%t), index=0
+ *   %p = s32[4,5] get-tuple-element(%t), index=1           %b = s32[4,3] slice(%p), slice={[0:4], [0:3]}
+ *
+ * Values alone are sorted likewise. Where topk has the order of the comparison: the total order of floats, integers; along the last dimension. Equal values are in the
+ * order of their places, as a stable sort has them. */
+#include "config.h"
+
+#include "passes/expand.h"
+#include "passes/util.h"
+
+/* Which of the sort's arrays it compares, largest first or smallest first; -1: something else. */
+static int32_t compared(const Inst *sort, bool *largest)
+{
+    const Inst *c = inst_callee(sort, 0)->root;
+    if (c->op != OP_COMPARE || inst_operand(c, 0)->op != OP_PARAMETER || inst_operand(c, 1)->op != OP_PARAMETER)
+        return -1;
+    const int64_t p = inst_operand(c, 0)->param, q = inst_operand(c, 1)->param;
+    const Word    w = inst_word(c, ATTR_DIRECTION);
+    const Type    t = inst_operand(c, 0)->shape->type;
+    if (p == q || p / 2 != q / 2 || (w != CMP_LT && w != CMP_GT) || (type_is_float(t) && !compare_is_total(c)) || type_is_complex(t))
+        return -1;
+    *largest = (w == CMP_GT) == (p < q);
+    return (int32_t)(p / 2);
+}
+
+/* How many of the first elements along dim the slices of x want; -1: something else wants x. */
+static int64_t wanted(const Inst *x, int32_t dim)
+{
+    int64_t most = x == x->comp->root ? -1 : 0;
+    for (const Use *u = x->uses; u && most >= 0; u = u->next) {
+        const int64_t end = u->user->op == OP_SLICE ? inst_attr(u->user, ATTR_SLICE)->value.slices->v[dim].limit : -1;
+        most = end < 0 || end > most ? end : most;
+    }
+    return most;
+}
+
+/* Likewise of the sort, an array or a tuple of them. */
+static int64_t wanted_of_sort(const Inst *sort, int32_t dim)
+{
+    int64_t most = 0;
+    if (!shape_is_tuple(sort->shape))
+        return wanted(sort, dim);
+    if (sort == sort->comp->root)
+        return -1;
+    for (const Use *u = sort->uses; u && most >= 0; u = u->next) {
+        const int64_t end = u->user->op == OP_GET_TUPLE_ELEMENT && inst_is_free(u->user) ? wanted(u->user, dim) : -1;
+        most = end < 0 || end > most ? end : most;
+    }
+    return most;
+}
+
+/* The slices of x are of y, which is its beginning. */
+static void slice_beginning(const Inst *x, Inst *y)
+{
+    for (Use *u = x->uses, *next; u; u = next) {
+        next = u->next;
+        inst_set_operand(u->user, 0, y);
+    }
+}
+
+static Inst *topk_of(Inst *sort, int32_t key, int64_t k, bool largest)
+{
+    Inst        *x = inst_operand(sort, key);
+    Arena       *a = sort->comp->module->arena;
+    int64_t     *dims = arena_copy(a, x->shape->dims, (size_t)x->shape->rank * sizeof *dims);
+    dims[x->shape->rank - 1] = k;
+    const Shape *both[] = { shape_array(a, x->shape->type, x->shape->rank, dims), shape_array(a, TYPE_S32, x->shape->rank, dims) };
+    Inst        *t = expand_op(sort, OP_TOPK, shape_tuple(a, 2, both), 1, &x);
+    inst_set_int(t, ATTR_K, k);
+    inst_set_int(t, ATTR_LARGEST, largest);
+    return t;
+}
+
+static bool rewrite(PassCtx *cx, Inst *sort)
+{
+    bool    largest;
+    int32_t key = sort->op == OP_SORT && sort->n_operands <= 2 && inst_is_free(sort) ? compared(sort, &largest) : -1, dim;
+    if (key < 0)
+        return false;
+    const Shape *s = inst_operand(sort, key)->shape;
+    dim = s->rank - 1;
+    if (inst_ints(sort, ATTR_DIMENSIONS).v[0] != dim || shape_is_dynamic(s) || !layout_is_row_major(s))
+        return false;
+    const Inst   *other = sort->n_operands == 2 ? inst_operand(sort, 1 - key) : NULL;
+    const int64_t k = wanted_of_sort(sort, dim);
+    if (k <= 0 || k >= s->dims[dim] || (other && (other->shape->type != TYPE_S32 || !inst_counts_along(other, dim))))
+        return false;
+    Inst *t = topk_of(sort, key, k, largest);
+    pass_remark(cx, sort, "%%%s becomes topk, of %lld of %lld elements", sort->name, (long long)k, (long long)s->dims[dim]);
+    for (Use *u = sort->uses, *next; other && u; u = next) {
+        next = u->next;
+        slice_beginning(u->user, expand_element(sort, t, inst_int(u->user, ATTR_INDEX, 0) == key ? 0 : 1));
+        inst_delete(u->user);
+    }
+    if (!other)
+        slice_beginning(sort, expand_element(sort, t, 0));
+    inst_delete_dead(sort, cx->scratch);
+    return true;
+}
+
+bool pass_topk_rewriter(Module *m, PassCtx *cx)
+{
+    int64_t before = cx->rewrites;
+    for (Comp *c = m->first; c; c = c->next)
+        for (Inst *i = comp_calling(c), *next; i && cx->rewrites < cx->limit; i = next) {
+            next = i->next;
+            while (next && next->op == OP_GET_TUPLE_ELEMENT && inst_operand(next, 0) == i)
+                next = next->next; /* goes with i */
+            cx->rewrites += rewrite(cx, i);
+        }
+    return cx->rewrites > before;
+}
