@@ -196,6 +196,17 @@ bool fusion_starves(const Fuser *f, const Inst *i)
     return node(i)->role == ROLE_REDUCE && rows >= 1 && device_bytes_ns(v, bytes, bytes) * (waits - 2) > 2 * v->launch;
 }
 
+/* Indices compared with values of rows, which are fewer bytes than the answers: which class is a row's, how many of its elements count. Each loop asks for each answer once. */
+static bool compares_indices(const Inst *i)
+{
+    bool few = i->op == OP_COMPARE && fusion_asked(i) <= node(i)->n_contexts * fusion_count(i);
+    for (int32_t k = 0; k < i->n_operands && few; k++) {
+        const Inst *o = inst_operand(i, k), *x = o->op == OP_BROADCAST && node(o)->role == ROLE_MOVE ? inst_operand(o, 0) : NULL;
+        few = node(o)->role == ROLE_LEAF || fusion_made_of_indices(o) || (x && 2 * fusion_count(x) * type_bytes(x->shape->type) <= fusion_count(i));
+    }
+    return few;
+}
+
 bool fusion_pays(const Fuser *f, const Inst *i)
 {
     enum { DEAR_AGAIN = 2 };
@@ -208,7 +219,7 @@ bool fusion_pays(const Fuser *f, const Inst *i)
         return true;
     if (n->role == ROLE_ELEMENTWISE && ends_contraction(i))
         return false;
-    if (!inst_is_dear(i) && (n->role == ROLE_MOVE || n->role == ROLE_VIEW || own == 1 || fusion_made_of_indices(i)))
+    if (!inst_is_dear(i) && (n->role == ROLE_MOVE || n->role == ROLE_VIEW || own == 1 || fusion_made_of_indices(i) || compares_indices(i)))
         return true; /* scalars are computed before the loop */
     if (n->chosen && !is_exact(i))
         return false;
