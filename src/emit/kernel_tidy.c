@@ -175,6 +175,9 @@ typedef struct Conditions {
     bool loads, tests;
     bool chooses, more; /* an element is one of two values; there are scalars that are kept, or loops */
     bool finds;         /* where elements are has just been read */
+    bool sums;          /* something is added to elements of a working array */
+    bool scales;        /* with a value that the loop around has just made */
+    bool strides, aside; /* elements are not neighbours; there are working arrays */
     int32_t stores;
     const IxAtom *loop;
 } Conditions;
@@ -186,6 +189,16 @@ static bool is_found(const Ix *x, const IxAtom *loop)
         if (x->t[k].atom->kind == IX_VALUE && x->t[k].atom->depth >= loop->depth - 1)
             return true;
     return false;
+}
+
+/* Whether the elements that a loop meets lie one behind the other, or are one. */
+static bool is_line(const Ix *x, const IxAtom *loop)
+{
+    const int64_t k = ix_coef(x, loop);
+    bool          line = k == 0 || k == 1;
+    for (int32_t j = 0; j < x->n; j++)
+        line &= x->t[j].atom->kind == IX_LOOP || x->t[j].atom->depth < loop->depth;
+    return line;
 }
 
 /* What a call of two values computes may depend on a test, and then a load that is only wanted after it moves behind it. */
@@ -214,6 +227,17 @@ static void note_expr_test(void *cookie, const KExpr *x)
     c->tests |= may_test(x);
     c->chooses |= chooses(x);
     c->finds |= x->kind == KX_LOAD && is_found(x->index, c->loop);
+    c->strides |= x->kind == KX_LOAD && !is_line(x->index, c->loop);
+    c->aside |= x->kind == KX_LOAD && x->array->kind == KARRAY_LOCAL;
+    c->scales |= x->kind == KX_TEMP && x->temp->depth == c->loop->depth - 1;
+}
+
+static bool reads_element(const KExpr *x, const KArray *of, const Ix *index)
+{
+    bool found = x->kind == KX_LOAD && x->array == of && ix_equal(x->index, index);
+    for (int32_t j = 0; j < x->n && !found; j++)
+        found = reads_element(x->arg[j], of, index);
+    return found;
 }
 
 static void note_stmt_test(void *cookie, const KStmt *s)
@@ -222,6 +246,9 @@ static void note_stmt_test(void *cookie, const KStmt *s)
     c->tests |= s->kind == KS_IF;
     c->more |= s->kind == KS_ASSIGN || s->kind == KS_FOR;
     c->stores += s->kind == KS_STORE;
+    c->strides |= s->kind == KS_STORE && !is_line(s->index, c->loop);
+    c->aside |= s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL;
+    c->sums |= s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL && reads_element(s->value, s->array, s->index);
 }
 
 /* A scatter of single elements: for i: { start = x[i];  if (start is inside) out[start] = ... } */
@@ -238,13 +265,15 @@ static bool changes_found(const KStmt *loop)
 
 static void keep_rolled(KBlock *b, bool inner, bool tested)
 {
-    enum { UNROLLED = 16, /* trips at most, what gcc unrolls before it makes vectors */ LANES = 4 };
+    enum { UNROLLED = 16, /* trips at most, what gcc unrolls before it makes vectors */ LANES = 4, LINE = 8 };
     for (KStmt *s = b->first; s; s = s->next) {
         if (s->kind == KS_FOR && inner && s->loop->hi - s->loop->lo < UNROLLED) {
             Conditions c = { .tests = tested, .loop = s->loop };
             KVisitor   v = { note_expr_test, note_stmt_test, &c };
             kernel_visit(s->body, &v);
-            s->rolled = c.loads && (c.tests || (c.finds && !c.more) || ((c.chooses || c.stores > 1) && !c.more && s->loop->hi - s->loop->lo + 1 >= LANES));
+            const int64_t trips = s->loop->hi - s->loop->lo + 1;
+            const bool    lanes = ((c.chooses || c.stores > 1) && trips >= LANES) || ((c.aside ? c.sums && c.scales && trips % LINE == 0 : !c.strides) && trips >= LINE);
+            s->rolled = c.loads && (c.tests || (c.finds && !c.more) || (lanes && !c.more));
         }
         if (s->kind == KS_FOR && s->loop->hi - s->loop->lo >= UNROLLED)
             s->unrolled = changes_found(s);
