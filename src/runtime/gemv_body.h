@@ -713,21 +713,13 @@ INLINE void N(fetch_rows)(const TE *a, int64_t row, int64_t k)
             __builtin_prefetch(a + r * row + p, 0, 3);
 }
 
-/* B is read again for a few rows at a time. */
-static void N(small)(const Gemm *whole)
+/* B is read again for a few rows at a time. It lies as it was, or turned in `copied`. */
+APART void N(small_rows)(const Gemm *g, TE *copied)
 {
-    N(Work)  *w = whole->work;
-    TE       *copied = (TE *)(void *)w->b;
-    Gemm      rows_of_b = *whole;
-    const int turned = whole->b_col != 1;
-    if (turned) {
-        rows_of_b.b = copied;
-        rows_of_b.b_row = N(hold_turned)(whole, copied);
-        rows_of_b.b_col = 1;
-    }
-    const Gemm *g = &rows_of_b;
-    N(Held)     h = { g->b, g->b, g->k };
-    const int   fetches = g->a_col == 1 && g->a_row * (int64_t)sizeof(TE) >= N(APART_BYTES) && g->m * g->a_row * (int64_t)sizeof(TE) > N(CACHED);
+    N(Work)  *w = g->work;
+    N(Held)   h = { g->b, g->b, g->k };
+    const int turned = g->b == copied;
+    const int fetches = g->a_col == 1 && g->a_row * (int64_t)sizeof(TE) >= N(APART_BYTES) && g->m * g->a_row * (int64_t)sizeof(TE) > N(CACHED);
     if (g->n < VL && !turned)
         N(hold_tail)(g, &h, copied);
     for (int64_t j = 0; j < g->n; j += N(SPAN))
@@ -744,6 +736,21 @@ static void N(small)(const Gemm *whole)
             if (g->epilogue)
                 N(finish)(g, c, c_row, i, j, rows, columns);
         }
+}
+
+static void N(small)(const Gemm *g)
+{
+    TE  *copied = (TE *)(void *)((N(Work) *)g->work)->b;
+    Gemm turned;
+    if (g->b_col == 1) { /* what has just been written is not copied: a small product takes no longer than that */
+        N(small_rows)(g, copied);
+        return;
+    }
+    turned = *g;
+    turned.b = copied;
+    turned.b_row = N(hold_turned)(g, copied);
+    turned.b_col = 1;
+    N(small_rows)(&turned, copied);
 }
 
 _Static_assert(GEMM_MOST_FEW * N(SPAN) <= MC * NC && N(HELD_ROWS) * N(SPAN) <= MC * NC && GEMM_MOST_FEW * (2 * N(TURNED) + 16) <= MC * NC, "sums");
