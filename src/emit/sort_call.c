@@ -1,62 +1,9 @@
-/* A sort by one key, as a call of the runtime. Its comparison is less or greater of one operand's two elements, as they are or with zeros and NaNs made equal:
- *
- *     k(p) = p      or      k(p) = select(p != p, NaN, select(p == 0, 0, p))
- *     ROOT r = compare(k(p0), k(p1)), direction=LT
- *
- * Any other comparison stays a loop in the text. */
+/* A sort by one key (analysis/order.h), as a call of the runtime. Any other comparison stays a loop in the text. */
 #include "emit/order_call.h"
 
-#include "ir/literal.h"
-
-#include <math.h>
+#include "analysis/order.h"
 
 enum { LEAST = 256 }; /* elements below which a loop in the text is as good */
-
-static bool is_scalar_constant(const Inst *x)
-{
-    return x->op == OP_CONSTANT && shape_is_scalar(x->shape) && !x->literal->elided;
-}
-
-static bool is_zero(const Inst *x)
-{
-    return is_scalar_constant(x) && literal_get_f64(x->literal, 0) == 0;
-}
-
-static bool is_nan(const Inst *x)
-{
-    double v = is_scalar_constant(x) ? literal_get_f64(x->literal, 0) : 0;
-    return isnan(v) && !signbit(v);
-}
-
-static bool compares(const Inst *x, const Inst *p, Word direction)
-{
-    return x->op == OP_COMPARE && inst_operand(x, 0) == p && inst_word(x, ATTR_DIRECTION) == direction;
-}
-
-/* select(p == 0, 0, p): p; select(p != p, NaN, p): likewise. NULL: x is none. */
-static const Inst *without_zeros(const Inst *x)
-{
-    if (x->op != OP_SELECT || !is_zero(inst_operand(x, 1)))
-        return NULL;
-    const Inst *p = inst_operand(x, 2), *test = inst_operand(x, 0);
-    return compares(test, p, CMP_EQ) && is_zero(inst_operand(test, 1)) ? p : NULL;
-}
-
-static const Inst *without_nans(const Inst *x)
-{
-    if (x->op != OP_SELECT || !is_nan(inst_operand(x, 1)))
-        return NULL;
-    const Inst *rest = inst_operand(x, 2), *test = inst_operand(x, 0), *p = without_zeros(rest);
-    return p && compares(test, p, CMP_NE) && inst_operand(test, 1) == p ? p : NULL;
-}
-
-/* The parameter behind one side of the comparison; NULL. */
-static const Inst *side(const Inst *x, bool *canonical)
-{
-    const Inst *p = x->op == OP_PARAMETER ? x : without_nans(x);
-    *canonical = p != x;
-    return p && p->op == OP_PARAMETER ? p : NULL;
-}
 
 static bool has_key(Type t)
 {
@@ -75,40 +22,23 @@ static int64_t infinity_bits(Type t)
     }
 }
 
-static hlort_key kind_of(Type t, bool total, bool canonical)
+static hlort_key kind_of(Type t, const Order *by)
 {
     if (!type_is_float(t))
         return type_is_signed_int(t) ? HLORT_KEY_SIGNED : HLORT_KEY_UNSIGNED;
-    return canonical ? HLORT_KEY_CANONICAL : total ? HLORT_KEY_TOTAL : HLORT_KEY_PARTIAL;
+    return by->canonical ? HLORT_KEY_CANONICAL : by->total ? HLORT_KEY_TOTAL : HLORT_KEY_PARTIAL;
 }
 
-static bool set_key(hlort_sort *s, int64_t array, Type t, bool total, bool canonical, bool descending)
+static bool set_key(hlort_sort *s, Type t, const Order *by)
 {
-    if (!has_key(t) || (canonical && !(total && type_is_float(t))))
+    if (!has_key(t) || (by->canonical && !(by->total && type_is_float(t))))
         return false;
-    s->kind = kind_of(t, total, canonical);
-    s->descending = descending;
-    s->key = array;
+    s->kind = kind_of(t, by);
+    s->descending = by->descending;
+    s->key = by->key;
     s->key_bytes = type_bits(t) / 8;
     s->infinity = infinity_bits(t);
     return true;
-}
-
-static bool read_comparison(const Inst *i, hlort_sort *s)
-{
-    const Inst *root = inst_callee(i, 0)->root;
-    Word        direction = root->op == OP_COMPARE ? inst_word(root, ATTR_DIRECTION) : CMP_EQ;
-    bool        left, right;
-    if (direction != CMP_LT && direction != CMP_GT)
-        return false;
-    const Inst *a = side(inst_operand(root, 0), &left), *b = side(inst_operand(root, 1), &right);
-    if (!a || !b || left != right || a->param / 2 != b->param / 2 || a == b)
-        return false;
-    const int64_t k = a->param / 2;
-    const Type    t = a->shape->type;
-    if (t != inst_operand(i, (int32_t)k)->shape->type || b->shape->type != t)
-        return false;
-    return set_key(s, k, t, compare_is_total(root), left, (direction == CMP_GT) != (a->param > b->param));
 }
 
 /* Dimensions outside and inside of d, as they lie in memory. */
@@ -140,8 +70,10 @@ bool sort_takes_positions(const Inst *i, int32_t k)
 bool sort_call(const Inst *i, const Shape *like, int64_t kept, OrderCall *out)
 {
     hlort_sort *s = &out->sort;
+    Order       by;
     *out = (OrderCall){ .symbol = "hlort_sort_lines", .n_operands = i->n_operands };
-    if (i->n_operands > HLORT_MOST_SORTED || !read_comparison(i, s) || !set_lines(s, like, inst_ints(i, ATTR_DIMENSIONS).v[0]))
+    if (i->n_operands > HLORT_MOST_SORTED || !order_of(i, &by) || !set_key(s, inst_operand(i, by.key)->shape->type, &by) ||
+        !set_lines(s, like, inst_ints(i, ATTR_DIMENSIONS).v[0]))
         return false;
     s->n = i->n_operands;
     s->to_count = s->count;
@@ -164,7 +96,8 @@ bool topk_call(const Inst *i, const Shape *from, const Shape *to, OrderCall *out
     hlort_sort *s = &out->sort;
     *out = (OrderCall){ .symbol = "hlort_sort_lines", .n_operands = 1, .positions = 1U << 1 };
     const int64_t d = from->rank - 1;
-    if (!set_key(s, 0, from->type, true, false, inst_int(i, ATTR_LARGEST, 1)) || !set_lines(s, from, d))
+    const Order   by = { .total = true, .descending = inst_int(i, ATTR_LARGEST, 1) };
+    if (!set_key(s, from->type, &by) || !set_lines(s, from, d))
         return false;
     s->kept = s->to_count = to->dims[d];
     s->n = 2;

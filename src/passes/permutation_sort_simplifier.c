@@ -6,9 +6,10 @@
  *                                                                              %r = (s32[n], f32[n]) tuple(iota, %t)
  *
  * %p has each of 0, 1, ..., n - 1 once in each row along the sorted dimension, so that the comparator never sees equal keys. Keys are integers of 32 bits and
- * more; the comparator compares the two first parameters and nothing else. */
+ * more, compared with nothing else (analysis/order.h), the smallest first. */
 #include "config.h"
 
+#include "analysis/order.h"
 #include "passes/expand.h"
 #include "passes/util.h"
 
@@ -24,17 +25,6 @@ static bool is_permutation(const Inst *p, int64_t dim)
         return false;
     const Inst *sort = inst_operand(p, 0);
     return sorted_dim(sort) == dim && inst_counts_along(inst_operand(sort, (int32_t)inst_int(p, ATTR_INDEX, 0)), dim);
-}
-
-static bool smallest_first(const Comp *by)
-{
-    const Inst *c = by->root;
-    if (c->op != OP_COMPARE)
-        return false;
-    Word w = inst_word(c, ATTR_DIRECTION);
-    if (w != CMP_LT && w != CMP_GT)
-        return false;
-    return inst_operand(c, w == CMP_LT ? 0 : 1) == comp_param(by, 0) && inst_operand(c, w == CMP_LT ? 1 : 0) == comp_param(by, 1);
 }
 
 /* A new computation (x, y) -> y. */
@@ -101,7 +91,8 @@ static Inst *as_scatter(PassCtx *cx, Inst *i)
         return NULL;
     Inst   *p = inst_operand(i, 0);
     int64_t dim = sorted_dim(i);
-    if (!is_permutation(p, dim) || !smallest_first(inst_callee(i, 0)) || type_bits(p->shape->type) < 32 || !type_is_int(p->shape->type))
+    Order   by;
+    if (!is_permutation(p, dim) || !order_of(i, &by) || by.key != 0 || by.descending || type_bits(p->shape->type) < 32 || !type_is_int(p->shape->type))
         return NULL;
     for (int32_t k = 0; k < i->n_operands; k++)
         if (!can_be_put(inst_operand(i, k), p->shape))

@@ -13,22 +13,17 @@
  * order of their places, as a stable sort has them. */
 #include "config.h"
 
+#include "analysis/order.h"
 #include "passes/expand.h"
 #include "passes/util.h"
 
-/* Which of the sort's arrays it compares, largest first or smallest first; -1: something else. */
-static int32_t compared(const Inst *sort, bool *largest)
+/* i is a sort of an array, and of positions maybe, by an order that topk has. */
+static bool has_order(const Inst *i, Order *by)
 {
-    const Inst *c = inst_callee(sort, 0)->root;
-    if (c->op != OP_COMPARE || inst_operand(c, 0)->op != OP_PARAMETER || inst_operand(c, 1)->op != OP_PARAMETER)
-        return -1;
-    const int64_t p = inst_operand(c, 0)->param, q = inst_operand(c, 1)->param;
-    const Word    w = inst_word(c, ATTR_DIRECTION);
-    const Type    t = inst_operand(c, 0)->shape->type;
-    if (p == q || p / 2 != q / 2 || (w != CMP_LT && w != CMP_GT) || (type_is_float(t) && !compare_is_total(c)) || type_is_complex(t))
-        return -1;
-    *largest = (w == CMP_GT) == (p < q);
-    return (int32_t)(p / 2);
+    if (i->op != OP_SORT || i->n_operands > 2 || !inst_is_free(i) || !order_of(i, by))
+        return false;
+    const Type t = inst_operand(i, by->key)->shape->type;
+    return !by->canonical && (by->total || !type_is_float(t)) && !type_is_complex(t);
 }
 
 /* How many of the first elements along dim the slices of x want; -1: something else wants x. */
@@ -66,38 +61,37 @@ static void slice_beginning(const Inst *x, Inst *y)
     }
 }
 
-static Inst *topk_of(Inst *sort, int32_t key, int64_t k, bool largest)
+static Inst *topk_of(Inst *sort, const Order *by, int64_t k)
 {
-    Inst        *x = inst_operand(sort, key);
+    Inst        *x = inst_operand(sort, by->key);
     Arena       *a = sort->comp->module->arena;
     int64_t     *dims = arena_copy(a, x->shape->dims, (size_t)x->shape->rank * sizeof *dims);
     dims[x->shape->rank - 1] = k;
     const Shape *both[] = { shape_array(a, x->shape->type, x->shape->rank, dims), shape_array(a, TYPE_S32, x->shape->rank, dims) };
     Inst        *t = expand_op(sort, OP_TOPK, shape_tuple(a, 2, both), 1, &x);
     inst_set_int(t, ATTR_K, k);
-    inst_set_int(t, ATTR_LARGEST, largest);
+    inst_set_int(t, ATTR_LARGEST, by->descending);
     return t;
 }
 
 static bool rewrite(PassCtx *cx, Inst *sort)
 {
-    bool    largest;
-    int32_t key = sort->op == OP_SORT && sort->n_operands <= 2 && inst_is_free(sort) ? compared(sort, &largest) : -1, dim;
-    if (key < 0)
+    Order by;
+    if (!has_order(sort, &by))
         return false;
-    const Shape *s = inst_operand(sort, key)->shape;
-    dim = s->rank - 1;
+    const Shape  *s = inst_operand(sort, by.key)->shape;
+    const int32_t dim = s->rank - 1;
     if (inst_ints(sort, ATTR_DIMENSIONS).v[0] != dim || shape_is_dynamic(s) || !layout_is_row_major(s))
         return false;
-    const Inst   *other = sort->n_operands == 2 ? inst_operand(sort, 1 - key) : NULL;
+    const Inst   *other = sort->n_operands == 2 ? inst_operand(sort, 1 - by.key) : NULL;
     const int64_t k = wanted_of_sort(sort, dim);
     if (k <= 0 || k >= s->dims[dim] || (other && (other->shape->type != TYPE_S32 || !inst_counts_along(other, dim))))
         return false;
-    Inst *t = topk_of(sort, key, k, largest);
+    Inst *t = topk_of(sort, &by, k);
     pass_remark(cx, sort, "%%%s becomes topk, of %lld of %lld elements", sort->name, (long long)k, (long long)s->dims[dim]);
     for (Use *u = sort->uses, *next; other && u; u = next) {
         next = u->next;
-        slice_beginning(u->user, expand_element(sort, t, inst_int(u->user, ATTR_INDEX, 0) == key ? 0 : 1));
+        slice_beginning(u->user, expand_element(sort, t, inst_int(u->user, ATTR_INDEX, 0) == by.key ? 0 : 1));
         inst_delete(u->user);
     }
     if (!other)
