@@ -277,12 +277,21 @@ typedef struct RoleDims {
     struct RoleDims *next;
 } RoleDims;
 
+/* A try may make other loops of an instruction than the one before. */
+static bool has_extents(const RoleDims *r, int32_t n, const int64_t *extents)
+{
+    for (int32_t d = 0; r->n == n && d < n; d++)
+        if (r->dims[d].extent != extents[d])
+            return false;
+    return r->n == n;
+}
+
 LoopDim *plan_dims(Lower *L, const Inst *x, int role, int32_t n, const int64_t *extents)
 {
     Plan     *p = L->plan;
     RoleDims *head = map_get(&p->dims, x);
     for (RoleDims *r = head; r; r = r->next)
-        if (r->role == role)
+        if (r->role == role && has_extents(r, n, extents))
             return r->dims;
     RoleDims *r = ARENA_NEW(p->arena, RoleDims);
     *r = (RoleDims){ role, n, ARENA_ARRAY(p->arena, LoopDim, n), head };

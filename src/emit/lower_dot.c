@@ -415,12 +415,12 @@ static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
     const int64_t last = d->n_k ? d->k_extents[d->n_k - 1] : 0, lanes = row_lanes(L, d);
     d->outer = index;
     d->sum = accumulator(L, scalar_zero(L->arena, d->type), machine_type(d->type), d->x->name);
-    LoopDim *dims = plan_dims(L, d->x, ROLE_K, d->n_k, d->k_extents);
     if (lanes == 0) {
         if (d->k_count > 0)
-            nest(L, d->n_k, dims, NULL, row_step, d);
+            nest(L, d->n_k, plan_dims(L, d->x, ROLE_K, d->n_k, d->k_extents), NULL, row_step, d);
     } else {
-        dims[d->n_k - 1].extent = last / lanes;
+        int64_t *extents = arena_copy(L->arena, d->k_extents, (size_t)d->n_k * sizeof *extents);
+        extents[d->n_k - 1] = last / lanes;
         d->acc = local_array(L, d->type, lanes, "lane");
         d->begun = d->n_k == 1 && last % lanes > 1 && last >= 2 * lanes;
         const Ix *l = d->begun ? NULL : ix_of(&L->ix, loop_open(L, 0, lanes, NULL, 1));
@@ -431,7 +431,7 @@ static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
         if (d->begun)
             tail_step(L, d, NULL);
         if (d->k_count > 0)
-            nest(L, d->n_k, dims, NULL, lanes_step, d);
+            nest(L, d->n_k, plan_dims(L, d->x, ROLE_K, d->n_k, extents), NULL, lanes_step, d);
         if (last % lanes && d->k_count > 0 && !d->begun)
             nest(L, d->n_k - 1, plan_dims(L, d->x, ROLE_TAIL, d->n_k, d->k_extents), NULL, tail_step, d);
         join_lanes(L, d);
