@@ -67,6 +67,8 @@ for name, checked in (("%cudasim", "-fsanitize=thread"), ("%cudasim-unchecked", 
     config.substitutions.append((name + r"\b(?!-)", command))
 if shutil.which("g++"):
     config.available_features.add("g++")
+if shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64"):
+    config.available_features.add("aarch64")
 if config.mandoc != "no":
     config.available_features.add("mandoc")
 if config.sanitized:

@@ -1,9 +1,10 @@
 /* Elementwise opcodes of the evaluator against arithmetic of its own: integers in 128 bits, floats by libm in long double and the
- * basic operations in __float128, patterns decoded and rounded here by the columns of types.def. Nothing of src/eval or
+ * basic operations in 128 bits, patterns decoded and rounded here by the columns of types.def. Nothing of src/eval or
  * ir/numeric.c gives an expected value.
  *
  * Sums, products, quotients, roots and conversions are rounded correctly. Functions of f32 and f64 may be 1 ulp off. What is
  * narrower than f32 may be rounded through f32 (reference operations 1.2). */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +16,11 @@
 #include "text/parse.h"
 
 typedef long double Real;
+#if LDBL_MANT_DIG == 113
+typedef long double Quad;
+#else
+typedef __float128 Quad;
+#endif
 typedef __int128 Wide;
 
 enum { SHOWN = 3 }; /* of one instruction */
@@ -262,7 +268,7 @@ static const Function functions[] = {
 /* |got - sqrt(x)| by got^2 - x, where long double has too few digits to tell halves apart. */
 static bool is_root(Type t, Real got, Real x)
 {
-    __float128 g = got, excess = g * g - (__float128)x, allowed = g * (__float128)ulp_at(t, got);
+    Quad g = got, excess = g * g - (Quad)x, allowed = g * (Quad)ulp_at(t, got);
     return t != TYPE_F64 || !(got > 0) || isinf(got) || (excess <= allowed && excess >= -allowed);
 }
 
@@ -295,11 +301,11 @@ static void test_function(const Function *f, Type t)
 /* Exact to beyond twice the digits of f64, so that the second rounding does no harm. */
 static Real quad(Type t, const char *op, Real x, Real y)
 {
-    __float128 a = x, b = y, r = *op == 'a' ? a + b : *op == 's' ? a - b : *op == 'm' ? a * b : a / b;
+    Quad a = x, b = y, r = *op == 'a' ? a + b : *op == 's' ? a - b : *op == 'm' ? a * b : a / b;
     if (t != TYPE_F64 || !isfinite((Real)r) || r == 0)
         return (Real)r;
     Real head = (Real)r, u = ulp_at(t, head);
-    __float128 steps = r / u, whole = (__float128)rintl((Real)steps),
+    Quad steps = r / u, whole = (Quad)rintl((Real)steps),
                rest = steps - whole; /* steps < 2^54: rintl of 64 bits may err at a half */
     if (rest > 0.5 || (rest == 0.5 && fmodl((Real)whole, 2) != 0))
         whole += 1;

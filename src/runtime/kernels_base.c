@@ -2,8 +2,8 @@
 #define HLORT_SET    base
 #define VECTOR_BYTES 16
 #if defined(__aarch64__)
-#define TILE_ROWS    8
-#define TILE_VECTORS 3
+#define TILE_ROWS    6
+#define TILE_VECTORS 4
 #define BLOCK_ROWS   96
 #define HALF_NEON
 #else

@@ -52,5 +52,6 @@ const SortKernels *hlort_sort_kernels(const KernelSet *s)
     if (s == &hlort_v2)
         return &sort_kernels_v2;
 #endif
+    (void)s;
     return &sort_kernels_base;
 }
