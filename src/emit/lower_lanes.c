@@ -179,31 +179,68 @@ static void single_element(Lower *L, const Blocks *b, const Ix *const *index)
     }
 }
 
-/* A few that are left of a row, as whole vectors: the last ones of the row, of which sums leave out those that they have. Of lanes of which some have just been written all are waited for
- * when they are read as vectors. */
-static void last_elements(Lower *L, const Blocks *b, const Ix **index, int32_t last, int64_t left, int64_t width)
+/* Of what takes several steps compilers make branches under a condition (rows of 70 25 and 58 us): that is in memory before it is chosen. */
+static void store_last(Lower *L, const Blocks *b, const Ix **index, int64_t width)
 {
-    const int64_t n = b->first->extents[b->first->n_reduced - 1];
-    const Ix     *l = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1));
-    const KExpr  *known = kx_binary(L->arena, KOP_LT, TYPE_PRED, kx_cast(L->arena, TYPE_S32, kx_index(L->arena, l)), kx_int(L->arena, TYPE_S32, width - left));
-    index[last] = ix_const(&L->ix, 0);
-    for (const Reduction *r = b->first; r; r = r->next)
-        lane_step(L, r, l, blocks_place(L, b, r, index, ix_plus(&L->ix, l, n - width)), known);
+    const Ix *l = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1)), *from = ix_plus(&L->ix, l, b->first->extents[b->first->n_reduced - 1] - width);
+    for (Reduction *r = b->first; r; r = r->next)
+        store(L, r->last, l, reduction_elements(L, r, r->lanes->type, blocks_place(L, b, r, index, from))[0]);
     block_close(L);
 }
 
-/* As many lanes as whole vectors have; 0: the loop makes something else than sums and extremes, or at length. Of products compilers make branches (rows of 70 25 and 58 us). */
-static int64_t last_width(Lower *L, const Reduction *first, int64_t left, int64_t lanes)
+static void add_last(Lower *L, const Reduction *r, const Ix *l, const KExpr *known)
+{
+    const KExpr *x = kx_select(L->arena, known, neutral(L, r, r->lanes->type), bind(L, load_current(L, r->last, l), "x")), *acc = load_current(L, r->lanes, l);
+    set_lane(L, r, l, &acc, &x);
+}
+
+/* A few that are left of a row, as whole vectors: the last ones of the row, of which sums leave out those that they have. Of lanes of which some have just been written all are waited for
+ * when they are read as vectors. */
+static void last_elements(Lower *L, const Blocks *b, const Ix **index, int32_t last, int64_t left, int64_t width, bool direct)
+{
+    const int64_t n = b->first->extents[b->first->n_reduced - 1];
+    index[last] = ix_const(&L->ix, 0);
+    for (Reduction *r = direct ? NULL : b->first; r; r = r->next)
+        r->last = local_array(L, r->lanes->type, width, "last");
+    if (!direct)
+        store_last(L, b, index, width);
+    const Ix     *l = ix_of(&L->ix, loop_open(L, 0, width, NULL, 1));
+    const KExpr  *known = kx_binary(L->arena, KOP_LT, TYPE_PRED, kx_cast(L->arena, TYPE_S32, kx_index(L->arena, l)), kx_int(L->arena, TYPE_S32, width - left));
+    for (const Reduction *r = b->first; r; r = r->next)
+        if (direct)
+            lane_step(L, r, l, blocks_place(L, b, r, index, ix_plus(&L->ix, l, n - width)), known);
+        else
+            add_last(L, r, l, known);
+    block_close(L);
+}
+
+/* As many lanes as whole vectors have; 0: the loop makes something else than sums and extremes. */
+static int64_t last_width(const Reduction *first, int64_t left, int64_t lanes)
 {
     enum { VECTOR = 16 };
     const int64_t width = (left + VECTOR - 1) / VECTOR * VECTOR < lanes ? (left + VECTOR - 1) / VECTOR * VECTOR : lanes;
-    bool          kept = true;
-    for (const Reduction *r = first; r; r = r->next) {
+    for (const Reduction *r = first; r; r = r->next)
         if (!r->lanes || r->n > 1 || (r->op != OP_ADD && r->op != OP_MAXIMUM && r->op != OP_MINIMUM))
             return 0;
+    return width > left ? width : 0;
+}
+
+static bool last_are_cheap(Lower *L, const Reduction *first)
+{
+    bool kept = true;
+    for (const Reduction *r = first; r; r = r->next)
         kept &= row_is_kept(L, inst_operand(r->x, 0));
-    }
-    return width > left && (kept || reductions_are_cheap(L, first)) ? width : 0;
+    return kept || reductions_are_cheap(L, first);
+}
+
+/* Sums, of which no half of a vector is left: that they are joined by. */
+static bool are_stored_first(const Reduction *first, int64_t left)
+{
+    enum { HALF = 8 };
+    bool sums = left % HALF != 0;
+    for (const Reduction *r = first; r; r = r->next)
+        sums &= r->op == OP_ADD && !r->sums && !r->odd;
+    return sums;
 }
 
 /* What does not fill the lanes: the last n % lanes elements of each row. */
@@ -221,9 +258,10 @@ static void tail_loop(Lower *L, void *cookie, const Ix *const *index)
         single_element(L, b, all);
         return;
     }
-    const int64_t width = last_width(L, r, n % lanes, lanes);
-    if (width > 0) {
-        last_elements(L, b, all, last, n % lanes, width);
+    const int64_t width = last_width(r, n % lanes, lanes);
+    const bool    direct = width > 0 && last_are_cheap(L, r);
+    if (direct || (width > 0 && are_stored_first(r, n % lanes))) {
+        last_elements(L, b, all, last, n % lanes, width, direct);
         return;
     }
     const IxAtom *l = loop_open(L, 0, n % lanes, NULL, 1);

@@ -29,6 +29,7 @@ struct Reduction {
     KArray           *lanes;   /* NULL: none */
     Choice            choice;  /* of pairs of an f32 and a number of 32 bits */
     KArray           *numbers; /* its other lanes */
+    KArray           *last;    /* what is left of a row, before sums leave out of it what they have */
     KArray           *odd;     /* lanes that say whether there was a NaN; NULL: that does not matter */
     KArray          **block;   /* of column accumulators */
     KArray           *total;   /* what the sums of blocks are added to; NULL: none */

@@ -251,6 +251,38 @@ static bool asked_by_rows(const Fuser *f, const Inst *i, const Group *g)
     return loops > 0 && fusion_pays_beside(f, i, loops);
 }
 
+/* Reductions that i is made of are those of g's rows, or go over such rows too. */
+static bool fits_rows(Fuser *f, const Inst *i, const Group *g)
+{
+    const Inst *own = NULL;
+    int32_t     number = ++f->searches;
+    bool        fits = true;
+    VEC(const Inst *) list = {0};
+    vec_push(f->scratch, &list, g->root);
+    vec_push(f->scratch, &list, i);
+    for (int32_t at = 0; at < list.n && list.n <= MOST_BEHIND && fits; at++)
+        for (int32_t k = 0; k < list.v[at]->n_operands && fits; k++) {
+            const Inst *o = inst_operand(list.v[at], k);
+            Node       *n = node(o);
+            if (n->searched == number || (n->role != ROLE_ELEMENTWISE && n->role != ROLE_REDUCE && o->op != OP_BROADCAST))
+                continue;
+            n->searched = number;
+            if (n->role != ROLE_REDUCE)
+                vec_push(f->scratch, &list, o);
+            else if (own && fusion_reduces_inner(o))
+                fits = inst_same_loops(o, own);
+            else if (fusion_reduces_inner(o))
+                own = o;
+        }
+    return fits && list.n <= MOST_BEHIND;
+}
+
+/* Every element once, where the root's are. */
+static bool asked_beside(Fuser *f, const Inst *i, const Group *g)
+{
+    return asked_as_root(i, g) && (!g->reduces || (!g->columns && fits_rows(f, i, g)));
+}
+
 static bool may_join(Fuser *f, Inst *i, const Group *g)
 {
     Role r = node(g->root)->role;
@@ -258,7 +290,7 @@ static bool may_join(Fuser *f, Inst *i, const Group *g)
         g->operands + fusion_new_operands(i, g) > MAX_OPERANDS)
         return false;
     const Shape *a = i->shape, *b = g->root->shape;
-    return shape_same_dims(a, b) && layout_equal(a->layout, b->layout, a->rank) && (g->reduces ? asked_by_rows(f, i, g) : asked_as_root(i, g)) &&
+    return shape_same_dims(a, b) && layout_equal(a->layout, b->layout, a->rank) && ((g->reduces && asked_by_rows(f, i, g)) || asked_beside(f, i, g)) &&
            !leads_to(f, i, g);
 }
 
@@ -300,18 +332,19 @@ static bool asked_once_a_row(const Inst *i, const Group *g)
     return asked;
 }
 
-/* A CPU goes through several short rows at once when nothing is stored in between (emit/abreast.h): layer norms of 64 x 64 with their gradients took 5.0 us so,
- * 5.4 as fewer kernels. */
-static bool is_long_row(const Fuser *f, const Inst *i, const Group *g)
+/* On a CPU short rows go beside each other where there are many, else what is one value a row is better made for many rows at once, and of rows of two whole vectors always (64 rows of 16,
+ * exp of what is below the largest, 0.7 us and 2.3 as one kernel; 4096 of 32, a norm with its gradients, 54 and 59). */
+static bool suits_rows(const Fuser *f, const Inst *i, const Group *g)
 {
-    enum { MOST_ABREAST = 128 };
-    return f->cx->device->shared > 0 || fusion_count(g->root) > MOST_ABREAST * fusion_count(i);
+    enum { LANES = 32, LEAST_ROWS = 128, VECTOR = 64 };
+    int64_t rows = shape_count(i->shape), n = shape_count(g->root->shape) / rows;
+    return f->cx->device->shared > 0 || (n < LANES ? rows >= LEAST_ROWS : n * type_bytes(g->root->shape->type) != 2 * VECTOR);
 }
 
 static bool may_join_rows(Fuser *f, const Inst *i, const Group *g)
 {
     return node(g->root)->role == ROLE_ELEMENTWISE && !g->hero && !g->columns && g->n_more < MAX_RESULTS && g->size + 1 <= f->max_size &&
-           g->operands + fusion_new_operands(i, g) <= MAX_OPERANDS && shape_is_row_of(i->shape, g->root->shape) && is_long_row(f, i, g) &&
+           g->operands + fusion_new_operands(i, g) <= MAX_OPERANDS && shape_is_row_of(i->shape, g->root->shape) && suits_rows(f, i, g) &&
            is_made_of_rows(i) && asked_once_a_row(i, g) && !fusion_starves(f, i) && !leads_to(f, i, g);
 }
 
@@ -334,19 +367,43 @@ static void ask_in_rows(Node *n, const Group *g)
     n->n_contexts = k;
 }
 
-/* The group that asks for i, or one that reads what i reads. */
+/* A group that reads o; one of rows, whose values i may want too, when i reads it through others. */
+static Group *reader_to_join(Fuser *f, Inst *i, const Inst *o, bool direct)
+{
+    for (int32_t j = 0; j < node(o)->n_wanting && fusion_count(o) * 2 >= fusion_count(i); j++) {
+        Group *g = node(o)->wanting[j];
+        if (node(g->root)->role == ROLE_ELEMENTWISE && (direct || g->reduces) && may_join(f, i, g))
+            return g;
+    }
+    return NULL;
+}
+
+static bool is_listed(const Inst *i, const Inst *const *list, int32_t n)
+{
+    while (n > 0 && list[n - 1] != i)
+        n--;
+    return n > 0;
+}
+
+/* The group that asks for i, or one that reads what i is made of. */
 static Group *group_to_join(Fuser *f, Inst *i)
 {
+    enum { MOST = 16 };
     const Node *n = node(i);
     for (int32_t k = 0; k < n->n_contexts; k++)
         if (may_join(f, i, n->contexts[k]->group))
             return n->contexts[k]->group;
-    for (int32_t k = 0; k < i->n_operands && n->role == ROLE_ELEMENTWISE; k++) {
-        const Inst *o = inst_operand(i, k);
-        for (int32_t j = 0; j < node(o)->n_wanting && fusion_count(o) * 2 >= fusion_count(i); j++)
-            if (node(node(o)->wanting[j]->root)->role == ROLE_ELEMENTWISE && may_join(f, i, node(o)->wanting[j]))
-                return node(o)->wanting[j];
-    }
+    const Inst *list[MOST] = {i};
+    int32_t     n_list = 1;
+    for (int32_t at = 0; at < n_list && n->role == ROLE_ELEMENTWISE; at++)
+        for (int32_t k = 0; k < list[at]->n_operands; k++) {
+            const Inst *o = inst_operand(list[at], k);
+            Group      *g = reader_to_join(f, i, o, at == 0);
+            if (g)
+                return g;
+            if (n_list < MOST && node(o)->role == ROLE_ELEMENTWISE && !is_listed(o, list, n_list))
+                list[n_list++] = o;
+        }
     return NULL;
 }
 
