@@ -51,6 +51,7 @@ static void as_row(Gemm *g)
 }
 
 enum { SMALL = 128 * 1024, SHORT = 16, LONG = 64, WIDE = 16 }; /* bytes of B that stay in a cache; k that is not worth packing, that is worth it; lanes */
+enum { LONGER = 256 };                                         /* k of few rows and few columns that are summed as they lie */
 enum { TINY = 1024, TURNED_FOR = 4, NARROW = 4 };              /* bytes of a B that is held where words are several elements; rows for which it is turned; columns that fill few lanes */
 
 static int is_held(const Gemm *g, int64_t bytes, int together)
@@ -65,8 +66,16 @@ static int is_held(const Gemm *g, int64_t bytes, int together)
     return g->m == 1 ? b <= SMALL : g->k <= SHORT || b <= GEMM_MOST_HELD;
 }
 
+/* Rows of A are neighbours, or there is one, and so are columns of B. */
+static int is_both(const Gemm *g, int together)
+{
+    return !together && g->m <= GEMM_MOST_FEW && g->n <= GEMM_MOST_FEW && g->k >= LONGER && g->b_col == 1 && g->b_row > 0 && (g->m == 1 || g->a_row == 1);
+}
+
 static GemmWay way_of(const Gemm *g, int64_t bytes, int together)
 {
+    if (is_both(g, together))
+        return GEMM_BOTH;
     if ((g->m == 1 || (g->n > NARROW && g->a_col == 1 && !together)) && is_held(g, bytes, together))
         return GEMM_HELD;
     if (g->n <= GEMM_MOST_FEW && g->k >= LONG && (g->a_col == 1 || (g->a_row == 1 && g->m >= WIDE)))

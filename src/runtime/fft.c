@@ -113,22 +113,20 @@ static const void *roots_table(int64_t n, int64_t bytes, Memory *m)
     return table(1, n, 1, &r, bytes, m);
 }
 
-/* The divisor of n closest to its root from below that the given prime factors make, times `done`. */
+/* The divisor of n closest to its root from below that prime factors of `rest` make, times `done`. */
 static int64_t near_root(int64_t n, int64_t rest, int64_t done)
 {
-    static const int64_t primes[] = { 2, 3, 5, 7, 11, 13 };
-    int64_t best = done;
-    for (int k = 0; k < 6; k++)
-        if (rest % primes[k] == 0) {
-            int64_t others = rest;
-            while (others % primes[k] == 0)
-                others /= primes[k];
-            for (int64_t by = 1; rest % by == 0 && done * by <= n / (done * by); by *= primes[k]) {
-                const int64_t x = near_root(n, others, done * by);
-                best = x > best ? x : best;
-            }
-            return best;
-        }
+    int64_t best = done, p = 2, others = rest;
+    if (rest == 1)
+        return done;
+    while (rest % p != 0)
+        p++;
+    while (others % p == 0)
+        others /= p;
+    for (int64_t by = 1; rest % by == 0 && done * by <= n / (done * by); by *= p) {
+        const int64_t x = near_root(n, others, done * by);
+        best = x > best ? x : best;
+    }
     return best;
 }
 

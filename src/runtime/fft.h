@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 enum {
-    FFT_MOST_FACTOR = 13,
+    FFT_MOST_FACTOR = 13,      /* of a butterfly that is text; those of larger primes are loops */
     FFT_LANES = 16,            /* lines that are transformed together, where they are not long */
     FFT_LINE_BYTES = 1 << 18,  /* of the points of a line that is transformed as one */
     FFT_MOST_BLOCK = 1 << 19   /* bytes of the points of a block of lines, of which there are two */
@@ -22,7 +22,7 @@ typedef struct FftLength {
     const void *roots;         /* w(n, k), k < n: where lanes are other lines, or second is 1 */
     const void *first_roots, *second_roots; /* likewise, of the two */
     const void *twist;         /* w(n, j k), [first][columns]: columns is second, of a long line the lanes of a block */
-    const struct FftLength *around; /* NULL, or where n has a prime factor above FFT_MOST_FACTOR a power of two above 2 n - 1, of f64, for */
+    const struct FftLength *around; /* NULL, or where n has a prime factor above HLORT_FFT_PRIME a power of two above 2 n - 1, of f64, for */
     const double           *chirp, *filter; /* X[k] = c[k] * sum over j of (x[j] c[j]) conj(c[k - j]), c[j] = w(2 n, j^2): c; conj(c) transformed, / around->n */
 } FftLength;
 

@@ -163,6 +163,34 @@ ENDS(8)
 #undef STAGE
 #undef ENDS
 
+/* A stage of a prime above FFT_MOST_FACTOR. */
+APART void Z(stage_prime)(int64_t p, int64_t n, int64_t m, int64_t s, const TW *roots, const TW *a, TW *b)
+{
+    const int64_t turn = n / (m * p), row = turn * s, all = n * s;
+    TW            c[2 * HLORT_FFT_PRIME], w[2 * HLORT_FFT_PRIME];
+    for (int64_t t = 0; t < p; t++) {
+        c[t] = roots[t * (n / p)];
+        c[p + t] = roots[n + t * (n / p)];
+    }
+    for (int64_t k = 0; k < m; k++) {
+        const TW *from = a + k * p * row;
+        TW       *to = b + k * row;
+        int64_t   q = 0;
+        for (int64_t t = 1; t < p; t++) {
+            w[2 * t] = roots[k * t * turn];
+            w[2 * t + 1] = roots[n + k * t * turn];
+        }
+#define AT(q) p, from + (q), from + all + (q), row, to + (q), to + all + (q), m *row, w, c
+        for (; q + VL <= row; q += VL)
+            Z(wide_prime)(AT(q));
+        for (; q + FEW <= row; q += FEW)
+            Z(few_prime)(AT(q));
+        for (; q < row; q++)
+            Z(one_prime)(AT(q));
+#undef AT
+    }
+}
+
 /* Transforms n points of s lanes in a, of which m is done, up to `end`; b is as large. Where they are then. */
 static TW *Z(stages)(int64_t n, int64_t m, int64_t end, int64_t s, const TW *roots, TW *a, TW *b)
 {
@@ -171,7 +199,10 @@ static TW *Z(stages)(int64_t n, int64_t m, int64_t end, int64_t s, const TW *roo
     };
     for (int64_t p; m < end; m *= p) {
         p = hlort_fft_factor(n / m);
-        stage[p](n, m, s, roots, a, b);
+        if (p <= FFT_MOST_FACTOR)
+            stage[p](n, m, s, roots, a, b);
+        else
+            Z(stage_prime)(p, n, m, s, roots, a, b);
         TW *swap = a;
         a = b;
         b = swap;

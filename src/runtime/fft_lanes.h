@@ -97,6 +97,53 @@ INLINE void L(butterfly)(const int p, const int in, const int out, const TW *ar,
             *(TU *)(bi + r * b_step) = yi[r];
         }
 }
+/* A butterfly of any odd p as loops. c: w(p, t), the real parts and, behind p of them, the imaginary ones; w as above, not NULL. */
+INLINE void L(prime_rows)(const int rows, int64_t p, int64_t r, const TW *c, const T *kept, T xr, T xi, TW *br, TW *bi, int64_t b_step)
+{
+    T       ar[2], ai[2], dr[2], di[2];
+    int64_t at[2] = { 0 };
+    UNROLL
+    for (int k = 0; k < rows; k++) {
+        ar[k] = xr, ai[k] = xi;
+        dr[k] = di[k] = (T){ 0 };
+    }
+    ROLLED
+    for (int64_t t = 1; t <= p / 2; t++, kept += 4)
+        UNROLL
+        for (int k = 0; k < rows; k++) {
+            at[k] += r + k;
+            at[k] -= at[k] >= p ? p : 0;
+            ar[k] += kept[0] * c[at[k]], ai[k] += kept[1] * c[at[k]];
+            dr[k] += kept[2] * c[p + at[k]], di[k] += kept[3] * c[p + at[k]];
+        }
+    UNROLL
+    for (int k = 0; k < rows; k++) {
+        *(TU *)(br + (r + k) * b_step) = ar[k] - di[k], *(TU *)(bi + (r + k) * b_step) = ai[k] + dr[k];
+        *(TU *)(br + (p - r - k) * b_step) = ar[k] + di[k], *(TU *)(bi + (p - r - k) * b_step) = ai[k] - dr[k];
+    }
+}
+
+INLINE void L(prime)(int64_t p, const TW *ar, const TW *ai, int64_t a_step, TW *br, TW *bi, int64_t b_step, const TW *w, const TW *c)
+{
+    T       kept[4 * (HLORT_FFT_PRIME / 2)]; /* sums and differences of points t and p - t */
+    const T xr = *(const TU *)ar, xi = *(const TU *)ai;
+    T       yr = xr, yi = xi;
+    for (int64_t t = 1; t <= p / 2; t++) {
+        const int64_t u = p - t;
+        const T       sr = *(const TU *)(ar + t * a_step), si = *(const TU *)(ai + t * a_step), er = *(const TU *)(ar + u * a_step), ei = *(const TU *)(ai + u * a_step);
+        const T       fr = sr * w[2 * t] - si * w[2 * t + 1], fi = sr * w[2 * t + 1] + si * w[2 * t];
+        const T       gr = er * w[2 * u] - ei * w[2 * u + 1], gi = er * w[2 * u + 1] + ei * w[2 * u];
+        T            *k = kept + 4 * (t - 1);
+        k[0] = fr + gr, k[1] = fi + gi, k[2] = fr - gr, k[3] = fi - gi;
+        yr += k[0], yi += k[1];
+    }
+    *(TU *)br = yr, *(TU *)bi = yi;
+    int64_t r = 1;
+    for (; r + 1 <= p / 2; r += 2)
+        L(prime_rows)(2, p, r, c, kept, xr, xi, br, bi, b_step);
+    if (r <= p / 2)
+        L(prime_rows)(1, p, r, c, kept, xr, xi, br, bi, b_step);
+}
 #undef L
 #undef T
 #undef TU

@@ -757,10 +757,18 @@ _Static_assert(GEMM_MOST_FEW * N(SPAN) <= MC * NC && N(HELD_ROWS) * N(SPAN) <= M
 _Static_assert(GEMM_MOST_FEW * (4096 / (int)sizeof(TW) + 16) <= KC * NC, "few");
 _Static_assert(GEMM_MOST_HELD * VL <= sizeof(((N(Work) *)0)->b), "held");
 
+#if G == 1
+#include "runtime/few_body.h"
+#endif
+
 static void N(gemm)(const Gemm *g)
 {
     if (g->way == GEMM_TILES)
         N(tiles)(g);
+#if G == 1
+    else if (g->way == GEMM_BOTH)
+        N(both)(g);
+#endif
     else if (g->way == GEMM_PACK)
         N(pack)(g);
     else if (g->way == GEMM_HELD)

@@ -388,13 +388,18 @@ static inline int64_t hlort_scan_bytes(const hlort_scan *d)
     return d->lines * ((d->count + HLORT_SCAN_CHUNK - 1) / HLORT_SCAN_CHUNK) * 8;
 }
 
-/* What a transform of n points takes out of them next: 13, 11, 7, 5, 3, 8, 4 or 2; 0 where n has larger prime factors alone. */
+/* What a transform of n points takes out of them next: 13, 11, 7, 5, 3, 8, 4 or 2, then larger primes up to this one; 0 where n has larger prime factors alone. */
+enum { HLORT_FFT_PRIME = 127 };
 static inline int64_t hlort_fft_factor(int64_t n)
 {
     for (int64_t p = 13; p >= 3; p -= p == 13 || p == 7 || p == 5 ? 2 : 4)
         if (n % p == 0)
             return p;
     const int twos = n > 0 ? __builtin_ctzll((uint64_t)n) : 0;
+    if (twos == 0)
+        for (int64_t p = 17; n > 1 && p <= HLORT_FFT_PRIME; p += 2)
+            if (n % p == 0)
+                return p;
     return twos == 0 ? 0 : twos <= 2 ? 1 << twos : twos % 3 == 0 ? 8 : 4;
 }
 
@@ -413,7 +418,7 @@ static inline int64_t hlort_fft_points(const hlort_fft *d, int64_t axis)
     return axis == d->axes - 1 && d->kind >= HLORT_RFFT && n % 2 == 0 ? n / 2 : n;
 }
 
-/* Lengths of up to 16384 points, and along the last axis, but for odd real lines, of up to 2^27 without prime factors above 13. */
+/* Lengths of up to 16384 points, and along the last axis, but for odd real lines, of up to 2^27 without prime factors above HLORT_FFT_PRIME. */
 static inline int hlort_fft_takes(const hlort_fft *d)
 {
     for (int64_t k = 0; k < d->axes; k++) {
