@@ -548,20 +548,26 @@ static void print_places(Printer *p, const KStmt *s, const LoopBlocks *b, int de
     close_block_loop(p, depth);
 }
 
-/* hlo_take_f32(hlo_taken0, t, hlo_place0, 256); */
+/* hlo_take_f32(hlo_taken0, t, hlo_place0, 256);  or hlo_step_f32(hlo_taken0, x + hlo_from * 16 + i0, 16, 256); */
 static void print_take(Printer *p, const LoopBlocks *b, int32_t k, int depth)
 {
     const Taken *x = &b->taken.v[k];
     int32_t      out = x->to ? blocked_out(b, x->to) : -1;
     indent(p, depth);
-    buf_printf(p->b, "hlo_take_%s(", type_name(storage_type(x->array->type)));
+    buf_printf(p->b, x->by ? "hlo_step_%s(" : "hlo_take_%s(", type_name(storage_type(x->array->type)));
     if (out >= 0)
         buf_printf(p->b, BLOCK_OUT "%d", out);
     else if (x->to)
         print_block_place(p, &(Blocked){ .array = x->to->array, .index = x->to->index });
     else
         buf_printf(p->b, BLOCK_TAKEN "%d", k);
-    buf_printf(p->b, ", %s, " BLOCK_PLACES "%d, %d);\n", x->array->name, x->place, (int)b->size);
+    if (x->by) {
+        buf_puts(p->b, ", ");
+        print_block_place(p, &(Blocked){ .array = x->array, .index = x->index });
+        buf_printf(p->b, ", %lld, %d);\n", (long long)x->by, (int)b->size);
+    } else {
+        buf_printf(p->b, ", %s, " BLOCK_PLACES "%d, %d);\n", x->array->name, x->place, (int)b->size);
+    }
     if (is_wide(b, k)) {
         indent(p, depth);
         buf_printf(p->b, "f16_block_to_f32(" BLOCK_WIDE "%d, " BLOCK_TAKEN "%d, %d);\n", k, k, (int)b->size);
@@ -621,7 +627,7 @@ static void print_one_block(Printer *p, const KStmt *s, const LoopBlocks *b, int
     print_block_arrays(p, s, b, depth);
     print_fetched(&inner, b, depth);
     print_block_in(&inner, b, depth);
-    if (b->taken.n)
+    if (b->taken.n && b->taken.n_places)
         print_places(&inner, s, b, depth);
     print_taken(&inner, b, false, depth);
     print_rest_of_block(&inner, s, b, depth);

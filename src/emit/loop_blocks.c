@@ -251,7 +251,8 @@ static void set_fetched_taken(LoopBlocks *b, const KStmt *loop)
 {
     const KBlock *outside = loop->body->parent;
     for (int32_t k = 0; k < b->taken.n && outside && outside->from && outside->from->kind == KS_FOR; k++)
-        fetch_taken(b, loop, outside->from, &b->taken.v[k]);
+        if (!b->taken.v[k].by)
+            fetch_taken(b, loop, outside->from, &b->taken.v[k]);
 }
 
 /* Where much is written that no cache holds much is read, and reading is what takes the time. */

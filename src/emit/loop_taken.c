@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { LEAST = 17 /* iterations: gcc unrolls fewer before it makes vectors */ };
+enum { LEAST = 17 /* iterations: gcc unrolls fewer before it makes vectors */, LEAST_DEAR = 16, FEW = 4 /* elements of a line */ };
 
 typedef struct Look {
     const KStmt *loop;
@@ -10,17 +10,53 @@ typedef struct Look {
     const KStmt *s[MOST_STATEMENTS];
     int32_t      uses[MOST_TAKEN]; /* of each load */
     bool         bare[MOST_TAKEN]; /* some use is not its value in f32 */
+    bool         dear; /* something takes long to compute */
     bool         failed;
 } Look;
+
+static bool has_dear_call(const KExpr *x)
+{
+    bool found = kx_is_dear_call(x);
+    for (int32_t k = 0; k < x->n && !found; k++)
+        found = has_dear_call(x->arg[k]);
+    return found;
+}
+
+/* Its depth does not tell: statements are moved into other loops. */
+static bool is_of_body(const Look *l, const KTemp *temp)
+{
+    for (int32_t k = 0; k < l->t->n_statements; k++)
+        if (l->s[k]->temp == temp)
+            return true;
+    return false;
+}
 
 static bool depends_on_body(const Look *l, const Ix *x)
 {
     for (int32_t k = 0; k < x->n; k++) {
         const IxAtom *a = x->t[k].atom;
-        if (a->arg ? depends_on_body(l, a->arg) : a->kind == IX_VALUE && ((const KTemp *)a->owner)->depth == l->loop->body->depth)
+        if (a->arg ? depends_on_body(l, a->arg) : a->kind == IX_VALUE && is_of_body(l, a->owner))
             return true;
     }
     return false;
+}
+
+/* From the element of an iteration to that of the next one; 0: no such number. */
+static int64_t step_of(const Look *l, const Ix *x)
+{
+    int32_t uses = 0;
+    for (int32_t k = 0; k < x->n; k++) {
+        const IxAtom *a = x->t[k].atom;
+        uses += a == l->loop->loop || (a->arg && ix_has(a->arg, l->loop->loop));
+    }
+    return uses == 1 && !depends_on_body(l, x) ? ix_coef(x, l->loop->loop) : 0;
+}
+
+/* Neighbours in turn lie far from each other. */
+static bool goes_across(const Look *l, const Ix *x)
+{
+    const int64_t by = step_of(l, x);
+    return by < -FEW || by > FEW;
 }
 
 static int32_t stores_to(const Look *l, const KArray *array)
@@ -35,7 +71,9 @@ static int32_t stores_to(const Look *l, const KArray *array)
 static bool can_take(const Look *l, const KExpr *x)
 {
     int64_t lo, hi;
-    if (x->array->count <= 0 || x->array->count > UINT32_MAX || !depends_on_body(l, x->index) || stores_to(l, x->array) > 0)
+    if (x->array->count <= 0 || x->array->count > UINT32_MAX || stores_to(l, x->array) > 0)
+        return false;
+    if (!depends_on_body(l, x->index) && !(l->dear && goes_across(l, x->index)))
         return false;
     ix_range(x->index, &lo, &hi);
     return lo >= 0 && hi < x->array->count;
@@ -68,7 +106,8 @@ static void take(Look *l, const KExpr *load, bool value)
     }
     if (k < 0) {
         k = l->t->n++;
-        l->t->v[k] = (Taken){ .array = load->array, .index = load->index, .place = place_of(l->t, load->index) };
+        l->t->v[k] = (Taken){ .array = load->array, .index = load->index, .by = goes_across(l, load->index) ? step_of(l, load->index) : 0 };
+        l->t->v[k].place = l->t->v[k].by ? -1 : place_of(l->t, load->index);
     }
     l->uses[k]++;
     l->bare[k] |= !value;
@@ -124,25 +163,6 @@ static void mark(Look *l, const KExpr *x, uint8_t role)
         mark(l, x->arg[k], role);
 }
 
-static bool has_dear_call(const KExpr *x)
-{
-    bool found = kx_is_dear_call(x);
-    for (int32_t k = 0; k < x->n && !found; k++)
-        found = has_dear_call(x->arg[k]);
-    return found;
-}
-
-/* Neighbours in turn store beside each other. */
-static bool is_along(const Look *l, const Ix *x)
-{
-    int32_t uses = 0;
-    for (int32_t k = 0; k < x->n; k++) {
-        const IxAtom *a = x->t[k].atom;
-        uses += a == l->loop->loop || (a->arg && ix_has(a->arg, l->loop->loop));
-    }
-    return uses == 1 && ix_coef(x, l->loop->loop) == 1 && !depends_on_body(l, x);
-}
-
 static bool loads_from(const KExpr *x, const KArray *array)
 {
     bool found = x->kind == KX_LOAD && x->array == array;
@@ -165,7 +185,7 @@ static void find_stored(Look *l)
     for (int32_t k = 0; k < l->t->n_statements; k++) {
         const KStmt *s = l->s[k];
         int32_t      taken = s->kind == KS_STORE ? taken_load(l->t, s->value) : -1;
-        if (taken >= 0 && l->uses[taken] == 1 && !s->atomic && storage_type(s->array->type) == storage_type(l->t->v[taken].array->type) && is_along(l, s->index) &&
+        if (taken >= 0 && l->uses[taken] == 1 && !s->atomic && storage_type(s->array->type) == storage_type(l->t->v[taken].array->type) && step_of(l, s->index) == 1 &&
             stores_to(l, s->array) == 1 && !is_loaded(l, s->array))
             l->t->v[taken].to = s;
     }
@@ -179,6 +199,7 @@ static bool find_statements(Look *l)
             return false;
         t->role[t->n_statements] = s->kind == KS_DECLARE ? 0 : TAKEN_REST;
         l->s[t->n_statements++] = s;
+        l->dear |= s->value && has_dear_call(s->value);
     }
     return true;
 }
@@ -214,7 +235,7 @@ bool loop_taken(const KStmt *loop, LoopTaken *t)
 {
     Look l = { .loop = loop, .t = t };
     t->n = t->n_places = t->n_statements = 0;
-    if (loop->loop->hi - loop->loop->lo + 1 < LEAST || !find_statements(&l))
+    if (!find_statements(&l) || loop->loop->hi - loop->loop->lo + 1 < (l.dear ? LEAST_DEAR : LEAST))
         return false;
     mark_all(&l);
     if (t->n && !l.failed) {
