@@ -43,18 +43,28 @@ static void note_load(void *cookie, const KExpr *x)
         r->uses++;
 }
 
-/* acc op x with an operation that may be done in any order, on a value that starts as its neutral element or that keeps what is equal. */
+static bool is_call(const KExpr *x, const char *begins)
+{
+    return x->kind == KX_CALL && x->n == 2 && strncmp(x->fn, begins, strlen(begins)) == 0;
+}
+
+static bool is_extreme(const KExpr *x)
+{
+    return is_call(x, "max_") || is_call(x, "min_");
+}
+
+/* acc op x with an operation that may be done in any order, on a value that starts as its neutral element or that keeps what is equal. Integers wrap in calls. */
 static bool is_combination(const KExpr *x, const KTemp *acc)
 {
     bool first = x->n >= 2 && x->arg[0]->kind == KX_TEMP && x->arg[0]->temp == acc;
     if (x->kind == KX_CALL)
-        return first && x->n == 2 && (strncmp(x->fn, "max_", 4) == 0 || strncmp(x->fn, "min_", 4) == 0);
+        return first && (is_extreme(x) || (type_is_int(x->type) && (is_call(x, "add_") || is_call(x, "mul_"))));
     return x->kind == KX_BINARY && first && (x->op == KOP_ADD || x->op == KOP_MUL || x->op == KOP_AND || x->op == KOP_OR || x->op == KOP_XOR);
 }
 
 static bool keeps_equal(const KExpr *x)
 {
-    return x->kind == KX_CALL || x->op == KOP_AND || x->op == KOP_OR;
+    return is_extreme(x) || (x->kind == KX_BINARY && (x->op == KOP_AND || x->op == KOP_OR));
 }
 
 static bool is_number(const KExpr *x, double v)
@@ -64,7 +74,7 @@ static bool is_number(const KExpr *x, double v)
 
 static bool is_neutral(const KExpr *op, const KExpr *start)
 {
-    double v = op->op == KOP_MUL ? 1 : 0;
+    double v = is_call(op, "mul_") || (op->kind == KX_BINARY && op->op == KOP_MUL) ? 1 : 0;
     bool   made = start && start->kind == KX_CALL && strcmp(start->fn, "__builtin_complex") == 0;
     if (start && start->kind == KX_CAST && type_is_complex(start->type))
         start = start->arg[0];
