@@ -429,7 +429,18 @@ typedef struct Namer {
     Arena    *arena;
     Interner *strings;
     Map       taken;
+    bool      threads;
 } Namer;
+
+/* What threads have beside an accumulator or a row is called so after it. */
+static bool ends_as_for_threads(const char *name)
+{
+    static const char *const ends[] = { "_before", "_parts", "_pieces", "_rows" };
+    bool                     so = false;
+    for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
+        so |= strlen(name) >= strlen(ends[k]) && strcmp(name + strlen(name) - strlen(ends[k]), ends[k]) == 0;
+    return so;
+}
 
 static const char *take_name(Namer *n, const char *want)
 {
@@ -442,6 +453,10 @@ static const char *take_name(Namer *n, const char *want)
         text[m++] = word ? *p : '_';
     }
     text[m] = '\0';
+    if (n->threads && ends_as_for_threads(text)) {
+        text[m++] = '_';
+        text[m] = '\0';
+    }
     const char *name = intern_str(n->strings, m ? text : "v");
     for (int i = 2; map_has(&n->taken, name); i++)
         name = intern_printf(n->strings, "%s_%d", m ? text : "v", i);
@@ -484,7 +499,7 @@ static void name_block(Namer *n, KBlock *b, int32_t loops)
 
 void kernel_name(Kernel *k, bool threads)
 {
-    Namer n = { .arena = k->arena, .strings = interner_new(k->arena), .taken = map_new(k->arena) };
+    Namer n = { .arena = k->arena, .strings = interner_new(k->arena), .taken = map_new(k->arena), .threads = threads };
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
         map_put(&n.taken, intern_str(n.strings, reserved[i]), &n);
     size_t at = 0;

@@ -13,7 +13,9 @@
  *   for runs of 64, 128, ...: place = its place in its own run + how many of the other run come before it, by halving
  *
  * where of equal ones those of the left run come before those of the right one. Places are all different as long as the comparison makes one order, so NaN, of which
- * "less" does not, is behind all numbers there.
+ * "less" does not, is behind all numbers there. Of a topk that keeps few of a long line each run of LEAD gives its first ones, which are a line to be sorted in turn:
+ *
+ *   lead[j / 2048 * k + place] = x[j], place < k
  *
  * Of a topk that keeps few the line is these few, and each element that comes before the last one of them is put where it belongs, from behind:
  *
@@ -25,7 +27,7 @@
  * Floats below 32 bits move as their bits, so that each NaN stays the one that it is; they are decoded where they are compared. */
 #include "emit/lower.h"
 
-enum { ROLE_LINES = 80, ROLE_RANKS = 200 /* and on, by pass */, PIECE = 64, MOST_INSERTED = 64 /* kept */ };
+enum { ROLE_LINES = 80, ROLE_RANKS = 200 /* and on, by pass */, PIECE = 64, LEAD = 2048, MOST_INSERTED = 64 /* kept */ };
 
 typedef struct Sort {
     const Inst    *x;
@@ -39,7 +41,9 @@ typedef struct Sort {
     const Ix     **at;     /* of the line: the sorted dimension is set for each element */
     int64_t        run;    /* for many threads: the length of what is sorted already, 0: nothing; else -1 */
     int64_t        group;  /* for many threads: of KStmt */
-    bool           last;   /* this pass gives the results */
+    bool           last;   /* this pass gives the results, */
+    int64_t        lead;   /* or the first of each run, which are so many in all; 0: no */
+    bool           fresh;  /* the elements are still the operands' */
 } Sort;
 
 static const KExpr *integer(Lower *L, int64_t v)
@@ -264,7 +268,7 @@ static const KExpr **elements_at(Lower *L, const Sort *s, const Ix *place)
     const Ix     *own = s->at[s->dim];
     s->at[s->dim] = place;
     for (int32_t k = 0; k < s->n; k++) {
-        if (s->run > 0) {
+        if (!s->fresh) {
             v[k] = bind(L, load(L, s->line[k], shape_index(L, s->line[k]->shape, s->at)), "x");
             continue;
         }
@@ -278,7 +282,7 @@ static const KExpr **elements_at(Lower *L, const Sort *s, const Ix *place)
 static void put_at(Lower *L, const Sort *s, const KExpr *const *v, const KExpr *place)
 {
     const Ix *own = s->at[s->dim];
-    s->at[s->dim] = index_of(L, bind(L, place, "place"), 0, s->count - 1);
+    s->at[s->dim] = index_of(L, bind(L, place, "place"), 0, (s->lead ? s->lead : s->count) - 1);
     for (int32_t k = 0; k < s->n; k++) {
         KArray *to = s->last ? s->to[k] : s->merged[k];
         store_at(L, to, s->at, s->last ? decoded(L, s, k, v[k]) : v[k]);
@@ -368,7 +372,8 @@ static void rank_in_runs(Lower *L, Sort *s, const Ix *j)
     const bool    drop = s->kept < s->count && 2 * s->run > s->kept;
     if (drop)
         if_open(L, test(L, KOP_LT, rank, integer(L, s->kept)));
-    put_at(L, s, x, arithmetic(L, KOP_ADD, low, rank));
+    const KExpr *lead = s->lead ? arithmetic(L, KOP_MUL, arithmetic(L, KOP_DIV, low, two), integer(L, s->kept)) : low;
+    put_at(L, s, x, arithmetic(L, KOP_ADD, lead, rank));
     if (drop)
         block_close(L);
     if (cut)
@@ -409,23 +414,52 @@ static bool reads_own_places(Lower *L, const Sort *s, const Shape *shape)
 /* Of the pass at hand: what a pair of runs is, if the line's elements lie side by side. */
 static int64_t group_size(Lower *L, const Sort *s, const Shape *shape)
 {
-    if (layout_dim(shape, 0) != s->dim || (s->run == 0 && !reads_own_places(L, s, shape)))
+    if (layout_dim(shape, 0) != s->dim || (s->fresh && !reads_own_places(L, s, shape)))
         return 0;
     return s->run == 0 ? PIECE : 2 * s->run;
+}
+
+/* What runs of LEAD lead with, if this pass makes such runs and little of them is kept. */
+static int64_t lead_of(const Sort *s)
+{
+    const int64_t rest = s->count % LEAD;
+    if (s->last || 2 * s->run != LEAD || s->kept > LEAD / 4)
+        return 0;
+    return s->count / LEAD * s->kept + (rest < s->kept ? rest : s->kept);
+}
+
+static const Shape *with_line(Lower *L, const Shape *shape, int32_t dim, int64_t count)
+{
+    Shape   *x = arena_copy(L->arena, shape, sizeof *x);
+    int64_t *dims = arena_copy(L->arena, shape->dims, (uint64_t)shape->rank * sizeof *dims);
+    dims[dim] = count;
+    x->dims = dims;
+    return x;
 }
 
 static void sort_by_rank(Lower *L, Sort *s, const Shape *shape)
 {
     KArray **arrays[2] = { NULL, NULL };
-    int32_t  pass = 0;
-    for (s->run = 0; !s->last; s->run = s->run == 0 ? PIECE : 2 * s->run, pass++) {
+    s->fresh = true;
+    for (int32_t pass = 0; !s->last; pass++) {
         s->last = (s->run == 0 ? PIECE : 2 * s->run) >= s->count;
-        if (!s->last && !arrays[pass % 2])
+        s->lead = lead_of(s);
+        if (s->lead)
+            arrays[pass % 2] = whole_arrays(L, s, with_line(L, shape, (int32_t)s->dim, s->lead));
+        else if (!s->last && !arrays[pass % 2])
             arrays[pass % 2] = whole_arrays(L, s, shape);
         s->merged = arrays[pass % 2];
-        s->line = arrays[1 - pass % 2];
         s->group = group_size(L, s, shape);
         nest(L, shape->rank, plan_dims(L, s->x, ROLE_RANKS + pass, shape->rank, shape->dims), major_order(L, shape), rank_element, s);
+        s->line = s->merged;
+        s->fresh = false;
+        s->run = s->run == 0 ? PIECE : 2 * s->run;
+        if (s->lead) {
+            shape = s->line[0]->shape;
+            s->count = s->lead;
+            s->run = s->lead = 0;
+            arrays[1 - pass % 2] = NULL;
+        }
     }
 }
 

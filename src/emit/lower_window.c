@@ -10,9 +10,9 @@
  *
  * Sums, products and extremes over windows that are wide along the fastest dimension have lanes, as reduce has along a row; where such windows are neighbours, a
  * block of them slides: of some neighbours' sums the sum of some times as many is made. */
-#include "emit/lower.h"
+#include "emit/lower_pool.h"
 
-enum { ROLE_TOTALS = 301, ROLE_BEFORE, ROLE_PIECES, ROLE_REST, LEAST_PIECE = 32, LONG_LINE = 256, MANY_LINES = 4096 };
+enum { ROLE_REST = 304 };
 enum { ROLE_OUT = 50, COLUMN_BLOCK = 256, LEAST_WIDE = 16, MOST_LANES = 32, LEAST_WIDE_BODY = 32, LEAST_SLIDING = 4, LEAST_SLIDING_ALONE = 12, MOST_SLIDING = 1024,
        SLIDING_BLOCK = 1536 /* what is written may be read again when it has reached the first cache */ };
 
@@ -177,35 +177,14 @@ void over_window(Lower *L, const Inst *x, const Shape *in, const Window *window,
         walk_from(L, &w, 0);
 }
 
-typedef struct Pool {
-    const Inst    *x;
-    int32_t        n;
-    KArray *const *to;
-    Type          *types;  /* of the accumulators: the reducer's parameters */
-    KTemp        **acc;
-    KArray       **block;
-    int32_t        column; /* the fastest dimension when it has no window, else -1 */
-    int32_t        running; /* the dimension along which each result is the one before and one element more, else -1 */
-    bool           backwards; /* the one behind */
-    bool           slides;   /* neighbouring windows along `column` are reduced together; window is without that */
-    const Window  *window;
-    bool           single;   /* it has no other */
-    int64_t        first;    /* of all blocks' windows */
-    const Ix      *from, *end, *base; /* sliding: the elements of the block that are there, and where its first one is */
-    int64_t        width;
-    int64_t        n_lanes; /* 0: none */
-    KArray        *lanes;
-    const Ix      *lane;
-} Pool;
-
-static const KExpr *element(Lower *L, const Pool *p, int32_t k, const Ix *const *at)
+const KExpr *pool_operand(Lower *L, const Pool *p, int32_t k, const Ix *const *at)
 {
     int32_t     leaf = 0;
     const Inst *x = inst_operand(p->x, k), *from = resolve(L, x, &leaf);
     return scalar_convert(L->arena, x->shape->type, inst_callee(p->x, 0)->params[p->n + k]->shape->type, keep(L, x, value_at(L, from, leaf, at)));
 }
 
-static const KExpr *start(Lower *L, const Pool *p, int32_t k)
+const KExpr *pool_start(Lower *L, const Pool *p, int32_t k)
 {
     int32_t     leaf = 0;
     const Inst *x = inst_operand(p->x, p->n + k), *from = resolve(L, x, &leaf);
@@ -228,7 +207,7 @@ static void pool_element(Lower *L, void *cookie, const Ix *const *at)
         index[d] = at[d];
     if (p->n_lanes) {
         args[0] = load_current(L, p->lanes, p->lane);
-        args[1] = element(L, p, 0, index);
+        args[1] = pool_operand(L, p, 0, index);
         apply(L, inst_callee(p->x, 0), args, out);
         store(L, p->lanes, p->lane, out[0]);
         return;
@@ -243,7 +222,7 @@ static void pool_element(Lower *L, void *cookie, const Ix *const *at)
     }
     for (int32_t k = 0; k < p->n; k++) {
         args[k] = j ? load_current(L, p->block[k], j) : current(L, p->acc[k]);
-        args[p->n + k] = element(L, p, k, index);
+        args[p->n + k] = pool_operand(L, p, k, index);
     }
     if (p->single)
         out[0] = args[1];
@@ -261,7 +240,7 @@ static void pool_element(Lower *L, void *cookie, const Ix *const *at)
         block_close(L);
 }
 
-static void store_results(Lower *L, const Pool *p, const Ix *const *index)
+void pool_store(Lower *L, const Pool *p, const Ix *const *index)
 {
     if (p->column < 0) {
         for (int32_t k = 0; k < p->n; k++)
@@ -283,7 +262,7 @@ static void pool_windows(Lower *L, Pool *p, const Ix *const *index)
     const Shape *in = inst_operand(p->x, 0)->shape;
     if (p->running < 0) {
         over_window(L, p->x, in, p->window, index, p->column >= 0 && p->width >= LEAST_WIDE_BODY, pool_element, p);
-        store_results(L, p, index);
+        pool_store(L, p, index);
         return;
     }
     int64_t    n = in->dims[p->running];
@@ -292,18 +271,19 @@ static void pool_windows(Lower *L, Pool *p, const Ix *const *index)
         at[d] = index[d];
     at[p->running] = p->backwards ? ix_plus(&L->ix, ix_times(&L->ix, i, -1), n - 1) : i;
     pool_element(L, p, at);
-    store_results(L, p, at);
+    pool_store(L, p, at);
     block_close(L);
 }
 
 /* What changes nothing: of an extreme its first value, which may be taken as often as one likes. */
-static const KExpr *neutral(Lower *L, const Pool *p)
+const KExpr *pool_neutral(Lower *L, const Pool *p)
 {
     const Type t = p->types[0];
     switch (apply_operation(inst_callee(p->x, 0))) {
     case OP_ADD: return type_is_float(t) ? kx_float(L->arena, t, -0.0) : scalar_zero(L->arena, t);
+    case OP_XOR: return scalar_zero(L->arena, t);
     case OP_MULTIPLY: return type_is_float(t) ? kx_float(L->arena, t, 1.0) : scalar_convert(L->arena, TYPE_S64, t, kx_int(L->arena, TYPE_S64, 1));
-    default: return start(L, p, 0);
+    default: return pool_start(L, p, 0);
     }
 }
 
@@ -335,20 +315,20 @@ static void pool_in_lanes(Lower *L, Pool *p, const Ix *const *index)
     Walk         w = { .x = p->x, .in = in, .window = inst_window(p->x), .out = index, .at = ARENA_ARRAY(L->arena, const Ix *, in->rank), .body = pool_element,
                        .cookie = p, .lanes = p->n_lanes, .lane = &p->lane };
     p->lanes = local_array(L, p->types[0], p->n_lanes, "lane");
-    const KExpr *first = neutral(L, p);
+    const KExpr *first = pool_neutral(L, p);
     const Ix    *l = ix_of(&L->ix, loop_open(L, 0, p->n_lanes, NULL, 1));
     store(L, p->lanes, l, first);
     block_close(L);
     walk_from(L, &w, 0);
     join_lanes(L, p);
-    store_results(L, p, index);
+    pool_store(L, p, index);
 }
 
 static void pool_scalar(Lower *L, void *cookie, const Ix *const *index)
 {
     Pool *p = cookie;
     for (int32_t k = 0; k < p->n; k++)
-        p->acc[k] = accumulator(L, start(L, p, k), machine_type(p->types[k]), p->x->name);
+        p->acc[k] = accumulator(L, pool_start(L, p, k), machine_type(p->types[k]), p->x->name);
     if (p->n_lanes)
         pool_in_lanes(L, p, index);
     else
@@ -362,7 +342,7 @@ static void pool_columns(Lower *L, Pool *p, const Ix *const *index)
         p->block[k] = local_array(L, machine_type(p->types[k]), p->width, p->x->name);
     const KExpr **init = ARENA_ARRAY(L->arena, const KExpr *, p->n);
     for (int32_t k = 0; k < p->n; k++)
-        init[k] = start(L, p, k);
+        init[k] = pool_start(L, p, k);
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1));
     for (int32_t k = 0; k < p->n; k++)
         store(L, p->block[k], j, init[k]);
@@ -452,11 +432,11 @@ static void slide(Lower *L, void *cookie, const Ix *const *block)
     p->end = clip(L, KOP_LT, ix_plus(&L->ix, ix_times(&L->ix, p->base, -1), in->dims[m]), all, "end");
     p->block[0] = sums;
     if (!p->single || v->pad_lo != 0 || v->pad_hi > 0)
-        fill_local(L, sums, all, neutral(L, p));
+        fill_local(L, sums, all, pool_neutral(L, p));
     over_window(L, p->x, in, p->window, first, true, pool_element, p);
-    sum_neighbours(L, p, to, is_extreme(p) && !p->single ? NULL : start(L, p, 0), sums, v->size, width);
+    sum_neighbours(L, p, to, is_extreme(p) && !p->single ? NULL : pool_start(L, p, 0), sums, v->size, width);
     p->block[0] = to;
-    store_results(L, p, index);
+    pool_store(L, p, index);
 }
 
 static void pool_block(Lower *L, void *cookie, const Ix *const *index, int64_t width)
@@ -508,7 +488,7 @@ int32_t free_column(const Inst *x)
 }
 
 /* May the elements be taken in any order? Narrow floats round too much for that. */
-static bool may_regroup(const Pool *p)
+bool pool_may_regroup(const Pool *p)
 {
     switch (apply_operation(inst_callee(p->x, 0))) {
     case OP_MINIMUM: case OP_MAXIMUM: case OP_AND: case OP_OR: case OP_XOR: return true;
@@ -542,7 +522,7 @@ static void find_sliding(const Lower *L, Pool *p)
     const int32_t m = in->rank - 1;
     const Op      op = apply_operation(inst_callee(p->x, 0));
     p->window = inst_window(p->x);
-    if (m < 0 || L->plan->plain || p->n != 1 || p->column >= 0 || p->running >= 0 || shape_count(in) == 0 || !may_regroup(p))
+    if (m < 0 || L->plan->plain || p->n != 1 || p->column >= 0 || p->running >= 0 || shape_count(in) == 0 || !pool_may_regroup(p))
         return;
     if ((op != OP_ADD && op != OP_MULTIPLY && op != OP_MAXIMUM && op != OP_MINIMUM) || type_is_complex(p->types[0]))
         return;
@@ -594,123 +574,13 @@ static void find_running(Pool *p)
         bool             up_to = plain && v->pad_lo == n - 1 && v->pad_hi == 0, from_on = plain && v->pad_lo == 0 && v->pad_hi == n - 1;
         if (is_alone(v))
             continue;
-        if (p->running >= 0 || !(up_to || (from_on && may_regroup(p)))) {
+        if (p->running >= 0 || !(up_to || (from_on && pool_may_regroup(p)))) {
             p->running = -1;
             return;
         }
         p->running = d;
         p->backwards = !up_to;
     }
-}
-
-/* ---- running windows for many threads: sums of pieces, then what is before each piece, then the pieces again ---- */
-
-typedef struct Scan {
-    Pool   *pool;
-    int64_t n, length, pieces; /* elements along the line, of a piece; pieces */
-    KArray *totals, *before;   /* one for each piece */
-} Scan;
-
-/* The index of element i of the line that index is in. */
-static const Ix **along_line(Lower *L, const Scan *s, const Ix *const *index, const Ix *i)
-{
-    int32_t    rank = inst_operand(s->pool->x, 0)->shape->rank;
-    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, rank);
-    for (int32_t d = 0; d < rank; d++)
-        at[d] = index[d];
-    at[s->pool->running] = s->pool->backwards ? ix_plus(&L->ix, ix_times(&L->ix, i, -1), s->n - 1) : i;
-    return at;
-}
-
-/* A loop over the piece from its element `from` on, of which the last piece may have fewer. */
-static const Ix *open_piece(Lower *L, const Scan *s, const Ix *piece, int64_t from)
-{
-    const Ix *i = ix_add(&L->ix, ix_times(&L->ix, piece, s->length), ix_of(&L->ix, loop_open(L, from, s->length, NULL, 1)));
-    if (s->n % s->length != 0)
-        if_open(L, compare_index(L, KOP_LT, i, s->n));
-    return i;
-}
-
-static void close_piece(Lower *L, const Scan *s)
-{
-    if (s->n % s->length != 0)
-        block_close(L);
-    block_close(L);
-}
-
-static void add_element(Lower *L, const Scan *s, KTemp *acc, const KExpr *v)
-{
-    const KExpr *args[] = { current(L, acc), v }, *out;
-    apply(L, inst_callee(s->pool->x, 0), args, &out);
-    assign(L, acc, out);
-}
-
-static void total_of_piece(Lower *L, void *cookie, const Ix *const *index)
-{
-    Scan     *s = cookie;
-    const Ix *piece = index[s->pool->running];
-    KTemp    *acc = accumulator(L, element(L, s->pool, 0, along_line(L, s, index, ix_times(&L->ix, piece, s->length))), machine_type(s->pool->types[0]), s->pool->x->name);
-    const Ix *i = open_piece(L, s, piece, 1);
-    add_element(L, s, acc, element(L, s->pool, 0, along_line(L, s, index, i)));
-    close_piece(L, s);
-    store_at(L, s->totals, index, current(L, acc));
-}
-
-static void add_totals(Lower *L, void *cookie, const Ix *const *index)
-{
-    Scan      *s = cookie;
-    int32_t    rank = s->totals->shape->rank;
-    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, rank);
-    KTemp     *acc = accumulator(L, start(L, s->pool, 0), machine_type(s->pool->types[0]), s->pool->x->name);
-    for (int32_t d = 0; d < rank; d++)
-        at[d] = index[d];
-    at[s->pool->running] = ix_of(&L->ix, loop_open(L, 0, s->pieces, NULL, 1));
-    store_at(L, s->before, at, current(L, acc));
-    add_element(L, s, acc, load(L, s->totals, shape_index(L, s->totals->shape, at)));
-    block_close(L);
-}
-
-static void run_through_piece(Lower *L, void *cookie, const Ix *const *index)
-{
-    Scan *s = cookie;
-    s->pool->acc[0] = accumulator(L, load(L, s->before, shape_index(L, s->before->shape, index)), machine_type(s->pool->types[0]), s->pool->x->name);
-    const Ix **at = along_line(L, s, index, open_piece(L, s, index[s->pool->running], 0));
-    add_element(L, s, s->pool->acc[0], element(L, s->pool, 0, at));
-    store_results(L, s->pool, at);
-    if (L->cur->last->kind == KS_STORE)
-        L->cur->last->apart = true; /* the last piece may end before the next line begins */
-    close_piece(L, s);
-}
-
-static void scan_pieces(Lower *L, Pool *p)
-{
-    const Shape  *shape = p->to[0]->shape;
-    const int64_t n = shape->dims[p->running];
-    int64_t      *extents = ARENA_ARRAY(L->arena, int64_t, shape->rank), *lines = ARENA_ARRAY(L->arena, int64_t, shape->rank);
-    Scan          s = { .pool = p, .n = n, .length = LEAST_PIECE };
-    while (s.length * s.length < n)
-        s.length *= 2;
-    s.pieces = (n + s.length - 1) / s.length;
-    for (int32_t d = 0; d < shape->rank; d++) {
-        extents[d] = d == p->running ? s.pieces : shape->dims[d];
-        lines[d] = d == p->running ? 1 : shape->dims[d];
-    }
-    const Shape *pieces = shape_array(L->arena, p->types[0], shape->rank, extents);
-    s.totals = stage_array(L, pieces, "totals");
-    s.before = stage_array(L, pieces, "before");
-    nest(L, shape->rank, plan_dims(L, p->x, ROLE_TOTALS, shape->rank, extents), major_order(L, pieces), total_of_piece, &s);
-    nest(L, shape->rank, plan_dims(L, p->x, ROLE_BEFORE, shape->rank, lines), major_order(L, pieces), add_totals, &s);
-    nest(L, shape->rank, plan_dims(L, p->x, ROLE_PIECES, shape->rank, extents), major_order(L, pieces), run_through_piece, &s);
-}
-
-/* Lines that are long and few are more than a thread each should do. */
-static bool wants_pieces(const Lower *L, const Pool *p)
-{
-    if (!L->plan->plain || p->n != 1 || p->running < 0 || !may_regroup(p))
-        return false;
-    const Shape  *s = p->to[0]->shape;
-    const int64_t n = s->dims[p->running];
-    return n >= LONG_LINE && shape_count(s) / n < MANY_LINES;
 }
 
 void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to)
@@ -724,10 +594,8 @@ void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to)
     for (int32_t k = 0; k < p.n; k++)
         p.types[k] = inst_callee(x, 0)->params[k]->shape->type;
     find_running(&p);
-    if (wants_pieces(L, &p)) {
-        scan_pieces(L, &p);
+    if (pool_runs_in_pieces(L, &p))
         return;
-    }
     find_sliding(L, &p);
     p.n_lanes = lanes_of(L, &p);
     for (int32_t d = 0; d < s->rank; d++)

@@ -771,12 +771,26 @@ static void prototype(Prelude *p, const char *fn)
     die("no helper and no function of libm is called %s", fn);
 }
 
+#define FOR_PROCESSORS "#if defined __GNUC__ && !defined __CUDACC__\n"
+
+/* Without what is for processors, which is all of such a function that needs others. */
+static bool is_shorter(const Prelude *p, const Helper *h)
+{
+    return p->dialect->form && strstr(h->text, FOR_PROCESSORS);
+}
+
+static const char *shorter_text(Arena *a, const char *text)
+{
+    const char *from = strstr(text, FOR_PROCESSORS), *end = "#endif\n", *to = strstr(from, end) + strlen(end);
+    return arena_printf(a, "%.*s%s", (int)(from - text), text, to);
+}
+
 /* "... {\n body }\n", behind the form that the dialect has of it. */
 static void put_helper(Prelude *p, const Helper *h, Type t)
 {
     const char *form = p->dialect->form ? p->dialect->form(h->name) : NULL;
     if (!form) {
-        put_text(&p->text, p->dialect, h->text, t);
+        put_text(&p->text, p->dialect, is_shorter(p, h) ? shorter_text(p->arena, h->text) : h->text, t);
         return;
     }
     const char *body = strstr(h->text, "{\n") + 2;
@@ -796,7 +810,8 @@ static void need(Prelude *p, const char *name)
             continue;
         const bool idle = p->idle;
         p->idle |= p->dialect->form && p->dialect->form(helpers[k].name);
-        need_all(p, helpers[k].needs, t);
+        if (!is_shorter(p, &helpers[k]))
+            need_all(p, helpers[k].needs, t);
         p->idle = idle;
         buf_puts(&p->text, idle && p->dialect->helper[0] != '[' ? "\n[[maybe_unused]] " : "\n");
         p->vectors |= helpers[k].cls == H_WHOLE;

@@ -34,6 +34,15 @@ typedef struct Rows {
 
 /* ---- one step ---- */
 
+static void note_index(Rows *r, const Ix *x)
+{
+    for (int32_t i = 0; i < x->n; i++) {
+        r->uses += x->t[i].atom->kind == IX_VALUE && map_get(&r->accumulators, x->t[i].atom->owner);
+        if (x->t[i].atom->arg)
+            note_index(r, x->t[i].atom->arg);
+    }
+}
+
 static void note_load(void *cookie, const KExpr *x)
 {
     Rows *r = cookie;
@@ -41,6 +50,8 @@ static void note_load(void *cookie, const KExpr *x)
         vec_push(r->arena, &r->touches, ((Touch){ x->array, x->index, r->step, false, r->steps.n - 1 }));
     if (x->kind == KX_TEMP && map_get(&r->accumulators, x->temp))
         r->uses++;
+    if (x->index)
+        note_index(r, x->index);
 }
 
 static bool is_call(const KExpr *x, const char *begins)
@@ -86,6 +97,7 @@ static void note_stmt(void *cookie, const KStmt *s)
     Rows *r = cookie;
     switch (s->kind) {
     case KS_STORE:
+        note_index(r, s->index);
         if (!map_has(&r->own, s->array))
             vec_push(r->arena, &r->touches, ((Touch){ s->array, s->index, r->step, true, r->steps.n - 1 }));
         return;
@@ -177,21 +189,24 @@ static void add_loop(Rows *r, const KStmt *s)
     r->uses = 0;
     kernel_visit(&alone, &names);
     kernel_visit(&alone, &all);
-    r->bad |= !has_fixed_bounds(s) || (r->elements.n == 0 && r->uses != r->combined.n);
+    r->bad |= !has_fixed_bounds(s);
     if (trips(r->step->dealt) > r->out->longest)
         r->out->longest = trips(r->step->dealt);
     if (r->elements.n > 0) {
         add_choice(r);
         return;
     }
-    for (int32_t j = 0; j < r->combined.n; j++) {
-        const KStmt *declared = map_get(&r->accumulators, r->combined.v[j]->temp);
-        r->bad |= !declared || !is_neutral(r->combined.v[j]->value, declared->value);
-        map_put(&r->accumulators, r->combined.v[j]->temp, NULL); /* from now on a scalar as others */
-    }
     r->step->n_combined = r->combined.n;
     r->step->combined = arena_copy(r->arena, r->combined.v, (size_t)r->combined.n * sizeof *r->combined.v);
-    r->out->sums |= r->combined.n > 0;
+    r->step->scan = !r->bad && r->uses != r->combined.n && kernel_is_scan(r->arena, r->k, r->step, r->uses);
+    r->bad |= r->uses != r->combined.n && !r->step->scan;
+    for (int32_t j = 0; j < r->combined.n; j++) {
+        const KStmt *declared = map_get(&r->accumulators, r->combined.v[j]->temp);
+        r->bad |= !declared || (!r->step->scan && !is_neutral(r->combined.v[j]->value, declared->value));
+        map_put(&r->accumulators, r->combined.v[j]->temp, NULL); /* from now on a scalar as others */
+    }
+    r->out->sums |= r->combined.n > 0 && !r->step->scan;
+    r->out->scans |= r->step->scan;
 }
 
 static void add_single(Rows *r, const KStmt *s)
@@ -278,7 +293,7 @@ static void find_tail(const Rows *r)
     int32_t last = r->steps.n - 1;
     while (last >= 0 && r->steps.v[last]->kind != ROW_LOOP)
         last--;
-    bool waits = last >= 0 && (r->steps.v[last]->n_combined > 0 || r->steps.v[last]->n_chosen > 0);
+    bool waits = last >= 0 && !r->steps.v[last]->scan && (r->steps.v[last]->n_combined > 0 || r->steps.v[last]->n_chosen > 0);
     for (int32_t j = last + 1; j < r->steps.n; j++)
         waits &= r->steps.v[j]->stmt->kind != KS_ARRAY;
     r->out->tail = waits ? last + 1 : r->steps.n;

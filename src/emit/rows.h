@@ -1,4 +1,4 @@
-/* Iterations of a part (threads.h) that several threads share: a row's sum, softmax, a norm, the sum of a column. What a thread does for one value of the part's
+/* Iterations of a part (threads.h) that several threads share: a row's sum, softmax, a norm, running sums along it, the sum of a column. What a thread does for one value of the part's
  * loops is a row of steps; loops in it are dealt out to the threads, what they sum up is combined, everything else each thread computes for itself.
  *
  *     acc = 0                                    ROW_SCALAR    all threads
@@ -26,6 +26,7 @@ typedef struct RowStep {
     const KTemp **chosen;    /* elements, behind which in the loop's body stands what combines them with the accumulators, */
     const KStmt *choose;     /* from here on; n_combined is 0 then */
     const KStmt **starts;    /* the accumulators' declarations */
+    bool         scan;       /* LOOP: other statements of the loop use what is combined so far, which may start as anything */
 } RowStep;
 
 typedef struct RowPart {
@@ -33,7 +34,8 @@ typedef struct RowPart {
     RowStep *steps;
     int64_t  longest;     /* trips of the longest loop that is dealt out */
     int64_t  array_bytes; /* of the arrays that belong to a row */
-    bool     sums;        /* there is something to combine */
+    bool     sums;        /* there is something to combine, */
+    bool     scans;       /* or to be combined with all that is before it */
     bool     own;         /* some of what such loops read along them is no other row's */
     int32_t  tail;        /* steps from here on are for one thread */
     bool     column;      /* one sum down a column: neighbours in memory are neighbours in the part's last loop */
@@ -41,5 +43,10 @@ typedef struct RowPart {
 
 /* False: the part has another form, or loops too short to share. */
 bool kernel_row_part(Arena *a, const Kernel *k, const ThreadPart *part, RowPart *out);
+
+/* row_scan.c: other statements of step's loop, in which accumulators are used so often in all, use what its accumulators have so far, but not what these sum up. */
+bool kernel_is_scan(Arena *a, const Kernel *k, const RowStep *step, int32_t uses);
+/* What the sums alone need of a scan's body. */
+const KBlock *kernel_scan_sums(Arena *a, const KBlock *body, const RowStep *step);
 
 #endif

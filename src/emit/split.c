@@ -16,7 +16,7 @@ static const RowStep *only_loop(const RowPart *row)
         if (row->steps[j].kind == ROW_STORE && j < row->tail)
             return NULL;
     }
-    return loop && loop->stmt == loop->dealt && row->tail == loop - row->steps + 1 ? loop : NULL;
+    return loop && !loop->scan && loop->stmt == loop->dealt && row->tail == loop - row->steps + 1 ? loop : NULL;
 }
 
 static int64_t pieces_of(const Kernel *k, const ThreadPart *part, const RowPart *row)

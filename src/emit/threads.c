@@ -280,12 +280,12 @@ static const Access *first_store(const Nest *n)
     return NULL;
 }
 
-/* So the store says, and nothing else of what may be the same memory is touched. */
+/* So the store says, and of what may be the same memory nothing but the same element is touched. */
 static bool is_apart(const Nest *n, const Access *stored)
 {
     for (int32_t i = 0; i < n->accesses.n && stored->apart; i++)
         if (kernel_same_memory(n->k, n->accesses.v[i].array, stored->array) &&
-            (n->accesses.v[i].array != stored->array || !ix_equal(n->accesses.v[i].index, stored->index)))
+            (type_bytes(storage_type(n->accesses.v[i].array->type)) != type_bytes(storage_type(stored->array->type)) || !ix_equal(n->accesses.v[i].index, stored->index)))
             return false;
     return stored->apart;
 }

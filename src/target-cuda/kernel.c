@@ -293,7 +293,7 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
 {
     Arena *a = arena_new();
     Buf    kernels = { 0 };
-    bool   shares[BY_TURN + 1] = { false }, groups = false, asked = false, tensor = false, packs = false, copies = false;
+    bool   shares[BY_TURN + 1] = { false }, scans[BY_TURN + 1] = { false }, groups = false, asked = false, tensor = false, packs = false, copies = false;
     for (int32_t f = 0; f < p->n_functions; f++) {
         CudaPart *parts;
         int32_t   n = parts_of(a, p->functions[f].kernel, &parts);
@@ -312,6 +312,8 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
             tensor |= parts[j].share == BY_TILE && cuda_tile_on_tensor_cores(&parts[j]);
         }
         for (int32_t j = 0; j < n; j++)
+            scans[parts[j].share] |= parts[j].row.scans;
+        for (int32_t j = 0; j < n; j++)
             if (parts[j].share == BY_WARP && parts[j].row.sums && parts[j].lanes < WARP)
                 groups = true;
             else if (parts[j].row.sums || parts[j].share == BY_TILE)
@@ -319,6 +321,7 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
         put_launcher(&kernels, a, p, f, n, parts, linkage);
     }
     cuda_row_services(b, groups, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN], asked);
+    cuda_scan_services(b, scans[BY_WARP], scans[BY_BLOCK]);
     if (copies)
         buf_puts(b, "\n/* What a result begins with, unless it is where the operand is. */\n"
                     "static cudaError_t hlo_copy(cudaStream_t stream, void *to, const void *from, size_t bytes)\n"

@@ -399,42 +399,79 @@ static void put_type(Buf *b, const CudaPart *part, const Packs *packs, const Pac
     buf_printf(b, "hlo_pack<%s, %d>", dialect_type(part->dialect, storage_type(x->array->type)), packs->width);
 }
 
-void cuda_put_packs(Buf *b, const CudaPart *part, const Packs *packs, int depth)
+void cuda_put_pack_loads(Buf *b, const CudaPart *part, const Packs *packs, const char *inside, int depth)
 {
     dialect_block(b, part->dialect, packs->before, depth);
     for (int32_t j = 0; j < packs->n; j++) {
         const Pack *x = &packs->v[j];
+        const bool  asks = !x->stored && (x->guard || inside);
         buf_printf(b, "%*s%s", 4 * depth, "", x->stored ? "" : "const ");
         put_type(b, part, packs, x);
         buf_printf(b, " %s", x->name);
-        if (!x->stored) {
+        if (!x->stored)
             buf_puts(b, " = ");
-            if (x->guard)
-                dialect_expr(b, part->dialect, x->guard);
-            buf_printf(b, "%shlo_load<%d>(", x->guard ? " ? " : "", packs->width);
+        if (asks && inside)
+            buf_printf(b, "%s%s", inside, x->guard ? " && " : "");
+        if (asks && x->guard) {
+            buf_puts(b, inside ? "(" : "");
+            dialect_expr(b, part->dialect, x->guard);
+            buf_puts(b, inside ? ")" : "");
+        }
+        if (!x->stored) {
+            buf_printf(b, "%shlo_load<%d>(", asks ? " ? " : "", packs->width);
             put_place(b, part, x);
             buf_putc(b, ')');
         }
-        if (x->guard) {
+        if (asks) {
             buf_puts(b, " : ");
             put_type(b, part, packs, x);
             buf_puts(b, "{}");
         }
         buf_puts(b, ";\n");
     }
-    bool braces = packs->uses_index || dialect_wants_braces(packs->body);
-    buf_printf(b, "%*s#pragma unroll\n%*sfor (int each = 0; each < %d; each++)%s\n", 4 * depth, "", 4 * depth, "", packs->width, braces ? " {" : "");
+}
+
+typedef struct Wanted {
+    const IxAtom *loop;
+    bool          found;
+} Wanted;
+
+static void see_index(void *cookie, const KExpr *x)
+{
+    Wanted *w = cookie;
+    w->found |= x->index && ix_has(x->index, w->loop);
+}
+
+void cuda_put_each(Buf *b, const CudaPart *part, const Packs *packs, const KBlock *body, int depth)
+{
+    Wanted   w = { packs->loop, false };
+    KVisitor v = { see_index, NULL, &w };
     if (packs->uses_index)
+        kernel_visit(body, &v);
+    const bool braces = w.found || dialect_wants_braces(body);
+    buf_printf(b, "%*s#pragma unroll\n%*sfor (int each = 0; each < %d; each++)%s\n", 4 * depth, "", 4 * depth, "", packs->width, braces ? " {" : "");
+    if (w.found)
         buf_printf(b, "%*sconst %s %s = base + each;\n", 4 * depth + 4, "", part->dialect->index, packs->loop->name);
-    dialect_block(b, part->dialect, packs->body, depth + 1);
+    dialect_block(b, part->dialect, body, depth + 1);
     if (braces)
         buf_printf(b, "%*s}\n", 4 * depth, "");
+}
+
+void cuda_put_pack_stores(Buf *b, const CudaPart *part, const Packs *packs, int depth)
+{
     for (int32_t j = 0; j < packs->n; j++)
         if (packs->v[j].stored) {
             buf_printf(b, "%*shlo_store(", 4 * depth, "");
             put_place(b, part, &packs->v[j]);
             buf_printf(b, ", %s);\n", packs->v[j].name);
         }
+}
+
+void cuda_put_packs(Buf *b, const CudaPart *part, const Packs *packs, int depth)
+{
+    cuda_put_pack_loads(b, part, packs, NULL, depth);
+    cuda_put_each(b, part, packs, packs->body, depth);
+    cuda_put_pack_stores(b, part, packs, depth);
 }
 
 void cuda_put_inner(Buf *b, const CudaPart *part, int depth)

@@ -110,6 +110,10 @@ void    cuda_passes_body(Buf *b, const CudaPart *parts);
 /* pack.c: sets width and packs; share is set. A pack's accesses and what is done with them; what kernels with packs call. */
 void cuda_choose_packs(Arena *a, const Kernel *k, CudaPart *part);
 void cuda_put_packs(Buf *b, const CudaPart *part, const Packs *packs, int depth);
+/* Its three parts: loads, which are made where `inside` holds (NULL: always); what is done with each; stores. */
+void cuda_put_pack_loads(Buf *b, const CudaPart *part, const Packs *packs, const char *inside, int depth);
+void cuda_put_each(Buf *b, const CudaPart *part, const Packs *packs, const KBlock *body, int depth);
+void cuda_put_pack_stores(Buf *b, const CudaPart *part, const Packs *packs, int depth);
 void cuda_put_inner(Buf *b, const CudaPart *part, int depth); /* the body's statements, n_inner of them */
 void cuda_pack_services(Buf *b);
 
@@ -125,6 +129,13 @@ void cuda_loop_values(Buf *b, const CudaPart *part, const char *number);
 void cuda_row_body(Buf *b, const CudaPart *part);
 /* What the number of a row or column is called: the only loop's own name, when that is its value. */
 const char *cuda_row_number(const ThreadPart *t);
+
+/* scan.c: a loop of a row in which what is summed up so far is used; what such loops call, of lanes and of blocks. */
+void cuda_put_scan(Buf *b, const CudaPart *part, const RowStep *step, int depth);
+void cuda_scan_services(Buf *b, bool lanes, bool block);
+/* rows.c: of a part BY_WARP, which has groups of fewer lanes. */
+bool        cuda_in_groups(const CudaPart *part);
+const char *cuda_dealt_to(const CudaPart *part);
 
 /* split.c: a part that is cut becomes two, whose pieces' sums lie from *at on in working memory. */
 bool cuda_split(Arena *a, const Kernel *k, CudaPart *part, CudaPart *second, int64_t *at);

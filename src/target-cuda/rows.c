@@ -30,7 +30,7 @@ static bool is_worth_sharing(const CudaPart *part)
 {
     const RowPart *r = &part->row;
     return r->longest >= 2 * LEAST_LANES ||
-           (part->threads.n_loops > 0 && !r->column && r->sums && part->lanes == LEAST_LANES && (r->own || part->threads.count < THREADS * part->device->units));
+           (part->threads.n_loops > 0 && !r->column && (r->sums || r->scans) && part->lanes == LEAST_LANES && (r->own || part->threads.count < THREADS * part->device->units));
 }
 
 void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
@@ -198,17 +198,17 @@ static void put_shared(Buf *b, const CudaPart *part)
 /* ---- steps ---- */
 
 /* Of lanes: `group` is their mask. */
-static bool in_groups(const CudaPart *part)
+bool cuda_in_groups(const CudaPart *part)
 {
     return part->share == BY_WARP && part->lanes < WARP;
 }
 
 static const char *sync_lanes(const CudaPart *part)
 {
-    return in_groups(part) ? "__syncwarp(group)" : "__syncwarp()";
+    return cuda_in_groups(part) ? "__syncwarp(group)" : "__syncwarp()";
 }
 
-static const char *dealt_to(const CudaPart *part)
+const char *cuda_dealt_to(const CudaPart *part)
 {
     return part->share == BY_WARP ? "lane" : part->share == BY_BLOCK ? "threadIdx.x" : "share";
 }
@@ -224,7 +224,7 @@ static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int dept
         buf_printf(b, "piece * %lld + ", (long long)part->split.length);
     if (s->loop->lo != 0)
         buf_printf(b, "%lld + ", (long long)s->loop->lo);
-    buf_puts(b, dealt_to(part));
+    buf_puts(b, cuda_dealt_to(part));
     if (part->width > 1)
         buf_printf(b, " * %d", part->width);
     buf_puts(b, "; ");
@@ -249,7 +249,7 @@ static void put_reduce(Buf *b, const CudaPart *part, const RowStep *step, int de
     for (int32_t k = 0; k < step->n_combined; k++) {
         const KTemp *acc = step->combined[k]->temp;
         const char  *type = dialect_type(&cuda_dialect, acc->type);
-        if (in_groups(part))
+        if (cuda_in_groups(part))
             buf_printf(b, "%*s%s = hlo_group_reduce<%d>(%s, group, ", 4 * depth, "", acc->name, part->lanes, acc->name);
         else if (part->share == BY_WARP)
             buf_printf(b, "%*s%s = hlo_warp_reduce(%s, ", 4 * depth, "", acc->name, acc->name);
@@ -288,7 +288,7 @@ static void put_choice(Buf *b, const CudaPart *part, const RowStep *step, int de
     const bool block = part->share == BY_BLOCK;
     const int  in = 4 * depth, warps = cuda_part_threads(part) / WARP;
     buf_printf(b, "%*sfor (int by = %d; by > 0; by /= 2) {\n", in, "", block ? WARP / 2 : part->lanes / 2);
-    put_chosen(b, part, step, in_groups(part) ? "__shfl_xor_sync(group, " : "__shfl_xor_sync(0xffffffffu, ", ", by)", depth + 1);
+    put_chosen(b, part, step, cuda_in_groups(part) ? "__shfl_xor_sync(group, " : "__shfl_xor_sync(0xffffffffu, ", ", by)", depth + 1);
     buf_printf(b, "%*s}\n", in, "");
     if (block) {
         buf_printf(b, "%*s__syncthreads(); // parts may still be read, of the row before\n%*sif (threadIdx.x %% 32 == 0) {\n", in, "", in, "");
@@ -302,7 +302,7 @@ static void put_choice(Buf *b, const CudaPart *part, const RowStep *step, int de
     }
     if (!minds_nan(step))
         return;
-    buf_printf(b, "%*sif (%s) {\n", in, "", block ? "__syncthreads_or(odd)" : in_groups(part) ? "__any_sync(group, odd)" : "__any_sync(0xffffffffu, odd)");
+    buf_printf(b, "%*sif (%s) {\n", in, "", block ? "__syncthreads_or(odd)" : cuda_in_groups(part) ? "__any_sync(group, odd)" : "__any_sync(0xffffffffu, odd)");
     for (int32_t k = 0; k < step->n_chosen; k++) {
         buf_printf(b, "%*s%s = ", in + 4, "", step->starts[k]->temp->name);
         dialect_expr(b, part->dialect, step->starts[k]->value);
@@ -317,6 +317,10 @@ static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int dept
     int            from = depth;
     const KStmt   *s = step->stmt;
     const KTemp   *odd = minds_nan(step);
+    if (step->scan) {
+        cuda_put_scan(b, part, step, depth);
+        return;
+    }
     if (odd)
         buf_printf(b, "%*sint odd = 0; // there is a NaN\n", 4 * depth, "");
     for (; s != step->dealt; s = s->body->first)
@@ -342,7 +346,7 @@ static void put_store(Buf *b, const CudaPart *part, const char *limit, const KSt
     if (part->share == BY_COLUMN)
         buf_printf(b, "%*sif (share == 0 && %s)\n", 4 * depth, "", limit);
     else
-        buf_printf(b, "%*sif (%s == 0)\n", 4 * depth, "", dealt_to(part));
+        buf_printf(b, "%*sif (%s == 0)\n", 4 * depth, "", cuda_dealt_to(part));
     dialect_stmt(b, part->dialect, s, depth + 1);
 }
 
@@ -361,7 +365,7 @@ static void put_tail(Buf *b, const CudaPart *part, const char *limit, int depth)
     if (part->share == BY_COLUMN)
         buf_printf(b, "%*sif (share == 0 && %s) {\n", 4 * depth, "", limit);
     else
-        buf_printf(b, "%*sif (%s == 0) {\n", 4 * depth, "", dealt_to(part));
+        buf_printf(b, "%*sif (%s == 0) {\n", 4 * depth, "", cuda_dealt_to(part));
     for (int32_t j = part->row.tail; j < part->row.n_steps; j++)
         dialect_stmt(b, part->dialect, part->row.steps[j].stmt, depth + 1);
     buf_printf(b, "%*s}\n", 4 * depth, "");
@@ -455,7 +459,7 @@ void cuda_row_body(Buf *b, const CudaPart *part)
     put_shared(b, part);
     if (part->share == BY_WARP)
         buf_printf(b, "    const int lane = threadIdx.x %% %d;\n", part->lanes);
-    if (in_groups(part) && part->row.sums)
+    if (cuda_in_groups(part) && (part->row.sums || part->row.scans))
         buf_printf(b, "    const unsigned group = 0x%xu << threadIdx.x %% 32 / %d * %d;\n", (1u << part->lanes) - 1, part->lanes, part->lanes);
     if (part->share == BY_COLUMN)
         buf_puts(b, "    const int lane = threadIdx.x % 32, share = threadIdx.x / 32;\n");
