@@ -48,8 +48,9 @@ static void store_beside(Lower *L, ElementStage *s, const Ix *const *index)
 {
     for (int32_t k = 0; k < L->k->n_results && L->results; k++) {
         Result *r = &L->results[k];
-        if (!r->beside || !shape_is_row_of(r->to->shape, s->to[0]->shape))
+        if (!r->beside || (r->rows && r->rows != s->row) || !shape_is_row_of(r->to->shape, s->to[0]->shape))
             continue;
+        r->rows = s->row;
         KBlock *cur = L->cur, *row = block_for(L, index_depth(index, r->to->shape->rank));
         if (s->row[k] == row)
             continue;
@@ -426,8 +427,20 @@ static bool makes_elements(const Lower *L, const Result *r)
     return !is_staged(r->x) && !is_update(r->x) && !epilogue_has(L, r->x) && is_pointwise(r->x) && !map_has(&L->plan->materialise, r->x);
 }
 
+/* What of the body is made of x, itself too. */
+static Map made_of(Lower *L, const Inst *x)
+{
+    Map made = map_new(L->arena);
+    map_put(&made, x, L);
+    for (const Inst *i = x->next; i; i = i->next)
+        for (int32_t k = 0; k < i->n_operands; k++)
+            if (map_has(&made, inst_operand(i, k)))
+                map_put(&made, i, L);
+    return made;
+}
+
 /* A value of each row of another result, which is made of it. */
-static bool goes_beside(const Lower *L, const Result *all, const Result *r)
+static bool goes_beside(Lower *L, const Result *all, const Result *r)
 {
     bool inside = false, fits = false;
     if ((r->x->op != OP_REDUCE && !op_has(r->x->op, F_ELEMENTWISE)) || epilogue_has(L, r->x) || map_has(&L->plan->materialise, r->x))
@@ -436,6 +449,12 @@ static bool goes_beside(const Lower *L, const Result *all, const Result *r)
         inside |= u->user != L->body->root;
     for (int32_t k = 0; k < L->k->n_results && inside; k++)
         fits |= shape_is_row_of(r->to->shape, all[k].to->shape) && makes_elements(L, &all[k]);
+    if (!fits)
+        return false;
+    Map made = made_of(L, r->x);
+    fits = false;
+    for (int32_t k = 0; k < L->k->n_results && !fits; k++)
+        fits = shape_is_row_of(r->to->shape, all[k].to->shape) && makes_elements(L, &all[k]) && map_has(&made, all[k].x);
     return fits;
 }
 

@@ -51,7 +51,8 @@ typedef struct Result {
     const Inst *x;
     int32_t     leaf;
     KArray     *to;
-    bool        beside; /* a value of each row of another result, stored in the loops of that one */
+    bool        beside; /* a value of each row of another result, stored in the loops of that one, */
+    const KBlock **rows; /* once it is: ElementStage.row of those */
 } Result;
 
 typedef struct RowDims { int32_t n, *d; } RowDims; /* dimensions that go through a row, the others choose one */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { ROLE_COPY = 30, ROLE_UPDATE = 40, ROLE_WINDOW = 41 };
+enum { ROLE_COPY = 30, ROLE_UPDATE = 40, ROLE_WINDOW = 41, ROLE_LAST = 42, ROLE_NONE = 43 };
 
 typedef struct Copy {
     const Inst *from;
@@ -107,6 +107,8 @@ typedef struct Scatter {
     int64_t           vector;
     bool              apart;  /* no two updates meet, the text says */
     bool              single; /* a window is one element */
+    KArray           *last;   /* NULL, or the number of the last update of each place, which alone is made, */
+    bool              finds;  /* once that is found */
     const Ix *const  *g;   /* index of the updates, window dimensions at 0 */
     const Ix        **start;
 } Scatter;
@@ -167,6 +169,25 @@ static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
     }
 }
 
+/* The update at g by its number, from 1 on; where the place's last one is kept. */
+static const KExpr *number_of(Lower *L, const Scatter *s)
+{
+    const Ix *at = ix_const(&L->ix, 1);
+    int64_t   step = 1;
+    for (int32_t d = s->update->rank; d-- > 0;) {
+        if (ints_has(s->window_dims, d))
+            continue;
+        at = ix_add(&L->ix, at, ix_times(&L->ix, s->g[d], step));
+        step *= s->update->dims[d];
+    }
+    return bind(L, kx_cast(L->arena, TYPE_S32, kx_index(L->arena, at)), "number");
+}
+
+static const Ix *last_at(Lower *L, const Scatter *s)
+{
+    return shape_index(L, s->last->shape, s->start);
+}
+
 /* One scatter position: its start, tested so that the whole window is inside, then the window. */
 static void scatter_position(Lower *L, void *cookie, const Ix *const *index)
 {
@@ -206,12 +227,69 @@ static void scatter_position(Lower *L, void *cookie, const Ix *const *index)
         s->start[s->batching.v[j]] = pos[s->index_batching.v[j]];
     if (cond)
         if_open(L, cond);
+    if (s->finds) {
+        const KExpr *args[] = { load_current(L, s->last, last_at(L, s)), number_of(L, s) };
+        store(L, s->last, last_at(L, s), kx_call(a, "max_s32", TYPE_S32, 2, args));
+        if (cond)
+            block_close(L);
+        return;
+    }
+    if (s->last)
+        if_open(L, kx_binary(a, KOP_EQ, TYPE_PRED, load(L, s->last, last_at(L, s)), number_of(L, s)));
     int64_t *extents = ARENA_ARRAY(a, int64_t, s->update->rank);
     for (int32_t d = 0; d < s->update->rank; d++)
         extents[d] = ints_has(s->window_dims, d) ? s->update->dims[d] : 1;
     nest(L, s->update->rank, plan_dims(L, s->x, ROLE_WINDOW, s->update->rank, extents), NULL, scatter_window, s);
+    if (s->last)
+        block_close(L);
     if (cond)
         block_close(L);
+}
+
+static bool overwrites(const Scatter *s)
+{
+    const Comp *body = inst_callee(s->x, 0);
+    bool        all = true;
+    for (int32_t k = 0; k < s->n && all; k++)
+        all = (body->root->op == OP_TUPLE ? inst_operand(body->root, k) : s->n == 1 ? body->root : NULL) == body->params[s->n + k];
+    return all;
+}
+
+/* Updates that replace what is there, of which the last one of each place counts, have no order when it is known which that is. */
+static bool wants_last(const Lower *L, const Scatter *s, int64_t positions, int64_t places)
+{
+    enum { FEW = 32, MUCH = 16384 /* places for each update */ };
+    bool one = true;
+    for (int32_t j = 0; j < s->to_operand.n; j++)
+        one &= window_size(s, (int32_t)s->to_operand.v[j]) == 1;
+    return L->plan->plain && !s->apart && one && positions > FEW && positions < INT32_MAX && places / MUCH < positions && overwrites(s);
+}
+
+static void forget_last(Lower *L, void *cookie, const Ix *const *index)
+{
+    const Scatter *s = cookie;
+    store_at(L, s->last, index, kx_int(L->arena, TYPE_S32, 0));
+}
+
+static void find_last(Lower *L, Scatter *s, const int64_t *extents)
+{
+    int64_t *dims = ARENA_ARRAY(L->arena, int64_t, s->in->rank), positions = 1, places = 1;
+    for (int32_t d = 0; d < s->in->rank; d++) {
+        dims[d] = ints_has(s->to_operand, d) || ints_has(s->batching, d) ? s->in->dims[d] : 1;
+        places *= dims[d];
+    }
+    for (int32_t d = 0; d < s->update->rank; d++)
+        positions *= extents[d];
+    if (!wants_last(L, s, positions, places))
+        return;
+    const Shape *all = shape_array(L->arena, TYPE_S32, s->in->rank, dims);
+    s->last = stage_array(L, all, "last");
+    s->last->rewritten = true;
+    nest(L, all->rank, plan_dims(L, s->x, ROLE_NONE, all->rank, all->dims), NULL, forget_last, s);
+    s->finds = true;
+    nest(L, s->update->rank, plan_dims(L, s->x, ROLE_LAST, s->update->rank, extents), NULL, scatter_position, s);
+    s->finds = false;
+    s->apart = true;
 }
 
 void stage_scatter(Lower *L, const Inst *x, KArray *const *to)
@@ -238,8 +316,10 @@ void stage_scatter(Lower *L, const Inst *x, KArray *const *to)
     s.single = true;
     for (int32_t w = 0; w < s.window_dims.n; w++)
         s.single &= s.update->dims[s.window_dims.v[w]] == 1;
-    if (shape_count(s.update) > 0)
-        nest(L, s.update->rank, plan_dims(L, x, ROLE_UPDATE, s.update->rank, extents), NULL, scatter_position, &s);
+    if (shape_count(s.update) == 0)
+        return;
+    find_last(L, &s, extents);
+    nest(L, s.update->rank, plan_dims(L, x, ROLE_UPDATE, s.update->rank, extents), NULL, scatter_position, &s);
 }
 
 /* select-and-scatter. */
