@@ -91,8 +91,8 @@ typedef struct Helper {
 
 /* $T the type, $U the unsigned type of its width, $M one that arithmetic wraps in, $W one of twice the width, $Q a float that holds it, $N bits, $X the name's type,
  * $LO and $HI the bounds, $END the first value above, $f the suffix of libm, $R the real type, $C its name, $P the dialect's bool, $E $B $K exponent and mantissa bits, bias, kind. */
-/* gcc would have the loop that follows keep the first element in a register, and makes no vectors of such a loop. */
-#define KEEP_SIXTEEN "#if defined __GNUC__\n    if (n == 16)\n        __asm__ volatile(\"\" : \"+m\"(*($T(*)[16])to)); /* the first one is read from there */\n#endif\n"
+/* Of loops that are unrolled gcc would have the one that follows keep the first element in a register, and makes no vectors of such a loop. */
+#define KEEP_FIRST "#if defined __GNUC__\n    if (n >= 16)\n        __asm__ volatile(\"\" : \"+m\"(*($T(*)[16])to)); /* the first one is read from there */\n#endif\n"
 
 static const Helper helpers[] = {
     { H_EXACT, "clamp_index", "", "int64_t clamp_index(int64_t i, int64_t hi)\n{\n    return i < 0 ? 0 : i > hi ? hi : i;\n}\n" },
@@ -427,12 +427,12 @@ static const Helper helpers[] = {
       "    for (int64_t k = 0; k < whole; k += 4) {\n#if defined __GNUC__\n        __asm__ volatile(\"\");\n#endif\n"
       "        $T a = from[place[k]], b = from[place[k + 1]], c = from[place[k + 2]], d = from[place[k + 3]];\n        to[k] = a;\n        to[k + 1] = b;\n        to[k + 2] = c;\n        to[k + 3] = d;\n    }\n"
       "    for (int64_t k = whole; k < n; k++) {\n#if defined __GNUC__\n        __asm__ volatile(\"\");\n#endif\n        to[k] = from[place[k]];\n    }\n"
-      KEEP_SIXTEEN "}\n" },
+      KEEP_FIRST "}\n" },
     { H_ANY, "hlo_step", "",
       "void hlo_step_$X($T *restrict to, const $T *restrict from, int64_t by, int64_t n) /* likewise */\n{\n    const int64_t whole = n / 4 * 4;\n"
       "    for (int64_t k = 0; k < whole; k += 4) {\n#if defined __GNUC__\n        __asm__ volatile(\"\");\n#endif\n"
       "        $T a = from[k * by], b = from[(k + 1) * by], c = from[(k + 2) * by], d = from[(k + 3) * by];\n        to[k] = a;\n        to[k + 1] = b;\n        to[k + 2] = c;\n        to[k + 3] = d;\n    }\n"
-      "    for (int64_t k = whole; k < n; k++)\n        to[k] = from[k * by];\n" KEEP_SIXTEEN "}\n" },
+      "    for (int64_t k = whole; k < n; k++)\n        to[k] = from[k * by];\n" KEEP_FIRST "}\n" },
     { H_EXACT, "store_past_caches", "",
       "void store_past_caches(void *to, const void *from, int64_t bytes) /* a multiple of 32 */\n{\n#if defined __AVX__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(1), may_alias));\n"
