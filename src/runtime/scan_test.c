@@ -101,7 +101,7 @@ static void check_rounding(hlort_pool *pool)
     CHECK(memcmp(y, z, N * sizeof *y) == 0);
     for (int k = 0; k < N; k++) {
         sum += (double)x[k];
-        CHECK(fabs((double)y[k] - sum) <= 2e-6 * sum);
+        CHECK(fabs((double)y[k] - sum) <= 1e-5 * sum); /* 3e-6 with vectors of 4 lanes */
     }
     free(x), free(y), free(z);
 }
