@@ -217,7 +217,7 @@ static const char pow_c64_text[] =
     "    double scale = __real__ exp_for_c64(u), re = scale * cos_f64(v), im = scale * sin_f64(v);\n"
     "    int    real = d == 0, wild = (v - v != 0) & (__builtin_fabs(u) == inf), one = ((a == 1) & (b == 0)) | (real & (c == 0)), ends = real & (open | ((size == 0) & (c > 0)));\n"
     "    re = instead_f64(re, wild, u > 0 ? inf : 0);\n"
-    "    re = instead_f64(re, ends, open & (c > 0) ? inf : 0);\n"
+    "    re = instead_f64(re, ends, (open & (c > 0)) ? inf : 0);\n"
     "    re = instead_f64(re, one, 1);\n"
     "    im = instead_f64(im, one | ends | (v == 0) | (wild & (u < 0)), 0);\n"
     "    return __builtin_complex((float)re, (float)im);\n"
