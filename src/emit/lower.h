@@ -196,6 +196,12 @@ void         rows_end(Lower *L); /* what the next try keeps */
 void         row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block); /* x[index] was computed in block */
 bool         same_index(const Ix *const *a, const Ix *const *b, int32_t n);
 bool         row_is_kept(const Lower *L, const Inst *x);
+/* Rows of x will be kept along dims, and none is there. The loops that are opened after row_fill go through each element of the row of x at index, some twice, and nothing else asks for
+ * one before row_is_full: they fill the row. NULL: under a condition. */
+typedef struct RowPlace RowPlace;
+bool         row_is_to_come(const Lower *L, const Inst *x, Ints dims);
+RowPlace    *row_fill(Lower *L, const Inst *x, const Ix *const *index);
+void         row_is_full(RowPlace *p);
 const KExpr *row_value(Lower *L, const Inst *x, const Ix *const *index); /* x[index] of what is kept; NULL: it has to be computed here */
 
 /* lower_epilogue.c: what a fusion makes of its hero's elements. */

@@ -227,7 +227,7 @@ static int64_t last_width(const Reduction *first, int64_t left, int64_t lanes)
 
 static bool last_are_cheap(Lower *L, const Reduction *first)
 {
-    bool kept = true;
+    bool kept = !first->fills;
     for (const Reduction *r = first; r; r = r->next)
         kept &= row_is_kept(L, inst_operand(r->x, 0));
     return kept || reductions_are_cheap(L, first);
@@ -421,11 +421,14 @@ void reduce_in_lanes(Lower *L, Reduction *first)
         if (r->choice == CHOICE_OF_NUMBERS)
             r->odd = lanes_new(L, TYPE_S32, lanes, is_nan(L, kx_temp(L->arena, r->acc[0])), "odd");
     }
+    RowPlace *row = first->fills ? row_fill(L, inst_operand(first->x, 0), reduction_index(L, first, first->base)) : NULL;
     blocks_each(L, &b);
     for (Reduction *r = first; r; r = r->next)
         r->lanes = r->total ? r->total : r->lanes;
     if (rest && b.d == last)
         nest(L, last, plan_dims(L, first->x, ROLE_BEFORE_REST, last, first->extents), NULL, tail_alone, &b);
+    if (row)
+        row_is_full(row);
     for (const Reduction *r = first; r; r = r->next)
         if (r->lanes)
             join_lanes(L, r);

@@ -190,7 +190,7 @@ static void two_rows(Lower *L, void *cookie, const Ix *const *index)
     even[s->paired] = ix_times(&L->ix, index[s->paired], 2);
     odd[s->paired] = ix_plus(&L->ix, even[s->paired], 1);
     Reduction *second = ARENA_NEW(L->arena, Reduction);
-    *second = reduction_of(L, s->first->x, true, s->first->joined > 1);
+    *second = reduction_of(L, s->first->x, true, s->first->joined > 1, false);
     second->to = s->first->to;
     second->own_row = true;
     reduction_set_kept(second, odd);
@@ -228,7 +228,7 @@ static void stage_two_rows(Lower *L, ReduceStage *s)
     const Shape   *out = reduction_shape(s->first->x, 0);
     int64_t       *extents = arena_copy(L->arena, out->dims, (size_t)out->rank * sizeof *extents), n = extents[s->paired];
     KArray *const *to = s->first->to;
-    *s->first = reduction_of(L, s->first->x, true, s->first->joined > 1);
+    *s->first = reduction_of(L, s->first->x, true, s->first->joined > 1, false);
     s->first->to = to;
     extents[s->paired] = n / 2;
     nest(L, out->rank, plan_dims(L, s->first->x, ROLE_PAIRS, out->rank, extents), major_order(L, out), two_rows, s);

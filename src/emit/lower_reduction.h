@@ -42,6 +42,7 @@ struct Reduction {
     bool              beside;  /* rows are beside each other: the loop along one has no lanes */
     bool              down;    /* it is one of L->columns */
     KTemp            *part;    /* down: what a block of a long sum is added to; NULL: not in a block */
+    bool              fills;   /* the loops of this sum keep the row that they go through, on their way: row_fills */
     bool              shows_nan; /* what is made of this extreme is NaN where its row has one, which it need not look for */
 };
 
@@ -61,7 +62,8 @@ struct Blocks {
 
 /* ---- lower_reduction.c ---- */
 
-Reduction reduction_of(Lower *L, const Inst *x, bool paired, bool join); /* paired: its row is made beside another one of it; join: neighbouring dimensions are one */
+/* paired: its row is made beside another one of it; join: neighbouring dimensions are one; alone: its loops make nothing besides */
+Reduction reduction_of(Lower *L, const Inst *x, bool paired, bool join, bool alone);
 Reduction *reductions_of(Lower *L, const Inst *x, int32_t n, const Inst *const *others); /* of x and of what its loops make besides */
 
 /* Of result k. */

@@ -17,12 +17,12 @@
 enum { ROLE_ROW = 50, MAX_SEEN = 8 };
 
 /* Where a value was computed, and where its rows are. */
-typedef struct RowPlace RowPlace;
 struct RowPlace {
     const Inst      *consumer; /* whose loops those are */
     const Ix *const *index;
     KBlock          *block;
     KArray          *array; /* of what is kept */
+    bool             is_filled; /* by whoever asks for its elements */
     RowPlace        *next;
 };
 
@@ -123,7 +123,7 @@ void row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block)
         return;
     RowPlace  *p = ARENA_NEW(L->arena, RowPlace);
     const Ix **copy = arena_copy(L->arena, index, (size_t)s->rank * sizeof *copy);
-    *p = (RowPlace){L->consumer, copy, block, NULL, places};
+    *p = (RowPlace){ .consumer = L->consumer, .index = copy, .block = block, .next = places };
     map_put(&L->computed, x, p);
 }
 
@@ -195,10 +195,17 @@ static void fill_element(Lower *L, void *cookie, const Ix *const *index)
     store(L, f->array, row_offset(L, s, f->row, at), value_at(L, f->x, 0, at));
 }
 
+static KArray *new_row(Lower *L, const Inst *x, const RowDims *row)
+{
+    const int64_t count = row_count(x->shape, row);
+    L->local_bytes += count * type_bytes(x->shape->type);
+    return local_array(L, x->shape->type, count, x->name);
+}
+
 static KArray *fill_row(Lower *L, const Inst *x, const RowDims *row, const Ix *const *index, KBlock *block)
 {
     const Shape *s = x->shape;
-    int64_t      count = row_count(s, row), *dims = ARENA_ARRAY(L->arena, int64_t, row->n);
+    int64_t     *dims = ARENA_ARRAY(L->arena, int64_t, row->n);
     KBlock      *cur = L->cur;
     const Inst  *outer = L->filling, *consumer = L->consumer;
     RowFill      f = { .x = x, .row = row, .at = arena_copy(L->arena, index, (size_t)s->rank * sizeof *f.at) };
@@ -209,8 +216,7 @@ static KArray *fill_row(Lower *L, const Inst *x, const RowDims *row, const Ix *c
             f.at[d] = ix_const(&L->ix, 0);
     L->cur = block;
     L->filling = L->consumer = x;
-    f.array = local_array(L, s->type, count, x->name);
-    L->local_bytes += count * type_bytes(s->type);
+    f.array = new_row(L, x, row);
     nest(L, row->n, plan_dims(L, x, ROLE_ROW, row->n, dims), NULL, fill_element, &f);
     L->filling = outer;
     L->consumer = consumer;
@@ -244,6 +250,57 @@ static const Ix **before_row(Lower *L, const Shape *s, const RowDims *row, const
     return at;
 }
 
+/* ---- filling on the way ---- */
+
+bool row_is_to_come(const Lower *L, const Inst *x, Ints dims)
+{
+    const RowDims *row = row_is_kept(L, x) && !L->columns ? row_dims(L, x) : NULL;
+    int32_t        n = 0;
+    for (int32_t k = 0; k < dims.n; k++)
+        n += x->shape->dims[dims.v[k]] != 1;
+    if (!row || row->n != n)
+        return false;
+    for (int32_t k = 0; k < row->n; k++)
+        if (!ints_has(dims, row->d[k]))
+            return false;
+    for (const RowPlace *p = map_get(&L->kept_rows, x); p; p = p->next)
+        if (block_is_open(L, p->block))
+            return false;
+    return true;
+}
+
+RowPlace *row_fill(Lower *L, const Inst *x, const Ix *const *index)
+{
+    const Shape     *s = x->shape;
+    const RowDims   *row = row_dims(L, x);
+    const Ix *const *at = before_row(L, s, row, index);
+    const int32_t    depth = index_depth(at, s->rank);
+    KBlock          *block = block_for(L, depth);
+    if (block->depth > depth || block != L->cur)
+        return NULL;
+    RowPlace *p = ARENA_NEW(L->arena, RowPlace);
+    *p = (RowPlace){ .index = at, .block = block, .array = new_row(L, x, row), .is_filled = true, .next = map_get(&L->kept_rows, x) };
+    map_put(&L->kept_rows, x, p);
+    return p;
+}
+
+void row_is_full(RowPlace *p)
+{
+    p->is_filled = false;
+}
+
+/* x[index], which is put into its place. */
+static const KExpr *fill_on_the_way(Lower *L, const Inst *x, const RowPlace *p, const Ix *const *index)
+{
+    const Inst *outer = L->filling, *consumer = L->consumer;
+    L->filling = L->consumer = x;
+    const KExpr *v = bind(L, value_at(L, x, 0, index), x->name);
+    L->filling = outer;
+    L->consumer = consumer;
+    store(L, p->array, row_offset(L, x->shape, row_dims(L, x), index), v);
+    return v;
+}
+
 const KExpr *row_value(Lower *L, const Inst *x, const Ix *const *index)
 {
     const Shape      *s = x->shape;
@@ -253,12 +310,12 @@ const KExpr *row_value(Lower *L, const Inst *x, const Ix *const *index)
     RowPlace         *places = map_get(&L->kept_rows, x);
     for (RowPlace *p = places; p; p = p->next)
         if (block_is_open(L, p->block) && same_index(p->index, at, s->rank))
-            return load_kept(L, p, row_offset(L, s, row, index));
+            return p->is_filled ? fill_on_the_way(L, x, p, index) : load_kept(L, p, row_offset(L, s, row, index));
     KBlock *block = block_for(L, depth);
     if (block->depth > depth || block == L->cur)
         return NULL; /* under a condition, or wanted once a row */
     RowPlace *p = ARENA_NEW(L->arena, RowPlace);
-    *p = (RowPlace){NULL, at, block, fill_row(L, x, row, index, block), places};
+    *p = (RowPlace){ .index = at, .block = block, .array = fill_row(L, x, row, index, block), .next = places };
     map_put(&L->kept_rows, x, p);
     return load_kept(L, p, row_offset(L, s, row, index));
 }
