@@ -197,6 +197,9 @@ static Literal *compute(Folder *f, const Inst *i, int64_t size)
 /* Text cannot say every complex value with a NaN part: (nan, 0) reads back as (nan, nan). */
 static bool text_holds(const Literal *v)
 {
+    for (int32_t k = 0; k < v->n_elems; k++)
+        if (!text_holds(v->elems[k]))
+            return false;
     if (!type_is_complex(v->type))
         return true;
     for (int64_t k = 0; k < v->count; k++)

@@ -148,11 +148,29 @@ static Live find_live(Module *m, Arena *scratch)
     return l;
 }
 
+static bool is_live(const Live *l, const Inst *i)
+{
+    bool live = false;
+    for (int32_t k = 0; k < n_elements(i); k++)
+        live |= l->element[i->mark + k];
+    return live;
+}
+
+/* A loop of which nothing is needed, but which something reads, has to end nevertheless: what its condition reads is needed by nothing else. */
+static void leave_dead_loops(const Live *l, const Module *m)
+{
+    for (Comp *c = m->first; c; c = c->next)
+        for (Inst *w = comp_calling(c); w; w = w->next)
+            if (w->op == OP_WHILE && while_body(w)->root->op == OP_TUPLE && !is_live(l, w))
+                while_body(w)->root->mark = -1;
+}
+
 /* What nobody needs of the root of a loop's body is what the trip began with. */
 static int64_t hand_on_dead(Module *m, PassCtx *cx)
 {
     Live    l = find_live(m, cx->scratch);
     int64_t before = cx->rewrites;
+    leave_dead_loops(&l, m);
     for (Comp *c = m->first; c; c = c->next)
         for (Inst *w = comp_calling(c); w; w = w->next) {
             Inst *root = w->op == OP_WHILE ? while_body(w)->root : NULL, *p = root ? comp_param(while_body(w), 0) : NULL;
