@@ -499,6 +499,18 @@ void kernel_finish(Kernel *k)
     sign(k);
 }
 
+void kernel_settle(Kernel *k)
+{
+    for (int32_t r = 0; r < k->n_results && !k->tile_row; r++)
+        k->params[k->n_operands + r]->restricted = true;
+    for (int32_t o = 0; o < k->n_operands && !k->tile_row; o++) {
+        k->params[o]->restricted = true;
+        for (int32_t r = 0; r < k->n_results && k->params[o]->read; r++)
+            if (k->may_alias[r * k->n_operands + o])
+                k->params[o]->restricted = k->params[k->n_operands + r]->restricted = false;
+    }
+}
+
 bool kernel_uses_param(const Kernel *k, int32_t param)
 {
     if (param >= k->n_operands + k->n_results)

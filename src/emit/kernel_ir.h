@@ -191,5 +191,6 @@ void kernel_name(Kernel *k, bool threads);
 void kernel_collapse(Kernel *k, IxCtx *cx);
 /* Fills arrays' flags, may_alias, restricted, signature. */
 void kernel_finish(Kernel *k);
+void kernel_settle(Kernel *k); /* restricted again, when may_alias says where results are */
 
 #endif

@@ -279,6 +279,8 @@ static void settle_aliases(const Plan *p, int32_t n_steps, Step *const *steps)
                 k->may_alias[pair] |= before[x->function][pair] && same_memory(p->program, x->buffers[o], x->buffers[k->n_operands + r]);
             }
     }
+    for (int32_t f = 0; f < p->functions.n; f++)
+        kernel_settle(p->functions.v[f].kernel);
 }
 
 static void finish(Plan *p, const StepList *body)

@@ -401,7 +401,7 @@ static Group *group_to_join(Fuser *f, Inst *i)
             Group      *g = reader_to_join(f, i, o, at == 0);
             if (g)
                 return g;
-            if (n_list < MOST && node(o)->role == ROLE_ELEMENTWISE && !is_listed(o, list, n_list))
+            if (n_list < MOST && (node(o)->role == ROLE_ELEMENTWISE || node(o)->role == ROLE_REDUCE) && !is_listed(o, list, n_list))
                 list[n_list++] = o;
         }
     return NULL;
