@@ -106,9 +106,22 @@ static bool is_around(const Beside *b, const KBlock *in)
     return false;
 }
 
+/* The stored piece that p is: rows that fill no whole vectors are stored by a loop of their own. NULL: it is new. */
+static const Piece *stored_before(const Beside *b, const Piece *p)
+{
+    for (int32_t k = 0; k < b->pieces.n; k++) {
+        const Piece *q = &b->pieces.v[k];
+        if (q->stored && q->array == p->array && q->at == p->at && q->lo == p->lo && q->hi == p->hi && ix_equal(q->base, p->base))
+            return q;
+    }
+    return NULL;
+}
+
 /* Makes a piece that is there larger, or adds one. */
 static void add_piece(Beside *b, const Piece *p)
 {
+    if (p->stored && stored_before(b, p))
+        return;
     for (int32_t k = 0; k < b->pieces.n && !p->stored; k++) {
         Piece q = b->pieces.v[k];
         if (q.stored || q.array != p->array || q.stride != p->stride || !ix_equal(q.base, p->base) || !is_around(b, q.in))
@@ -254,15 +267,12 @@ static void rewrite(Beside *b, KStmt *loop)
 {
     rewrite_loads(b, loop->body);
     for (KStmt *s = loop->body->first; s; s = s->next) {
-        Piece p;
-        if (s->kind != KS_STORE || !piece_of_store(b, s, &p))
+        Piece        p;
+        const Piece *to = s->kind == KS_STORE && piece_of_store(b, s, &p) ? stored_before(b, &p) : NULL;
+        if (!to)
             continue;
-        for (int32_t k = 0; k < b->pieces.n; k++)
-            if (b->pieces.v[k].stored && b->pieces.v[k].array == p.array && b->pieces.v[k].at == p.at && b->pieces.v[k].lo == p.lo && ix_equal(b->pieces.v[k].base, p.base)) {
-                s->index = in_columns(b, &b->pieces.v[k], s->index);
-                s->array = b->pieces.v[k].columns;
-                break;
-            }
+        s->index = in_columns(b, to, s->index);
+        s->array = to->columns;
     }
 }
 
