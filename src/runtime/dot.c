@@ -66,15 +66,15 @@ static int is_held(const Gemm *g, int64_t bytes, int together)
     return g->m == 1 ? b <= SMALL : g->k <= SHORT || b <= GEMM_MOST_HELD;
 }
 
-/* Rows of A are neighbours, or there is one, and so are columns of B. */
-static int is_both(const Gemm *g, int together)
+/* Rows of A are neighbours, or there is one, and so are columns of B; a word is one element, which it is not of bytes in pairs. */
+static int is_both(const Gemm *g, int64_t bytes, int together)
 {
-    return !together && g->m <= GEMM_MOST_FEW && g->n <= GEMM_MOST_FEW && g->k >= LONGER && g->b_col == 1 && g->b_row > 0 && (g->m == 1 || g->a_row == 1);
+    return !together && bytes > 1 && g->m <= GEMM_MOST_FEW && g->n <= GEMM_MOST_FEW && g->k >= LONGER && g->b_col == 1 && g->b_row > 0 && (g->m == 1 || g->a_row == 1);
 }
 
 static GemmWay way_of(const Gemm *g, int64_t bytes, int together)
 {
-    if (is_both(g, together))
+    if (is_both(g, bytes, together))
         return GEMM_BOTH;
     if ((g->m == 1 || (g->n > NARROW && g->a_col == 1 && !together)) && is_held(g, bytes, together))
         return GEMM_HELD;
