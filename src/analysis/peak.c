@@ -4,6 +4,7 @@
 
 #include "analysis/cost.h"
 #include "analysis/memory.h"
+#include "analysis/overwrite.h"
 #include "analysis/schedule.h"
 
 enum { OUTSIDE = -1 }; /* the buffer of a leaf that is an argument, a constant, or the caller's. An argument that is given away has one, of no bytes */
@@ -12,6 +13,7 @@ typedef struct Buffer {
     int64_t bytes;
     int32_t from, last; /* places in the schedule */
     int32_t into;       /* the buffer that it is, unless what is there is read later; OUTSIDE: none */
+    int32_t first_over, n_over; /* others, of its size alone, of which it may be one */
 } Buffer;
 
 typedef struct Peak {
@@ -20,6 +22,7 @@ typedef struct Peak {
     const Comp *comp;
     int32_t     now;
     VEC(Buffer) buffers;
+    VEC(int32_t) over;
 } Peak;
 
 static int32_t leaf_count(const Shape *s)
@@ -34,7 +37,7 @@ static int32_t *leaves_of(const Inst *i)
 
 static int32_t buffer_new(Peak *p, int64_t bytes)
 {
-    vec_push(p->arena, &p->buffers, ((Buffer){bytes < 0 ? 0 : bytes, p->now, p->now, OUTSIDE}));
+    vec_push(p->arena, &p->buffers, ((Buffer){bytes < 0 ? 0 : bytes, p->now, p->now, OUTSIDE, 0, 0}));
     return p->buffers.n - 1;
 }
 
@@ -156,6 +159,22 @@ static int32_t *done_leaves(const Inst *i)
     return leaves_of(i->operands[0].def) + (element ? leaf_count(s->elems[0]) : 0);
 }
 
+/* Operands that element `result` of i may be written over, should nobody read them later. */
+static void write_over(Peak *p, const Inst *i, int32_t result, int32_t leaf)
+{
+    enum { MOST = 4 };
+    Buffer *b = &p->buffers.v[leaf];
+    b->first_over = p->over.n;
+    for (int32_t k = i->n_operands; k-- > 0 && b->n_over < MOST;) { /* as results are given theirs */
+        const Inst *x = i->operands[k].def;
+        int32_t     old = shape_is_array(x->shape) ? leaves_of(x)[0] : OUTSIDE;
+        if (old == OUTSIDE || old == leaf || p->buffers.v[old].bytes != b->bytes || !inst_may_overwrite(i, result, k))
+            continue;
+        vec_push(p->arena, &p->over, old);
+        b->n_over++;
+    }
+}
+
 static int32_t *kernel_leaves(Peak *p, const Inst *i)
 {
     int32_t    *v = new_leaves(p, i);
@@ -165,6 +184,9 @@ static int32_t *kernel_leaves(Peak *p, const Inst *i)
     else if (i->op == OP_FUSION && root->op == OP_TUPLE && leaf_count(i->shape) == root->n_operands)
         for (int32_t k = 0; k < root->n_operands; k++)
             write_in_place(p, i, root->operands[k].def, &v[k]);
+    for (int32_t k = 0, n = leaf_count(i->shape); k < n; k++)
+        if (v[k] != OUTSIDE && p->buffers.v[v[k]].from == p->now && p->buffers.v[v[k]].bytes > 0 && (n == 1 || (i->op == OP_FUSION && root->n_operands == n)))
+            write_over(p, i, k, v[k]);
     return v;
 }
 
@@ -253,17 +275,31 @@ static CompPeak worst_moment(const Peak *p, const Inst *const *run, int32_t n, i
     return worst;
 }
 
-/* A loop changes its state where that was before, when nothing reads it there afterwards: later ones first, as one loop may go on with another's. */
+/* The first of its choices that nothing reads when b has been made, OUTSIDE: none. */
+static int32_t memory_for(const Peak *p, const Buffer *b)
+{
+    if (b->into != OUTSIDE)
+        return p->buffers.v[b->into].last <= b->from ? b->into : OUTSIDE;
+    for (int32_t k = 0; k < b->n_over; k++) {
+        const Buffer *a = &p->buffers.v[p->over.v[b->first_over + k]];
+        if (a->last <= b->from && a->bytes == b->bytes && a->into == OUTSIDE)
+            return p->over.v[b->first_over + k];
+    }
+    return OUTSIDE;
+}
+
+/* A loop changes its state where that was before, and a kernel makes its result where an operand was, when nothing reads that there afterwards: later ones first, as
+ * one may go on with another's. */
 static void merge_buffers(Peak *p)
 {
     for (int32_t k = p->buffers.n; k-- > 0;) {
-        Buffer *b = &p->buffers.v[k], *a = b->into == OUTSIDE ? NULL : &p->buffers.v[b->into];
-        if (a && a->last <= b->from) {
-            a->last = b->last > a->last ? b->last : a->last;
-            b->bytes = 0;
-        } else {
-            b->into = OUTSIDE;
-        }
+        Buffer *b = &p->buffers.v[k];
+        b->into = memory_for(p, b);
+        if (b->into == OUTSIDE)
+            continue;
+        Buffer *a = &p->buffers.v[b->into];
+        a->last = b->last > a->last ? b->last : a->last;
+        b->bytes = 0;
     }
 }
 

@@ -1,6 +1,6 @@
 /* How much memory a module needs besides its arguments, constants and results, when its instructions run in the order of the
  * schedule: each kernel's result has a buffer from then on until its last reader is done. Updates (dynamic-update-slice, scatter, and
- * fusions that end in one) write into their operand where nothing else reads that; the state of a loop stays in one place, and what is
+ * fusions that end in one) write into their operand where nothing else reads that, and so do kernels that go element by element or row by row (overwrite.h); the state of a loop stays in one place, and what is
  * neither a temporary of the caller nor handed on unchanged is copied into it first. A result in the memory of an argument (input_output_alias) that is read
  * after the result has been made is a temporary until the end; loops and updates work in the memory of such an argument. */
 #ifndef ANALYSIS_PEAK_H

@@ -392,70 +392,6 @@ uint64_t kernel_hash(const Kernel *k)
     return hash_bytes(0, k->signature.p, k->signature.n);
 }
 
-/* In place: the operand is read before the result is first written, or element by element at the place that is written next. A copy under
- * DISTINCT, which an update begins with, does not run then. */
-typedef struct UpdateCheck {
-    const KArray *result, *operand;
-    bool          stored, bad;
-} UpdateCheck;
-
-static bool stores_to(const KBlock *b, const KArray *array)
-{
-    for (const KStmt *s = b->first; s; s = s->next)
-        if ((s->kind == KS_STORE && s->array == array) || (s->body && stores_to(s->body, array)) || (s->other && stores_to(s->other, array)))
-            return true;
-    return false;
-}
-
-/* s or a statement behind it in its block writes the result at that index. */
-static bool is_stored_next(const UpdateCheck *c, const KStmt *s, const Ix *index)
-{
-    for (; s; s = s->next)
-        if (s->kind == KS_STORE && s->array == c->result)
-            return ix_equal(s->index, index);
-    return false;
-}
-
-static void check_order(UpdateCheck *c, const KStmt *s, const KExpr *x, bool repeated)
-{
-    if (!x)
-        return;
-    if (x->kind == KX_LOAD && x->array == c->operand)
-        c->bad |= c->stored || (repeated && !is_stored_next(c, s, x->index));
-    for (int32_t i = 0; i < x->n; i++)
-        check_order(c, s, x->arg[i], repeated);
-}
-
-/* repeated: a loop around b writes the result. */
-static void check_update(UpdateCheck *c, const KBlock *b, bool repeated)
-{
-    for (const KStmt *s = b->first; s; s = s->next) {
-        if (s->kind == KS_IF && s->value->kind == KX_DISTINCT && s->value->array == c->result && s->value->other == c->operand)
-            continue;
-        check_order(c, s, s->value, repeated);
-        c->stored |= s->kind == KS_STORE && s->array == c->result;
-        bool loop = s->kind == KS_FOR || s->kind == KS_LOOP;
-        if (s->body)
-            check_update(c, s->body, repeated || (loop && stores_to(s->body, c->result)));
-        if (s->other)
-            check_update(c, s->other, repeated);
-    }
-}
-
-static bool is_read_in_time(const Kernel *k, const KArray *result, const KArray *operand)
-{
-    UpdateCheck c = { .result = result, .operand = operand };
-    check_update(&c, k->body, false);
-    return !c.bad;
-}
-
-/* What reads the result that it has begun with expects new values there, not the operand's; only updates mean both. */
-static bool same_place(const Kernel *k, const KArray *result, const KArray *operand)
-{
-    return type_bytes(result->type) == type_bytes(operand->type) && result->count == operand->count && !result->rewritten && !result->read &&
-           is_read_in_time(k, result, operand);
-}
-
 static void note_read(void *cookie, const KExpr *x)
 {
     if (x->kind == KX_LOAD)
@@ -485,14 +421,14 @@ static void note_accesses(Kernel *k)
     k->n_arrays = n;
 }
 
-void kernel_finish(Kernel *k)
+void kernel_finish(Kernel *k, bool plain)
 {
     note_accesses(k);
     for (int32_t r = 0; r < k->n_results && !k->tile_row; r++) /* what the runtime calls is not in place: its operands have to stay as long as there are tiles */
         for (int32_t o = 0; o < k->n_operands; o++) {
             KArray *result = k->params[k->n_operands + r], *operand = k->params[o];
             bool   *may = &k->may_alias[r * k->n_operands + o];
-            *may = (*may && is_read_in_time(k, result, operand)) || !operand->read || same_place(k, result, operand);
+            *may = (*may && kernel_reads_in_time(k, result, operand)) || !operand->read || kernel_same_place(k, result, operand, plain);
             if (*may && operand->read)
                 result->restricted = operand->restricted = false;
         }

@@ -190,7 +190,12 @@ void kernel_name(Kernel *k, bool threads);
 /* Joins loops: for i0, for i1 with every index in multiples of i0*n1 + i1 become one loop; a loop of one trip becomes its body. */
 void kernel_collapse(Kernel *k, IxCtx *cx);
 /* Fills arrays' flags, may_alias, restricted, signature. */
-void kernel_finish(Kernel *k);
+void kernel_finish(Kernel *k, bool plain);
+
+/* Each element of the operand is read before the result, in the same place, is first written there. A copy under DISTINCT, which an update begins with, does not run then. */
+bool kernel_reads_in_time(const Kernel *k, const KArray *result, const KArray *operand);
+/* The result, no update, can be made where the operand is. plain: of what many threads do at a time, element by element alone. */
+bool kernel_same_place(const Kernel *k, const KArray *result, const KArray *operand, bool plain);
 void kernel_settle(Kernel *k); /* restricted again, when may_alias says where results are */
 
 #endif

@@ -628,7 +628,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
             tile_finish(L.k);
         if (!plan->plain)
             kernel_lift_loads(L.k);
-        kernel_finish(L.k);
+        kernel_finish(L.k, plan->plain);
         if (!plan->plain && !plan->tile_hero)
             kernel_stream(L.k);
         kernel_name(L.k, plan->plain);

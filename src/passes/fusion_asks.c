@@ -439,7 +439,7 @@ bool fusion_made_of_indices(const Inst *i)
     return true;
 }
 
-/* What is made of indices is computed wherever it is needed, so there may be many: a mask is in the attention of each layer. */
+/* What is made of indices is computed wherever it is needed, so there may be many: a mask is in the attention of each layer. Likewise what repeats something smaller. */
 static bool add_context(Fuser *f, const Inst *i, Context *c)
 {
     Node *n = node(i);
@@ -447,7 +447,7 @@ static bool add_context(Fuser *f, const Inst *i, Context *c)
         if (n->contexts[k] == c)
             return true;
     if (n->n_contexts == n->max_contexts) {
-        if (n->max_contexts == MAX_INDEX_CONTEXTS || !fusion_made_of_indices(i))
+        if (n->max_contexts == MAX_INDEX_CONTEXTS || (i->op != OP_BROADCAST && !fusion_made_of_indices(i)))
             return false;
         Context **more = ARENA_ARRAY(f->scratch, Context *, MAX_INDEX_CONTEXTS);
         memcpy(more, n->contexts, (size_t)n->n_contexts * sizeof *more);

@@ -100,7 +100,24 @@ double fusion_asked(const Inst *i)
     return sum;
 }
 
-/* The last of what is made of a contraction's elements alone: to store it costs no more than to store the contraction. */
+static bool is_in(const Inst *const *list, int32_t n, const Inst *i)
+{
+    for (int32_t k = 0; k < n; k++)
+        if (list[k] == i)
+            return true;
+    return false;
+}
+
+static bool all_users_in(const Inst *const *list, int32_t n, const Inst *i)
+{
+    bool all = i != i->comp->root;
+    for (const Use *u = i->uses; u && all; u = u->next)
+        all = is_in(list, n, u->user);
+    return all;
+}
+
+/* The last of what is made of a contraction's elements alone: to store it costs no more than to store the contraction, and half of what it costs to store two values
+ * on the way, as x and 1 / (1 + exp(-x)) of their product. */
 static bool ends_contraction(const Inst *i)
 {
     enum { MOST = 24 };
@@ -109,7 +126,7 @@ static bool ends_contraction(const Inst *i)
         for (int32_t k = 0; k < chain[at]->n_operands; k++) {
             const Inst *o = inst_operand(chain[at], k);
             Role        r = node(o)->role;
-            if (o->n_uses != 1 || (r != ROLE_ELEMENTWISE && r != ROLE_CONTRACT && !fusion_moves_whole(o)))
+            if ((r != ROLE_ELEMENTWISE && r != ROLE_CONTRACT && !fusion_moves_whole(o)) || is_in(chain, n, o) || !all_users_in(chain, n, o))
                 continue;
             if (r == ROLE_CONTRACT)
                 return true;
