@@ -18,6 +18,13 @@ static inline cudasim_argument cudasim_int(int64_t v) { return cudasim_argument{
 static inline cudasim_argument cudasim_room(int64_t bytes) { return cudasim_argument{ CUDASIM_ROOM, bytes, nullptr, 0 }; }
 template <typename T> static inline cudasim_argument cudasim_array(const T *p, int64_t n) { return cudasim_argument{ CUDASIM_ARRAY, n * (int64_t)sizeof *p, p, alignof(T) }; }
 static inline int64_t cudasim_columns(int64_t ld, int64_t rows, int64_t cols) { return cols > 0 ? (cols - 1) * ld + rows : 0; }
+template <typename T> static inline cudasim_argument cudasim_table(T *const *p, int64_t n) { return cudasim_argument{ CUDASIM_TABLE, n * (int64_t)sizeof(T), p, alignof(T) }; }
+template <typename T> static inline cudasim_argument cudasim_each(const T *p) { return cudasim_argument{ CUDASIM_EACH, sizeof(T), p, alignof(T) }; }
+template <typename... Rest> static inline cudaError_t cudasim_fortran_batch(const char *symbol, int64_t calls, cudaStream_t s, Rest... rest)
+{
+    const cudasim_argument all[] = { rest... };
+    return cudasim_enqueue_fortran_batch(symbol, calls, all, sizeof all / sizeof all[0], s);
+}
 template <typename... Rest> static inline cudaError_t cudasim_fortran(const char *symbol, cudaStream_t s, Rest... rest)
 {
     const cudasim_argument all[] = { rest... };
@@ -40,29 +47,38 @@ static inline char cudasim_uplo(cublasFillMode_t x) { return x == CUBLAS_FILL_MO
 static inline char cudasim_operation(cublasOperation_t x) { return x == CUBLAS_OP_N ? 'N' : x == CUBLAS_OP_T ? 'T' : 'C'; }
 
 template <typename T> static inline cublasStatus_t cudasim_trsm(const char *symbol, cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans,
-                                                               cublasDiagType_t diag, int m, int n, const T *alpha, const T *a, int lda, T *b, int ldb)
+                                                               cublasDiagType_t diag, int m, int n, const T *alpha, cudasim_argument a, int lda, cudasim_argument b, int ldb, int count)
 {
     const int k = side == CUBLAS_SIDE_LEFT ? m : n;
     const T   one = { 1 };
     if (m < 0 || n < 0 || lda < k || ldb < m || memcmp(alpha, &one, sizeof one) != 0) /* emitted text does not scale */
         return CUBLAS_STATUS_INVALID_VALUE;
-    return cudasim_fortran(symbol, h->stream, cudasim_text(cudasim_side(side)), cudasim_text(cudasim_uplo(uplo)), cudasim_text(cudasim_operation(trans)),
+    return cudasim_fortran_batch(symbol, count, h->stream, cudasim_text(cudasim_side(side)), cudasim_text(cudasim_uplo(uplo)), cudasim_text(cudasim_operation(trans)),
                            cudasim_text(diag == CUBLAS_DIAG_UNIT ? 'U' : 'N'), cudasim_int(m), cudasim_int(n),
                            cudasim_argument{ CUDASIM_ONE, alignof(T) == alignof(float), nullptr, 0 },
-                           cudasim_array(a, cudasim_columns(lda, k, k)), cudasim_int(lda), cudasim_array(b, cudasim_columns(ldb, m, n)), cudasim_int(ldb))
+                                 a, cudasim_int(lda), b, cudasim_int(ldb))
                ? CUBLAS_STATUS_EXECUTION_FAILED
                : CUBLAS_STATUS_SUCCESS;
 }
 #define CUDASIM_TRSM(name, symbol, T)                                                                                                                                   \
-    static inline cublasStatus_t name(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, int m, int n,       \
-                                      const T *alpha, const T *a, int lda, T *b, int ldb)                                                                               \
+    static inline cublasStatus_t name##_v2(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, int m, int n, \
+                                           const T *alpha, const T *a, int lda, T *b, int ldb)                                                                          \
     {                                                                                                                                                                   \
-        return cudasim_trsm(symbol, h, side, uplo, trans, diag, m, n, alpha, a, lda, b, ldb);                                                                           \
+        const int k = side == CUBLAS_SIDE_LEFT ? m : n;                                                                                                                 \
+        return cudasim_trsm(symbol, h, side, uplo, trans, diag, m, n, alpha, cudasim_array(a, cudasim_columns(lda, k, k)), lda,                                         \
+                            cudasim_array(b, cudasim_columns(ldb, m, n)), ldb, 1);                                                                                      \
+    }                                                                                                                                                                   \
+    static inline cublasStatus_t name##Batched(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, int m,   \
+                                               int n, const T *alpha, const T *const *a, int lda, T *const *b, int ldb, int count)                                      \
+    {                                                                                                                                                                   \
+        const int k = side == CUBLAS_SIDE_LEFT ? m : n;                                                                                                                 \
+        return cudasim_trsm(symbol, h, side, uplo, trans, diag, m, n, alpha, cudasim_table(a, cudasim_columns(lda, k, k)), lda,                                         \
+                            cudasim_table(b, cudasim_columns(ldb, m, n)), ldb, count);                                                                                  \
     }
-CUDASIM_TRSM(cublasStrsm_v2, "strsm_", float)
-CUDASIM_TRSM(cublasDtrsm_v2, "dtrsm_", double)
-CUDASIM_TRSM(cublasCtrsm_v2, "ctrsm_", cuComplex)
-CUDASIM_TRSM(cublasZtrsm_v2, "ztrsm_", cuDoubleComplex)
+CUDASIM_TRSM(cublasStrsm, "strsm_", float)
+CUDASIM_TRSM(cublasDtrsm, "dtrsm_", double)
+CUDASIM_TRSM(cublasCtrsm, "ctrsm_", cuComplex)
+CUDASIM_TRSM(cublasZtrsm, "ztrsm_", cuDoubleComplex)
 #undef CUDASIM_TRSM
 
 #endif

@@ -98,7 +98,8 @@ cudaError_t cudasim_enqueue_convolution(const cudasim_convolution *c, void *imag
 
 /* A routine of LAPACK or BLAS by its Fortran name, as the library of the system has it. */
 typedef enum cudasim_kind {
-    CUDASIM_TEXT, CUDASIM_INT, CUDASIM_ARRAY, CUDASIM_ROOM /* working memory */, CUDASIM_ONE /* the number, in single precision where value is not 0 */
+    CUDASIM_TEXT, CUDASIM_INT, CUDASIM_ARRAY, CUDASIM_ROOM /* working memory */, CUDASIM_ONE /* the number, in single precision where value is not 0 */,
+    CUDASIM_TABLE /* on the device, of arrays of so many bytes, of which each call has its own */, CUDASIM_EACH /* likewise arrays side by side */
 } cudasim_kind;
 typedef struct cudasim_argument {
     cudasim_kind kind;
@@ -107,6 +108,7 @@ typedef struct cudasim_argument {
     size_t       align;
 } cudasim_argument;
 cudaError_t cudasim_enqueue_fortran(const char *symbol, const cudasim_argument *args, size_t n, cudaStream_t s);
+cudaError_t cudasim_enqueue_fortran_batch(const char *symbol, int64_t calls, const cudasim_argument *args, size_t n, cudaStream_t s);
 
 /* Sums over all j of in[j] exp(-+ 2 pi i j k / size), not divided; of a complex array beside a real one half of the last dimension is there. An input that becomes real numbers is destroyed. */
 typedef struct cudasim_transform {

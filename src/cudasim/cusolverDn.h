@@ -50,6 +50,13 @@ enum { CUDASIM_BLOCK = 64 }; /* LAPACK's blocks are not wider */
         return cudasim_solve(h, #x "potrf_", room >= cudasim_work_for(n), work, room, cudasim_text(cudasim_uplo(uplo)), cudasim_int(n),                                 \
                              cudasim_array(a, cudasim_columns(lda, n, n)), cudasim_int(lda), cudasim_array(info, 1));                                                   \
     }                                                                                                                                                                   \
+    static inline cusolverStatus_t cusolverDn##X##potrfBatched(cusolverDnHandle_t h, cublasFillMode_t uplo, int n, T *a[], int lda, int *info, int count)                \
+    {                                                                                                                                                                   \
+        return cudasim_fortran_batch(#x "potrf_", count, h->stream, cudasim_text(cudasim_uplo(uplo)), cudasim_int(n), cudasim_table(a, cudasim_columns(lda, n, n)),     \
+                                     cudasim_int(lda), cudasim_each(info))                                                                                              \
+                   ? CUSOLVER_STATUS_EXECUTION_FAILED                                                                                                                   \
+                   : CUSOLVER_STATUS_SUCCESS;                                                                                                                           \
+    }                                                                                                                                                                   \
     static inline cusolverStatus_t cusolverDn##X##getrf_bufferSize(cusolverDnHandle_t, int m, int n, T *, int lda, int *room)                                           \
     {                                                                                                                                                                   \
         return cudasim_asked(room, lda >= m, n);                                                                                                                        \

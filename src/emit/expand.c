@@ -5,11 +5,58 @@
 
 typedef void Expansion(Inst *i);
 
+/* Devices' routines know f32, f64 and their complex numbers; what is narrower is f32 for them. */
+static bool is_narrow_routine(const Inst *i)
+{
+    return library_is_routine(i) && type_is_float(i->shape->type) && type_bits(i->shape->type) < 32;
+}
+
+static void expand_narrow_routine(Inst *i)
+{
+    Arena *a = i->comp->module->arena;
+    Inst  *wide[2];
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        Inst *x = inst_operand(i, k);
+        wide[k] = inst_new(i->comp, i, OP_CONVERT, shape_with_type(a, x->shape, TYPE_F32), 1, &x, NULL);
+    }
+    Inst *x = inst_clone_into(i->comp, i, i, i->n_operands, wide);
+    x->shape = shape_with_type(a, i->shape, TYPE_F32);
+    inst_replace(i, inst_new(i->comp, i, OP_CONVERT, i->shape, 1, &x, NULL));
+    inst_delete(i);
+}
+
+/* A fusion with something in it that devices have a routine for, which is no loop. */
+static bool is_around_routine(const Inst *i)
+{
+    if (i->op == OP_FUSION && i->n_callees == 1)
+        for (const Inst *x = inst_callee(i, 0)->first; x; x = x->next)
+            if (library_is_routine(x) || is_around_routine(x))
+                return true;
+    return false;
+}
+
+/* Puts the bodies of such fusions in their places. */
+static void take_apart(Comp *c)
+{
+    Arena *scratch = arena_new();
+    for (Inst *i = c->first, *before; i; i = before ? before->next : c->first) {
+        while (i && !is_around_routine(i))
+            i = i->next;
+        if (!i)
+            break;
+        before = i->prev;
+        inst_inline(i, scratch);
+    }
+    arena_free(scratch);
+}
+
 static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
 {
     const bool runtime = o->runtime;
     if (whole_window_expands(i))
         return expand_whole_window;
+    if (o->device && is_narrow_routine(i))
+        return expand_narrow_routine;
     switch (i->op) {
     case OP_SCAN: return expand_scan;
     case OP_RNG: return expand_rng;
@@ -73,7 +120,7 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanO
     bool any = false;
     for (const Comp *c = m->first; c && !any; c = c->next)
         for (const Inst *i = c->first; i && !any; i = i->next)
-            any = expansion_of(i, o) || sets_size(i) || on_devices(i, on) || (!o->device && extreme_expands(i));
+            any = expansion_of(i, o) || sets_size(i) || on_devices(i, on) || (o->device ? is_around_routine(i) : extreme_expands(i));
     if (!any)
         return m;
     Module *copy = module_clone(m);
@@ -82,6 +129,9 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanO
         if (any_sets_size(c))
             expand_sizes(c);
     comps_mark_uses(copy);
+    for (Comp *c = copy->first; c && o->device; c = c->next)
+        if (!(c->mark & (COMP_FUSED | COMP_EMBEDDED)))
+            take_apart(c);
     for (Comp *c = copy->first; c; c = c->next)
         for (Inst *i = c->first, *next; i; i = next) {
             bool            inside = (i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW || i->op == OP_CONVOLUTION || i->op == OP_DOT) && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* its caller's to divide */

@@ -23,7 +23,8 @@ typedef struct LibraryCall {
     const FftCall *fft;        /* or */
     const ScanCall *scan;      /* or */
     const AttentionCall *attention; /* or */
-    const OrderCall *order;    /* or, all NULL, LAPACK's */
+    const OrderCall *order;    /* or */
+    bool        routine;       /* a routine that a device's text has for such an opcode as inst is; or, if all are not, LAPACK's */
     const Kernel *tile;        /* NULL, or the epilogue of a dot, a convolution or the scores of attention, whose operands and results the call has behind the two, or three */
     int32_t     tile_function; /* in Program.functions */
     LapackCall  lapack;
@@ -36,6 +37,7 @@ typedef struct LibraryCall {
 bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o);
 bool library_is_runtime(const LibraryCall *c);
 bool library_is_lapack(const LibraryCall *c);
+bool library_is_routine(const Inst *i); /* an opcode for which devices' texts have routines: none of its loops could be dealt out to threads */
 const char *library_symbol(const LibraryCall *c); /* what it calls */
 bool library_equal(const LibraryCall *a, const LibraryCall *b); /* the same function, but for its name */
 

@@ -164,6 +164,7 @@ Value *plan_device_number(Plan *p, StepList *out, const Inst *i); /* replica-id,
 /* plan_library.c */
 Value *plan_library(Plan *p, StepList *out, const Inst *i);
 Value *plan_extern(Plan *p, StepList *out, const Inst *i);
+Value *plan_routine(Plan *p, StepList *out, const Inst *i); /* NULL: i is a kernel like others */
 int32_t plan_call_number(Plan *p, LibraryCall *c); /* of the function: an equal one's, or its own, which gets a name */
 
 /* plan_dot.c: NULL when it is a kernel like others. */

@@ -424,8 +424,12 @@ static Value *fusion_value(Plan *p, StepList *out, const Inst *i)
 
 static Value *product_value(Plan *p, StepList *out, const Inst *i)
 {
-    Value *called = i->op == OP_DOT ? plan_dot(p, out, i) : i->op == OP_CONVOLUTION ? plan_conv(p, out, i) : i->op == OP_FFT ? plan_fft(p, out, i)
-                                                           : i->op == OP_REDUCE_WINDOW ? plan_scan(p, out, i) : plan_solve(p, out, i);
+    Value *called = plan_routine(p, out, i);
+    if (called)
+        return called;
+    called = i->op == OP_DOT ? plan_dot(p, out, i) : i->op == OP_CONVOLUTION ? plan_conv(p, out, i) : i->op == OP_FFT ? plan_fft(p, out, i)
+                                                           : i->op == OP_REDUCE_WINDOW ? plan_scan(p, out, i)
+                                                           : i->op == OP_TRIANGULAR_SOLVE ? plan_solve(p, out, i) : NULL;
     return called ? called : kernel_value(p, out, i);
 }
 
@@ -514,6 +518,7 @@ static Value *inst_value(Plan *p, StepList *out, const Inst *i)
         return plan_while(p, out, i);
     case OP_CONDITIONAL:
         return plan_conditional(p, out, i);
+    case OP_CHOLESKY:
     case OP_CONVOLUTION:
     case OP_DOT:
     case OP_FFT:

@@ -1,6 +1,7 @@
 /* Custom calls of LAPACK routines, and of functions from outside, to steps. LAPACK's operands are brought into the order by columns where they
  * do not lie so; results lie so, and whoever wants another order brings them there. Functions from outside get the layouts of the text. */
 #include "emit/plan.h"
+#include "passes/util.h"
 
 #include <string.h>
 
@@ -11,14 +12,19 @@ bool library_is_runtime(const LibraryCall *c)
 
 bool library_is_lapack(const LibraryCall *c)
 {
-    return !c->outside && !library_is_runtime(c);
+    return !c->outside && !c->routine && !library_is_runtime(c);
+}
+
+bool library_is_routine(const Inst *i)
+{
+    return (i->op == OP_CHOLESKY || i->op == OP_TRIANGULAR_SOLVE) && shape_is_array(i->shape) && shape_count(i->shape) > 0;
 }
 
 bool library_may_alias(const LibraryCall *c, int32_t r, int32_t o)
 {
     if (c->outside)
         return c->outside->alias[r] == o;
-    if (library_is_runtime(c))
+    if (c->routine || library_is_runtime(c))
         return false;
     for (int32_t k = 0; k < c->lapack.n_buffers; k++)
         if (c->lapack.buffers[k].operand == o && c->lapack.buffers[k].result == r)
@@ -30,7 +36,23 @@ const char *library_symbol(const LibraryCall *c)
 {
     if (c->outside)
         return c->outside->symbol;
+    if (c->routine)
+        return op_name(c->inst->op);
     return c->dot ? c->dot->symbol : c->conv ? c->conv->symbol : c->solve ? c->solve->symbol : c->fft ? c->fft->symbol : c->scan ? c->scan->symbol : c->attention ? c->attention->symbol : c->order ? c->order->symbol : c->lapack.symbol;
+}
+
+static bool lie_alike(const Shape *a, const Shape *b)
+{
+    return shape_equal(a, b) && (a->layout == b->layout || (a->layout && b->layout && layout_equal(a->layout, b->layout, a->rank)));
+}
+
+/* The same opcode of arrays that are alike and lie alike. */
+static bool routine_equal(const Inst *x, const Inst *y)
+{
+    bool same = x->op == y->op && inst_attrs_equal(x, y) && lie_alike(x->shape, y->shape);
+    for (int32_t k = 0; k < x->n_operands && same; k++)
+        same = lie_alike(inst_operand(x, k)->shape, inst_operand(y, k)->shape);
+    return same;
 }
 
 bool library_equal(const LibraryCall *a, const LibraryCall *b)
@@ -40,6 +62,8 @@ bool library_equal(const LibraryCall *a, const LibraryCall *b)
         return false;
     if (a->tile != b->tile || a->packed_bytes != b->packed_bytes)
         return false;
+    if (a->routine || b->routine)
+        return a->routine && b->routine && routine_equal(a->inst, b->inst);
     if (a->order || b->order)
         return a->order && b->order && order_call_equal(a->order, b->order);
     if (a->dot || b->dot)
@@ -146,6 +170,36 @@ Value *plan_library(Plan *p, StepList *out, const Inst *i)
         s->slots[n++] = result->v[k].slot;
     if (c->temp_bytes > 0)
         s->slots[n++] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
+    return result;
+}
+
+/* An int for each matrix. */
+static int64_t routine_bytes(const Inst *i)
+{
+    const Shape *s = i->shape;
+    return i->op == OP_CHOLESKY ? (shape_count(s) / s->dims[s->rank - 1] / s->dims[s->rank - 2] * 4 + PROGRAM_ALIGN - 1) / PROGRAM_ALIGN * PROGRAM_ALIGN : 0;
+}
+
+Value *plan_routine(Plan *p, StepList *out, const Inst *i)
+{
+    if (!p->options->device || !library_is_routine(i))
+        return NULL;
+    LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
+    *c = (LibraryCall){ .inst = i, .routine = true, .temp_bytes = routine_bytes(i) };
+    Value    *result = value_fresh(p, i->shape, i);
+    Slot    **in = ARENA_ARRAY(p->work, Slot *, i->n_operands);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        in[k] = leaf_as(p, out, value_of(p, i->operands[k].def)->v[0], i->operands[k].def->shape, i).slot;
+    PlanStep *s = step_new(p, out, STEP_CALL, i, i->n_operands + 1 + (c->temp_bytes > 0));
+    s->step.function = plan_call_number(p, c);
+    s->step.call = p->calls.v[s->step.function];
+    s->step.n_operands = i->n_operands;
+    s->n_results = 1;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        s->slots[k] = in[k];
+    s->slots[i->n_operands] = result->v[0].slot;
+    if (c->temp_bytes > 0)
+        s->slots[i->n_operands + 1] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
     return result;
 }
 

@@ -277,7 +277,7 @@ void cuda_complex_prelude(Buf *b, const Program *p)
     for (int32_t f = 0; f < p->n_functions; f++)
         kernel_visit(p->functions[f].kernel->body, &v);
     for (int32_t k = 0; k < p->n_calls; k++)
-        u.any |= !cuda_needs_solver(p->calls[k]) && type_is_complex(p->calls[k]->lapack.type);
+        u.any |= p->calls[k]->routine ? type_is_complex(p->calls[k]->inst->shape->type) : !cuda_needs_solver(p->calls[k]) && type_is_complex(p->calls[k]->lapack.type);
     if (u.any)
         buf_puts(b, class_text);
     for (int k = 0; k < N_FUNCTIONS; k++)

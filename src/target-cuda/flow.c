@@ -49,7 +49,7 @@ static const char *hindrance_in(const Block *x)
 
 static const char *hindrance(const Step *s)
 {
-    const char *why = s->kind == STEP_RANDOM || s->kind == STEP_SEED ? "random numbers" : s->kind == STEP_CALL ? "a library's call"
+    const char *why = s->kind == STEP_RANDOM || s->kind == STEP_SEED ? "random numbers" : s->kind == STEP_CALL && !s->call->routine ? "a library's call"
                     : s->kind == STEP_EXCHANGE || s->kind == STEP_CHECK ? "devices that meet" : hindrance_in(&s->condition);
     for (int32_t k = 0; k < s->n_blocks && !why; k++)
         why = hindrance_in(&s->blocks[k]);

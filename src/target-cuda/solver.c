@@ -18,6 +18,7 @@
  *
  * Working memory is asked for in the order of the stream: how much it is, only the library knows. A wide matrix's singular values are those of its adjoint: the library takes tall ones. What
  * goes on for ever on numbers that are not finite gets zeros instead, and what comes out is taken back (see LapackCall.finite). */
+#include "target-cuda/routine.h"
 #include "target-cuda/solver.h"
 #include "target-cuda/solver_text.h"
 #include "emit/c_text.h"
@@ -92,6 +93,8 @@ static bool is_wide(const LapackCall *c)
 const char *cuda_solver_refuses(const LibraryCall *x)
 {
     const LapackCall *c = &x->lapack;
+    if (x->routine)
+        return NULL;
     if (!library_is_lapack(x) || (!routine(c) && c->id != LAPACK_GTSV))
         return "";
     return c->id == LAPACK_GEEV && solver_option(c, "compute_left") == 'V' ? " with left vectors" : NULL;
@@ -99,7 +102,7 @@ const char *cuda_solver_refuses(const LibraryCall *x)
 
 bool cuda_needs_solver(const LibraryCall *x)
 {
-    return x->lapack.id != LAPACK_GTSV;
+    return library_is_lapack(x) && x->lapack.id != LAPACK_GTSV;
 }
 
 bool cuda_has_calls(const Program *p)
@@ -109,7 +112,7 @@ bool cuda_has_calls(const Program *p)
 
 bool cuda_has_solves(const Program *p)
 {
-    bool has = false;
+    bool has = cuda_routine_functions(p, false, NULL, NULL) || cuda_routine_functions(p, true, NULL, NULL);
     for (int32_t k = 0; k < p->n_calls; k++)
         has |= cuda_needs_solver(p->calls[k]);
     return has;
@@ -239,23 +242,47 @@ static const char finite_service[] =
     "}\n";
 
 /* Each function once. */
+typedef struct Names {
+    Buf    *b;
+    Arena  *arena;
+    int32_t n;
+    const char *v[256];
+} Names;
+
+static void add_name(void *cookie, const char *name)
+{
+    Names *x = cookie;
+    for (int32_t k = 0; k < x->n; k++)
+        if (strcmp(x->v[k], name) == 0)
+            return;
+    if (x->n == 256)
+        die("more than 256 functions of a library");
+    x->v[x->n++] = arena_printf(x->arena, "%s", name);
+    buf_printf(x->b, " \\\n    F(%s)", name);
+}
+
 static void put_functions(Buf *b, const Program *p, bool blas)
 {
+    Names x = { .b = b, .arena = arena_new() };
     buf_puts(b, blas ? "#define HLO_CUBLAS_FUNCTIONS(F) F(cublasCreate_v2) F(cublasSetStream_v2)" : "\n#define HLO_CUSOLVER_FUNCTIONS(F) F(cusolverDnCreate) F(cusolverDnSetStream)");
     for (int32_t k = 0; k < p->n_calls; k++) {
         const LapackCall *c = &p->calls[k]->lapack;
-        const bool        any_type = c->id == LAPACK_GEEV;
-        bool              first = cuda_needs_solver(p->calls[k]) && (c->id == LAPACK_TRSM) == blas;
-        for (int32_t j = 0; j < k && first; j++)
-            first = !cuda_needs_solver(p->calls[j]) || (!any_type && letter(c) != letter(&p->calls[j]->lapack)) || strcmp(routine(c), routine(&p->calls[j]->lapack)) != 0;
-        if (first && any_type)
-            buf_puts(b, " \\\n    F(cusolverDnXgeev_bufferSize) F(cusolverDnXgeev) F(cusolverDnCreateParams) F(cusolverDnDestroyParams)");
-        else if (first && blas)
-            buf_printf(b, " \\\n    F(cublas%c%s_v2)", letter(c), routine(c));
-        else if (first)
-            buf_printf(b, " \\\n    F(cusolverDn%c%s_bufferSize) F(cusolverDn%c%s)", letter(c), routine(c), letter(c), routine(c));
+        if (!cuda_needs_solver(p->calls[k]) || (c->id == LAPACK_TRSM) != blas)
+            continue;
+        if (c->id == LAPACK_GEEV) {
+            static const char *const names[] = { "cusolverDnXgeev_bufferSize", "cusolverDnXgeev", "cusolverDnCreateParams", "cusolverDnDestroyParams" };
+            for (size_t j = 0; j < sizeof names / sizeof *names; j++)
+                add_name(&x, names[j]);
+        } else if (blas) {
+            add_name(&x, arena_printf(x.arena, "cublas%c%s_v2", letter(c), routine(c)));
+        } else {
+            add_name(&x, arena_printf(x.arena, "cusolverDn%c%s_bufferSize", letter(c), routine(c)));
+            add_name(&x, arena_printf(x.arena, "cusolverDn%c%s", letter(c), routine(c)));
+        }
     }
+    cuda_routine_functions(p, blas, add_name, &x);
     buf_putc(b, '\n');
+    arena_free(x.arena);
 }
 
 static bool is_called(const LapackCall *c)
@@ -268,6 +295,8 @@ void cuda_solver_services(Buf *b, const Program *p)
     bool wide = false, finite = false, eigen = false, vectors = false, tridiagonal = false;
     for (int32_t k = 0; k < p->n_calls; k++) {
         const LapackCall *c = &p->calls[k]->lapack;
+        if (!library_is_lapack(p->calls[k]))
+            continue;
         wide |= is_called(c) && is_wide(c);
         finite |= is_called(c) && c->finite;
         eigen |= c->id == LAPACK_GEEV;
@@ -659,13 +688,16 @@ static void put_function(Buf *b, const LibraryCall *x, const char *linkage, cons
 void cuda_solver_functions(Buf *b, const Program *p, const char *linkage, const char *prefix)
 {
     for (int32_t k = 0; k < p->n_calls; k++)
-        put_function(b, p->calls[k], linkage, prefix);
+        if (p->calls[k]->routine)
+            cuda_put_routine(b, p, p->calls[k], linkage, prefix);
+        else
+            put_function(b, p->calls[k], linkage, prefix);
 }
 
 void cuda_solver_prototypes(Buf *b, const Program *p, const char *linkage, const char *prefix)
 {
     for (int32_t k = 0; k < p->n_calls; k++) {
-        put_head(b, p->calls[k], linkage, prefix);
+        (p->calls[k]->routine ? cuda_put_routine_head : put_head)(b, p->calls[k], linkage, prefix);
         buf_puts(b, ";\n");
     }
 }
@@ -674,6 +706,15 @@ void cuda_solver_call(Buf *b, const LibraryCall *x, const char *prefix, const ch
 {
     const LapackCall *c = &x->lapack;
     int32_t           operands = 0;
+    if (x->routine) {
+        const int32_t n = x->inst->n_operands;
+        put_name(b, x, prefix);
+        buf_printf(b, "stream, %s", args[n]);
+        for (int32_t o = 0; o < n + (x->temp_bytes > 0); o++)
+            buf_printf(b, ", %s", args[o + (o == n)]);
+        buf_putc(b, ')');
+        return;
+    }
     while (find(c, false, operands))
         operands++;
     put_name(b, x, prefix);

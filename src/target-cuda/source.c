@@ -17,6 +17,7 @@
 #include "target-cuda/devices.h"
 #include "target-cuda/flow.h"
 #include "target-cuda/part.h"
+#include "target-cuda/routine.h"
 #include "target-cuda/solver.h"
 #include "target-cuda/target_cuda.h"
 
@@ -420,6 +421,7 @@ static bool put_kernels(Buf *b, const Program *p, const char *launchers, const c
     buf_free(&kernels);
     if (cuda_has_calls(p)) {
         cuda_solver_services(b, p);
+        cuda_routine_services(b, p);
         cuda_solver_functions(b, p, launchers, strcmp(launchers, "static") == 0 ? NULL : prefix);
     }
     return tensor;
