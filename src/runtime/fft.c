@@ -148,39 +148,11 @@ static void line_tables(FftLength *l, int64_t columns, const Roots *r, int64_t b
     l->twist = table(l->first, columns, 0, r, bytes, m);
 }
 
-/* A length with large prime factors: its chirp, and conj of it around 0 transformed. */
-static void go_around(const KernelSet *s, FftLength *l, Memory *m)
-{
-    FftLength *p = take(m, sizeof *p);
-    *p = (FftLength){ .n = 1 };
-    while (p->n < 2 * l->n - 1)
-        p->n *= 2;
-    split(p);
-    const Roots of_double = roots_of(2 * l->n, m), r = roots_of(p->n, m);
-    line_tables(p, p->second, &r, 8, m);
-    double *c = take(m, 2 * l->n * 8), *f = take(m, 2 * p->n * 8), *a = take(m, 2 * p->n * 8), *b = take(m, 2 * p->n * 8);
-    for (int64_t k = 0; k < 2 * p->n; k++)
-        a[k] = 0;
-    for (int64_t k = 0; k < l->n; k++) {
-        look_up(&of_double, k * k % (2 * l->n), &c[k], &c[l->n + k]);
-        const int64_t back = (p->n - k) % p->n;
-        a[k] = a[back] = c[k] / (double)p->n;
-        a[p->n + k] = a[p->n + back] = -c[l->n + k] / (double)p->n;
-    }
-    const double *x = s->fft_line(p, a, b);
-    for (int64_t k = 0; k < 2 * p->n; k++)
-        f[k] = x[k];
-    l->around = p;
-    l->chirp = c;
-    l->filter = f;
-}
-
 /* ---- axes ---- */
 
 typedef struct Plan {
     const hlort_fft *d;
     const hlort_how *how;
-    const KernelSet *set;
     FftFunction     *run;
     int64_t          bytes; /* of an element */
     Memory           memory;
@@ -207,6 +179,39 @@ static void run(const Plan *p, FftJob *j, FftStep step, int64_t points, int64_t 
     pool_run(p->how->pool, run_part, &r, hlort_ceildiv(j->count, j->of_part), p->how->work);
 }
 
+/* A length with large prime factors: its chirp, and conj of it around 0 transformed. Lines by lines, of which there are so many, are lanes if they fit a near cache: whether they are. */
+static int go_around(Plan *p, FftLength *l, int64_t lines)
+{
+    const int64_t n = l->n, m = hlort_fft_around(n), bytes = p->bytes;
+    FftLength    *a = take(&p->memory, sizeof *a);
+    *a = (FftLength){ .n = m };
+    split(a);
+    const Roots of_double = roots_of(2 * n, &p->memory), r = roots_of(m, &p->memory);
+    line_tables(a, a->second, &r, bytes, &p->memory);
+    const int together = lines >= FFT_LANES / 2 && 2 * m * FFT_LANES * bytes <= FFT_AROUND_BLOCK;
+    if (together)
+        a->roots = table(1, m, 1, &r, bytes, &p->memory);
+    char *chirp = take(&p->memory, 2 * n * bytes), *filter = take(&p->memory, 2 * m * bytes);
+    __builtin_memset(filter, 0, (size_t)(2 * m * bytes));
+    for (int64_t k = 0; k < n; k++) {
+        double        re, im;
+        const int64_t back = (m - k) % m;
+        look_up(&of_double, k * k % (2 * n), &re, &im);
+        put(chirp, bytes, k, re);
+        put(chirp, bytes, n + k, im);
+        put(filter, bytes, k, re / (double)m);
+        put(filter, bytes, m + k, -im / (double)m);
+        put(filter, bytes, back, re / (double)m);
+        put(filter, bytes, m + back, -im / (double)m);
+    }
+    Memory beside = p->memory;
+    p->run(&(FftJob){ .length = a, .y = filter }, FFT_FILTER, 0, take(&beside, 2 * m * bytes));
+    l->around = a;
+    l->chirp = chirp;
+    l->filter = filter;
+    return together;
+}
+
 static int is_real(const hlort_fft *d)
 {
     return d->kind >= HLORT_RFFT;
@@ -225,7 +230,7 @@ static void long_lines(Plan *p, FftJob *j, FftLength *l)
     char         *between = take(&p->memory, 2 * n * bytes), *line = j->side == FFT_COMPLEX ? NULL : take(&p->memory, 2 * n * bytes);
     const int64_t longest = l->second;
     int64_t       lanes = FFT_LANES * 4;
-    while (lanes > 1 && 2 * longest * lanes * bytes > FFT_MOST_BLOCK)
+    while (lanes > 1 && (2 * longest * lanes * bytes > FFT_MOST_BLOCK || (l->rows && (longest * lanes + l->rows->around->n) * 4 * bytes > HLORT_WORK_BYTES)))
         lanes /= 2;
     line_tables(l, lanes, &r, bytes, &p->memory);
     j->lanes = lanes;
@@ -267,6 +272,33 @@ static void long_lines(Plan *p, FftJob *j, FftLength *l)
     }
 }
 
+/* first and second of a long length so that no large prime factor is in the first, and the second is no long one; false where there are none such. */
+static int cut(FftLength *l)
+{
+    int64_t rest = l->n, p;
+    while ((p = hlort_fft_factor(rest)) > 1)
+        rest /= p;
+    const int64_t first = near_root(l->n, l->n / rest, 1);
+    if (l->n / first > HLORT_FFT_SHORT)
+        return 0;
+    l->first = first;
+    l->second = l->n / first;
+    return 1;
+}
+
+/* Long ones one after the other: threads have no memory for them. */
+static void run_lines(Plan *p, FftJob *j)
+{
+    const FftLength *l = j->length;
+    const int64_t    points = l->around ? 2 * l->around->n + (j->lanes > 1 ? 2 : 1) * l->n : 2 * l->n, memory = 2 * points * j->lanes * p->bytes;
+    if (memory <= HLORT_WORK_BYTES) {
+        run(p, j, FFT_LINES, l->around ? 4 * l->n : l->n, j->lanes);
+        return;
+    }
+    j->of_part = j->count;
+    p->run(j, FFT_LINES, 0, take(&p->memory, memory));
+}
+
 /* The last axis. */
 static void transform_lines(Plan *p, const void *x, void *y, double scale)
 {
@@ -281,27 +313,31 @@ static void transform_lines(Plan *p, const void *x, void *y, double scale)
         const Roots r = roots_of(j.size, &p->memory);
         j.half = table(1, l.n / 2 + 1, 1, &r, bytes, &p->memory);
     }
-    if (!hlort_fft_is_smooth(l.n)) {
-        go_around(p->set, &l, &p->memory);
-        run(p, &j, FFT_LINES, 4 * l.n, 1);
-        return;
-    }
-    split(&l);
-    if (2 * l.n * bytes > FFT_LINE_BYTES) {
+    const int odd_line = is_real(d) && l.n == j.size, smooth = hlort_fft_is_smooth(l.n);
+    FftLength rows;
+    if (smooth)
+        split(&l);
+    else if (l.n > HLORT_FFT_SHORT && !odd_line && cut(&l)) {
+        rows = (FftLength){ .n = l.second };
+        go_around(p, &rows, 1);
+        l.rows = &rows;
+    } else if (go_around(p, &l, j.count))
+        j.lanes = FFT_LANES;
+    if (l.rows || (smooth && !odd_line && 2 * l.n * bytes > FFT_LINE_BYTES)) {
         long_lines(p, &j, &l);
         return;
     }
     const int64_t least = l.second < l.first ? l.second : l.first;
-    if (j.count >= FFT_LANES / 2 && (least < 12 || ((l.first % 4 || l.second % 4) && l.n <= MOST_TOGETHER)))
+    if (smooth && j.count >= FFT_LANES / 2 && (least < 12 || ((l.first % 4 || l.second % 4) && l.n <= MOST_TOGETHER)))
         j.lanes = FFT_LANES;
-    if (j.lanes > 1 || l.second == 1) {
+    if (smooth && (j.lanes > 1 || l.second == 1)) {
         l.second = 1;
         l.roots = roots_table(l.n, bytes, &p->memory);
-    } else {
+    } else if (smooth) {
         const Roots r = roots_of(l.n, &p->memory);
         line_tables(&l, l.second, &r, bytes, &p->memory);
     }
-    run(p, &j, FFT_LINES, l.n, j.lanes);
+    run_lines(p, &j);
 }
 
 /* Another one, of complex numbers: matrices [n][inner]. */
@@ -314,14 +350,12 @@ static void transform_columns(Plan *p, int64_t axis, const void *x, void *y, dou
         j.count *= d->size[k];
     for (int64_t k = axis + 1; k < d->axes; k++)
         j.inner *= k == d->axes - 1 && is_real(d) ? d->size[k] / 2 + 1 : d->size[k];
-    if (!hlort_fft_is_smooth(l.n))
-        go_around(p->set, &l, &p->memory);
-    else {
+    j.lanes = FFT_LANES;
+    if (hlort_fft_is_smooth(l.n))
         l.roots = roots_table(l.n, p->bytes, &p->memory);
-        j.lanes = FFT_LANES;
-        while (j.lanes > 1 && 2 * l.n * j.lanes * p->bytes > FFT_MOST_BLOCK)
-            j.lanes /= 2;
-    }
+    const int together = !l.roots && go_around(p, &l, j.inner);
+    while (!together && j.lanes > 1 && (2 * l.n * j.lanes * p->bytes > FFT_MOST_BLOCK || (l.around && (l.n * j.lanes + l.around->n) * 4 * p->bytes > HLORT_WORK_BYTES)))
+        j.lanes /= 2;
     j.count *= hlort_ceildiv(j.inner, j.lanes);
     run(p, &j, FFT_COLUMNS, l.n * j.lanes, 1);
 }
@@ -329,7 +363,7 @@ static void transform_columns(Plan *p, int64_t axis, const void *x, void *y, dou
 static void transform(const hlort_fft *d, const hlort_how *how, int64_t bytes, const void *x, void *y)
 {
     const KernelSet *s = hlort_fft_set(hlort_kernels());
-    Plan             p = { .d = d, .how = how, .set = s, .run = s->fft[bytes == 8], .bytes = bytes, .memory = { (char *)how->work + HLORT_WORK_BYTES } };
+    Plan             p = { .d = d, .how = how, .run = s->fft[bytes == 8], .bytes = bytes, .memory = { (char *)how->work + HLORT_WORK_BYTES } };
     double           scale = 1;
     int64_t          points = d->batch;
     for (int64_t k = 0; k < d->axes; k++) {

@@ -13,17 +13,19 @@ enum {
     FFT_MOST_FACTOR = 13,      /* of a butterfly that is text; those of larger primes are loops */
     FFT_LANES = 16,            /* lines that are transformed together, where they are not long */
     FFT_LINE_BYTES = 1 << 18,  /* of the points of a line that is transformed as one */
-    FFT_MOST_BLOCK = 1 << 19   /* bytes of the points of a block of lines, of which there are two */
+    FFT_MOST_BLOCK = 1 << 19,  /* bytes of the points of a block of lines, of which there are two */
+    FFT_AROUND_BLOCK = 1 << 17 /* likewise, of around->n: of more it is one line after the other */
 };
 
 typedef struct FftLength {
     int64_t     n;
     int64_t     first, second; /* n = first * second, for a line by itself; second 1: it has no two such factors */
-    const void *roots;         /* w(n, k), k < n: where lanes are other lines, or second is 1 */
+    const void *roots;         /* w(n, k), k < n: where lanes are other lines, or second is 1; of another one's `around` NULL where lines are alone */
     const void *first_roots, *second_roots; /* likewise, of the two */
     const void *twist;         /* w(n, j k), [first][columns]: columns is second, of a long line the lanes of a block */
-    const struct FftLength *around; /* NULL, or where n has a prime factor above HLORT_FFT_PRIME a power of two above 2 n - 1, of f64, for */
-    const double           *chirp, *filter; /* X[k] = c[k] * sum over j of (x[j] c[j]) conj(c[k - j]), c[j] = w(2 n, j^2): c; conj(c) transformed, / around->n */
+    const struct FftLength *around; /* NULL, or where n has a prime factor above HLORT_FFT_PRIME hlort_fft_around(n), for */
+    const void *chirp, *filter; /* X[k] = c[k] * sum over j of (x[j] c[j]) conj(c[k - j]), c[j] = w(2 n, j^2): c; conj(c) transformed, / around->n */
+    const struct FftLength *rows; /* of a long line: NULL, or `second` where that is such a length */
 } FftLength;
 
 /* Neighbours are step elements apart: 2 where real and imaginary parts alternate. im NULL: there are none. */
@@ -52,7 +54,7 @@ typedef struct FftJob {
 } FftJob;
 
 /* What a part of a job is. */
-typedef enum FftStep { FFT_LINES, FFT_COLUMNS, FFT_LONG_FIRST, FFT_LONG_SECOND, FFT_UNTANGLE, FFT_TANGLE, FFT_STEPS } FftStep;
+typedef enum FftStep { FFT_LINES, FFT_COLUMNS, FFT_LONG_FIRST, FFT_LONG_SECOND, FFT_UNTANGLE, FFT_TANGLE, FFT_FILTER, FFT_STEPS } FftStep;
 
 /* cos(2 pi k / p) and sin, for k <= p / 2, by p / 2 */
 static const double fft_cosines[FFT_MOST_FACTOR / 2 + 1][FFT_MOST_FACTOR / 2 + 1] = {

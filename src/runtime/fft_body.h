@@ -525,29 +525,59 @@ static void Z(alone)(const FftJob *j, int64_t line, TW *a, TW *b)
     }
 }
 
-/* The points of a line, in place; memory has room for four times as many as around->n, of f64. */
-static void Z(go_around)(const FftLength *l, TW *re, TW *im, double *memory)
+/* to = x w for n points of some lanes, where x is from or, with in_sign -1, its conjugate; with out_sign -1 the conjugate of that. To may be from. */
+INLINE void Z(times)(int64_t n, int64_t lanes, const TW *re, const TW *im, const TW *w, TW in_sign, TW out_sign, TW *to_re, TW *to_im)
 {
-    const int64_t n = l->n, m = l->around->n;
-    const double *c = l->chirp, *f = l->filter;
-    double       *a = memory, *b = memory + 2 * m;
-    for (int64_t k = 0; k < n; k++) {
-        a[k] = (double)re[k] * c[k] - (double)im[k] * c[n + k];
-        a[m + k] = (double)re[k] * c[n + k] + (double)im[k] * c[k];
+    int64_t k = 0;
+    for (; lanes == 1 && k + VL <= n; k += VL) {
+        const VW x = *(const VWU *)(re + k), y = *(const VWU *)(im + k) * in_sign, c = *(const VWU *)(w + k), d = *(const VWU *)(w + n + k);
+        *(VWU *)(to_re + k) = x * c - y * d;
+        *(VWU *)(to_im + k) = (x * d + y * c) * out_sign;
     }
-    for (int64_t k = n; k < m; k++)
-        a[k] = a[m + k] = 0;
-    double *x = SET(hlort_f64_fft_line)(l->around, a, b);
-    for (int64_t k = 0; k < m; k++) { /* the inverse transform is that of the conjugate, conjugate */
-        const double r = x[k] * f[k] - x[m + k] * f[m + k];
-        x[m + k] = -(x[k] * f[m + k] + x[m + k] * f[k]);
-        x[k] = r;
+    for (; k < n; k++) {
+        const TW c = w[k], d = w[n + k];
+        int64_t  at = k * lanes;
+        for (; at + VL <= (k + 1) * lanes; at += VL) {
+            const VW x = *(const VWU *)(re + at), y = *(const VWU *)(im + at) * in_sign;
+            *(VWU *)(to_re + at) = x * c - y * d;
+            *(VWU *)(to_im + at) = (x * d + y * c) * out_sign;
+        }
+        for (; at < (k + 1) * lanes; at++) {
+            const TW x = re[at], y = im[at] * in_sign;
+            to_re[at] = x * c - y * d;
+            to_im[at] = (x * d + y * c) * out_sign;
+        }
     }
-    x = SET(hlort_f64_fft_line)(l->around, x, x == a ? b : a);
-    for (int64_t k = 0; k < n; k++) {
-        re[k] = (TW)(x[k] * c[k] + x[m + k] * c[n + k]);
-        im[k] = (TW)(x[k] * c[n + k] - x[m + k] * c[k]);
-    }
+}
+
+static TW *Z(around)(const FftLength *l, int64_t lanes, TW *a, TW *b)
+{
+    return lanes == 1 ? Z(line)(l, a, b) : Z(stages)(l->n, 1, l->n, lanes, l->roots, a, b);
+}
+
+/* The points of a line or, where l->around has roots, of several, [n][lanes], in place; memory has room for four times as many as around->n, of each. */
+APART void Z(go_around)(const FftLength *l, int64_t lanes, TW *re, TW *im, TW *memory)
+{
+    const int64_t n = l->n, m = l->around->n, all = m * lanes;
+    TW           *a = memory, *b = memory + 2 * all;
+    Z(times)(n, lanes, re, im, l->chirp, 1, 1, a, a + all);
+    for (int64_t k = n * lanes; k < all; k++)
+        a[k] = a[all + k] = 0;
+    TW *x = Z(around)(l->around, lanes, a, b), *y = x == a ? b : a;
+    Z(times)(m, lanes, x, x + all, l->filter, 1, -1, x, x + all); /* the inverse transform is that of the conjugate, conjugate */
+    x = Z(around)(l->around, lanes, x, y);
+    Z(times)(n, lanes, x, x + all, l->chirp, -1, 1, re, im);
+}
+
+/* The points of the filter in x, which become their transform. */
+static void Z(filter)(const FftJob *j, int64_t part, TW *memory)
+{
+    const int64_t n = j->length->n;
+    TW           *x = j->y;
+    (void)part;
+    TW *y = Z(line)(j->length, x, memory);
+    for (int64_t k = 0; k < 2 * n && y != x; k++)
+        x[k] = y[k];
 }
 
 /* Lines that are next to each other. Short ones, whose two factors would fill no vectors, are lanes. */
@@ -557,9 +587,9 @@ static void Z(lines)(const FftJob *j, int64_t part, TW *memory)
     const int64_t    n = l->n, end = hlort_min(j->count, (part + 1) * j->of_part);
     int64_t          k = part * j->of_part;
     TW              *a = memory, *b = memory + 2 * n * j->lanes;
-    for (; l->around && k < end; k++) {
+    for (; l->around && j->lanes == 1 && k < end; k++) {
         Z(begin)(j, k, a, a + n);
-        Z(go_around)(l, a, a + n, (double *)(a + 2 * n));
+        Z(go_around)(l, 1, a, a + n, b);
         Z(finish)(j, k, a, a + n);
     }
     for (; j->lanes > 1 && k < end; k += j->lanes) {
@@ -567,7 +597,9 @@ static void Z(lines)(const FftJob *j, int64_t part, TW *memory)
         for (int64_t i = 0; i < lanes; i++)
             Z(begin)(j, k + i, a + i * n, a + (lanes + i) * n);
         Z(turn)(lanes, n, a, NULL, b);
-        TW *x = Z(stages)(n, 1, n, lanes, l->roots, b, a), *y = x == a ? b : a;
+        if (l->around)
+            Z(go_around)(l, lanes, b, b + n * lanes, memory + 4 * n * j->lanes);
+        TW *x = l->around ? b : Z(stages)(n, 1, n, lanes, l->roots, b, a), *y = x == a ? b : a;
         Z(turn)(n, lanes, x, NULL, y);
         for (int64_t i = 0; i < lanes; i++)
             Z(finish)(j, k + i, y + i * n, y + (lanes + i) * n);
@@ -586,16 +618,18 @@ static void Z(columns)(const FftJob *j, int64_t part, TW *memory)
         const TW       *x = (const TW *)j->x + place;
         TW             *y = (TW *)j->y + place, *a = memory, *b = memory + 2 * n * lanes;
         const FftPoints from = { (void *)x, (void *)(x + 1), 2 }, to = { y, y + 1, 2 };
-        if (l->around) { /* lanes is 1 */
-            const FftPoints across = { (void *)x, (void *)(x + 1), 2 * j->inner }, back = { y, y + 1, 2 * j->inner };
-            Z(load)(&across, 0, n, j->inverse, a, a + n);
-            Z(go_around)(l, a, a + n, (double *)(a + 2 * n));
-            Z(store)(&back, 0, n, j->inverse, a, a + n, (TW)j->scale);
-            continue;
-        }
         for (int64_t k = 0; k < n; k++)
             Z(load)(&from, k * j->inner, lanes, j->inverse, a + k * lanes, a + (n + k) * lanes);
-        a = Z(stages)(n, 1, n, lanes, l->roots, a, b);
+        if (!l->around)
+            a = Z(stages)(n, 1, n, lanes, l->roots, a, b);
+        else if (l->around->roots || lanes == 1)
+            Z(go_around)(l, lanes, a, a + n * lanes, b);
+        else {
+            Z(turn)(n, lanes, a, NULL, b);
+            for (int64_t i = 0; i < lanes; i++)
+                Z(go_around)(l, 1, b + i * n, b + (lanes + i) * n, b + 2 * n * lanes);
+            Z(turn)(lanes, n, b, NULL, a);
+        }
         for (int64_t k = 0; k < n; k++)
             Z(store)(&to, k * j->inner, lanes, j->inverse, a + k * lanes, a + (n + k) * lanes, (TW)j->scale);
     }
@@ -633,8 +667,11 @@ static void Z(long_second)(const FftJob *j, int64_t part, TW *memory)
     TW              *a = memory, *b = memory + 2 * n * lanes;
     for (int64_t k = 0; k < lanes; k++)
         Z(load)(&j->between, (row + k) * n, n, 0, b + k * n, b + (lanes + k) * n);
+    for (int64_t k = 0; l->rows && k < lanes; k++)
+        Z(go_around)(l->rows, 1, b + k * n, b + (lanes + k) * n, b + 2 * n * lanes);
     Z(turn)(lanes, n, b, NULL, a);
-    a = Z(stages)(n, 1, n, lanes, l->second_roots, a, b);
+    if (!l->rows)
+        a = Z(stages)(n, 1, n, lanes, l->second_roots, a, b);
     for (int64_t k = 0; k < n; k++)
         Z(store)(&j->to, k * l->first + row, lanes, j->inverse, a + k * lanes, a + (n + k) * lanes, (TW)j->scale);
 }
@@ -658,7 +695,7 @@ static void Z(run)(const FftJob *j, int step, int64_t part, void *memory)
 {
     static void (*const steps[FFT_STEPS])(const FftJob *, int64_t, TW *) = {
         [FFT_LINES] = Z(lines),         [FFT_COLUMNS] = Z(columns),        [FFT_LONG_FIRST] = Z(long_first), [FFT_LONG_SECOND] = Z(long_second),
-        [FFT_UNTANGLE] = Z(long_untangle), [FFT_TANGLE] = Z(long_tangle),
+        [FFT_UNTANGLE] = Z(long_untangle), [FFT_TANGLE] = Z(long_tangle), [FFT_FILTER] = Z(filter),
     };
     steps[step](j, part, memory);
 }

@@ -205,13 +205,14 @@ static void check(hlort_fft d, uint32_t *state, hlort_pool *pool)
 
 int main(void)
 {
-    static const int64_t lines[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 19, 23, 24, 26, 31, 32, 34, 60, 64, 77, 97, 100, 121, 127, 128, 131, 143, 169, 196, 210, 230, 243, 254, 256, 262, 343, 480, 500, 512, 625, 720, 899, 1000, 1001, 1024, 1025, 1397, 2187, 4096 };
-    static const int64_t long_lines[] = { 6399, 12769, 16383, 20000, 32749, 65536, 65610, 77361, 131072, 200200 };
+    static const int64_t lines[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 19, 23, 24, 26, 31, 32, 34, 60, 64, 77, 97, 100, 121, 127, 128, 131, 137, 139, 143, 169, 196, 210, 230, 243, 254, 256, 262, 343, 347, 394, 480, 500, 512, 625, 720, 899, 1000, 1001, 1024, 1025, 1397, 2039, 2187, 4096 };
+    static const int64_t long_lines[] = { 6399, 12769, 16381, 16383, 20000, 32749, 65536, 65610, 77361, 131072, 200200, 16411, 2 * 16381, 38365, 81 * 773, 19683, 65537, 2 * 32779, 131101 };
     static const hlort_fft grids[] = {
         { .batch = 2, .axes = 2, .size = { 4, 6 } },   { .batch = 1, .axes = 2, .size = { 17, 16 } },   { .batch = 3, .axes = 2, .size = { 12, 19 } },
         { .batch = 1, .axes = 2, .size = { 1, 9 } },   { .batch = 2, .axes = 2, .size = { 9, 1 } },     { .batch = 1, .axes = 2, .size = { 64, 40 } },
         { .batch = 2, .axes = 3, .size = { 3, 4, 5 } }, { .batch = 1, .axes = 3, .size = { 8, 7, 34 } }, { .batch = 1, .axes = 3, .size = { 2, 37, 6 } },
-        { .batch = 1, .axes = 2, .size = { 8192, 2 } },
+        { .batch = 1, .axes = 2, .size = { 8192, 2 } }, { .batch = 2, .axes = 2, .size = { 131, 18 } }, { .batch = 1, .axes = 2, .size = { 271, 227 } }, { .batch = 1, .axes = 3, .size = { 2, 278, 33 } },
+        { .batch = 1, .axes = 2, .size = { 16381, 3 } },
     };
     uint32_t    state = 5;
     hlort_pool *pool = hlort_pool_new(3);
@@ -219,7 +220,7 @@ int main(void)
         for (int64_t batch = 1; batch <= 37; batch += batch == 1 ? 6 : 30)
             check((hlort_fft){ .batch = batch, .axes = 1, .size = { lines[k] } }, &state, pool);
     for (size_t k = 0; k < sizeof long_lines / sizeof *long_lines; k++)
-        check((hlort_fft){ .batch = k == 5 ? 2 : 1, .axes = 1, .size = { long_lines[k] } }, &state, pool);
+        check((hlort_fft){ .batch = k % 5 == 0 ? 2 : 1, .axes = 1, .size = { long_lines[k] } }, &state, pool);
     for (size_t k = 0; k < sizeof grids / sizeof *grids; k++)
         check(grids[k], &state, pool);
     hlort_pool_free(pool);

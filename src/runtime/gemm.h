@@ -75,7 +75,6 @@ typedef struct KernelSet {
     int64_t       winograd_terms, winograd_point;    /* features read of a block at most; from one point to the next, in words */
     const struct WalkKernels *walk[2]; /* f32, f64; NULL: the rest has them */
     FftFunction  *fft[2];              /* likewise */
-    double *(*fft_line)(const struct FftLength *l, double *a, double *b);
     void (*narrow[GEMM_TYPES])(uint16_t *to, const float *from, int64_t n); /* sums to C's type where that is a narrower one */
     void (*widen[GEMM_TYPES])(float *to, const uint16_t *from, int64_t n); /* operands to sums, likewise */
     TurnFunction *turn[HLORT_TURN_SIZES];
@@ -99,7 +98,7 @@ static inline GemmFunction *hlort_kernel(const KernelSet *s, GemmType t)
 
 static inline const KernelSet *hlort_fft_set(const KernelSet *s)
 {
-    return s->fft_line ? s : s->rest;
+    return s->fft[0] ? s : s->rest;
 }
 
 /* Products for threads: some members of a batch a part, or pieces of each member, of some rows or columns. */

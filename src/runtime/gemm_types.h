@@ -244,7 +244,6 @@ const KernelSet SET(hlort) = {
     .winograd_point = SET(hlort_f32_V_STEP),
     .walk = { &SET(hlort_f32_walk_kernels), &SET(hlort_f64_walk_kernels) },
     .fft = { SET(hlort_f32_fft_run), SET(hlort_f64_fft_run) },
-    .fft_line = SET(hlort_f64_fft_line),
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
     .widen = { [GEMM_BF16] = SET(hlort_widen_bf16), [GEMM_BF16_F32] = SET(hlort_widen_bf16), [GEMM_F16] = SET(hlort_widen_f16), [GEMM_F16_F32] = SET(hlort_widen_f16) },
     .turn = { HLORT_PASTE(hlort_turn_any_1, HLORT_SET), HLORT_PASTE(hlort_turn_any_2, HLORT_SET), HLORT_PASTE(hlort_turn_any_4, HLORT_SET), HLORT_PASTE(hlort_turn_any_8, HLORT_SET), HLORT_PASTE(hlort_turn_any_16, HLORT_SET) },

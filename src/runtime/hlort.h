@@ -418,15 +418,27 @@ static inline int64_t hlort_fft_points(const hlort_fft *d, int64_t axis)
     return axis == d->axes - 1 && d->kind >= HLORT_RFFT && n % 2 == 0 ? n / 2 : n;
 }
 
-/* Lengths of up to 16384 points, and along the last axis, but for odd real lines, of up to 2^27 without prime factors above HLORT_FFT_PRIME. */
+/* Lengths of up to HLORT_FFT_SHORT points, and along the last axis of up to 2^27. */
+enum { HLORT_FFT_SHORT = 16384 };
 static inline int hlort_fft_takes(const hlort_fft *d)
 {
-    for (int64_t k = 0; k < d->axes; k++) {
-        const int64_t n = hlort_fft_points(d, k), odd_line = k == d->axes - 1 && d->kind >= HLORT_RFFT && n == d->size[k];
-        if (d->size[k] < 1 || n > INT64_C(1) << 27 || (n > 16384 && (k < d->axes - 1 || odd_line || !hlort_fft_is_smooth(n))))
+    for (int64_t k = 0; k < d->axes; k++)
+        if (d->size[k] < 1 || hlort_fft_points(d, k) > (k < d->axes - 1 ? HLORT_FFT_SHORT : INT64_C(1) << 27))
             return 0;
-    }
     return d->batch > 0;
+}
+
+/* Points of the transforms that one of n is made of which has a prime factor above HLORT_FFT_PRIME: 16, 48, 80, 144 or 240 times a power of two, 2 n - 1 or more. */
+static inline int64_t hlort_fft_around(int64_t n)
+{
+    int64_t least = 0;
+    for (int64_t odd = 1; odd <= 15; odd += odd == 5 ? 4 : odd == 9 ? 6 : 2) {
+        int64_t p = 16 * odd;
+        while (p < 2 * n - 1)
+            p *= 2;
+        least = least == 0 || p < least ? p : least;
+    }
+    return least;
 }
 
 /* Working memory, of elements of so many bytes each: tables, long lines, what of IRFFT is transformed along other axes first; and what every thread has. */
@@ -436,7 +448,7 @@ static inline int64_t hlort_fft_bytes(const hlort_fft *d, int64_t bytes)
     for (int64_t k = 0; k < d->axes; k++) {
         const int64_t n = hlort_fft_points(d, k);
         points *= k == d->axes - 1 ? d->size[k] / 2 + 1 : d->size[k];
-        sum += 4096 + (hlort_fft_is_smooth(n) ? 16 * n * bytes : 512 * n);
+        sum += hlort_fft_is_smooth(n) ? 4096 + 16 * n * bytes : 16384 + (16 * n + 12 * hlort_fft_around(n)) * bytes;
     }
     return sum + (d->kind == HLORT_IRFFT && d->axes > 1 ? 2 * points * bytes : 0);
 }
