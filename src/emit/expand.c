@@ -62,7 +62,7 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
     case OP_RNG: return expand_rng;
     case OP_SCALED_DOT: return expand_scaled_dot;
     case OP_RAGGED_DOT: return expand_ragged_dot;
-    case OP_DOT: return runtime && dot_widens(i) ? expand_narrow_dot : NULL;
+    case OP_DOT: return !runtime ? NULL : dot_widens(i) ? expand_narrow_dot : dot_joins(i) ? expand_terms : NULL;
     case OP_FUSION:
         if (runtime && attention_expands(i))
             return expand_attention;

@@ -22,6 +22,11 @@ bool  dot_widens(const Inst *dot);
 Inst *dot_widened(Inst *at, const Inst *dot, Inst *const *operands);
 void  expand_narrow_dot(Inst *i);
 
+/* A dot over several dimensions that is worth a call of the runtime once copies have made them one; likewise. */
+bool  dot_joins(const Inst *dot);
+Inst *dot_joined(Inst *at, const Inst *dot, Inst *const *operands);
+void  expand_terms(Inst *i);
+
 /* The dot or convolution of fusion i that is a call with the rest as its epilogue, made for a row of so many elements; NULL: there is none. */
 const Inst *output_hero(const Inst *i, int64_t *row);
 bool output_expands(const Inst *i);

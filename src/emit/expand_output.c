@@ -22,6 +22,12 @@ static bool is_rows_by_rows(const DotCall *d)
     return d->m > 1 && d->n > 1 && d->b_row == 1 && d->b_col != 1;
 }
 
+/* A dot whose operands are made something else first. */
+static bool is_changed(const Inst *x)
+{
+    return dot_widens(x) || dot_joins(x);
+}
+
 /* A dot or a convolution of parameters of a fusion that is worth a call. */
 static bool is_called(const Inst *x)
 {
@@ -33,7 +39,7 @@ static bool is_called(const Inst *x)
         return false;
     if (x->op == OP_CONVOLUTION)
         return conv_call(x, lhs->shape, rhs->shape, x->shape, &c);
-    if (dot_widens(x))
+    if (is_changed(x))
         return true;
     return dot_call(x, lhs->shape, rhs->shape, x->shape, &d) && ((double)d.m * (double)d.n * (double)d.k >= LEAST || is_rows_by_rows(&d));
 }
@@ -61,7 +67,7 @@ const Inst *output_hero(const Inst *i, int64_t *row)
     const Inst *x = i->op == OP_FUSION && i->n_callees == 1 && takes_arrays(i) ? called_dot(inst_callee(i, 0), is_called) : NULL;
     DotCall     d;
     ConvCall    c;
-    if (!x || dot_widens(x))
+    if (!x || is_changed(x))
         return NULL;
     const Shape *lhs = inst_operand(x, 0)->shape, *rhs = inst_operand(x, 1)->shape;
     if (x->op == OP_CONVOLUTION)
@@ -100,12 +106,14 @@ bool product_expands(const Inst *i)
 }
 
 /* The dot of i's body in front of i. */
-static Inst *dot_outside(Inst *i, const Inst *dot, bool widens)
+static Inst *dot_outside(Inst *i, const Inst *dot, bool runtime)
 {
     Inst *operands[2];
     for (int32_t k = 0; k < 2; k++)
         operands[k] = inst_operand(i, (int32_t)inst_operand(dot, k)->param);
-    return widens ? dot_widened(i, dot, operands) : inst_clone_into(i->comp, i, dot, 2, operands);
+    if (runtime && dot_widens(dot))
+        return dot_widened(i, dot, operands);
+    return runtime && dot_joins(dot) ? dot_joined(i, dot, operands) : inst_clone_into(i->comp, i, dot, 2, operands);
 }
 
 /* A copy of the body in which what is inside are parameters behind the others, without what only that has needed. */
@@ -144,7 +152,7 @@ void expand_output(Inst *i)
 {
     int64_t row;
     for (const Inst *dot; (dot = called_dot(inst_callee(i, 0), is_called)) && !output_hero(i, &row);)
-        i = output_replace(i, 1, &dot, (Inst *[]){ dot_outside(i, dot, dot_widens(dot)) });
+        i = output_replace(i, 1, &dot, (Inst *[]){ dot_outside(i, dot, true) });
 }
 
 void expand_product(Inst *i)

@@ -52,13 +52,14 @@ static void as_row(Gemm *g)
 
 enum { SMALL = 128 * 1024, SHORT = 16, LONG = 64, WIDE = 16 }; /* bytes of B that stay in a cache; k that is not worth packing, that is worth it; lanes */
 enum { LONGER = 256 };                                         /* k of few rows and few columns that are summed as they lie */
-enum { TINY = 1024, TURNED_FOR = 4, NARROW = 4 };              /* bytes of a B that is held where words are several elements; rows for which it is turned; columns that fill few lanes */
+enum { TINY = 1024, MANY = 8, NARROW = 4 };                    /* bytes of a B that is held where words are several elements; rows for which longer ones are turned; columns that fill few lanes */
 
+/* Lines along which k lies are held turned, some at a time, where they are short or few rows meet them: in tiles those would be packed one by one, along lanes they would fill none. */
 static int is_held(const Gemm *g, int64_t bytes, int together)
 {
     const int64_t b = g->n * g->k * bytes;
     if (g->b_row == 1 && g->b_col > 1)
-        return g->m >= TURNED_FOR && (g->m > GEMM_MOST_FEW || g->k < LONG) && b <= (together ? TINY : GEMM_MOST_HELD);
+        return g->k < SHORT || (g->m <= GEMM_MOST_FEW && g->k < (g->m > MANY ? LONGER : LONG)) || (g->m > GEMM_MOST_FEW && b <= (together ? TINY : GEMM_MOST_HELD));
     if (g->b_col != 1 || g->b_row <= 0)
         return 0;
     if (together) /* what is held is multiplied by elements */

@@ -685,14 +685,18 @@ INLINE void N(turn_few)(const TE *from, int64_t from_row, TE *to, int64_t to_row
         __builtin_memcpy(to + i * to_row, &r[i], sizeof r[i]);
 }
 
-/* B along whose lines k lies, as rows of whole vectors. Blocks at the edges are moved back: what they share with those before is written twice. */
+/* B along whose lines k lies, as rows of whole vectors. Blocks at the edges are moved back: what they share with those before is written twice. Lines of less than a block are read as far as
+ * one goes while that is still B: what comes of it is behind the last row. */
 APART int64_t N(hold_turned)(const Gemm *g, TE *to)
 {
     const TE     *from = g->b;
     const int64_t row = hlort_ceildiv(g->n, VL) * VL, n = g->n, k = g->k;
+    int64_t       done = 0;
     if (n < VL)
         __builtin_memset(to, 0, (uint64_t)(k * row) * sizeof *to);
-    for (int64_t j = 0; j < n; j += 4)
+    for (; k < 4 && (done + 3) * g->b_col + 4 <= (n - 1) * g->b_col + k; done += 4)
+        N(turn_few)(from + done * g->b_col, g->b_col, to + done, row);
+    for (int64_t j = done; j < n; j += 4)
         for (int64_t p = 0; p < k; p += 4) {
             const int64_t at_j = hlort_min(j, n - 4), at_p = hlort_min(p, k - 4);
             if (at_j >= 0 && at_p >= 0)
@@ -722,9 +726,10 @@ APART void N(small_rows)(const Gemm *g, TE *copied)
     const int fetches = g->a_col == 1 && g->a_row * (int64_t)sizeof(TE) >= N(APART_BYTES) && g->m * g->a_row * (int64_t)sizeof(TE) > N(CACHED);
     if (g->n < VL && !turned)
         N(hold_tail)(g, &h, copied);
-    for (int64_t j = 0; j < g->n; j += N(SPAN))
+    for (int64_t j = 0, columns; j < g->n; j += columns) {
+        columns = g->n - j <= N(SPAN) ? g->n - j : N(SPAN) - (g->n - j < N(SPAN) + VL ? VL : 0); /* what is left fills a vector */
         for (int64_t i = 0; i < g->m; i += N(HELD_ROWS)) {
-            const int64_t columns = hlort_min(N(SPAN), g->n - j), rows = hlort_min(N(HELD_ROWS), g->m - i), c_row = g->c ? g->c_row : columns;
+            const int64_t rows = hlort_min(N(HELD_ROWS), g->m - i), c_row = g->c ? g->c_row : columns;
             const TE     *a = (const TE *)g->a + i * g->a_row;
             TC           *c = g->c ? (TC *)g->c + i * c_row + j : w->sums;
             if (fetches && i + 2 * N(HELD_ROWS) <= g->m)
@@ -736,6 +741,7 @@ APART void N(small_rows)(const Gemm *g, TE *copied)
             if (g->epilogue)
                 N(finish)(g, c, c_row, i, j, rows, columns);
         }
+    }
 }
 
 static void N(small)(const Gemm *g)
@@ -746,11 +752,20 @@ static void N(small)(const Gemm *g)
         N(small_rows)(g, copied);
         return;
     }
-    turned = *g;
-    turned.b = copied;
-    turned.b_row = N(hold_turned)(g, copied);
-    turned.b_col = 1;
-    N(small_rows)(&turned, copied);
+    const int64_t most = hlort_max(VL, GEMM_MOST_HELD / (g->k * (int64_t)sizeof *copied + 1) / VL * VL); /* columns that are held at once */
+    for (int64_t j = 0; j < g->n; j += most) {
+        Gemm some = *g;
+        some.n = hlort_min(most, g->n - j);
+        some.b = (const TE *)g->b + j * g->b_col;
+        some.c = g->c ? (TC *)g->c + j : 0;
+        some.column += j;
+        some.place += j;
+        turned = some;
+        turned.b = copied;
+        turned.b_row = N(hold_turned)(&some, copied);
+        turned.b_col = 1;
+        N(small_rows)(&turned, copied);
+    }
 }
 
 _Static_assert(GEMM_MOST_FEW * N(SPAN) <= MC * NC && N(HELD_ROWS) * N(SPAN) <= MC * NC && GEMM_MOST_FEW * (2 * N(TURNED) + 16) <= MC * NC, "sums");
