@@ -12,6 +12,10 @@
  *     y = fusion(x): x / sum(x)                  =>   s = fusion(x): sum(x);  y = fusion(x, s): x / s
  *     m, v = fusion(x): sum(x), sum(x * x) / n   =>   m, q = fusion(x): sum(x), sum(x * x), both by parts in the same loops;  v = fusion(q): q / n
  *
+ * What is reduced along short rows of each of many pixels (the statistics of a group norm whose features are last) is reduced over pixels first, as columns beside each other:
+ *
+ *     r = f32[2,4] reduce(x), dimensions={1,3}   =>   p = f32[2,4,15] reduce(x), dimensions={1};  r = f32[2,4] reduce(p), dimensions={2}          x: f32[2,900,4,15]
+ *
  * A sum over what short rows have (a cross-entropy of ten classes) is one of numbers in memory, so that the rows may go beside each other (beside.h). */
 #include "emit/expand.h"
 
@@ -72,53 +76,110 @@ static int64_t parts_of(const Shape *in, int32_t cut)
     return best;
 }
 
-static bool is_divided(const Inst *r)
+/* The first one of the innermost dimensions, all of which r reduces, that are a short row between which and what else is reduced something is kept; the rank: there are none. */
+static int32_t first_of_rows(const Inst *r)
 {
-    const Shape *in = r->op == OP_REDUCE && r->n_operands == 2 ? inst_operand(r, 0)->shape : NULL;
-    if (!in || shape_count(in) < LEAST || shape_count(r->shape) > MOST_RESULTS)
+    enum { LONGEST = 31, LEAST_PIXELS = 8, LEAST_ALL = 1024 };
+    const Shape *in = inst_operand(r, 0)->shape;
+    const Ints   dims = inst_ints(r, ATTR_DIMENSIONS);
+    int64_t      row = 1, kept = 1, pixels = 1, other = 1;
+    int32_t      d = in->rank, first;
+    if (!layout_is_row_major(in) || shape_count(in) < LEAST_ALL)
+        return in->rank;
+    while (d > 0 && ints_has(dims, d - 1))
+        row *= in->dims[--d];
+    first = d;
+    while (d > 0 && !ints_has(dims, d - 1))
+        kept *= in->dims[--d];
+    for (; d > 0; d--)
+        *(ints_has(dims, d - 1) ? &pixels : &other) *= in->dims[d - 1];
+    return row > 1 && row <= LONGEST && kept > 1 && pixels >= LEAST_PIXELS && other * kept * row <= MOST_RESULTS ? first : in->rank;
+}
+
+static bool is_in_parts(const Inst *r)
+{
+    const Shape *in = inst_operand(r, 0)->shape;
+    if (shape_count(in) < LEAST || shape_count(r->shape) > MOST_RESULTS)
         return false;
     int32_t cut = cut_dim(r);
     int64_t parts = cut >= 0 ? parts_of(in, cut) : 0;
     bool    long_parts = parts > 0 && shape_count(in) / parts >= LEAST_ROWS * shape_count(r->shape);
-    return layout_is_row_major(in) && layout_is_row_major(r->shape) && long_parts && reduction_has_parts(r);
+    return layout_is_row_major(in) && layout_is_row_major(r->shape) && long_parts;
+}
+
+static bool is_divided(const Inst *r)
+{
+    if (r->op != OP_REDUCE || r->n_operands != 2 || !layout_is_row_major(r->shape) || !reduction_has_parts(r))
+        return false;
+    return is_in_parts(r) || first_of_rows(r) < inst_operand(r, 0)->shape->rank;
+}
+
+/* How r's operand is cut: the dimension that becomes two, -1: none; the first one that is reduced later. */
+typedef struct Cutting {
+    int32_t dim, rows;
+    int64_t parts;
+} Cutting;
+
+static Cutting cutting_of(const Inst *r)
+{
+    const Shape *in = inst_operand(r, 0)->shape;
+    Cutting      c = { is_in_parts(r) ? cut_dim(r) : -1, first_of_rows(r), 1 };
+    c.parts = c.dim >= 0 ? parts_of(in, c.dim) : 1;
+    c.rows = c.rows > c.dim ? c.rows : in->rank;
+    return c;
 }
 
 /* A result for each part, in front of r. */
 static Inst *parts_before(Inst *r)
 {
-    Arena       *a = r->comp->module->arena;
-    Inst        *x = inst_operand(r, 0);
-    const Shape *in = x->shape, *out = r->shape;
-    Ints         dims = inst_ints(r, ATTR_DIMENSIONS);
-    int32_t      cut = cut_dim(r), n_kept = 0;
-    int64_t      parts = parts_of(in, cut), *split = ARENA_ARRAY(a, int64_t, in->rank + 1), *kept = ARENA_ARRAY(a, int64_t, out->rank + 1);
-    int64_t     *reduced = ARENA_ARRAY(a, int64_t, dims.n);
+    Arena        *a = r->comp->module->arena;
+    Inst         *x = inst_operand(r, 0);
+    const Shape  *in = x->shape;
+    const Ints    dims = inst_ints(r, ATTR_DIMENSIONS);
+    const Cutting c = cutting_of(r);
+    const int32_t more = c.dim >= 0;
+    int32_t       n_kept = 0, n_reduced = 0;
+    int64_t      *split = ARENA_ARRAY(a, int64_t, in->rank + 1), *kept = ARENA_ARRAY(a, int64_t, in->rank + 1), *reduced = ARENA_ARRAY(a, int64_t, dims.n);
     for (int32_t d = 0; d < in->rank; d++) {
-        if (d == cut)
-            kept[n_kept++] = split[d] = parts;
-        else if (!ints_has(dims, d))
+        if (d == c.dim)
+            kept[n_kept++] = split[d] = c.parts;
+        else if (d >= c.rows || !ints_has(dims, d))
             kept[n_kept++] = in->dims[d];
-        split[d < cut ? d : d + 1] = d == cut ? in->dims[d] / parts : in->dims[d];
+        split[more && d >= c.dim ? d + 1 : d] = d == c.dim ? in->dims[d] / c.parts : in->dims[d];
     }
     for (int32_t k = 0; k < dims.n; k++)
-        reduced[k] = dims.v[k] < cut ? dims.v[k] : dims.v[k] + 1;
-    Inst *operands[] = { inst_new(r->comp, r, OP_RESHAPE, shape_array(a, in->type, in->rank + 1, split), 1, &x, NULL), reduction_start_of_part(r) };
-    Inst *p = inst_new(r->comp, r, OP_REDUCE, shape_array(a, out->type, out->rank + 1, kept), 2, operands, NULL);
+        if (dims.v[k] < c.rows)
+            reduced[n_reduced++] = dims.v[k] < c.dim || !more ? dims.v[k] : dims.v[k] + 1;
+    if (more)
+        x = inst_new(r->comp, r, OP_RESHAPE, shape_array(a, in->type, in->rank + 1, split), 1, &x, NULL);
+    Inst *operands[] = { x, reduction_start_of_part(r) };
+    Inst *p = inst_new(r->comp, r, OP_REDUCE, shape_array(a, r->shape->type, n_kept, kept), 2, operands, NULL);
     Comp *by = inst_callee(r, 0);
-    inst_set_ints(p, ATTR_DIMENSIONS, (Ints){ .v = reduced, .n = dims.n });
+    inst_set_ints(p, ATTR_DIMENSIONS, (Ints){ .v = reduced, .n = n_reduced });
     inst_set_callees(p, 1, &by);
-    operands[0]->meta = p->meta = r->meta;
-    operands[0]->loc = p->loc = r->loc;
+    p->meta = r->meta;
+    p->loc = r->loc;
+    if (more) {
+        x->meta = r->meta;
+        x->loc = r->loc;
+    }
     return p;
 }
 
-/* Of r's results the dimension that its parts' have more. */
-static int64_t dim_of_parts(const Inst *r)
+/* Of r's results the dimensions that its parts' have more; how many. */
+static int32_t dims_of_parts(const Inst *r, int64_t *more)
 {
-    int64_t kept = 0;
-    for (int32_t d = 0; d < cut_dim(r); d++)
-        kept += !ints_has(inst_ints(r, ATTR_DIMENSIONS), d);
-    return kept;
+    const Shape  *in = inst_operand(r, 0)->shape;
+    const Ints    dims = inst_ints(r, ATTR_DIMENSIONS);
+    const Cutting c = cutting_of(r);
+    int64_t       kept = 0;
+    int32_t       n = 0;
+    for (int32_t d = 0; d < in->rank; d++) {
+        if (d == c.dim || d >= c.rows)
+            more[n++] = kept;
+        kept += d == c.dim || d >= c.rows || !ints_has(dims, d);
+    }
+    return n;
 }
 
 /* The results of the parts as one, in front of i. */
@@ -126,7 +187,8 @@ static Inst *joined_before(Inst *i, const Inst *r, Inst *parts, Inst *start)
 {
     Inst *joined = inst_new(i->comp, i, OP_REDUCE, r->shape, 2, (Inst *const[]){ parts, start }, NULL);
     Comp *by = inst_callee(r, 0);
-    inst_set_ints(joined, ATTR_DIMENSIONS, (Ints){ .v = (const int64_t[]){ dim_of_parts(r) }, .n = 1 });
+    int64_t *dims = ARENA_ARRAY(i->comp->module->arena, int64_t, inst_operand(r, 0)->shape->rank);
+    inst_set_ints(joined, ATTR_DIMENSIONS, (Ints){ .v = dims, .n = dims_of_parts(r, dims) });
     inst_set_callees(joined, 1, &by);
     joined->meta = i->meta;
     joined->loc = i->loc;
@@ -191,7 +253,7 @@ static bool is_kept(const Inst *x)
 static bool is_sum(const Inst *x, bool ends_small)
 {
     const bool outside = is_divided(x) && (inst_operand(x, 1)->op == OP_PARAMETER || inst_operand(x, 1)->op == OP_CONSTANT);
-    return outside && (ends_small || !is_kept(x));
+    return outside && (ends_small || !is_kept(x) || first_of_rows(x) < inst_operand(x, 0)->shape->rank);
 }
 
 static int32_t n_results(const Comp *body)
