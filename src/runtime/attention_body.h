@@ -327,7 +327,7 @@ static void N(make_scores)(N(Rows) *x)
     for (int64_t j = x->first; j < x->end; j += K(NR)) {
         t.b = (TW *)m->keys + j * head;
         t.c = N(scores)(x, j / N(KEYS), 0) + j % N(KEYS);
-        K(kernels)[x->n][K(PACKED)](&t);
+        K(kernels)[x->n][NV > 1 && m->d->keys - j <= VL ? K(NARROW) : K(PACKED)](&t);
     }
     N(change_scores)(x);
 }
