@@ -278,6 +278,9 @@ void cuda_complex_prelude(Buf *b, const Program *p)
         kernel_visit(p->functions[f].kernel->body, &v);
     for (int32_t k = 0; k < p->n_calls; k++)
         u.any |= p->calls[k]->routine ? type_is_complex(p->calls[k]->inst->shape->type) : !cuda_needs_solver(p->calls[k]) && type_is_complex(p->calls[k]->lapack.type);
+    for (int32_t k = 0; k < p->n_calls; k++)
+        if (library_is_lapack(p->calls[k]) && p->calls[k]->lapack.id == LAPACK_GEES && type_is_complex(p->calls[k]->lapack.type))
+            u.called[function_of("csqrt")] = true;
     if (u.any)
         buf_puts(b, class_text);
     for (int k = 0; k < N_FUNCTIONS; k++)

@@ -13,6 +13,7 @@
 #include "target-cuda/routine.h"
 #include "emit/c_text.h"
 #include "support/diag.h"
+#include "target-cuda/solver.h"
 #include "target-cuda/solver_text.h"
 
 #include <string.h>
@@ -93,7 +94,9 @@ static const char places[] =
     "        m %%= left;\n"
     "    }\n"
     "    return at;\n"
-    "}\n"
+    "}\n";
+
+static const char real_numbers[] =
     "\n/* Of real numbers; of complex ones. */\n"
     "template <typename R> static __device__ inline R hlo_conj(R x)\n"
     "{\n"
@@ -108,7 +111,7 @@ static const char places[] =
     "    return x / by;\n"
     "}\n";
 
-static const char complex_conj[] =
+static const char complex_numbers[] =
     "template <template <typename> class C, typename R> static __device__ inline C<R> hlo_conj(C<R> x)\n"
     "{\n"
     "    return C<R>(x.re, -x.im);\n"
@@ -200,21 +203,30 @@ bool cuda_routine_functions(const Program *p, bool blas, void (*add)(void *cooki
     return any;
 }
 
+void cuda_number_services(Buf *b, const Program *p)
+{
+    bool any = false, complex = false;
+    for (int32_t k = 0; k < p->n_calls; k++) {
+        const LibraryCall *x = p->calls[k];
+        const bool         is = x->routine || !cuda_needs_solver(x);
+        any |= is;
+        complex |= is && type_is_complex(x->routine ? x->inst->shape->type : x->lapack.type);
+    }
+    buf_puts(b, any ? real_numbers : "");
+    buf_puts(b, complex ? complex_numbers : "");
+}
+
 void cuda_routine_services(Buf *b, const Program *p)
 {
-    int  rank = 0;
-    bool complex = false;
+    int rank = 0;
     for (int32_t k = 0; k < p->n_calls; k++)
         if (p->calls[k]->routine) {
             const int32_t own = p->calls[k]->inst->shape->rank - 2;
             rank = own > rank ? own : rank > 1 ? rank : 1;
-            complex |= type_is_complex(p->calls[k]->inst->shape->type);
         }
     if (rank == 0)
         return;
     buf_printf(b, places, rank, rank, rank, rank);
-    if (complex)
-        buf_puts(b, complex_conj);
     const bool library = cuda_routine_functions(p, false, NULL, NULL), blas = cuda_routine_functions(p, true, NULL, NULL);
     if (library || blas) {
         buf_puts(b, "\n#ifdef HLO_CUSOLVER");

@@ -23,6 +23,7 @@ bool matrices_are_dense(const Matrices *x, int64_t rows, int64_t cols); /* by ro
 bool cuda_has_routines(const Program *p, Op op);
 /* The library's functions that routines call, each by its name; with `blas` those of cuBLAS. */
 bool cuda_routine_functions(const Program *p, bool blas, void (*add)(void *cookie, const char *name), void *cookie); /* true: there are some */
+void cuda_number_services(Buf *b, const Program *p); /* what kernels of routines and of LAPACK's call of numbers */
 void cuda_routine_services(Buf *b, const Program *p);
 void cuda_put_routine(Buf *b, const Program *p, const LibraryCall *x, const char *linkage, const char *prefix); /* NAME_launch */
 void cuda_put_routine_head(Buf *b, const LibraryCall *x, const char *linkage, const char *prefix);

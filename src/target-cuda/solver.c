@@ -14,7 +14,7 @@
  *         return hlo_end_solving(stream, memory, status);
  *     }
  *
- * Eigenvalues of general matrices are in eigen.c; tridiagonal systems, which are kernels, in tridiagonal.c.
+ * Eigenvalues of general matrices are in eigen.c; what is kernels in tridiagonal.c, reflectors.c and schur.c.
  *
  * Working memory is asked for in the order of the stream: how much it is, only the library knows. A wide matrix's singular values are those of its adjoint: the library takes tall ones. What
  * goes on for ever on numbers that are not finite gets zeros instead, and what comes out is taken back (see LapackCall.finite). */
@@ -45,6 +45,12 @@ static const char *routine(const LapackCall *c)
     case LAPACK_GEES: case LAPACK_GEHRD: case LAPACK_GEQP3: case LAPACK_GTSV: break;
     }
     return NULL;
+}
+
+/* It is kernels, with or without the libraries. */
+static bool is_kernels(const LapackCall *c)
+{
+    return c->id == LAPACK_GTSV || c->id == LAPACK_GEHRD || c->id == LAPACK_GEQP3 || c->id == LAPACK_GEES;
 }
 
 static char letter(const LapackCall *c)
@@ -95,14 +101,14 @@ const char *cuda_solver_refuses(const LibraryCall *x)
     const LapackCall *c = &x->lapack;
     if (x->routine)
         return NULL;
-    if (!library_is_lapack(x) || (!routine(c) && c->id != LAPACK_GTSV))
+    if (!library_is_lapack(x) || (!routine(c) && !is_kernels(c)))
         return "";
     return c->id == LAPACK_GEEV && solver_option(c, "compute_left") == 'V' ? " with left vectors" : NULL;
 }
 
 bool cuda_needs_solver(const LibraryCall *x)
 {
-    return library_is_lapack(x) && x->lapack.id != LAPACK_GTSV;
+    return library_is_lapack(x) && !is_kernels(&x->lapack);
 }
 
 bool cuda_has_calls(const Program *p)
@@ -292,17 +298,29 @@ static bool is_called(const LapackCall *c)
 
 void cuda_solver_services(Buf *b, const Program *p)
 {
-    bool wide = false, finite = false, eigen = false, vectors = false, tridiagonal = false;
+    bool wide = false, finite = false, eigen = false, vectors = false, tridiagonal = false, hessenberg = false, pivots = false, schur = false, complex = false;
     for (int32_t k = 0; k < p->n_calls; k++) {
         const LapackCall *c = &p->calls[k]->lapack;
         if (!library_is_lapack(p->calls[k]))
             continue;
         wide |= is_called(c) && is_wide(c);
-        finite |= is_called(c) && c->finite;
+        finite |= is_called(c) && c->finite && !is_kernels(c);
         eigen |= c->id == LAPACK_GEEV;
         vectors |= is_called(c) && c->id == LAPACK_GEEV && !type_is_complex(c->type);
         tridiagonal |= is_called(c) && c->id == LAPACK_GTSV;
+        hessenberg |= is_called(c) && c->id == LAPACK_GEHRD;
+        pivots |= is_called(c) && c->id == LAPACK_GEQP3;
+        schur |= is_called(c) && c->id == LAPACK_GEES && !type_is_complex(c->type);
+        complex |= is_called(c) && c->id == LAPACK_GEES && type_is_complex(c->type);
     }
+    if (hessenberg || pivots || schur || complex)
+        solver_reflector_services(b);
+    if (hessenberg || schur || complex)
+        solver_hessenberg_services(b);
+    if (pivots)
+        solver_pivots_services(b);
+    if (schur || complex)
+        solver_schur_services(b, schur, complex);
     if (tridiagonal)
         solver_tridiagonal_services(b);
     if (!cuda_has_solves(p))
@@ -592,14 +610,14 @@ static void put_beginnings(Buf *b, const LapackCall *c)
             buf_printf(b, "    if (!status && %s_to != %s_in)\n"
                           "        status = cudaMemcpyAsync(%s_to, %s_in, %lld, cudaMemcpyDeviceToDevice, stream);\n",
                        f->name, f->name, f->name, f->name, bytes);
-        else if (is_svd(c) || c->id == LAPACK_GEEV || lapack_is_empty(c))
+        else if (is_svd(c) || c->id == LAPACK_GEEV || c->id == LAPACK_GEES || lapack_is_empty(c))
             buf_printf(b, "    status = status ? status : cudaMemsetAsync(%s_to, 0, %lld, stream);\n", f->name, bytes);
     }
 }
 
 static const char *pointer_type(const LapackCall *c, Type t)
 {
-    return c->id == LAPACK_GTSV && type_is_complex(t) ? solver_tridiagonal_type(t) : solver_type(t);
+    return is_kernels(c) && type_is_complex(t) ? solver_kernel_type(t) : solver_type(t);
 }
 
 static void put_pointers(Buf *b, const LapackCall *c)
@@ -663,9 +681,9 @@ static void put_function(Buf *b, const LibraryCall *x, const char *linkage, cons
         buf_puts(b, "#ifdef HLO_CUSOLVER\n");
     buf_puts(b, "    cudaError_t status = cudaSuccess;\n");
     put_beginnings(b, c);
-    if (is_called(c) && c->id == LAPACK_GTSV) {
+    if (is_called(c) && is_kernels(c)) {
         put_pointers(b, c);
-        solver_tridiagonal(b, c);
+        (c->id == LAPACK_GTSV ? solver_tridiagonal : c->id == LAPACK_GEHRD ? solver_hessenberg : c->id == LAPACK_GEQP3 ? solver_pivots : solver_schur)(b, c);
         buf_puts(b, "}\n");
         return;
     }

@@ -1,4 +1,4 @@
-/* What the files that print calls of LAPACK's routines share: solver.c, eigen.c, tridiagonal.c. In their text `status` is how it goes, `memory` working memory, `i` the number of a batch's member. */
+/* What the files that print calls of LAPACK's routines share: solver.c, eigen.c, tridiagonal.c, reflectors.c, schur.c. In their text `status` is how it goes, `memory` working memory, `i` the number of a batch's member. */
 #ifndef TARGET_CUDA_SOLVER_TEXT_H
 #define TARGET_CUDA_SOLVER_TEXT_H
 
@@ -23,9 +23,21 @@ void solver_eigen_guard(Buf *b);    /* leaves libraries out that are older than 
 void solver_eigen_services(Buf *b); /* for real matrices */
 void solver_eigen(Buf *b, const LapackCall *c);
 
+const char *solver_kernel_type(Type t); /* of numbers that kernels compute with */
+
 /* tridiagonal.c */
-void        solver_tridiagonal_services(Buf *b);
-const char *solver_tridiagonal_type(Type t); /* complex numbers that kernels compute with */
-void        solver_tridiagonal(Buf *b, const LapackCall *c);
+void solver_tridiagonal_services(Buf *b);
+void solver_tridiagonal(Buf *b, const LapackCall *c);
+
+/* reflectors.c: what they are, then gehrd, then geqp3 */
+void solver_reflector_services(Buf *b);
+void solver_hessenberg_services(Buf *b);
+void solver_hessenberg(Buf *b, const LapackCall *c);
+void solver_pivots_services(Buf *b);
+void solver_pivots(Buf *b, const LapackCall *c);
+
+/* schur.c */
+void solver_schur_services(Buf *b, bool real, bool complex);
+void solver_schur(Buf *b, const LapackCall *c);
 
 #endif

@@ -420,6 +420,7 @@ static bool put_kernels(Buf *b, const Program *p, const char *launchers, const c
     buf_put(b, kernels.p ? kernels.p : "", kernels.n);
     buf_free(&kernels);
     if (cuda_has_calls(p)) {
+        cuda_number_services(b, p);
         cuda_solver_services(b, p);
         cuda_routine_services(b, p);
         cuda_solver_functions(b, p, launchers, strcmp(launchers, "static") == 0 ? NULL : prefix);

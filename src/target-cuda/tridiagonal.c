@@ -77,11 +77,6 @@ void solver_tridiagonal_services(Buf *b)
                 "}\n");
 }
 
-const char *solver_tridiagonal_type(Type t)
-{
-    return t == TYPE_C64 ? "hlo_c64" : "hlo_c128";
-}
-
 static void put_launch(Buf *b, const char *kernel, const char *type, int64_t threads)
 {
     const int64_t blocks = (threads + 255) / 256;
@@ -90,7 +85,7 @@ static void put_launch(Buf *b, const char *kernel, const char *type, int64_t thr
 
 void solver_tridiagonal(Buf *b, const LapackCall *c)
 {
-    const char *const type = type_is_complex(c->type) ? solver_tridiagonal_type(c->type) : solver_type(c->type);
+    const char *const type = solver_kernel_type(c->type);
     const long long   n = (long long)solver_size(c, "n"), count = (long long)solver_size(c, "k"), batch = (long long)c->batch;
     int64_t           turned = 0;
     solver_take(&turned, batch * n * type_bytes(c->type));
