@@ -365,15 +365,17 @@ CompPeak comp_peak(const Comp *c, const Map *needs, int64_t limit)
 
 const Inst **schedule_for_peak(Arena *a, const Comp *c, const Map *needs, int32_t *n, CompPeak *peak)
 {
-    const Inst **run = schedule_comp(a, c, n), **listed = schedule_list(a, c, run, *n);
-    *peak = peak_of_run(c, run, *n, needs, INT64_MAX);
-    if (!listed)
-        return run;
-    CompPeak other = peak_of_run(c, listed, *n, needs, INT64_MAX);
-    if (other.bytes >= peak->bytes)
-        return run;
-    *peak = other;
-    return listed;
+    const Inst **best = schedule_comp(a, c, n), **first = best, **listed = schedule_list(a, c, first, *n);
+    const Inst **others[] = { listed, schedule_late(a, c, first, *n), listed ? schedule_late(a, c, listed, *n) : NULL };
+    *peak = peak_of_run(c, best, *n, needs, INT64_MAX);
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+        CompPeak other = others[k] && peak->bytes > 0 ? peak_of_run(c, others[k], *n, needs, INT64_MAX) : *peak;
+        if (other.bytes >= peak->bytes)
+            continue;
+        *peak = other;
+        best = others[k];
+    }
+    return best;
 }
 
 int64_t module_peak(Module *m, const Inst **at)

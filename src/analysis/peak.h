@@ -19,7 +19,7 @@ typedef struct CompPeak {
 } CompPeak;
 CompPeak comp_peak(const Comp *c, const Map *needs, int64_t limit);
 
-/* Of the order of schedule_comp and that of schedule_list the one with the lower peak: what all modules run in. needs may be NULL: nothing is known of
+/* Of the order of schedule_comp, that of schedule_list and both with schedule_late the one with the lowest peak: what all modules run in. needs may be NULL: nothing is known of
  * what c runs. *peak is set. In a. */
 const Inst **schedule_for_peak(Arena *a, const Comp *c, const Map *needs, int32_t *n, CompPeak *peak);
 

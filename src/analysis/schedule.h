@@ -17,4 +17,7 @@ void schedule_delay_updates(Arena *a, const Comp *c, const Inst **run, int32_t n
 /* These n instructions in an order that frees memory early. NULL where the order is fixed or control edges say something about it. */
 const Inst **schedule_list(Arena *a, const Comp *c, const Inst *const *run, int32_t n);
 
+/* The same n instructions, run in that order, but each that frees no more memory than it takes as late as it may. NULL likewise. */
+const Inst **schedule_late(Arena *a, const Comp *c, const Inst *const *run, int32_t n);
+
 #endif

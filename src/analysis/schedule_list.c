@@ -1,7 +1,12 @@
 /* A list of what is ready; always that goes next which frees most and takes least. When the last but one reader of some memory has run, the last one
- * frees it: it is entered again, with its new value. Memory that has several names (elements, bitcasts) belongs to the instruction that made it. */
-#include "analysis/cost.h"
+ * frees it: it is entered again, with its new value. Memory that has several names (elements, bitcasts) belongs to the instruction that made it.
+ *
+ * And an order in which nothing runs sooner than it is wanted, unless it frees more than it takes. */
 #include "analysis/schedule.h"
+
+#include <stdlib.h>
+
+#include "analysis/cost.h"
 
 typedef struct Item {
     const Inst *inst;
@@ -95,7 +100,8 @@ static void prepare(Lister *l, const Comp *c)
         Node       *n = &l->node[k];
         bool        names = inst_names_buffer(i) || i->op == OP_GET_TUPLE_ELEMENT;
         n->owner = names && i->n_operands == 1 ? node_of(l, inst_operand(i, 0))->owner : k;
-        n->bytes = names || i == c->root || shape_bytes(i->shape) < 0 ? 0 : shape_bytes(i->shape);
+        bool given = i->op == OP_PARAMETER || i->op == OP_CONSTANT || i == c->root;
+        n->bytes = names || given || shape_bytes(i->shape) < 0 ? 0 : shape_bytes(i->shape);
         n->waits = i->n_operands + i->n_control;
         for (int32_t o = 0; o < i->n_operands; o++)
             owner_of(l, inst_operand(i, o))->readers += !read_before(i, o);
@@ -169,4 +175,67 @@ const Inst **schedule_list(Arena *a, const Comp *c, const Inst *const *run, int3
         return NULL;
     schedule_delay_updates(a, c, listed, n);
     return listed;
+}
+
+/* ---- late ---- */
+
+/* That i and those that it is to stand before have as their place: the first user's, or its own. A name for memory goes with who reads it, as does what frees no more memory
+ * than it takes. */
+static int32_t late_place(const Lister *l, const Inst *i, int32_t k, const int32_t *place, const int32_t *last)
+{
+    const Node *n = &l->node[k];
+    int64_t     freed = 0;
+    int32_t     first = l->n;
+    if (inst_has_effect(i) || i->op == OP_PARAMETER || i->op == OP_WHILE || i->n_control || i->n_control_succs)
+        return k;
+    for (int32_t o = 0; o < i->n_operands; o++) {
+        int32_t owner = node_of(l, inst_operand(i, o))->owner;
+        if (n->owner == k && last[owner] == k && !read_before(i, o))
+            freed = cost_add(freed, l->node[owner].bytes);
+    }
+    for (const Use *u = i->uses; u; u = u->next)
+        if (u->user->mark >= 0 && place[u->user->mark] < first)
+            first = place[u->user->mark];
+    return first < l->n && freed <= n->bytes ? first : k;
+}
+
+static int compare_places(const void *x, const void *y)
+{
+    const int32_t *a = x, *b = y;
+    return a[0] != b[0] ? (a[0] < b[0] ? -1 : 1) : (a[1] > b[1]) - (a[1] < b[1]);
+}
+
+/* Those that have one place keep their order. */
+static const Inst **in_places(Arena *a, const Inst *const *run, int32_t n, const int32_t *place)
+{
+    int32_t(*at)[2] = arena_array(a, n, sizeof *at);
+    const Inst **late = ARENA_ARRAY(a, const Inst *, n);
+    for (int32_t k = 0; k < n; k++) {
+        at[k][0] = place[k];
+        at[k][1] = k;
+    }
+    qsort(at, (size_t)n, sizeof *at, compare_places);
+    for (int32_t k = 0; k < n; k++)
+        late[k] = run[at[k][1]];
+    return late;
+}
+
+const Inst **schedule_late(Arena *a, const Comp *c, const Inst *const *run, int32_t n)
+{
+    if (has_control(c) || schedule_is_fixed(c))
+        return NULL;
+    Lister   l = {.arena = a, .node = ARENA_ARRAY(a, Node, n), .run = run, .n = n};
+    int32_t *place = ARENA_ARRAY(a, int32_t, n), *last = ARENA_ARRAY(a, int32_t, n);
+    int64_t *marks = number(a, c, run, n), at = 0;
+    prepare(&l, c);
+    for (int32_t k = 0; k < n; k++)
+        for (int32_t o = 0; o < run[k]->n_operands && l.node[k].owner == k; o++)
+            last[node_of(&l, inst_operand(run[k], o))->owner] = k;
+    for (int32_t k = n; k-- > 0;)
+        place[k] = late_place(&l, run[k], k, place, last);
+    for (Inst *i = c->first; i; i = i->next)
+        i->mark = marks[at++];
+    const Inst **late = in_places(a, run, n, place);
+    schedule_delay_updates(a, c, late, n);
+    return late;
 }

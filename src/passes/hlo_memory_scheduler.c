@@ -2,8 +2,9 @@
  *
  *   HloModule m                        =>      HloModule m, is_scheduled=true
  *
- * For each computation that runs, callees first, the order with the least peak of these two is taken: the one in which unscheduled modules run
- * (post-order, updates of loop state late), and a list of what is ready, in which always that goes next which frees most and takes least.
+ * For each computation that runs, callees first, the order with the least peak of these is taken: the one in which unscheduled modules run
+ * (post-order, updates of loop state late), and a list of what is ready, in which always that goes next which frees most and takes least;
+ * and either with what frees no more than it takes just before what wants it.
  * Computations with several effects, and modules that have a schedule, keep their order. */
 #include "config.h"
 
