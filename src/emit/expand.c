@@ -120,7 +120,7 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanO
     bool any = false;
     for (const Comp *c = m->first; c && !any; c = c->next)
         for (const Inst *i = c->first; i && !any; i = i->next)
-            any = expansion_of(i, o) || sets_size(i) || on_devices(i, on) || (o->device ? is_around_routine(i) : extreme_expands(i));
+            any = expansion_of(i, o) || sets_size(i) || on_devices(i, on) || (o->device ? is_around_routine(i) : extreme_expands(i) || narrow_window_expands(i));
     if (!any)
         return m;
     Module *copy = module_clone(m);
@@ -136,7 +136,8 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanO
         for (Inst *i = c->first, *next; i; i = next) {
             bool            inside = (i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW || i->op == OP_CONVOLUTION || i->op == OP_DOT) && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* its caller's to divide */
             bool            extreme = !o->device && (c->mark & COMP_FUSED) && extreme_expands(i);
-            Expansion      *expand = extreme ? expand_extreme : inside && !whole_window_expands(i) ? NULL : expansion_of(i, o);
+            bool            narrow = !o->device && !(c->mark & (COMP_FUSED | COMP_EMBEDDED)) && narrow_window_expands(i);
+            Expansion      *expand = extreme ? expand_extreme : narrow ? expand_narrow_window : inside && !whole_window_expands(i) ? NULL : expansion_of(i, o);
             DeviceExpander *meet = expand ? NULL : on_devices(i, on);
             next = i->next;
             if (expand)

@@ -22,6 +22,10 @@ bool  dot_widens(const Inst *dot);
 Inst *dot_widened(Inst *at, const Inst *dot, Inst *const *operands);
 void  expand_narrow_dot(Inst *i);
 
+/* The largest or smallest of f16 over windows that overlap. */
+bool narrow_window_expands(const Inst *i);
+void expand_narrow_window(Inst *i);
+
 /* A dot over several dimensions that is worth a call of the runtime once copies have made them one; likewise. */
 bool  dot_joins(const Inst *dot);
 Inst *dot_joined(Inst *at, const Inst *dot, Inst *const *operands);
