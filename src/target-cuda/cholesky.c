@@ -20,7 +20,7 @@ static const char services[] =
     "    enum { width = sizeof(T) > 8 ? 16 : 32 };\n"
     "};\n"
     "\n/* The number e of a tile of `width` columns: neighbours of a warp are neighbours in memory. */\n"
-    "static __device__ inline void hlo_spread(const hlo_matrices &x, int64_t e, int64_t rows, int64_t cols, int64_t *r, int64_t *c)\n"
+    "[[maybe_unused]] static __device__ inline void hlo_spread(const hlo_matrices &x, int64_t e, int64_t rows, int64_t cols, int64_t *r, int64_t *c)\n"
     "{\n"
     "    const bool along = x.col <= x.row;\n"
     "    *r = along ? e / cols : e % rows;\n"

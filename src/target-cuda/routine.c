@@ -85,7 +85,7 @@ static const char places[] =
     "    int64_t count, size[%d]; /* a size of 0: there are no further dimensions */\n"
     "};\n"
     "\n/* Where matrix m is. */\n"
-    "static __device__ inline int64_t hlo_place(const hlo_many &many, const hlo_matrices &x, int64_t m)\n"
+    "[[maybe_unused]] static __device__ inline int64_t hlo_place(const hlo_many &many, const hlo_matrices &x, int64_t m)\n"
     "{\n"
     "    int64_t at = x.at, left = many.count;\n"
     "    for (int d = 0; d < %d && many.size[d] > 0; d++) {\n"

@@ -50,7 +50,7 @@ static const char services[] =
     "    }\n"
     "}\n"
     "\n/* Number e of rows by cols: neighbours of a warp are neighbours in memory. */\n"
-    "static __device__ inline void hlo_deal(const hlo_matrices &x, int64_t e, int64_t rows, int64_t cols, int64_t *r, int64_t *c)\n"
+    "[[maybe_unused]] static __device__ inline void hlo_deal(const hlo_matrices &x, int64_t e, int64_t rows, int64_t cols, int64_t *r, int64_t *c)\n"
     "{\n"
     "    const bool along = x.col * x.col <= x.row * x.row; // distances may be negative\n"
     "    *r = along ? e / cols : e % rows;\n"
