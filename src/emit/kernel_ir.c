@@ -488,6 +488,15 @@ bool kx_is_dear_call(const KExpr *x)
     return false;
 }
 
+bool kx_is_number(const KExpr *x, double v)
+{
+    if (x->kind == KX_CAST && type_is_complex(x->type))
+        x = x->arg[0];
+    if (x->kind == KX_CALL && strcmp(x->fn, "__builtin_complex") == 0)
+        return kx_is_number(x->arg[0], v) && kx_is_number(x->arg[1], 0);
+    return (x->kind == KX_INT && (double)x->i == v) || (x->kind == KX_FLOAT && x->f == v);
+}
+
 bool kernel_loop_is_independent(const KStmt *s)
 {
     bool writes = false;

@@ -153,6 +153,9 @@ void kernel_add_arrays(Kernel *k, int32_t n, KArray *const *arrays);
 /* Takes tens of cycles: an exponential, a logarithm. */
 bool kx_is_dear_call(const KExpr *x);
 
+/* The literal v, or the complex number that is made of it and 0. */
+bool kx_is_number(const KExpr *x, double v);
+
 /* An innermost loop that writes what may be an operand's own place, element by element: its iterations are independent all the same. */
 bool kernel_loop_is_independent(const KStmt *loop);
 

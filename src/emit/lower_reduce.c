@@ -61,11 +61,22 @@ int32_t index_depth(const Ix *const *index, int32_t rank)
     return depth;
 }
 
+/* What the row of r, whose elements many threads share, begins with instead of its start, which joins their sum or product once, at the end; NULL: it begins with its start. */
+static const KExpr *late_start(Lower *L, const Reduction *r)
+{
+    const bool   sum = r->op == OP_ADD, product = r->op == OP_MULTIPLY;
+    const KExpr *start = r->plain && r->n == 1 && r->count > 1 && (sum || product) && r->carry[0] != TYPE_PRED ? reduction_start(L, r, 0) : NULL;
+    if (!start || kx_is_number(start, product ? 1 : 0))
+        return NULL;
+    return product ? scalar_one(L->arena, r->carry[0]) : scalar_zero(L->arena, r->carry[0]);
+}
+
 static void declare_accumulators(Lower *L, const Reduction *r)
 {
-    const char *name = map_has(&L->plan->materialise, r->x) || !L->body ? "acc" : r->x->name;
+    const char  *name = map_has(&L->plan->materialise, r->x) || !L->body ? "acc" : r->x->name;
+    const KExpr *late = late_start(L, r);
     for (int32_t k = 0; k < r->n; k++)
-        r->acc[k] = accumulator(L, reduction_start(L, r, k), machine_type(r->carry[k]), r->n > 1 ? arena_printf(L->arena, "%s_%d", name, k) : name);
+        r->acc[k] = accumulator(L, late ? late : reduction_start(L, r, k), machine_type(r->carry[k]), r->n > 1 ? arena_printf(L->arena, "%s_%d", name, k) : name);
 }
 
 /* The values of one row of each. */
@@ -90,7 +101,10 @@ static void reduce_row(Lower *L, Reduction *first, const Ix *const *index)
 
 static const KExpr *row_result(Lower *L, const Reduction *r, int32_t k)
 {
-    return scalar_convert(L->arena, r->carry[k], reduction_shape(r->x, k)->type, kx_temp(L->arena, r->acc[k]));
+    const KExpr *v = kx_temp(L->arena, r->acc[k]);
+    if (late_start(L, r))
+        reduction_combine(L, r, (const KExpr *const[]){ reduction_start(L, r, k) }, (const KExpr *const[]){ v }, &v);
+    return scalar_convert(L->arena, r->carry[k], reduction_shape(r->x, k)->type, v);
 }
 
 void reduce_at(Lower *L, const Inst *x, const Ix *const *index, const KExpr **out)

@@ -78,18 +78,9 @@ static bool keeps_equal(const KExpr *x)
     return is_extreme(x) || (x->kind == KX_BINARY && (x->op == KOP_AND || x->op == KOP_OR));
 }
 
-static bool is_number(const KExpr *x, double v)
-{
-    return x && ((x->kind == KX_INT && (double)x->i == v) || (x->kind == KX_FLOAT && x->f == v));
-}
-
 static bool is_neutral(const KExpr *op, const KExpr *start)
 {
-    double v = is_call(op, "mul_") || (op->kind == KX_BINARY && op->op == KOP_MUL) ? 1 : 0;
-    bool   made = start && start->kind == KX_CALL && strcmp(start->fn, "__builtin_complex") == 0;
-    if (start && start->kind == KX_CAST && type_is_complex(start->type))
-        start = start->arg[0];
-    return keeps_equal(op) || is_number(start, v) || (made && is_number(start->arg[0], v) && is_number(start->arg[1], 0));
+    return keeps_equal(op) || (start && kx_is_number(start, is_call(op, "mul_") || (op->kind == KX_BINARY && op->op == KOP_MUL) ? 1 : 0));
 }
 
 static void note_stmt(void *cookie, const KStmt *s)
