@@ -694,7 +694,7 @@ APART int64_t N(hold_turned)(const Gemm *g, TE *to)
     int64_t       done = 0;
     if (n < VL)
         __builtin_memset(to, 0, (uint64_t)(k * row) * sizeof *to);
-    for (; k < 4 && (done + 3) * g->b_col + 4 <= (n - 1) * g->b_col + k; done += 4)
+    for (; k > 0 && k < 4 && (done + 3) * g->b_col + 4 <= (n - 1) * g->b_col + k; done += 4)
         N(turn_few)(from + done * g->b_col, g->b_col, to + done, row);
     for (int64_t j = done; j < n; j += 4)
         for (int64_t p = 0; p < k; p += 4) {
