@@ -593,6 +593,29 @@ static Blocks blocks_of(Inst *i)
     return b;
 }
 
+/* The call's result, a fusion of its own, with what it sums beside each other, as rows of sums are made. */
+static void lay_columns_together(const Blocks *b, Inst *out, const AttentionCall *call)
+{
+    const Shape *s = out->shape;
+    Comp        *c = inst_callee(out, 0);
+    Ints         order = ints_make(b->arena, s->rank);
+    int32_t      at = 0, column = -1;
+    bool         of_rows[DIMS] = {false};
+    for (int32_t d = 0; d < b->a.scores->shape->rank; d++)
+        if (b->a.result[d] >= 0)
+            of_rows[b->a.result[d]] = true;
+    for (int32_t d = 0; d < s->rank; d++)
+        column = !of_rows[d] && s->dims[d] != 1 ? d : column;
+    if (call->d.o_col == 1 || column < 0)
+        return;
+    *ints_at(order, at++) = column;
+    for (int32_t d = s->rank; d-- > 0;)
+        if (d != column)
+            *ints_at(order, at++) = d;
+    out->shape = shape_with_layout(b->arena, s, layout_from_order(b->arena, order));
+    c->root = inst_new(c, NULL, OP_COPY, out->shape, 1, (Inst *[]){c->root}, NULL);
+}
+
 /* A call of the runtime with what its operands are made of in front of it, and what is made of the result behind. */
 static void expand_call(Inst *i)
 {
@@ -609,6 +632,7 @@ static void expand_call(Inst *i)
         Blocks b = blocks_of(i);
         Inst  *out = outside(&b, b.a.out);
         inst_set_word(out, ATTR_FUSION_KIND, FUSION_CUSTOM);
+        lay_columns_together(&b, out, &now);
         output_replace(i, 1, &b.a.out, &out);
     }
 }

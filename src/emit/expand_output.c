@@ -117,7 +117,7 @@ static Inst *dot_outside(Inst *i, const Inst *dot, bool runtime)
 }
 
 /* A copy of the body in which what is inside are parameters behind the others, without what only that has needed. */
-static Comp *rest_of(const Inst *i, int32_t n, const Inst *const *inside)
+static Comp *rest_of(const Inst *i, int32_t n, const Inst *const *inside, Inst *const *outside)
 {
     Comp  *body = inst_callee(i, 0), *rest = comp_clone(body, body->name);
     Inst **copies = ARENA_ARRAY(i->comp->module->arena, Inst *, n), *x = rest->first;
@@ -126,7 +126,7 @@ static Comp *rest_of(const Inst *i, int32_t n, const Inst *const *inside)
             if (y == inside[k])
                 copies[k] = x;
     for (int32_t k = 0; k < n; k++)
-        inst_replace(copies[k], inst_parameter(rest, rest->first, rest->n_params, inside[k]->shape, NULL));
+        inst_replace(copies[k], inst_parameter(rest, rest->first, rest->n_params, outside[k]->shape, NULL));
     comp_sweep_dead(rest, rest->n_insts);
     return rest;
 }
@@ -137,7 +137,7 @@ Inst *output_replace(Inst *i, int32_t n, const Inst *const *inside, Inst *const 
     Inst        **operands = ARENA_ARRAY(i->comp->module->arena, Inst *, own + n);
     for (int32_t k = 0; k < own + n; k++)
         operands[k] = k < own ? inst_operand(i, k) : outside[k - own];
-    Comp *rest = rest_of(i, n, inside);
+    Comp *rest = rest_of(i, n, inside, outside);
     Inst *f = inst_new(i->comp, i, OP_FUSION, i->shape, own + n, operands, NULL);
     inst_set_word(f, ATTR_FUSION_KIND, FUSION_LOOP);
     inst_set_callees(f, 1, &rest);

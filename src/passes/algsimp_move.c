@@ -141,6 +141,24 @@ Inst *rule_reshape_broadcast(Simp *s, Inst *i)
     return simp_broadcast(s, i->shape, x, dims);
 }
 
+/* What is beside x takes part in its dimensions: a mask of each window, say, beside scores whose batch is taken apart for it. */
+Inst *rule_reshape_around(Simp *s, Inst *i)
+{
+    Inst *inner = inst_operand(i, 0), *of[2];
+    if (inner->n_operands != 2 || !op_has(inner->op, F_ELEMENTWISE) || inner->n_uses != 1 || !inst_is_free(inner) || inner->shape->layout || i->shape->layout)
+        return NULL;
+    for (int32_t k = 0; k < 2; k++) {
+        Inst *x = inst_operand(inner, k), *y = inst_operand(inner, 1 - k);
+        if (x->op != OP_RESHAPE || !shape_equal(inst_operand(x, 0)->shape, i->shape) || !is_broadcast(y) || y->n_uses != 1 ||
+            !shape_same_dims(x->shape, inner->shape) || !shape_same_dims(y->shape, inner->shape))
+            continue;
+        of[k] = inst_operand(x, 0);
+        of[1 - k] = simp_reshape(s, shape_with_type(s->arena, i->shape, y->shape->type), y);
+        return simp_like(s, inner, i->shape, of);
+    }
+    return NULL;
+}
+
 static bool is_read_by_reshapes(const Inst *x)
 {
     for (const Use *u = x->uses; u; u = u->next)

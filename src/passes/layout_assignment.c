@@ -10,9 +10,10 @@
  * A region is what such convolutions reach through elementwise instructions, pooling, padding, slices and concatenations: all of it gets the layout.
  * Copies stand at its borders, but for convolutions and reductions, which read any layout, and for constants, broadcasts and iotas, which are made in it.
  * A region is taken when convolutions would turn at least twice as many bytes as the copies. Parameters and results keep the layouts of the entry, and
- * what has a layout already is left alone. */
+ * what has a layout already is left alone, but for what attention makes of its scores (layout_scores.c). */
 #include "config.h"
 
+#include "passes/layout_scores.h"
 #include "passes/pass.h"
 #include "passes/util.h"
 #include "support/vec.h"
@@ -310,6 +311,11 @@ bool pass_layout_assignment(Module *m, PassCtx *cx)
         for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next)
             if (i->op == OP_CONVOLUTION && has_plain_array(i) && inst_is_free(i))
                 assign_from(cx, i);
+        for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next)
+            if (i->op == OP_DOT && layout_scores(cx, i)) {
+                cx->did_at = i->name;
+                cx->rewrites++;
+            }
     }
     return cx->rewrites > 0;
 }

@@ -65,7 +65,8 @@ static void N(attention_pack)(AttentionMember *m, int values)
     else
         for (int64_t j = 0; j < d->keys; j += K(NR), n += head * K(NR))
             N(pack_b)(to + n, (const TE *)m->k + j * d->k_row, d->k_col, d->k_row, hlort_min(K(NR), d->keys - j), d->head);
-    *(values ? &m->most_value : &m->most_key) = N(most)(to, n);
+    if (values || d->beside_it)
+        *(values ? &m->most_value : &m->most_key) = N(most)(to, n);
 }
 
 /* ---- rows ---- */
@@ -124,15 +125,15 @@ INLINE void N(vectors)(const N(Rows) *x, int64_t b, int64_t r, int64_t *from, in
 }
 
 /* What is in these vectors but counts not becomes -infinity. */
-INLINE void N(clip)(const N(Rows) *x, int64_t b, int64_t r)
+INLINE void N(clip)(const N(Rows) *x, int64_t r)
 {
-    float *s = N(scores)(x, b, r);
-    for (int64_t j = x->low[r] / VL * VL; j < x->low[r]; j++)
-        if (j >= b * N(KEYS) && j < (b + 1) * N(KEYS))
-            s[j - b * N(KEYS)] = -__builtin_inff();
-    for (int64_t j = x->high[r]; j % VL != 0; j++)
-        if (j >= b * N(KEYS) && j < (b + 1) * N(KEYS))
-            s[j - b * N(KEYS)] = -__builtin_inff();
+    const int64_t at[2] = { x->low[r], x->high[r] };
+    UNROLL for (int k = 0; k < 2; k++)
+        if (at[k] % VL) {
+            VCU           *s = (VCU *)(N(scores)(x, at[k] / N(KEYS), r) + at[k] % N(KEYS) / VL * VL);
+            const K(Bytes) behind = *(const K(BytesU) *)(K(mask) + (VL - at[k] % VL) * (int64_t)sizeof(float)), gone = k == 0 ? ~behind : behind;
+            *s = (VC)(((K(Bytes))(VC)*s & ~gone) | ((K(Bytes))((VC){ 0 } - __builtin_inff()) & gone));
+        }
 }
 
 /* All lanes of each of n vectors become one: their largest, or their sum. */
@@ -160,10 +161,10 @@ static void N(find_tops)(N(Rows) *x, float *tops)
         VC m[4];
         UNROLL for (int k = 0; k < 4; k++)
             m[k] = (VC){ 0 } - __builtin_inff();
+        N(clip)(x, r);
         for (int64_t b = x->first / N(KEYS); b * N(KEYS) < x->end; b++) {
             const float *s = N(scores)(x, b, r);
             int64_t      j, to;
-            N(clip)(x, b, r);
             N(vectors)(x, b, r, &j, &to);
             for (; j + 4 * VL <= to; j += 4 * VL)
                 UNROLL for (int k = 0; k < 4; k++)
@@ -284,21 +285,28 @@ static void N(weigh_all)(N(Rows) *x, const float *tops)
 static void N(take_rows)(N(Rows) *x)
 {
     const hlort_attention *d = x->m->d;
+    const TE              *q = x->m->q;
+    int64_t                at[MR];
     for (int64_t r = 0; r < x->n; r++) {
-        int64_t rest = x->i + r, q = 0;
+        int64_t rest = x->i + r;
+        at[r] = 0;
         x->o[r] = 0;
         x->place[r] = 0;
         for (int64_t k = d->n_rows - 1; k >= 0; k--) {
-            const int64_t at = k == 0 ? rest : rest % d->row[k].count;
+            const int64_t digit = k == 0 ? rest : rest % d->row[k].count;
             rest = k == 0 ? 0 : rest / d->row[k].count;
-            q += at * d->row[k].q;
-            x->o[r] += at * d->row[k].o;
-            x->place[r] = k == d->mask_row ? at : x->place[r];
+            at[r] += digit * d->row[k].q;
+            x->o[r] += digit * d->row[k].o;
+            x->place[r] = k == d->mask_row ? digit : x->place[r];
         }
-        if (!x->m->few)
-            N(pack_a)(x->w->q + r * K(LDA), (const TE *)x->m->q + q, 0, d->q_col, 1, d->head);
         for (int64_t p = 0; p < d->head && x->m->few; p++)
-            ((float *)x->w->q)[r * K(LDA) + p] = N(widen1)(((const TE *)x->m->q)[q + p * d->q_col]);
+            ((float *)x->w->q)[r * K(LDA) + p] = N(widen1)(q[at[r] + p * d->q_col]);
+    }
+    for (int64_t r = 0, n; r < x->n && !x->m->few; r += n) { /* rows that are evenly apart */
+        const int64_t apart = r + 1 < x->n ? at[r + 1] - at[r] : 0;
+        for (n = 1; r + n < x->n && at[r + n] - at[r + n - 1] == apart; n++)
+            ;
+        N(pack_a)(x->w->q + r * K(LDA), q + at[r], apart, d->q_col, n, d->head);
     }
 }
 
@@ -350,7 +358,7 @@ static void N(set_keys)(N(Rows) *x, int some)
 static int N(may_leave_out)(const N(Rows) *x, const float *tops)
 {
     const hlort_attention *d = x->m->d;
-    float                  hidden = d->hidden;
+    float                  hidden = d->hidden < -3e38f ? -3e38f : d->hidden; /* finite: rows of nothing above it keep all keys */
     int                    may = x->m->most_value <= 3e38f;
     if (d->beside_it) {
         float q = 0;
@@ -370,11 +378,16 @@ static void N(hide)(N(Rows) *x)
 {
     const hlort_attention *d = x->m->d;
     for (int64_t r = 0; r < x->n; r++)
-        for (int64_t j = 0; j < d->keys; j++) {
-            float *s = N(scores)(x, j / N(KEYS), r) + j % N(KEYS);
-            *s *= d->scale;
-            if (j < x->place[r] - d->above || j > x->place[r] + d->below)
-                *s = d->beside_it ? *s + d->hidden : d->hidden;
+        for (int64_t b = 0; b * N(KEYS) < d->keys; b++) {
+            const int64_t n = hlort_min(d->keys - b * N(KEYS), N(KEYS)), low = hlort_min(hlort_max(x->place[r] - d->above - b * N(KEYS), 0), n);
+            const int64_t high = hlort_min(hlort_max(x->place[r] + d->below + 1 - b * N(KEYS), 0), n);
+            float        *s = N(scores)(x, b, r);
+            for (int64_t j = 0; j < n; j++)
+                s[j] *= d->scale;
+            for (int64_t j = 0; j < low; j++)
+                s[j] = d->beside_it ? s[j] + d->hidden : d->hidden;
+            for (int64_t j = high; j < n; j++)
+                s[j] = d->beside_it ? s[j] + d->hidden : d->hidden;
         }
     x->scale = 1;
 }
