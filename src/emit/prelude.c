@@ -316,7 +316,8 @@ static const Helper helpers[] = {
       "    float q = r * 0.001381446285f + 0.008368780447f;\n"
       "    q = q * r + 0.04166839429f, q = q * r + 0.1666652011f, q = q * r + 0.4999999341f;\n"
       "    float half = u32_as_f32((f32_as_u32(t) - 0x4b400000u + 126u) << 23), y = 2.0f * (half * (r * r * q + r) + (half - 0.5f));\n"
-      "    return x == 0.0f || x != x ? x : y;\n}\n" },
+      "    y = x != x ? x : y;\n"
+      "    return u32_as_f32((f32_as_u32(y) & 0x7fffffffu) | (f32_as_u32(x) & 0x80000000u)); /* not a choice of 0, which gcc would compute what x is made of on a path of its own for */\n}\n" },
     { H_EXACT, "tanh_f32", "f32_as_u32 u32_as_f32 within_f32",
       "float tanh_f32(float x)\n{\n    uint32_t u = f32_as_u32(x) & 0x7fffffffu;\n    float    c = within_f32(x, 0x40fccccdu); /* 7.9 */\n"
       "    float    z = c * c, p = z * -2.76076847742355e-16f + 2.00018790482477e-13f;\n"
