@@ -8,6 +8,7 @@
 #include "passes/util.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { DIMS = ATTENTION_MOST_DIMS, MOST_STEPS = 64 };
 _Static_assert((int)DIMS <= (int)VIEW_MOST_DIMS, "views of all operands");
@@ -426,7 +427,7 @@ bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
     s.k = keys_of_lhs ? f.a.lhs : f.a.rhs;
     for (int32_t k = 0; k < 3; k++) {
         s.shape[k] = out->of[k]->shape;
-        if (view_of_param(out->of[k], lie ? lie[k] : NULL, s.of[k], &out->of[k]))
+        if (view_of_param(out->of[k], lie ? lie[k] : NULL, s.of[k], &out->start[k], &out->of[k]))
             continue;
         view_of_shape(s.shape[k], s.of[k]);
         out->alone = false;
@@ -440,7 +441,7 @@ bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
 bool attention_call_equal(const AttentionCall *x, const AttentionCall *y)
 {
     const hlort_attention *a = &x->d, *b = &y->d;
-    bool same = x->symbol == y->symbol && a->rows == b->rows && a->keys == b->keys && a->head == b->head && a->wide == b->wide && a->q_col == b->q_col &&
+    bool same = x->symbol == y->symbol && memcmp(x->start, y->start, sizeof x->start) == 0 && a->rows == b->rows && a->keys == b->keys && a->head == b->head && a->wide == b->wide && a->q_col == b->q_col &&
                 a->k_row == b->k_row && a->k_col == b->k_col && a->v_row == b->v_row && a->v_col == b->v_col && a->o_col == b->o_col && a->n_rows == b->n_rows &&
                 a->n_batch == b->n_batch && a->scale == b->scale && a->masked == b->masked && a->rounded == b->rounded && a->beside_it == b->beside_it && a->mask_row == b->mask_row &&
                 a->above == b->above && a->below == b->below && a->hidden == b->hidden && a->bound == b->bound;

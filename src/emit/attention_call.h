@@ -13,6 +13,7 @@ typedef struct AttentionCall {
     const char *symbol; /* of the function */
     Type        in, out;
     const Inst *of[3];  /* q, k, v in the fusion's body */
+    int64_t     start[3]; /* the element of it with which they begin */
     bool        alone;  /* they are its operands, and the result is that of the dot, or the same elements in another order */
     bool        plain;  /* f is no more than such a factor and mask */
     hlort_attention d;

@@ -37,6 +37,8 @@ bool output_expands(const Inst *i);
 void expand_output(Inst *i);
 bool product_expands(const Inst *i);
 void expand_product(Inst *i);
+/* x of i's body, which is made of its operands, in front of i. */
+Inst *output_outside(Inst *i, const Inst *x);
 /* What computes i, a fusion, when n instructions of its body are computed outside. Deletes i. */
 Inst *output_replace(Inst *i, int32_t n, const Inst *const *inside, Inst *const *outside);
 

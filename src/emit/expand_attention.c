@@ -489,26 +489,6 @@ static Inst *level(Level *l, Blocks *b, bool rows)
 
 /* ---- around it ---- */
 
-/* x of the fusion's body, which depends on no part, outside. */
-static Inst *outside(Blocks *b, const Inst *x)
-{
-    if (x->op == OP_PARAMETER)
-        return inst_operand(b->fusion, (int32_t)x->param);
-    Comp  *c = comp_clone(b->body, "operand");
-    Inst **operands = ARENA_ARRAY(b->arena, Inst *, b->fusion->n_operands), *root = c->first;
-    for (int32_t k = 0; k < b->fusion->n_operands; k++)
-        operands[k] = inst_operand(b->fusion, k);
-    for (const Inst *y = b->body->first; y != x; y = y->next)
-        root = root->next;
-    c->root = root;
-    comp_move_before(c, b->fusion->comp);
-    comp_sweep_dead(c, c->n_insts);
-    Inst *f = inst_new(b->fusion->comp, b->fusion, OP_FUSION, x->shape, b->fusion->n_operands, operands, NULL);
-    inst_set_word(f, ATTR_FUSION_KIND, FUSION_LOOP);
-    inst_set_callees(f, 1, &c);
-    return f;
-}
-
 static Inst *blank(const Blocks *b)
 {
     const Shape *s = b->a.out->shape;
@@ -621,16 +601,15 @@ static void expand_call(Inst *i)
 {
     AttentionCall now;
     for (int32_t k = 0; k < 3; k++) {
-        Blocks b = blocks_of(i);
         attention_call(i, NULL, &now);
         if (now.of[k]->op == OP_PARAMETER)
             continue;
-        i = output_replace(i, 1, &now.of[k], (Inst *[]){ outside(&b, now.of[k]) });
+        i = output_replace(i, 1, &now.of[k], (Inst *[]){ output_outside(i, now.of[k]) });
         inst_set_word(i, ATTR_FUSION_KIND, FUSION_CUSTOM);
     }
     if (attention_call(i, NULL, &now) && !now.alone) {
         Blocks b = blocks_of(i);
-        Inst  *out = outside(&b, b.a.out);
+        Inst  *out = output_outside(i, b.a.out);
         inst_set_word(out, ATTR_FUSION_KIND, FUSION_CUSTOM);
         lay_columns_together(&b, out, &now);
         output_replace(i, 1, &b.a.out, &out);
@@ -648,9 +627,9 @@ void expand_attention(Inst *i)
     }
     cut(&b);
     find_needed(&b);
-    l.lhs = outside(&b, inst_operand(b.a.scores, 0));
-    l.rhs = outside(&b, inst_operand(b.a.scores, 1));
-    l.v = outside(&b, inst_operand(b.a.out, 1 - b.a.side));
+    l.lhs = output_outside(i, inst_operand(b.a.scores, 0));
+    l.rhs = output_outside(i, inst_operand(b.a.scores, 1));
+    l.v = output_outside(i, inst_operand(b.a.out, 1 - b.a.side));
     l.params = ARENA_ARRAY(b.arena, Inst *, i->n_operands);
     for (int32_t k = 0; k < i->n_operands; k++)
         l.params[k] = map_has(&b.needed, comp_param(b.body, k)) ? inst_operand(i, k) : NULL;

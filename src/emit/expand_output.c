@@ -100,9 +100,24 @@ static const Inst *product_inside(const Inst *i)
     return i->op == OP_FUSION && i->n_callees == 1 && !product_call(i, &p) && !conv_graph(i, &g) ? called_dot(inst_callee(i, 0), is_for_library) : NULL;
 }
 
+/* What a dot of i's body takes is a part of an operand of i: attention reads it where it lies, but a library wants it for itself. NULL: of none. */
+static const Inst *part_inside(const Inst *i)
+{
+    for (const Inst *x = i->op == OP_FUSION && i->n_callees == 1 ? inst_callee(i, 0)->first : NULL; x; x = x->next)
+        for (int32_t k = 0; x->op == OP_DOT && k < x->n_operands; k++) {
+            const Inst *o = inst_operand(x, k);
+            bool        cut = false;
+            for (; o->op == OP_SLICE || o->op == OP_RESHAPE || o->op == OP_TRANSPOSE || o->op == OP_COPY; o = inst_operand(o, 0))
+                cut |= o->op == OP_SLICE;
+            if (cut && o->op == OP_PARAMETER)
+                return inst_operand(x, k);
+        }
+    return NULL;
+}
+
 bool product_expands(const Inst *i)
 {
-    return product_inside(i) != NULL || conv_graph_moves(i);
+    return product_inside(i) != NULL || conv_graph_moves(i) || part_inside(i);
 }
 
 /* The dot of i's body in front of i. */
@@ -155,8 +170,32 @@ void expand_output(Inst *i)
         i = output_replace(i, 1, &dot, (Inst *[]){ dot_outside(i, dot, true) });
 }
 
+Inst *output_outside(Inst *i, const Inst *x)
+{
+    if (x->op == OP_PARAMETER)
+        return inst_operand(i, (int32_t)x->param);
+    Comp  *body = inst_callee(i, 0), *c = comp_clone(body, "operand");
+    Inst **operands = ARENA_ARRAY(i->comp->module->arena, Inst *, i->n_operands), *root = c->first;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        operands[k] = inst_operand(i, k);
+    for (const Inst *y = body->first; y != x; y = y->next)
+        root = root->next;
+    c->root = root;
+    comp_move_before(c, i->comp);
+    comp_sweep_dead(c, c->n_insts);
+    Inst *f = inst_new(i->comp, i, OP_FUSION, x->shape, i->n_operands, operands, NULL);
+    inst_set_word(f, ATTR_FUSION_KIND, FUSION_LOOP);
+    inst_set_callees(f, 1, &c);
+    return f;
+}
+
 void expand_product(Inst *i)
 {
+    for (const Inst *x; (x = part_inside(i));) {
+        const Word kind = inst_word(i, ATTR_FUSION_KIND);
+        i = output_replace(i, 1, &x, (Inst *[]){ output_outside(i, x) });
+        inst_set_word(i, ATTR_FUSION_KIND, kind);
+    }
     for (const Inst *dot; (dot = product_inside(i));) {
         Inst *outside = dot_outside(i, dot, false);
         i = output_replace(i, 1, &dot, &outside);

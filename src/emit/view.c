@@ -1,4 +1,4 @@
-/* Where elements lie behind reshapes, transposes and broadcasts. */
+/* Where elements lie behind reshapes, transposes, slices and broadcasts. */
 #include "emit/view.h"
 
 /* ---- from a parameter to what is made of it ---- */
@@ -9,6 +9,7 @@ typedef struct Piece {
 } Piece;
 
 typedef struct Pieces {
+    int64_t start;
     int32_t n, of[VIEW_MOST_DIMS]; /* pieces of each dimension, the outermost first */
     Piece   v[VIEW_MOST_STEPS];
 } Pieces;
@@ -78,9 +79,45 @@ static bool reorder(const Pieces *x, const Inst *y, Pieces *out)
     return true;
 }
 
+/* Of a dimension of `total` indices, `count` of them that are `stride` apart from `first` on. */
+static bool cut_dim(const Piece *p, int32_t n, int64_t total, int64_t first, int64_t count, int64_t stride, Pieces *out)
+{
+    for (; n > 1; p++, n--) {
+        const int64_t inner = total / p->count, last = first + (count - 1) * stride;
+        if (first / inner != last / inner) {
+            if (stride != 1 || first % inner != 0 || count % inner != 0 || !add_piece(out, count / inner, p->by))
+                return false;
+            out->start += first / inner * p->by;
+            for (int32_t k = 1; k < n; k++)
+                if (!add_piece(out, p[k].count, p[k].by))
+                    return false;
+            return true;
+        }
+        out->start += first / inner * p->by;
+        first %= inner;
+        total = inner;
+    }
+    if (n == 0)
+        return true;
+    out->start += first * p->by;
+    return add_piece(out, count, p->by * stride);
+}
+
+static bool cut(const Pieces *x, const Inst *slice, Pieces *out)
+{
+    const Slices *s = inst_attr(slice, ATTR_SLICE)->value.slices;
+    for (int32_t d = 0; d < slice->shape->rank; d++) {
+        const int32_t before = out->n;
+        if (!cut_dim(pieces_of(x, d), x->of[d], inst_operand(slice, 0)->shape->dims[d], s->v[d].start, slice->shape->dims[d], s->v[d].stride, out))
+            return false;
+        out->of[d] = out->n - before;
+    }
+    return true;
+}
+
 static bool moves(const Inst *x)
 {
-    return x->op == OP_RESHAPE || x->op == OP_TRANSPOSE || x->op == OP_BROADCAST || x->op == OP_COPY;
+    return x->op == OP_RESHAPE || x->op == OP_TRANSPOSE || x->op == OP_BROADCAST || x->op == OP_COPY || x->op == OP_SLICE;
 }
 
 static bool find_pieces(const Inst *x, const Shape *as, Pieces *out, const Inst **param)
@@ -106,8 +143,9 @@ static bool find_pieces(const Inst *x, const Shape *as, Pieces *out, const Inst 
         const Pieces in = *out;
         if (chain[n]->op == OP_COPY)
             continue;
-        *out = (Pieces){ 0 };
-        if (!(chain[n]->op == OP_RESHAPE ? regroup(&in, chain[n]->shape, out) : reorder(&in, chain[n], out)))
+        *out = (Pieces){ .start = in.start };
+        const Inst *y = chain[n];
+        if (!(y->op == OP_RESHAPE ? regroup(&in, y->shape, out) : y->op == OP_SLICE ? cut(&in, y, out) : reorder(&in, y, out)))
             return false;
     }
     return true;
@@ -122,7 +160,7 @@ static Piece join(const Piece *p, int32_t *n)
     return all;
 }
 
-bool view_of_param(const Inst *x, const Shape *as, Along *of, const Inst **param)
+bool view_of_param(const Inst *x, const Shape *as, Along *of, int64_t *start, const Inst **param)
 {
     Pieces all;
     if (shape_count(x->shape) == 0 || !find_pieces(x, as, &all, param))
@@ -134,6 +172,7 @@ bool view_of_param(const Inst *x, const Shape *as, Along *of, const Inst **param
             return false;
         of[d] = (Along){ near.count, near.by, far.count > 1 ? far.by : near.by * near.count };
     }
+    *start = all.start;
     return true;
 }
 

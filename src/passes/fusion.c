@@ -41,7 +41,7 @@
  *
  *   root <---same index--- add <---transpose--- dot                =>   fusion, kind=kOutput
  *
- * What ends such a chain is rather stored than computed again by several groups, since the dot would have to be stored else.
+ * What ends such a chain is rather stored than computed by several groups, be it again or each a part of it, since the dot would have to be stored else.
  *
  * A dynamic-update-slice is the root of a group, never inside of one; it asks for its update and its indices; what it updates stays outside, to be
  * written in place. A reduce-window that is a root asks for each element once for every window that covers it.

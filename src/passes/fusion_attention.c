@@ -191,6 +191,45 @@ static void take_repeated(Group *all, Inst *of, int32_t operand)
     }
 }
 
+static bool moves_elements(const Inst *x)
+{
+    return x->op == OP_SLICE || x->op == OP_TRANSPOSE || x->op == OP_RESHAPE || x->op == OP_BROADCAST || x->op == OP_COPY;
+}
+
+/* A part of an array that is stored, in whatever order or repeated: the three of a product with one matrix, say. */
+static bool only_moves(const Inst *x, const Group *g)
+{
+    while (is_member(x, g) && moves_elements(x))
+        x = inst_operand(x, 0);
+    return !is_member(x, g) && node(x)->role != ROLE_LEAF;
+}
+
+/* What only moves elements goes inside, which reads them where they lie. */
+static void take_moved(Group *all, Inst *of, int32_t operand)
+{
+    Inst *x = inst_operand(of, operand), *made = x;
+    while (made->op == OP_RESHAPE && made->n_uses == 1 && node(made)->role == ROLE_VIEW && !node(made)->fused)
+        made = inst_operand(made, 0);
+    Group *g = made->n_uses == 1 && x->n_uses == 1 ? group_of_root(made) : NULL;
+    if (!g || g == all || g->reduces || g->hero || !only_moves(made, g) || all->size + g->size > MAX_SIZE || all->operands + g->operands > MAX_OPERANDS)
+        return;
+    for (Inst *i = x; i != made; i = inst_operand(i, 0)) {
+        node(i)->fused = true;
+        node(i)->contexts[0] = all->all;
+        node(i)->n_contexts = 1;
+        all->size++;
+    }
+    swallow(all, g);
+}
+
+/* Libraries of a device want them for themselves. */
+static void take_operand(const Fuser *f, Group *all, Inst *of, int32_t operand)
+{
+    if (f->cx->device->shared == 0)
+        take_moved(all, of, operand);
+    take_repeated(all, of, operand);
+}
+
 static void try_dot(Fuser *f, Inst *out)
 {
     Attention a;
@@ -208,8 +247,8 @@ static void try_dot(Fuser *f, Inst *out)
                 fusion_count(weights));
     merge(out, &a, g, &m);
     for (int32_t k = 0; k < 2; k++)
-        take_repeated(node(out)->contexts[0]->group, to_change(a.scores), k);
-    take_repeated(node(out)->contexts[0]->group, out, 1 - a.side);
+        take_operand(f, node(out)->contexts[0]->group, to_change(a.scores), k);
+    take_operand(f, node(out)->contexts[0]->group, out, 1 - a.side);
 }
 
 void fusion_attention(Fuser *f, Comp *c)

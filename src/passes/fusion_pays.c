@@ -116,9 +116,9 @@ static bool all_users_in(const Inst *const *list, int32_t n, const Inst *i)
     return all;
 }
 
-/* The last of what is made of a contraction's elements alone: to store it costs no more than to store the contraction, and half of what it costs to store two values
- * on the way, as x and 1 / (1 + exp(-x)) of their product. */
-static bool ends_contraction(const Inst *i)
+/* The contraction, NULL if there is none, of whose elements alone things are made of which i is the last: to store i costs no more than to store the contraction, and
+ * half of what it costs to store two values on the way, as x and 1 / (1 + exp(-x)) of their product. */
+static const Inst *ended_contraction(const Inst *i)
 {
     enum { MOST = 24 };
     const Inst *chain[MOST] = {i};
@@ -129,11 +129,11 @@ static bool ends_contraction(const Inst *i)
             if ((r != ROLE_ELEMENTWISE && r != ROLE_CONTRACT && !fusion_moves_whole(o)) || is_in(chain, n, o) || !all_users_in(chain, n, o))
                 continue;
             if (r == ROLE_CONTRACT)
-                return true;
+                return o;
             if (n < MOST)
                 chain[n++] = o;
         }
-    return false;
+    return NULL;
 }
 
 /* The value is the same wherever it is computed from the same operands: nothing is rounded, so nothing can be contracted. */
@@ -198,7 +198,7 @@ double fusion_stored_ns(const Device *v, const Inst *i, double again)
 bool fusion_pays_beside(const Fuser *f, const Inst *i, int32_t loops)
 {
     const Device *v = f->cx->device;
-    if (inst_is_dear(i) || (node(i)->chosen && !is_exact(i)) || ends_contraction(i))
+    if (inst_is_dear(i) || (node(i)->chosen && !is_exact(i)) || ended_contraction(i))
         return false;
     return fusion_again_ns(v, i, loops) <= v->launch + fusion_stored_ns(v, i, loops - 1);
 }
@@ -224,6 +224,17 @@ static bool compares_indices(const Inst *i)
     return few;
 }
 
+/* Kernels that take a part each of what a product becomes, which is made where its sums are finished. */
+static bool is_shared_product(const Fuser *f, const Inst *i)
+{
+    const Node *n = node(i);
+    bool        several = false;
+    for (int32_t k = 1; k < n->n_contexts; k++)
+        several |= n->contexts[k]->group != n->contexts[0]->group;
+    const Inst *x = several && n->role == ROLE_ELEMENTWISE && f->cx->device->shared == 0 ? ended_contraction(i) : NULL;
+    return x && x->op == OP_DOT;
+}
+
 bool fusion_pays(const Fuser *f, const Inst *i)
 {
     enum { DEAR_AGAIN = 2 };
@@ -233,8 +244,8 @@ bool fusion_pays(const Fuser *f, const Inst *i)
     if (n->role == ROLE_REDUCE)
         return one_row_at_a_time(i) && !fusion_starves(f, i);
     if (asked <= own)
-        return true;
-    if (n->role == ROLE_ELEMENTWISE && ends_contraction(i))
+        return asked < own || !is_shared_product(f, i);
+    if (n->role == ROLE_ELEMENTWISE && ended_contraction(i))
         return false;
     if (!inst_is_dear(i) && (n->role == ROLE_MOVE || n->role == ROLE_VIEW || own == 1 || fusion_made_of_indices(i) || compares_indices(i)))
         return true; /* scalars are computed before the loop */

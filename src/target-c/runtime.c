@@ -168,7 +168,13 @@ static void put_attention(Buf *b, const Program *p, const LibraryCall *x)
     buf_printf(b, ",\n    };\n    %s(&attention, &(hlort_how){ .work = work, .pool = hlo_pool(env)", x->attention->symbol);
     if (x->tile)
         buf_printf(b, ", .epilogue = %s, .context = context", target_c_tile_name(a, p->functions[x->tile_function].name));
-    buf_puts(b, " }, q, k, v, o);\n}\n");
+    buf_puts(b, " }");
+    for (int k = 0; k < 3; k++)
+        if (x->attention->start[k] > 0)
+            buf_printf(b, ", %c + %lld", "qkv"[k], (long long)x->attention->start[k]);
+        else
+            buf_printf(b, ", %c", "qkv"[k]);
+    buf_puts(b, ", o);\n}\n");
     arena_free(a);
 }
 
