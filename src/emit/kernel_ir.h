@@ -170,6 +170,8 @@ const KExpr *kx_binary(Arena *a, KOp op, Type t, const KExpr *x, const KExpr *y)
 const KExpr *kx_select(Arena *a, const KExpr *c, const KExpr *x, const KExpr *y);
 const KExpr *kx_call(Arena *a, const char *fn, Type t, int32_t n, const KExpr *const *args);
 const KExpr *kx_cast(Arena *a, Type t, const KExpr *x); /* C's conversion */
+/* x in no vector: with functions that vectors have not. */
+const KExpr *kx_alone(Arena *a, const KExpr *x);
 const KExpr *kx_distinct(Arena *a, KArray *x, KArray *y);
 
 /* The machine type of a value of element type t, and of an element in memory. */
@@ -178,6 +180,10 @@ Type storage_type(Type t);
 
 /* Drops temporaries and working arrays that nothing reads. */
 void kernel_prune(Kernel *k);
+/* Numbers that are rounded to f16 only to be made one are no longer rounded before. */
+void kernel_round_once(Kernel *k);
+/* A kernel without loops computes in no vectors. */
+void kernel_make_alone(Kernel *k);
 /* Marks short inner loops in which an element is one of two values, that store several, that add products with one value to whole vectors of sums, or that go along lines: gcc unrolls loops
  * of up to 16 trips before it makes vectors, and makes none of such pieces, or those of the loop around them, whose elements it has to pick out of as many lines (1024 x 1024
  * times 1024 x 8 of f32 in 8 x 8 sums: 2.8 ms, and 0.24 as loops; 512 rows of 16, each scaled and with a value of each column, 1.5 and 0.6 us).

@@ -269,6 +269,11 @@ static void set_fetched(LoopBlocks *b, const KStmt *loop)
             fetch_rows(b, loop, outside->from, s->value);
 }
 
+static bool is_kept_out(void *cookie, const KStmt *s)
+{
+    return blocked_out(cookie, s) >= 0;
+}
+
 bool loop_blocks(const KStmt *loop, LoopBlocks *b)
 {
     Look l = { loop, b };
@@ -284,12 +289,15 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
         add_out(&l, s);
     }
     loop_taken(loop, &b->taken);
+    b->rounds.n_steps = 1;
+    if (!b->taken.n)
+        loop_rounds(loop, is_kept_out, b, &b->rounds);
     set_size(b, loop);
     if (loop->rolled && (b->rest || b->size != trips(loop)))
         return false;
     set_fetched(b, loop);
     set_fetched_taken(b, loop);
-    return b->n_in + b->n_out + b->taken.n > 0 && b->size <= trips(loop) && are_apart(loop, b);
+    return b->n_in + b->n_out + b->taken.n + b->rounds.n_steps > 1 && b->size <= trips(loop) && are_apart(loop, b);
 }
 
 /* ---- past the caches ---- */

@@ -1,4 +1,4 @@
-/* Innermost loops in blocks of vectors, for what compilers make no vectors of by themselves: conversions between f16 and f32, rounding to bf16, elements at places that the loop
+/* Innermost loops in blocks of vectors, for what compilers make no vectors of by themselves: conversions between f16 and f32, rounding to f16 (loop_rounds.h) and bf16, elements at places that the loop
  * computes (loop_taken.h), and stores past the caches, which save reading what is overwritten where results are larger than the caches anyway; such loops also fetch what their next row reads.
  *
  *     for i < n: r[i] = f32_to_f16(f16_to_f32(x[i + 3]) * y[i])
@@ -6,7 +6,7 @@
 #ifndef EMIT_LOOP_BLOCKS_H
 #define EMIT_LOOP_BLOCKS_H
 
-#include "emit/loop_taken.h"
+#include "emit/loop_rounds.h"
 
 enum { MOST_BLOCKED = 8, MOST_FETCHED = 2 };
 
@@ -34,6 +34,7 @@ typedef struct LoopBlocks {
     Blocked in[MOST_BLOCKED], out[MOST_BLOCKED];
     Fetched fetched[MOST_FETCHED];
     LoopTaken taken;
+    LoopRounds rounds;
     int64_t size; /* of a block */
     bool    rest; /* the loop may have elements that fill no block */
     int32_t line; /* the one of out whose first block begins with a line of memory, what is before that is left as it was; -1: none */

@@ -610,6 +610,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         return NULL;
     if (!*again) {
         kernel_prune(L.k);
+        kernel_round_once(L.k);
         kernel_collapse(L.k, &L.ix);
         if (L.beside && !kernel_rows_beside(L.k, &L.ix)) {
             plan->not_beside = *again = true;
@@ -628,6 +629,8 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
             tile_finish(L.k);
         if (!plan->plain)
             kernel_lift_loads(L.k);
+        if (!plan->plain && !plan->tile_hero)
+            kernel_make_alone(L.k);
         kernel_finish(L.k, plan->plain);
         if (!plan->plain && !plan->tile_hero)
             kernel_stream(L.k);

@@ -124,20 +124,6 @@ static int64_t window_size(const Scatter *s, int32_t d)
     return s->update->dims[s->window_dims.v[w]];
 }
 
-/* What is made of an element that was found, by itself: in no vector. */
-static const KExpr *alone(Lower *L, const KExpr *x)
-{
-    static const char *const of[][2] = { { "max_f32", "max_alone_f32" }, { "max_f64", "max_alone_f64" }, { "min_f32", "min_alone_f32" }, { "min_f64", "min_alone_f64" },
-                                         { "f16_to_f32", "f16_alone_to_f32" }, { "f32_to_f16", "f32_alone_to_f16" } };
-    KExpr *y = arena_copy(L->arena, x, sizeof *x);
-    for (int32_t k = 0; k < x->n; k++)
-        y->arg[k] = alone(L, x->arg[k]);
-    for (size_t k = 0; x->kind == KX_CALL && k < sizeof of / sizeof of[0]; k++)
-        if (strcmp(x->fn, of[k][0]) == 0)
-            y->fn = of[k][1];
-    return y;
-}
-
 static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
 {
     Scatter      *s = cookie;
@@ -164,8 +150,8 @@ static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
         const Shape *r = body->root->shape;
         store_at(L, s->to[k], at, scalar_convert(L->arena, shape_is_tuple(r) ? r->elems[k]->type : r->type, s->to[k]->type, out[k]));
         L->cur->last->apart = s->apart;
-        if (s->single && !L->plan->plain)
-            L->cur->last->value = alone(L, L->cur->last->value);
+        if (s->single && !L->plan->plain) /* an element that was found */
+            L->cur->last->value = kx_alone(L->arena, L->cur->last->value);
     }
 }
 

@@ -414,6 +414,9 @@ static const Helper helpers[] = {
     { H_EXACT, "f32_alone_to_f16", "f32_to_f16",
       "uint16_t f32_alone_to_f16(float x)\n{\n#if defined __F16C__ && defined __GNUC__\n    typedef float v4f __attribute__((vector_size(16)));\n    (void)f32_to_f16;\n"
       "    return (uint16_t)__builtin_ia32_vcvtps2ph((v4f){ x }, 4)[0];\n#else\n    return f32_to_f16(x);\n#endif\n}\n" },
+    { H_EXACT, "f16_round_alone", "f16_round",
+      "float f16_round_alone(float x)\n{\n#if defined __F16C__ && defined __GNUC__\n    typedef float v4f __attribute__((vector_size(16)));\n    (void)f16_round;\n"
+      "    return __builtin_ia32_vcvtph2ps(__builtin_ia32_vcvtps2ph((v4f){ x }, 4))[0];\n#else\n    return f16_round(x);\n#endif\n}\n" },
     { H_EXACT, "fetch_ahead", "",
       "void fetch_ahead(const void *from, int64_t bytes) /* into the second cache */\n{\n#if defined __GNUC__\n    for (int64_t k = 0; k < bytes; k += 64)\n"
       "        __builtin_prefetch((const char *)from + k, 0, 2);\n#endif\n}\n" },
@@ -459,6 +462,18 @@ static const Helper helpers[] = {
       "        *(v16f *)(to + done) = __builtin_ia32_vcvtph2ps512_mask(*(const v16s *)(from + done), (v16f){ 0 }, (unsigned short)-1, 4);\n#endif\n"
       "    for (int64_t k = done; k < n; k += 8)\n        *(v8f *)(to + k) = __builtin_ia32_vcvtph2ps256(*(const v8s *)(from + k));\n    (void)f16_to_f32;\n"
       "#else\n    for (int64_t k = 0; k < n; k++)\n        to[k] = f16_to_f32(from[k]);\n#endif\n}\n" },
+    { H_EXACT, "f16_block_round", "f16_round",
+      "void f16_block_round(float *x, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
+      "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
+      "    int64_t done = 0;\n#if defined __AVX512F__ && !defined __clang__ /* what vectors of 512 bits read is written so */\n"
+      "    typedef float v16f __attribute__((vector_size(64), aligned(4), may_alias));\n"
+      "    typedef short v16s __attribute__((vector_size(32)));\n"
+      "    for (; done + 16 <= n; done += 16)\n"
+      "        *(v16f *)(x + done) = __builtin_ia32_vcvtph2ps512_mask(__builtin_ia32_vcvtps2ph512_mask(*(const v16f *)(x + done), 0, (v16s){ 0 }, (unsigned short)-1),\n"
+      "                                                               (v16f){ 0 }, (unsigned short)-1, 4);\n#endif\n"
+      "    for (int64_t k = done; k < n; k += 8)\n"
+      "        *(v8f *)(x + k) = __builtin_ia32_vcvtph2ps256(__builtin_ia32_vcvtps2ph256(*(const v8f *)(x + k), 0));\n    (void)f16_round;\n"
+      "#else\n    for (int64_t k = 0; k < n; k++)\n        x[k] = f16_round(x[k]);\n#endif\n}\n" },
     { H_EXACT, "f32_block_to_f16", "f32_to_f16",
       "void f32_block_to_f16(uint16_t *to, const float *from, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
@@ -895,6 +910,8 @@ static void need_blocks(Prelude *p, const KStmt *s)
         return;
     if (b.n_in)
         need(p, "f16_block_to_f32");
+    if (b.rounds.n_steps > 1)
+        need(p, "f16_block_round");
     if (b.n_fetched)
         need(p, "fetch_ahead");
     for (int32_t k = 0; k < b.taken.n; k++) {

@@ -1,0 +1,338 @@
+/* Loops in blocks, loop_blocks.h, as text. */
+#include "emit/printer.h"
+
+#include <stdlib.h>
+
+bool is_wide(const LoopBlocks *b, int32_t taken)
+{
+    enum { STEP = 8 };
+    return b->taken.v[taken].half && b->size % STEP == 0;
+}
+
+/* float hlo_in0[16]; */
+static void print_block_array(Printer *p, const char *type, const char *name, int32_t number, int64_t size, int depth)
+{
+    indent(p, depth);
+    buf_printf(p->b, "%s %s%d[%d];\n", type, name, number, (int)size);
+}
+
+static void print_block_arrays(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    int32_t number = 0;
+    for (int32_t k = 0; k < b->n_in; k++)
+        print_block_array(p, "float", BLOCK_IN, k, b->size, depth);
+    for (int32_t k = 0; k < b->n_out; k++) {
+        const Blocked *x = &b->out[k];
+        print_block_array(p, x->half ? "float" : element_type(p->dialect, x->array), BLOCK_OUT, k, b->size, depth);
+        if (x->half && x->streamed)
+            print_block_array(p, element_type(p->dialect, x->array), BLOCK_NARROW, k, b->size, depth);
+    }
+    for (int32_t k = 0; k < b->taken.n_places && b->taken.n; k++)
+        print_block_array(p, "uint32_t", BLOCK_PLACES, k, b->size, depth);
+    for (int32_t k = 0; k < b->taken.n; k++) {
+        if (!b->taken.v[k].to)
+            print_block_array(p, element_type(p->dialect, b->taken.v[k].array), BLOCK_TAKEN, k, b->size, depth);
+        if (is_wide(b, k))
+            print_block_array(p, "float", BLOCK_WIDE, k, b->size, depth);
+    }
+    for (const KStmt *t = s->body->first; t && b->taken.n; t = t->next, number++)
+        if (b->taken.role[number] & TAKEN_KEPT)
+            print_block_array(p, dialect_type(p->dialect, t->temp->type), BLOCK_KEPT, number, b->size, depth);
+    number = 0;
+    for (const KStmt *t = s->body->first; t && b->rounds.n_steps > 1; t = t->next, number++)
+        if (b->rounds.role[number] & ROUND_KEPT)
+            print_block_array(p, dialect_type(p->dialect, t->temp->type), BLOCK_KEPT, number, b->size, depth);
+}
+
+/* &x[i0 * 256 + hlo_from] */
+static void print_block_place(Printer *p, const Blocked *x)
+{
+    buf_printf(p->b, "&%s[", x->array->name);
+    print_index(p, x->index);
+    buf_putc(p->b, ']');
+}
+
+static void print_block_in(Printer *p, const LoopBlocks *b, int depth)
+{
+    for (int32_t k = 0; k < b->n_in; k++) {
+        indent(p, depth);
+        buf_printf(p->b, "f16_block_to_f32(" BLOCK_IN "%d, ", k);
+        print_block_place(p, &b->in[k]);
+        buf_printf(p->b, ", %d);\n", (int)b->size);
+    }
+}
+
+/* i0 * 1024 + hlo_from * 16 */
+static void print_fetched_place(Printer *p, const Fetched *x)
+{
+    const char *sum = "";
+    if (!x->taken) {
+        print_index(p, x->index);
+        return;
+    }
+    for (int32_t k = 0; k < x->index->n; k++)
+        if (is_term_around(&x->index->t[k], p->blocked)) {
+            buf_printf(p->b, "%s%s * %lld", sum, x->index->t[k].atom->name, (long long)x->index->t[k].k);
+            sum = " + ";
+        }
+    if (x->by)
+        buf_printf(p->b, " + " BLOCK_FROM " * %lld", (long long)x->by);
+}
+
+/* fetch_ahead(&x[i0 * 256 + hlo_from * 2] + 512, 256); */
+static void print_fetched(Printer *p, const LoopBlocks *b, int depth)
+{
+    for (int32_t k = 0; k < b->n_fetched; k++) {
+        const Fetched *x = &b->fetched[k];
+        indent(p, depth);
+        buf_printf(p->b, "fetch_ahead(&%s[", x->array->name);
+        print_fetched_place(p, x);
+        buf_printf(p->b, "] %c %lld, %lld);\n", x->ahead < 0 ? '-' : '+', llabs(x->ahead), (long long)x->bytes);
+    }
+}
+
+static void print_block_out(Printer *p, const LoopBlocks *b, int depth)
+{
+    for (int32_t k = 0; k < b->n_out; k++) {
+        const Blocked *x = &b->out[k];
+        bool           streamed = x->streamed;
+        if (x->half) {
+            indent(p, depth);
+            buf_puts(p->b, x->array->type == TYPE_BF16 ? "f32_block_to_bf16(" : "f32_block_to_f16(");
+            if (streamed)
+                buf_printf(p->b, BLOCK_NARROW "%d", k);
+            else
+                print_block_place(p, x);
+            buf_printf(p->b, ", " BLOCK_OUT "%d, %d);\n", k, (int)b->size);
+        }
+        if (streamed) {
+            indent(p, depth);
+            buf_puts(p->b, "store_past_caches(");
+            print_block_place(p, x);
+            buf_printf(p->b, ", %s%d, %d);\n", x->half ? BLOCK_NARROW : BLOCK_OUT, k, (int)(b->size * type_bytes(x->array->type)));
+        }
+    }
+}
+
+/* for (int64_t hlo_k = 0; hlo_k < 32; hlo_k++) { */
+static void open_block_loop(Printer *p, const LoopBlocks *b, int depth)
+{
+    indent(p, depth);
+    buf_printf(p->b, "for (%s " BLOCK_PLACE " = 0; " BLOCK_PLACE " < %d; " BLOCK_PLACE "++) {\n", p->dialect->index, (int)b->size);
+}
+
+static void close_block_loop(Printer *p, int depth)
+{
+    indent(p, depth);
+    buf_puts(p->b, "}\n");
+}
+
+static void print_kept(Printer *p, const KTemp *temp, int32_t number, int depth)
+{
+    indent(p, depth);
+    buf_printf(p->b, "%s %s = " BLOCK_KEPT "%d[" BLOCK_PLACE "];\n", dialect_type(p->dialect, temp->type), temp->name, number);
+}
+
+static void print_keeping(Printer *p, int32_t number, const KExpr *x, int depth)
+{
+    indent(p, depth);
+    buf_printf(p->b, BLOCK_KEPT "%d[" BLOCK_PLACE "] = ", number);
+    print_expr(p, x, P_SELECT);
+    buf_puts(p->b, ";\n");
+}
+
+static void print_places(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    Printer inner = *p;
+    int32_t k = 0;
+    inner.place = BLOCK_FROM " + " BLOCK_PLACE;
+    open_block_loop(p, b, depth);
+    for (const KStmt *t = s->body->first; t; t = t->next, k++)
+        if (b->taken.role[k] & TAKEN_PLACING) {
+            print_stmt(&inner, t, depth + 1);
+            if (b->taken.role[k] & TAKEN_KEPT)
+                print_keeping(&inner, k, &(KExpr){ .kind = KX_TEMP, .type = t->temp->type, .temp = t->temp }, depth + 1);
+        }
+    for (k = 0; k < b->taken.n_places; k++) {
+        indent(p, depth + 1);
+        buf_printf(p->b, BLOCK_PLACES "%d[" BLOCK_PLACE "] = (uint32_t)", k);
+        print_expr(&inner, &(KExpr){ .kind = KX_INDEX, .type = TYPE_S64, .index = b->taken.places[k] }, P_UNARY);
+        buf_puts(p->b, ";\n");
+    }
+    close_block_loop(p, depth);
+}
+
+/* hlo_take_f32(hlo_taken0, t, hlo_place0, 256);  or hlo_step_f32(hlo_taken0, x + hlo_from * 16 + i0, 16, 256); */
+static void print_take(Printer *p, const LoopBlocks *b, int32_t k, int depth)
+{
+    const Taken *x = &b->taken.v[k];
+    int32_t      out = x->to ? blocked_out(b, x->to) : -1;
+    indent(p, depth);
+    buf_printf(p->b, x->by ? "hlo_step_%s(" : "hlo_take_%s(", type_name(storage_type(x->array->type)));
+    if (out >= 0)
+        buf_printf(p->b, BLOCK_OUT "%d", out);
+    else if (x->to)
+        print_block_place(p, &(Blocked){ .array = x->to->array, .index = x->to->index });
+    else
+        buf_printf(p->b, BLOCK_TAKEN "%d", k);
+    if (x->by) {
+        buf_puts(p->b, ", ");
+        print_block_place(p, &(Blocked){ .array = x->array, .index = x->index });
+        buf_printf(p->b, ", %lld, %d);\n", (long long)x->by, (int)b->size);
+    } else {
+        buf_printf(p->b, ", %s, " BLOCK_PLACES "%d, %d);\n", x->array->name, x->place, (int)b->size);
+    }
+    if (is_wide(b, k)) {
+        indent(p, depth);
+        buf_printf(p->b, "f16_block_to_f32(" BLOCK_WIDE "%d, " BLOCK_TAKEN "%d, %d);\n", k, k, (int)b->size);
+    }
+}
+
+/* Those that are stored as they are, or those that are not. */
+static void print_taken(Printer *p, const LoopBlocks *b, bool stored, int depth)
+{
+    for (int32_t k = 0; k < b->taken.n; k++)
+        if (!b->taken.v[k].to == !stored)
+            print_take(p, b, k, depth);
+}
+
+static bool is_stored_taken(const LoopBlocks *b, const KStmt *s)
+{
+    for (int32_t k = 0; k < b->taken.n; k++)
+        if (b->taken.v[k].to == s)
+            return true;
+    return false;
+}
+
+/* What is not only for places. */
+static bool is_rest(const LoopBlocks *b, const KStmt *s, int32_t number)
+{
+    return !b->taken.n || (b->taken.role[number] != TAKEN_PLACING && !is_stored_taken(b, s));
+}
+
+/* Statement number k as that step has it: one of its own, a value of another one's, or nothing. */
+static void print_in_step(Printer *p, const KStmt *s, const LoopRounds *r, int32_t k, int32_t step, bool wanted, int depth)
+{
+    const uint8_t role = r->role[k];
+    const bool    own = role & ROUND_AGAIN ? wanted : r->step[k] == step;
+    if (own && role & ROUND_BLOCK) {
+        print_keeping(p, k, s->value->arg[0], depth);
+    } else if (own) {
+        print_stmt(p, s, depth);
+        if (role & ROUND_KEPT)
+            print_keeping(p, k, &(KExpr){ .kind = KX_TEMP, .type = s->temp->type, .temp = s->temp }, depth);
+    } else if (wanted) {
+        print_kept(p, s->temp, k, depth);
+    }
+}
+
+/* A loop for each step, and what is rounded after it. */
+static void print_steps(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    const LoopRounds *r = &b->rounds;
+    bool              wanted[MOST_STATEMENTS];
+    for (int32_t step = 0; step < r->n_steps; step++) {
+        int32_t k = 0;
+        round_wants(s, r, step, wanted);
+        print_hints(p, s, depth);
+        open_block_loop(p, b, depth);
+        for (const KStmt *t = s->body->first; t; t = t->next, k++)
+            print_in_step(p, t, r, k, step, wanted[k], depth + 1);
+        close_block_loop(p, depth);
+        k = 0;
+        for (const KStmt *t = s->body->first; t; t = t->next, k++)
+            if (r->role[k] & ROUND_BLOCK && r->step[k] == step) {
+                indent(p, depth);
+                buf_printf(p->b, "f16_block_round(" BLOCK_KEPT "%d, %d);\n", k, (int)b->size);
+            }
+    }
+}
+
+static void print_rest_of_block(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    Printer inner = *p;
+    int32_t k = 0, n = 0;
+    for (const KStmt *t = s->body->first; t; t = t->next)
+        n += is_rest(b, t, k++);
+    if (!n)
+        return;
+    inner.blocks = b;
+    inner.place = BLOCK_FROM " + " BLOCK_PLACE;
+    if (b->rounds.n_steps > 1) {
+        print_steps(&inner, s, b, depth);
+        return;
+    }
+    print_hints(p, s, depth);
+    open_block_loop(p, b, depth);
+    k = 0;
+    for (const KStmt *t = s->body->first; t; t = t->next, k++)
+        if (b->taken.n && b->taken.role[k] & TAKEN_KEPT)
+            print_kept(p, t->temp, k, depth + 1);
+        else if (is_rest(b, t, k))
+            print_stmt(&inner, t, depth + 1);
+    close_block_loop(p, depth);
+}
+
+static void print_one_block(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    Printer inner = *p;
+    inner.blocked = s->loop;
+    inner.place = BLOCK_FROM;
+    print_block_arrays(p, s, b, depth);
+    print_fetched(&inner, b, depth);
+    print_block_in(&inner, b, depth);
+    if (b->taken.n && b->taken.n_places)
+        print_places(&inner, s, b, depth);
+    print_taken(&inner, b, false, depth);
+    print_rest_of_block(&inner, s, b, depth);
+    print_taken(&inner, b, true, depth);
+    print_block_out(&inner, b, depth);
+}
+
+/* What is before the first line of memory that the row has whole. */
+static void print_before_line(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    enum { LINE = 64 };
+    const Blocked *x = &b->out[b->line];
+    Printer        inner = *p;
+    inner.blocked = s->loop;
+    inner.place = BLOCK_FROM;
+    indent(p, depth);
+    buf_printf(p->b, "%s " BLOCK_LINE " = " BLOCK_FROM " + (-(", p->dialect->index);
+    print_index(&inner, x->index);
+    buf_printf(p->b, ") & %d);\n", (int)(LINE / type_bytes(x->array->type) - 1));
+    print_plain_for(p, s, BLOCK_FROM, BLOCK_LINE, depth);
+}
+
+/* The blocks, and where they end the loop itself. */
+void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    int inside = depth + b->rest;
+    if (b->rest) {
+        indent(p, depth);
+        buf_puts(p->b, "{\n");
+        indent(p, inside);
+        buf_printf(p->b, "%s " BLOCK_FROM " = ", p->dialect->index);
+        print_start(p, s);
+        buf_puts(p->b, ";\n");
+        if (b->line >= 0)
+            print_before_line(p, s, b, inside);
+        indent(p, inside);
+        buf_printf(p->b, "for (%s; " BLOCK_FROM " + %d <= ", b->line >= 0 ? BLOCK_FROM " = " BLOCK_LINE : "", (int)b->size);
+    } else {
+        indent(p, inside);
+        buf_printf(p->b, "for (%s " BLOCK_FROM " = ", p->dialect->index);
+        print_start(p, s);
+        buf_puts(p->b, "; " BLOCK_FROM " < ");
+    }
+    print_end(p, s);
+    buf_printf(p->b, "; " BLOCK_FROM " += %d) {\n", (int)b->size);
+    print_one_block(p, s, b, inside + 1);
+    indent(p, inside);
+    buf_puts(p->b, "}\n");
+    if (!b->rest)
+        return;
+    print_plain_for(p, s, BLOCK_FROM, NULL, inside);
+    indent(p, depth);
+    buf_puts(p->b, "}\n");
+}

@@ -1,0 +1,96 @@
+/* Roundings that change nothing, and conversions of what is in no vector. */
+#include "emit/kernel_ir.h"
+
+#include <string.h>
+
+#include "support/map.h"
+
+static bool is_call(const KExpr *x, const char *fn)
+{
+    return x && x->kind == KX_CALL && strcmp(x->fn, fn) == 0;
+}
+
+/* ---- once is enough ---- */
+
+typedef struct Uses {
+    int32_t all, narrowed; /* how often; of these to make an f16 of it */
+} Uses;
+
+static Uses *uses_of(Map *m, const KTemp *temp)
+{
+    Uses *u = map_get(m, temp);
+    if (!u) {
+        u = ARENA_NEW(m->arena, Uses);
+        map_put(m, temp, u);
+    }
+    return u;
+}
+
+static void note_use(void *uses, const KExpr *x)
+{
+    if (x->kind == KX_TEMP)
+        uses_of(uses, x->temp)->all++;
+    if (is_call(x, "f32_to_f16") && x->arg[0]->kind == KX_TEMP)
+        uses_of(uses, x->arg[0]->temp)->narrowed++;
+}
+
+static void round_once(KBlock *b, Map *uses)
+{
+    for (KStmt *s = b->first; s; s = s->next) {
+        if (s->kind == KS_DECLARE && is_call(s->value, "f16_round") && !s->temp->assigned && uses_of(uses, s->temp)->all == uses_of(uses, s->temp)->narrowed)
+            s->value = s->value->arg[0];
+        if (s->body)
+            round_once(s->body, uses);
+        if (s->other)
+            round_once(s->other, uses);
+    }
+}
+
+void kernel_round_once(Kernel *k)
+{
+    Map      uses = map_new(k->arena);
+    KVisitor v = { note_use, NULL, &uses };
+    kernel_visit(k->body, &v);
+    round_once(k->body, &uses);
+}
+
+/* ---- in no vector ---- */
+
+const KExpr *kx_alone(Arena *a, const KExpr *x)
+{
+    static const char *const of[][2] = { { "max_f32", "max_alone_f32" }, { "max_f64", "max_alone_f64" }, { "min_f32", "min_alone_f32" }, { "min_f64", "min_alone_f64" },
+                                         { "f16_to_f32", "f16_alone_to_f32" }, { "f32_to_f16", "f32_alone_to_f16" }, { "f16_round", "f16_round_alone" } };
+    KExpr *y = arena_copy(a, x, sizeof *x);
+    for (int32_t k = 0; k < x->n; k++)
+        y->arg[k] = kx_alone(a, x->arg[k]);
+    for (size_t k = 0; x->kind == KX_CALL && k < sizeof of / sizeof of[0]; k++)
+        if (strcmp(x->fn, of[k][0]) == 0)
+            y->fn = of[k][1];
+    return y;
+}
+
+static void note_loop(void *found, const KStmt *s)
+{
+    *(bool *)found |= s->kind == KS_FOR;
+}
+
+static void make_alone(Arena *a, KBlock *b)
+{
+    for (KStmt *s = b->first; s; s = s->next) {
+        if (s->value)
+            s->value = kx_alone(a, s->value);
+        if (s->body)
+            make_alone(a, s->body);
+        if (s->other)
+            make_alone(a, s->other);
+    }
+}
+
+void kernel_make_alone(Kernel *k)
+{
+    bool     loops = false;
+    KVisitor v = { NULL, note_loop, &loops };
+    kernel_visit(k->body, &v);
+    if (!loops)
+        make_alone(k->arena, k->body);
+}
