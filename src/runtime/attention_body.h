@@ -434,10 +434,11 @@ static void N(put_rows)(const N(Rows) *x)
             continue;
         }
 #endif
-        float *to = (float *)x->m->o + x->o[r];
-        if (d->o_col == 1)
-            __builtin_memcpy(to, from, (uint64_t)d->wide * sizeof *to);
-        for (int64_t c = 0; c < d->wide && d->o_col != 1; c++)
+        float  *to = (float *)x->m->o + x->o[r];
+        int64_t c = 0;
+        for (; c + VL <= d->wide && d->o_col == 1; c += VL)
+            *(VCU *)(to + c) = *(const VCU *)(from + c);
+        for (; c < d->wide; c++)
             to[c * d->o_col] = from[c];
     }
 }

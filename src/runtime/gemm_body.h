@@ -80,6 +80,9 @@ INLINE void N(load_columns)(VW r[VL], const TE *from, int64_t row, int64_t rows,
     if (rows >= VL && count >= VL * G) {
         UNROLL for (int i = 0; i < VL; i++)
             r[i] = N(along)(from + i * row);
+    } else if (count >= VL * G) {
+        for (int i = 0; i < VL; i++)
+            r[i] = i < rows ? N(along)(from + i * row) : (VW){ 0 };
     } else {
         for (int i = 0; i < VL; i++)
             r[i] = i < rows ? N(some)(from + i * row, 1, hlort_min(count, VL * G)) : (VW){ 0 };
