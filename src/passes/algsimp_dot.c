@@ -29,19 +29,23 @@ static Inst *spread(Simp *s, const Inst *i, Inst *x, Ints batch, int64_t at)
  * small negative product gives -0. */
 Inst *rule_dot_outer(Simp *s, Inst *i)
 {
-    Type t = i->shape->type;
+    Type t = i->shape->type, wide = t == TYPE_BF16 || t == TYPE_F16 ? TYPE_F32 : t;
     Ints lhs_batch = inst_ints(i, ATTR_LHS_BATCH_DIMS), rhs_batch = inst_ints(i, ATTR_RHS_BATCH_DIMS);
-    Inst *lhs = inst_operand(i, 0), *rhs = inst_operand(i, 1);
-    if (!plain_dot(i) || inst_ints(i, ATTR_LHS_CONTRACTING_DIMS).n || lhs->shape->type != i->shape->type ||
-        rhs->shape->type != i->shape->type)
+    Inst *x[] = {inst_operand(i, 0), inst_operand(i, 1)};
+    if (!plain_dot(i) || inst_ints(i, ATTR_LHS_CONTRACTING_DIMS).n || x[0]->shape->type != t || x[1]->shape->type != t)
         return NULL;
-    if (type_is_complex(t) || (type_is_float(t) && t != TYPE_F32 && t != TYPE_F64) || shape_count(i->shape) <= 0)
+    if (type_is_complex(t) || (type_is_float(t) && wide != TYPE_F32 && wide != TYPE_F64) || shape_count(i->shape) <= 0)
         return NULL;
-    Inst *operands[] = {spread(s, i, lhs, lhs_batch, lhs_batch.n), spread(s, i, rhs, rhs_batch, lhs->shape->rank)};
-    Inst *product = simp_new(s, OP_MULTIPLY, i->shape, 2, operands);
-    if (!type_is_float(t))
-        return product;
-    return simp_new(s, OP_ADD, i->shape, 2, (Inst *[]){product, simp_splat(s, i->shape, 0)});
+    for (int k = 0; k < 2; k++)
+        if (wide != t)
+            x[k] = simp_new(s, OP_CONVERT, shape_with_type(s->arena, x[k]->shape, wide), 1, &x[k]);
+    const Shape  *shape = shape_with_type(s->arena, i->shape, wide);
+    const int64_t lhs_rank = x[0]->shape->rank;
+    Inst *operands[] = {spread(s, i, x[0], lhs_batch, lhs_batch.n), spread(s, i, x[1], rhs_batch, lhs_rank)};
+    Inst *product = simp_new(s, OP_MULTIPLY, shape, 2, operands);
+    if (type_is_float(t))
+        product = simp_new(s, OP_ADD, shape, 2, (Inst *[]){product, simp_splat(s, shape, 0)});
+    return wide == t ? product : simp_new(s, OP_CONVERT, i->shape, 1, &product);
 }
 
 Inst *rule_dot_empty(Simp *s, Inst *i)
