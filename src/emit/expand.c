@@ -50,6 +50,16 @@ static void take_apart(Comp *c)
     arena_free(scratch);
 }
 
+Inst *expand_fusion(Inst *i, Word kind, Comp *body, int32_t n, Inst *const *operands)
+{
+    Inst *f = inst_new(i->comp, i, OP_FUSION, body->root->shape, n, operands, NULL);
+    inst_set_word(f, ATTR_FUSION_KIND, kind);
+    inst_set_callees(f, 1, &body);
+    f->meta = i->meta;
+    f->loc = i->loc;
+    return f;
+}
+
 static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
 {
     const bool runtime = o->runtime;
@@ -62,7 +72,7 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
     case OP_RNG: return expand_rng;
     case OP_SCALED_DOT: return expand_scaled_dot;
     case OP_RAGGED_DOT: return expand_ragged_dot;
-    case OP_DOT: return !runtime ? NULL : dot_widens(i) ? expand_narrow_dot : dot_joins(i) ? expand_terms : NULL;
+    case OP_DOT: return !o->device && dot_is_beside(i) ? expand_beside : !runtime ? NULL : dot_widens(i) ? expand_narrow_dot : dot_joins(i) ? expand_terms : NULL;
     case OP_FUSION:
         if (runtime && attention_expands(i))
             return expand_attention;

@@ -31,6 +31,13 @@ bool  dot_joins(const Inst *dot);
 Inst *dot_joined(Inst *at, const Inst *dot, Inst *const *operands);
 void  expand_terms(Inst *i);
 
+/* A fusion of body in front of i, with its origin. */
+Inst *expand_fusion(Inst *i, Word kind, Comp *body, int32_t n, Inst *const *operands);
+
+/* A dot that is a sum down columns. */
+bool dot_is_beside(const Inst *dot);
+void expand_beside(Inst *i);
+
 /* The dot or convolution of fusion i that is a call with the rest as its epilogue, made for a row of so many elements; NULL: there is none. */
 const Inst *output_hero(const Inst *i, int64_t *row);
 bool output_expands(const Inst *i);

@@ -529,12 +529,7 @@ static Inst *largest(Blocks *b, Inst *x)
     c->root = inst_new(c, NULL, OP_REDUCE, s, 2, of, NULL);
     inst_set_ints(c->root, ATTR_DIMENSIONS, (Ints){all, x->shape->rank});
     inst_set_callees(c->root, 1, &max);
-    Inst *f = inst_new(b->fusion->comp, b->fusion, OP_FUSION, s, 1, &x, NULL);
-    inst_set_word(f, ATTR_FUSION_KIND, FUSION_INPUT);
-    inst_set_callees(f, 1, &c);
-    f->meta = b->fusion->meta;
-    f->loc = b->fusion->loc;
-    return f;
+    return expand_fusion(b->fusion, FUSION_INPUT, c, 1, &x);
 }
 
 /* x as a number of type t. */

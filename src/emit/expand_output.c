@@ -153,11 +153,8 @@ Inst *output_replace(Inst *i, int32_t n, const Inst *const *inside, Inst *const 
     for (int32_t k = 0; k < own + n; k++)
         operands[k] = k < own ? inst_operand(i, k) : outside[k - own];
     Comp *rest = rest_of(i, n, inside, outside);
-    Inst *f = inst_new(i->comp, i, OP_FUSION, i->shape, own + n, operands, NULL);
-    inst_set_word(f, ATTR_FUSION_KIND, FUSION_LOOP);
-    inst_set_callees(f, 1, &rest);
-    f->meta = i->meta;
-    f->loc = i->loc;
+    Inst *f = expand_fusion(i, FUSION_LOOP, rest, own + n, operands);
+    f->shape = i->shape;
     inst_replace(i, f);
     inst_delete(i);
     return f;

@@ -2,13 +2,17 @@
  *
  *     dot(f32[b,h,q,d]{3,2,1,0} x, f32[h,d,m] w), k = {1,3}     =>     dot(f32[b,h,q,d]{3,1,2,0} copy(x), w)      where h and d lie beside each other as in w
  *
- * It costs a pass over the smaller operand where the other one's terms are one already. What was fastest stays it where it can, so that the copy has lines to move. */
+ * It costs a pass over the smaller operand where the other one's terms are one already. What was fastest stays it where it can, so that the copy has lines to move.
+ *
+ * So has an operand whose neighbours are the batch's, each of which is in another product: the copy has the batch outside.
+ *
+ *     dot(f32[24,16,256] x, f32[24,20,256] y), batch = {2}, k = {0}                =>     dot(f32[24,16,256]{0,1,2} copy(x), f32[24,20,256]{0,1,2} copy(y)) */
 #include "emit/dot_call.h"
 #include "emit/expand.h"
 
 #include "passes/util.h"
 
-enum { LEAST_USES = 4, MOST_RANK = 16 }; /* products for each element that is copied */
+enum { LEAST_USES = 4, LEAST_APART = 2, /* products for each element that is copied */ LEAST_BESIDE = 8 /* neighbours */, MOST_RANK = 16 };
 
 /* The number of elements from an element of s to the next one in dimensions v, the outermost first; false: they are not one. */
 static bool is_one(const Shape *s, const int64_t *strides, const int64_t *v, int32_t n)
@@ -101,20 +105,56 @@ static double copied(Arena *a, const Inst *dot, int32_t kept, const Shape *as[2]
     return n;
 }
 
-/* The operands' shapes with which dot is a call; false: it is one already, or copies are not worth it. */
+/* Neighbours of x are of different products. */
+static bool is_batch_inside(const Inst *dot, int32_t operand)
+{
+    const Shape *x = inst_operand(dot, operand)->shape;
+    const Ints   batch = inst_ints(dot, operand ? ATTR_RHS_BATCH_DIMS : ATTR_LHS_BATCH_DIMS);
+    int64_t      strides[MOST_RANK];
+    bool         inside = false;
+    shape_strides(x, strides);
+    for (int32_t k = 0; k < x->rank; k++)
+        if (x->dims[k] > 1 && strides[k] == 1)
+            inside = ints_has(batch, k) && x->dims[k] >= LEAST_BESIDE && shape_count(x) > x->dims[k];
+    return inside;
+}
+
+/* Likewise where the batch goes outside. */
+static double copied_apart(Arena *a, const Inst *dot, const Shape *as[2])
+{
+    const Ints terms = inst_ints(dot, ATTR_LHS_CONTRACTING_DIMS);
+    int32_t    order[MOST_RANK];
+    double     n = 0;
+    for (int32_t k = 0; k < terms.n; k++)
+        order[k] = k;
+    for (int32_t e = 0; e < 2; e++) {
+        const Shape *x = inst_operand(dot, e)->shape;
+        as[e] = is_batch_inside(dot, e) ? shape_joined(a, dot, e, order) : x;
+        n += as[e] == x ? 0 : (double)shape_count(x);
+    }
+    return n;
+}
+
+/* The operands' shapes with which dot is a call, or a faster one; false: it is one already, or copies are not worth it. */
 static bool joined_shapes(Arena *a, const Inst *dot, const Shape *as[2])
 {
     const Shape *lhs = inst_operand(dot, 0)->shape, *rhs = inst_operand(dot, 1)->shape, *other[2];
     DotCall      d;
-    if (lhs->rank > MOST_RANK || rhs->rank > MOST_RANK || dot->shape->rank > MOST_RANK || dot_call_sizes(dot, lhs, rhs, dot->shape, &d))
+    if (lhs->rank > MOST_RANK || rhs->rank > MOST_RANK || dot->shape->rank > MOST_RANK)
         return false;
-    double n = copied(a, dot, 0, as), products = (double)shape_count(dot->shape);
-    if (copied(a, dot, 1, other) < n)
-        n = copied(a, dot, 1, as);
     const Ints terms = inst_ints(dot, ATTR_LHS_CONTRACTING_DIMS);
+    double     n = copied_apart(a, dot, as), products = (double)shape_count(dot->shape);
+    const int  least = n > 0 ? LEAST_APART : LEAST_USES;
+    if (n == 0 && (terms.n < 2 || dot_call_sizes(dot, lhs, rhs, dot->shape, &d)))
+        return false;
+    if (n == 0) {
+        n = copied(a, dot, 0, as);
+        if (copied(a, dot, 1, other) < n)
+            n = copied(a, dot, 1, as);
+    }
     for (int32_t k = 0; k < terms.n; k++)
         products *= (double)lhs->dims[terms.v[k]];
-    return n > 0 && products >= LEAST_USES * n && dot_call(dot, as[0], as[1], dot->shape, &d);
+    return n > 0 && products >= least * n && dot_call(dot, as[0], as[1], dot->shape, &d);
 }
 
 bool dot_joins(const Inst *dot)
@@ -123,7 +163,7 @@ bool dot_joins(const Inst *dot)
     if (dot->op != OP_DOT || dot->n_operands != 2 || inst_attr(dot, ATTR_SPARSITY_CONFIG) || !shape_is_array(dot->shape) || shape_count(dot->shape) == 0)
         return false;
     Arena     *a = arena_new();
-    const bool joins = inst_ints(dot, ATTR_LHS_CONTRACTING_DIMS).n > 1 && joined_shapes(a, dot, as);
+    const bool joins = joined_shapes(a, dot, as);
     arena_free(a);
     return joins;
 }

@@ -128,12 +128,7 @@ static Inst *made_before(Inst *i, const Inst *x)
     Inst **operands = ARENA_ARRAY(i->comp->module->arena, Inst *, i->n_operands);
     for (int32_t k = 0; k < i->n_operands; k++)
         operands[k] = inst_operand(i, k);
-    Inst *f = inst_new(i->comp, i, OP_FUSION, x->shape, i->n_operands, operands, NULL);
-    inst_set_word(f, ATTR_FUSION_KIND, FUSION_LOOP);
-    inst_set_callees(f, 1, &part);
-    f->meta = i->meta;
-    f->loc = i->loc;
-    return f;
+    return expand_fusion(i, FUSION_LOOP, part, i->n_operands, operands);
 }
 
 void expand_transposes(Inst *i)
