@@ -324,10 +324,8 @@ static int64_t fuse_comp(Comp *c, PassCtx *cx, int64_t max_size, int64_t most)
         i->aux = n;
         n->turns = loops && fusion_only_turns(i);
     }
-    for (Inst *i = c->first; i; i = i->next) {
-        Role r = fusion_role(i);
-        node(i)->role = (r == ROLE_APART || r == ROLE_SCATTER) && !loops ? ROLE_NONE : r;
-    }
+    for (Inst *i = c->first; i; i = i->next)
+        node(i)->role = fusion_role(i, loops);
     for (Inst *i = c->last; i; i = i->prev)
         decide(&f, i);
     fusion_attention(&f, c);

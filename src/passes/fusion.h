@@ -103,7 +103,7 @@ static inline Node *node(const Inst *i)
 }
 
 /* fusion_asks.c: what an instruction can be, and how a group asks for it. */
-Role    fusion_role(const Inst *i);
+Role    fusion_role(const Inst *i, bool loops); /* loops: of a CPU, not threads */
 double  fusion_count(const Inst *i); /* elements; of one result when a reduce has several */
 bool    fusion_is_static(const Inst *i); /* an array of one or more elements whose sizes are fixed */
 bool    fusion_moves_whole(const Inst *u); /* each element goes to one place, and neighbours stay together in pieces that loops can be made of */

@@ -4,7 +4,9 @@
  *   e = pad(x), padding=0_1_1;  o = pad(y), padding=1_0_1;  s = add(e, o)         =>       s = fusion(x, y)
  *
  * Elements by turns, as an associative scan makes them and a gradient of what takes every other one: nothing else is in the kernel but what little their
- * operands are made of, since loops by steps are no vectors as other loops are. Rows that go apart are vectors as ever. */
+ * operands are made of, since loops by steps are no vectors as other loops are. Rows that go apart are vectors as ever.
+ *
+ * Threads each have an element, and such a pad is movement to them like any other. */
 #include "config.h"
 
 #include "analysis/cost.h"

@@ -26,16 +26,16 @@ static bool is_scalar_constant(const Inst *i)
     return i->op == OP_CONSTANT && shape_is_scalar(i->shape) && !i->literal->elided;
 }
 
-static Role pad_role(const Inst *i)
+static Role pad_role(const Inst *i, bool loops)
 {
     const Padding *p = inst_attr(i, ATTR_PADDING)->value.padding;
     for (int32_t k = 0; k < p->n; k++)
         if (p->v[k].lo < 0 || p->v[k].hi < 0)
             return ROLE_NONE;
-    return fusion_parts(i) ? fusion_role_apart(i) : ROLE_MOVE;
+    return loops && fusion_parts(i) ? fusion_role_apart(i) : ROLE_MOVE;
 }
 
-static Role move_role(const Inst *i)
+static Role move_role(const Inst *i, bool loops)
 {
     const Inst *o = inst_operand(i, 0);
     switch (i->op) {
@@ -54,7 +54,7 @@ static Role move_role(const Inst *i)
     case OP_GATHER:
         return ROLE_MOVE;
     case OP_PAD:
-        return pad_role(i);
+        return pad_role(i, loops);
     case OP_CONCATENATE:
         return i->n_operands <= MAX_CONCAT ? ROLE_MOVE : ROLE_NONE;
     default:
@@ -62,7 +62,7 @@ static Role move_role(const Inst *i)
     }
 }
 
-Role fusion_role(const Inst *i)
+Role fusion_role(const Inst *i, bool loops)
 {
     if (!inst_is_free(i))
         return ROLE_NONE;
@@ -76,7 +76,7 @@ Role fusion_role(const Inst *i)
     if (i->op == OP_DYNAMIC_UPDATE_SLICE)
         return fusion_is_static(i) ? ROLE_UPDATE : ROLE_NONE;
     if (i->op == OP_SCATTER)
-        return fusion_role_scatter(i);
+        return loops ? fusion_role_scatter(i) : ROLE_NONE;
     if (!fusion_is_static(i))
         return ROLE_NONE;
     if (i->op == OP_DOT || i->op == OP_CONVOLUTION)
@@ -85,7 +85,7 @@ Role fusion_role(const Inst *i)
         return ROLE_LEAF;
     if (op_has(i->op, F_ELEMENTWISE))
         return ROLE_ELEMENTWISE;
-    return op_has(i->op, F_MOVES) ? move_role(i) : ROLE_NONE;
+    return op_has(i->op, F_MOVES) ? move_role(i, loops) : ROLE_NONE;
 }
 
 /* ---- how it asks for its operands ---- */
