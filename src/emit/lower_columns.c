@@ -108,7 +108,7 @@ static void column_rows(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
 {
     for (Reduction *r = b->first; r; r = r->next)
         if (r->total)
-            r->block[0] = lanes_new(L, TYPE_F32, r->total->count, scalar_zero(L->arena, TYPE_F32), "acc");
+            r->block[0] = lanes_new(L, TYPE_F32, r->total->count, reduction_nothing(L, r, TYPE_F32), "acc");
     column_loops(L, b, n, dims);
     for (Reduction *r = b->first; r; r = r->next)
         if (r->total)

@@ -43,9 +43,7 @@ static const KExpr *is_nan(Lower *L, const KExpr *x)
 /* What changes nothing: of an extreme its first value, which may be taken as often as one likes. */
 static const KExpr *neutral(Lower *L, const Reduction *r, Type t)
 {
-    if (r->op == OP_ADD)
-        return scalar_zero(L->arena, t);
-    return r->op == OP_MULTIPLY ? scalar_one(L->arena, t) : kx_temp(L->arena, r->acc[0]);
+    return r->op == OP_ADD || r->op == OP_MULTIPLY ? reduction_nothing(L, r, t) : kx_temp(L->arena, r->acc[0]);
 }
 
 /* known: NULL, or whether a sum has the element already. */
@@ -301,7 +299,7 @@ static void lanes_block(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
     bool       tail = first->extents[first->n_reduced - 1] % reductions_lanes(first) != 0;
     for (Reduction *r = first; r; r = r->next)
         if (r->total)
-            r->lanes = lanes_new(L, TYPE_F32, r->total->count, scalar_zero(L->arena, TYPE_F32), "lane");
+            r->lanes = lanes_new(L, TYPE_F32, r->total->count, reduction_nothing(L, r, TYPE_F32), "lane");
     nest(L, n, dims, NULL, lanes_loop, b);
     if (tail && b->d < first->n_reduced - 1)
         nest(L, n - 1, dims, NULL, tail_loop, b);

@@ -35,7 +35,7 @@ static void down_body(Lower *L, void *cookie, const Ix *const *index)
 static void down_block(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
 {
     for (Reduction *r = b->first; r; r = r->next)
-        r->part = reduction_wants_blocks(r) ? accumulator(L, scalar_zero(L->arena, TYPE_F32), TYPE_F32, "part") : NULL;
+        r->part = reduction_wants_blocks(r) ? accumulator(L, reduction_nothing(L, r, TYPE_F32), TYPE_F32, "part") : NULL;
     nest(L, n, dims, NULL, down_body, b);
     for (Reduction *r = b->first; r; r = r->next)
         if (r->part) {
@@ -68,7 +68,7 @@ static const KExpr *late_start(Lower *L, const Reduction *r)
     const KExpr *start = r->plain && r->n == 1 && r->count > 1 && (sum || product) && r->carry[0] != TYPE_PRED ? reduction_start(L, r, 0) : NULL;
     if (!start || kx_is_number(start, product ? 1 : 0))
         return NULL;
-    return product ? scalar_one(L->arena, r->carry[0]) : scalar_zero(L->arena, r->carry[0]);
+    return reduction_nothing(L, r, r->carry[0]);
 }
 
 static void declare_accumulators(Lower *L, const Reduction *r)

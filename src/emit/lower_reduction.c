@@ -9,6 +9,8 @@
 
 #include "analysis/softmax.h"
 
+#include <math.h>
+
 enum { MANY_SHARE = 8192, CHAIN = 256 /* numbers at most that are added one after another in f32 */, LONG_ROW = 1024,
        MOST_STEPS = 64 /* of what is looked through */, LEAST_LANES = 32, SHORT_LANES = 16 /* where there are many of them */, MANY_LANES = 256 /* elements at least of rows that have lanes, whose lanes are several vectors */ };
 
@@ -278,6 +280,24 @@ const KExpr *reduction_start(Lower *L, const Reduction *r, int32_t k)
 {
     const Inst *init = inst_operand(r->x, r->n + k);
     return scalar_convert(L->arena, init->shape->type, r->carry[k], value_at(L, init, 0, NULL));
+}
+
+static bool is_plus_zero(const KExpr *x)
+{
+    if (x->kind == KX_CALL && x->n == 2)
+        return kx_is_number(x, 0) && is_plus_zero(x->arg[0]) && is_plus_zero(x->arg[1]);
+    return kx_is_number(x, 0) && !(x->kind == KX_FLOAT && signbit(x->f));
+}
+
+/* -0 + -0 is -0, which a 0 beside it would make 0. */
+const KExpr *reduction_nothing(Lower *L, const Reduction *r, Type t)
+{
+    if (r->op == OP_MULTIPLY)
+        return scalar_one(L->arena, t);
+    if (type_is_int(t) || is_plus_zero(reduction_start(L, r, 0)))
+        return scalar_zero(L->arena, t);
+    const KExpr *zero = kx_float(L->arena, type_is_complex(t) ? type_component(t) : machine_type(t), -0.0);
+    return type_is_complex(t) ? kx_call(L->arena, "__builtin_complex", t, 2, (const KExpr *const[]){ zero, zero }) : zero;
 }
 
 /* The larger or the smaller one, acc where either is NaN. */

@@ -90,8 +90,9 @@ bool reductions_are_cheap(Lower *L, const Reduction *first);
 void reduction_set_kept(Reduction *r, const Ix *const *index);
 const Ix **reduction_index(Lower *L, const Reduction *r, const Ix *const *index); /* of an element, by that of the loops over reduced dimensions */
 
-/* Values: of result k at first; the larger or the smaller one, acc where either is NaN; body(acc, x), of n values each; the elements at an index, those of a sum as sum_type. */
+/* Values: of result k at first; what changes no sum, or no product, that begins so; the larger or the smaller one, acc where either is NaN; body(acc, x), of n values each; the elements at an index, those of a sum as sum_type. */
 const KExpr *reduction_start(Lower *L, const Reduction *r, int32_t k);
+const KExpr *reduction_nothing(Lower *L, const Reduction *r, Type t);
 const KExpr *reduction_extreme(Lower *L, const Reduction *r, const KExpr *acc, const KExpr *x);
 void reduction_combine(Lower *L, const Reduction *r, const KExpr *const *acc, const KExpr *const *x, const KExpr **out);
 const KExpr **reduction_elements(Lower *L, const Reduction *r, Type sum_type, const Ix *const *at);
