@@ -703,8 +703,44 @@ static void put_function(Buf *b, const LibraryCall *x, const char *linkage, cons
     buf_puts(b, by_library ? "#endif\n}\n" : "}\n");
 }
 
+static const LibraryCall *first_by_library(const Program *p)
+{
+    for (int32_t k = 0; k < p->n_calls; k++)
+        if (!p->calls[k]->routine && is_called(&p->calls[k]->lapack) && cuda_needs_solver(p->calls[k]))
+            return p->calls[k];
+    return NULL;
+}
+
+/* Asked before anything runs: there is nothing in the place of such a call. */
+static void put_test(Buf *b, const char *linkage, const char *prefix)
+{
+    buf_printf(b, "\n%s int %s_solves(cudaStream_t stream)\n{\n"
+                  "#ifdef HLO_CUSOLVER\n"
+                  "    cudaError_t status = cudaSuccess;\n"
+                  "    (void)hlo_begin_solving(stream, &status);\n"
+                  "    return hlo_end_solving(stream, NULL, status) == cudaSuccess;\n"
+                  "#else\n"
+                  "    (void)stream;\n"
+                  "    return 0;\n"
+                  "#endif\n"
+                  "}\n",
+               linkage, prefix ? prefix : "hlo");
+}
+
+void cuda_solver_test(Buf *b, Arena *a, const Program *p, const char *prefix)
+{
+    const LibraryCall *x = first_by_library(p);
+    if (!x)
+        return;
+    buf_printf(b, "    if (!%s_solves(hlo_stream(env)))\n        return hlo_fails(env, ", prefix);
+    c_string(b, arena_printf(a, "custom-call %%%s", x->inst->name));
+    buf_puts(b, ", \"a library is missing: cuSOLVER or cuBLAS\");\n");
+}
+
 void cuda_solver_functions(Buf *b, const Program *p, const char *linkage, const char *prefix)
 {
+    if (first_by_library(p))
+        put_test(b, linkage, prefix);
     for (int32_t k = 0; k < p->n_calls; k++)
         if (p->calls[k]->routine)
             cuda_put_routine(b, p, p->calls[k], linkage, prefix);
@@ -714,6 +750,8 @@ void cuda_solver_functions(Buf *b, const Program *p, const char *linkage, const 
 
 void cuda_solver_prototypes(Buf *b, const Program *p, const char *linkage, const char *prefix)
 {
+    if (first_by_library(p))
+        buf_printf(b, "%s int %s_solves(cudaStream_t stream);\n", linkage, prefix);
     for (int32_t k = 0; k < p->n_calls; k++) {
         (p->calls[k]->routine ? cuda_put_routine_head : put_head)(b, p->calls[k], linkage, prefix);
         buf_puts(b, ";\n");

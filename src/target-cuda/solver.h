@@ -12,6 +12,7 @@ bool cuda_has_solves(const Program *p); /* calls that need the libraries */
 void cuda_solver_services(Buf *b, const Program *p);
 void cuda_solver_functions(Buf *b, const Program *p, const char *linkage, const char *prefix); /* NAME_launch of each call */
 void cuda_solver_prototypes(Buf *b, const Program *p, const char *linkage, const char *prefix);
+void cuda_solver_test(Buf *b, Arena *a, const Program *p, const char *prefix); /* in the entry: the libraries are there, or it fails with their names */
 void cuda_solver_call(Buf *b, const LibraryCall *x, const char *prefix, const char *const *args); /* args: operands, then results */
 
 #endif

@@ -525,6 +525,7 @@ static void put_entry(Out *o)
     buf_printf(o->b, "\n%sint %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n", link, p->name);
     put_alignment(o->b, p, "args", p->args, p->n_args);
     put_alignment(o->b, p, "results", p->results, p->n_results);
+    cuda_solver_test(o->b, o->arena, p, service_prefix(o));
     if (cuda_has_choices(p)) {
         cuda_flow_enqueue(o->b, p);
         buf_puts(o->b, "}\n");
