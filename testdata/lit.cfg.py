@@ -56,6 +56,7 @@ if config.nvcc != "no":
     config.available_features.add("nvcc")
     config.substitutions.append(("%nvcc", config.nvcc))
     toolkit = os.path.dirname(os.path.dirname(config.nvcc))
+    config.substitutions.append(("%toolkit", toolkit))
     header, library = os.path.join(toolkit, "include", "cudnn_graph.h"), os.path.join(toolkit, "lib64", "libcudnn.so.9")
     if os.path.exists(header) and os.path.exists(library):
         config.available_features.add("cudnn")
