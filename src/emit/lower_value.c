@@ -258,6 +258,25 @@ static void digits_of(Lower *L, const Ix *offset, const Shape *s, const int64_t 
     ix_split(&L->ix, offset, s->rank, dims, digits);
 }
 
+/* Sizes of 1 come and go: the others keep their index, however that is made. */
+static bool unit_index(Lower *L, const Shape *from, const Shape *to, const Ix *const *index, const Ix **at)
+{
+    int32_t e = 0;
+    for (int32_t d = 0; d < from->rank; d++) {
+        at[d] = ix_const(&L->ix, 0);
+        if (from->dims[d] == 1)
+            continue;
+        while (e < to->rank && to->dims[e] == 1)
+            e++;
+        if (e == to->rank || to->dims[e] != from->dims[d])
+            return false;
+        at[d] = index[e++];
+    }
+    while (e < to->rank && to->dims[e] == 1)
+        e++;
+    return e == to->rank;
+}
+
 /* Index of the one operand from the result's. */
 static const Ix **moved_index(Lower *L, const Inst *x, const Ix *const *index)
 {
@@ -284,7 +303,8 @@ static const Ix **moved_index(Lower *L, const Inst *x, const Ix *const *index)
         return at;
     }
     case OP_RESHAPE:
-        digits_of(L, ix_linear(&L->ix, to->rank, index, to->dims), from, from->dims, at);
+        if (!unit_index(L, from, to, index, at))
+            digits_of(L, ix_linear(&L->ix, to->rank, index, to->dims), from, from->dims, at);
         return at;
     default:
         for (int32_t d = 0; d < from->rank; d++)
