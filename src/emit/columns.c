@@ -142,6 +142,11 @@ static void use_index(Columns *c, const Ix *x)
     }
 }
 
+static bool is_place(const KExpr *x)
+{
+    return x->kind == KX_UNARY && x->op == KOP_PLACE;
+}
+
 static void look_at_expr(void *cookie, const KExpr *x)
 {
     Columns *c = cookie;
@@ -150,7 +155,7 @@ static void look_at_expr(void *cookie, const KExpr *x)
         use_temp(c, x->temp);
     if (x->kind == KX_LOAD)
         note_array(c, x->array, x->index);
-    c->bad |= x->kind == KX_DISTINCT;
+    c->bad |= x->kind == KX_DISTINCT || (is_place(x) && map_has(&c->private, x->arg[0]->array)); /* whose neighbours would be other columns' */
 }
 
 static void look_at_stmt(void *cookie, const KStmt *s)
