@@ -5,8 +5,7 @@
 
 bool is_wide(const LoopBlocks *b, int32_t taken)
 {
-    enum { STEP = 8 };
-    return b->taken.v[taken].half && b->size % STEP == 0;
+    return b->taken.v[taken].half;
 }
 
 /* float hlo_in0[16]; */

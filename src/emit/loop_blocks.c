@@ -269,6 +269,15 @@ static void set_fetched(LoopBlocks *b, const KStmt *loop)
             fetch_rows(b, loop, outside->from, s->value);
 }
 
+/* Of what is taken some lies at places that the loop computes, or is only stored. */
+static bool places_or_stores(const LoopTaken *t)
+{
+    bool found = t->n > 0 && t->n_places > 0;
+    for (int32_t k = 0; k < t->n; k++)
+        found |= t->v[k].to != NULL;
+    return found;
+}
+
 static bool is_kept_out(void *cookie, const KStmt *s)
 {
     return blocked_out(cookie, s) >= 0;
@@ -290,7 +299,7 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
     }
     loop_taken(loop, &b->taken);
     b->rounds.n_steps = 1;
-    if (!b->taken.n)
+    if (!places_or_stores(&b->taken))
         loop_rounds(loop, is_kept_out, b, &b->rounds);
     set_size(b, loop);
     if (loop->rolled && (b->rest || b->size != trips(loop)))

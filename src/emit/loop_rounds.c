@@ -3,6 +3,7 @@
 #include <string.h>
 
 typedef struct Look {
+    const KStmt *loop;
     LoopRounds  *r;
     int32_t      n;
     bool         apart[MOST_STATEMENTS];   /* stores, to what the block keeps until its end */
@@ -91,19 +92,29 @@ static bool has_call(const KExpr *x)
     return found;
 }
 
-static bool loads_from(const KExpr *x, const KArray *array)
+/* Of that array something else than the element at index. */
+static bool loads_other(const KExpr *x, const KArray *array, const Ix *index)
 {
-    bool found = x->kind == KX_LOAD && x->array == array;
+    bool found = x->kind == KX_LOAD && x->array == array && !(index && ix_equal(x->index, index));
     for (int32_t k = 0; k < x->n && !found; k++)
-        found = loads_from(x->arg[k], array);
+        found = loads_other(x->arg[k], array, index);
     return found;
 }
 
-/* Elements that the loop stores itself, each in its turn. */
+/* The only store to its array, element after element. */
+static bool is_along(const Look *l, int32_t store)
+{
+    for (int32_t k = 0; k < l->n; k++)
+        if (k != store && l->s[k]->kind == KS_STORE && l->s[k]->array == l->s[store]->array)
+            return false;
+    return ix_coef(l->s[store]->index, l->loop->loop) == 1;
+}
+
+/* What the loop stores itself, each element in its turn: other elements than its iteration's own. */
 static bool loads_stored(const Look *l, const KExpr *x)
 {
     for (int32_t k = 0; x && k < l->n; k++)
-        if (l->s[k]->kind == KS_STORE && !l->apart[k] && loads_from(x, l->s[k]->array))
+        if (l->s[k]->kind == KS_STORE && !l->apart[k] && loads_other(x, l->s[k]->array, is_along(l, k) ? l->s[k]->index : NULL))
             return true;
     return false;
 }
@@ -141,10 +152,10 @@ static void note_wanted(void *cookie, const KTemp *temp)
         w->wanted[k] = true;
 }
 
-static int32_t look_at(Look *l, const KStmt *loop)
+static int32_t look_at(Look *l)
 {
     l->n = 0;
-    for (const KStmt *s = loop->body->first; s; s = s->next) {
+    for (const KStmt *s = l->loop->body->first; s; s = s->next) {
         if (l->n == MOST_STATEMENTS)
             return -1;
         l->s[l->n++] = s;
@@ -166,8 +177,8 @@ static void find_wanted(const Look *l, int32_t step, bool *wanted)
 void round_wants(const KStmt *loop, const LoopRounds *r, int32_t step, bool *wanted)
 {
     LoopRounds same = *r;
-    Look       l = { .r = &same };
-    if (look_at(&l, loop) >= 0)
+    Look       l = { .loop = loop, .r = &same };
+    if (look_at(&l) >= 0)
         find_wanted(&l, step, wanted);
 }
 
@@ -226,10 +237,10 @@ static void keep(Look *l)
 
 void loop_rounds(const KStmt *loop, bool (*is_apart)(void *cookie, const KStmt *s), void *cookie, LoopRounds *r)
 {
-    Look l = { .r = r };
+    Look l = { .loop = loop, .r = r };
     memset(r, 0, sizeof *r);
     r->n_steps = 1;
-    if (look_at(&l, loop) < 0)
+    if (look_at(&l) < 0)
         return;
     bool any = false;
     for (int32_t k = 0; k < l.n; k++) {

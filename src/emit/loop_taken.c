@@ -67,13 +67,13 @@ static int32_t stores_to(const Look *l, const KArray *array)
     return n;
 }
 
-/* Whatever is chosen with it, the element is there. */
-static bool can_take(const Look *l, const KExpr *x)
+/* Whatever is chosen with it, the element is there. wide: it is an f16 whose value is wanted, which takes long to compute in no block. */
+static bool can_take(const Look *l, const KExpr *x, bool wide)
 {
     int64_t lo, hi;
     if (x->array->count <= 0 || x->array->count > UINT32_MAX || stores_to(l, x->array) > 0)
         return false;
-    if (!depends_on_body(l, x->index) && !(l->dear && goes_across(l, x->index)))
+    if (!depends_on_body(l, x->index) && !((l->dear || wide) && goes_across(l, x->index)))
         return false;
     ix_range(x->index, &lo, &hi);
     return lo >= 0 && hi < x->array->count;
@@ -150,7 +150,7 @@ static bool is_widened(const KExpr *x)
 static void mark(Look *l, const KExpr *x, uint8_t role)
 {
     const KExpr *load = is_widened(x) ? x->arg[0] : x;
-    if (role == TAKEN_REST && load->kind == KX_LOAD && can_take(l, load)) {
+    if (role == TAKEN_REST && load->kind == KX_LOAD && can_take(l, load, load != x)) {
         take(l, load, load != x);
         return;
     }

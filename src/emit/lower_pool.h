@@ -11,10 +11,11 @@ typedef struct Pool {
     Type          *types;  /* of the accumulators: the reducer's parameters */
     KTemp        **acc;
     KArray       **block;
-    int32_t        column; /* the fastest dimension when it has no window, else -1 */
+    int32_t        column; /* the fastest dimension when it has no window, or neighbours along it are reduced together, else -1 */
     int32_t        running; /* the dimension along which each result is the one before and one element more, else -1 */
     bool           backwards; /* the one behind */
     bool           slides;   /* neighbouring windows along `column` are reduced together; window is without that */
+    bool           in_turn;  /* likewise, but each takes its elements in their order */
     const Window  *window;
     bool           single;   /* it has no other */
     int64_t        first;    /* of all blocks' windows */

@@ -9,7 +9,9 @@
  * For many threads a long one is three: each piece's sum; what is before each piece; each piece from there on.
  *
  * Sums, products and extremes over windows that are wide along the fastest dimension have lanes, as reduce has along a row; where such windows are neighbours, a
- * block of them slides: of some neighbours' sums the sum of some times as many is made. */
+ * block of them slides: of some neighbours' sums the sum of some times as many is made. Where every step rounds, neighbouring windows take their elements in turn:
+ *
+ *   acc[..] = init;  for j < size: for o < width: acc[o] = body(acc[o], x[o * stride + j * dilation]) */
 #include "emit/lower_pool.h"
 
 enum { ROLE_REST = 304 };
@@ -196,6 +198,13 @@ static const KExpr *result(Lower *L, const Pool *p, int32_t k, const KExpr *v)
     return scalar_convert(L->arena, p->types[k], p->to[k]->type, v);
 }
 
+/* Element number step of each window's along the column dimension. */
+static const Ix *in_turn_at(Lower *L, const Pool *p, const Ix *first, const Ix *j, const Ix *step)
+{
+    const WindowDim *v = &inst_window(p->x)->v[p->column];
+    return ix_add(&L->ix, ix_times(&L->ix, ix_add(&L->ix, first, j), v->stride), ix_times(&L->ix, step, v->window_dilation));
+}
+
 /* acc = body(acc, x[at]) */
 static void pool_element(Lower *L, void *cookie, const Ix *const *at)
 {
@@ -216,6 +225,10 @@ static void pool_element(Lower *L, void *cookie, const Ix *const *at)
         if (!loop_between(L, p->from, p->end, &j))
             return;
         index[p->column] = ix_add(&L->ix, p->base, j);
+    } else if (p->in_turn) {
+        const Ix *step = ix_of(&L->ix, loop_open(L, 0, inst_window(p->x)->v[p->column].size, NULL, 1));
+        j = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1));
+        index[p->column] = in_turn_at(L, p, index[p->column], j, step);
     } else if (p->column >= 0) {
         j = ix_of(&L->ix, loop_open(L, 0, p->width, NULL, 1));
         index[p->column] = ix_add(&L->ix, index[p->column], j);
@@ -228,7 +241,7 @@ static void pool_element(Lower *L, void *cookie, const Ix *const *at)
         out[0] = args[1];
     else
         apply(L, inst_callee(p->x, 0), args, out);
-    for (int32_t k = 0; k < p->n && p->n > 1; k++)
+    for (int32_t k = 0; k < p->n && (p->n > 1 || p->in_turn); k++)
         out[k] = bind(L, out[k], "next");
     for (int32_t k = 0; k < p->n; k++) {
         if (j)
@@ -237,6 +250,8 @@ static void pool_element(Lower *L, void *cookie, const Ix *const *at)
             assign(L, p->acc[k], out[k]);
     }
     if (j)
+        block_close(L);
+    if (p->in_turn)
         block_close(L);
 }
 
@@ -449,7 +464,7 @@ static void pool_block(Lower *L, void *cookie, const Ix *const *index, int64_t w
 static void pool_blocks(Lower *L, void *cookie, const Ix *const *index)
 {
     Pool *p = cookie;
-    in_column_blocks(L, inst_operand(p->x, 0)->shape, p->column, index, pool_block, p);
+    in_column_blocks(L, p->to[0]->shape, p->column, index, pool_block, p);
 }
 
 void in_column_blocks(Lower *L, const Shape *shape, int32_t column, const Ix *const *index, ColumnBody *body, void *cookie)
@@ -515,8 +530,35 @@ static int64_t lanes_of(const Lower *L, const Pool *p)
     return lanes;
 }
 
+/* The window, along its last dimension of one element. */
+static const Window *without_last(Lower *L, const Window *w)
+{
+    WindowDim *v = arena_copy(L->arena, w->v, (uint64_t)w->n * sizeof *v);
+    Window    *one = ARENA_NEW(L->arena, Window);
+    v[w->n - 1] = (WindowDim){ 1, 1, 0, 0, 1, 1, false };
+    *one = (Window){ w->n, v };
+    return one;
+}
+
+/* Sums of narrow floats over windows along the fastest dimension, inside of it and so many that they fill vectors. */
+static void find_in_turn(Lower *L, Pool *p)
+{
+    const Shape  *in = inst_operand(p->x, 0)->shape;
+    const int32_t m = in->rank - 1;
+    if (m < 0 || L->plan->plain || p->column >= 0 || p->running >= 0 || shape_count(in) == 0 || pool_may_regroup(p) || !type_is_float(p->types[0]) || type_bits(p->types[0]) >= 32)
+        return;
+    const WindowDim *v = &p->window->v[m];
+    if (v->size < 2 || v->pad_lo != 0 || v->pad_hi > 0 || v->base_dilation != 1 || p->to[0]->shape->dims[m] < LEAST_WIDE)
+        return;
+    if (layout_dim(in, 0) != m || layout_dim(p->to[0]->shape, 0) != m)
+        return;
+    p->window = without_last(L, p->window);
+    p->column = m;
+    p->in_turn = true;
+}
+
 /* Windows that are wide along the fastest dimension and neighbours along it, so many that they fill vectors. */
-static void find_sliding(const Lower *L, Pool *p)
+static void find_sliding(Lower *L, Pool *p)
 {
     const Shape  *in = inst_operand(p->x, 0)->shape;
     const int32_t m = in->rank - 1;
@@ -531,13 +573,10 @@ static void find_sliding(const Lower *L, Pool *p)
         return;
     if (layout_dim(in, 0) != m || layout_dim(p->to[0]->shape, 0) != m)
         return;
-    WindowDim *rest = arena_copy(L->arena, v - m, (uint64_t)in->rank * sizeof *rest);
-    Window    *window = ARENA_NEW(L->arena, Window);
-    rest[m] = (WindowDim){ 1, 1, 0, 0, 1, 1, false };
-    *window = (Window){ in->rank, rest };
+    const Window *window = without_last(L, p->window);
     p->single = true;
     for (int32_t d = 0; d < m; d++)
-        p->single &= is_alone(&rest[d]);
+        p->single &= is_alone(&window->v[d]);
     if (p->single && v->size < LEAST_SLIDING_ALONE) {
         p->single = false;
         return;
@@ -597,6 +636,7 @@ void stage_reduce_window(Lower *L, const Inst *x, KArray *const *to)
     if (pool_runs_in_pieces(L, &p))
         return;
     find_sliding(L, &p);
+    find_in_turn(L, &p);
     p.n_lanes = lanes_of(L, &p);
     for (int32_t d = 0; d < s->rank; d++)
         extents[d] = d == p.column || d == p.running ? 1 : s->dims[d];

@@ -452,7 +452,7 @@ static const Helper helpers[] = {
       "static inline void end_stores_past_caches(void) /* before others read what was stored */\n{\n#if defined __AVX__ && defined __GNUC__\n"
       "    __builtin_ia32_sfence();\n#endif\n}\n" },
     { H_EXACT, "f16_block_to_f32", "f16_to_f32",
-      "void f16_block_to_f32(float *to, const uint16_t *from, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
+      "void f16_block_to_f32(float *to, const uint16_t *from, int64_t n)\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
       "    typedef short v8s __attribute__((vector_size(16), aligned(2), may_alias));\n"
       "    int64_t done = 0;\n#if defined __AVX512F__ && !defined __clang__ /* what vectors of 512 bits read is written so */\n"
@@ -460,10 +460,10 @@ static const Helper helpers[] = {
       "    typedef short v16s __attribute__((vector_size(32), aligned(2), may_alias));\n"
       "    for (; done + 16 <= n; done += 16)\n"
       "        *(v16f *)(to + done) = __builtin_ia32_vcvtph2ps512_mask(*(const v16s *)(from + done), (v16f){ 0 }, (unsigned short)-1, 4);\n#endif\n"
-      "    for (int64_t k = done; k < n; k += 8)\n        *(v8f *)(to + k) = __builtin_ia32_vcvtph2ps256(*(const v8s *)(from + k));\n    (void)f16_to_f32;\n"
-      "#else\n    for (int64_t k = 0; k < n; k++)\n        to[k] = f16_to_f32(from[k]);\n#endif\n}\n" },
+      "    for (; done + 8 <= n; done += 8)\n        *(v8f *)(to + done) = __builtin_ia32_vcvtph2ps256(*(const v8s *)(from + done));\n"
+      "#else\n    const int64_t done = 0;\n#endif\n    for (int64_t k = done; k < n; k++)\n        to[k] = f16_to_f32(from[k]);\n}\n" },
     { H_EXACT, "f16_block_round", "f16_round",
-      "void f16_block_round(float *x, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
+      "void f16_block_round(float *x, int64_t n)\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
       "    int64_t done = 0;\n#if defined __AVX512F__ && !defined __clang__ /* what vectors of 512 bits read is written so */\n"
       "    typedef float v16f __attribute__((vector_size(64), aligned(4), may_alias));\n"
@@ -471,9 +471,9 @@ static const Helper helpers[] = {
       "    for (; done + 16 <= n; done += 16)\n"
       "        *(v16f *)(x + done) = __builtin_ia32_vcvtph2ps512_mask(__builtin_ia32_vcvtps2ph512_mask(*(const v16f *)(x + done), 0, (v16s){ 0 }, (unsigned short)-1),\n"
       "                                                               (v16f){ 0 }, (unsigned short)-1, 4);\n#endif\n"
-      "    for (int64_t k = done; k < n; k += 8)\n"
-      "        *(v8f *)(x + k) = __builtin_ia32_vcvtph2ps256(__builtin_ia32_vcvtps2ph256(*(const v8f *)(x + k), 0));\n    (void)f16_round;\n"
-      "#else\n    for (int64_t k = 0; k < n; k++)\n        x[k] = f16_round(x[k]);\n#endif\n}\n" },
+      "    for (; done + 8 <= n; done += 8)\n"
+      "        *(v8f *)(x + done) = __builtin_ia32_vcvtph2ps256(__builtin_ia32_vcvtps2ph256(*(const v8f *)(x + done), 0));\n"
+      "#else\n    const int64_t done = 0;\n#endif\n    for (int64_t k = done; k < n; k++)\n        x[k] = f16_round(x[k]);\n}\n" },
     { H_EXACT, "f32_block_to_f16", "f32_to_f16",
       "void f32_block_to_f16(uint16_t *to, const float *from, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"

@@ -46,7 +46,7 @@ void print_plain_for(Printer *p, const KStmt *s, const char *start, const char *
 /* The blocks, and where they end the loop itself. */
 void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth);
 
-/* Elements of f16 that are taken, as f32: where the block's conversions fit. */
+/* Elements of f16 that are taken, as f32. */
 bool is_wide(const LoopBlocks *b, int32_t taken);
 
 #endif
