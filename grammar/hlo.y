@@ -422,7 +422,7 @@ attr:
     | A_WORD word                               { attr_add(p, $1, ATTR_CLASS_WORD, @1, @2)->value.s = $2; }
     | A_KIND word                               { attr_add(p, $1, ATTR_CLASS_WORD, @1, @2)->value.s = $2; }
     | A_STRING T_STRING                         { attr_add(p, $1, ATTR_CLASS_STRING, @1, @2)->value.s = $2; }
-    | A_RAW T_STRING                            { attr_add(p, $1, ATTR_CLASS_RAW, @1, @2)->value.s = $2; }
+    | A_RAW T_STRING                            { attr_add(p, $1, ATTR_CLASS_RAW, @1, @2)->value.s = config_value(p, $2); }
     | A_INTS ints                               { attr_add(p, $1, ATTR_CLASS_INTS, @1, @2)->value.ints = $2; }
     | A_LISTS lists_opt                         { attr_lists(p, $1, ATTR_CLASS_LISTS, @1, @2, $2); }
     | A_INTS_OR_LISTS '{' '}'                   { attr_add(p, $1, ATTR_CLASS_INTS_OR_LISTS, @1, @2); }

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "text/parse_int.h"
 
@@ -21,6 +22,40 @@ RawAttr *attr_add(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value
 {
     vec_push(p->tmp, &p->raw, ((RawAttr){.name = name, .cls = cls, .loc = loc, .value_loc = value_loc, .id = ATTR_COUNT}));
     return &p->raw.v[p->raw.n - 1];
+}
+
+/* What follows MARK, which may stand behind blanks; NULL where something else does. */
+static const char *past_mark(const char *s, char mark)
+{
+    s += strspn(s, " \t\n\f\r");
+    return *s == mark ? s + 1 : NULL;
+}
+
+/* XLA drops a list that its GPU compiler no longer writes, wherever it stands: "wait_on_operation_queues" : [ ] , of which only the blanks
+ * may differ. Almost no text has it, so almost none is copied. */
+const char *config_value(Parser *p, const char *v)
+{
+    static const char dropped[] = "\"wait_on_operation_queues\"";
+    const size_t      length = sizeof dropped - 1;
+    const char       *end = v + intern_len(v), *from = v;
+    char             *text = NULL, *to = NULL;
+    for (const char *at = v; (at = memmem(at, (size_t)(end - at), dropped, length)) != NULL;) {
+        const char *rest = at + length;
+        for (const char *marks = ":[],"; rest && *marks; marks++)
+            rest = past_mark(rest, *marks);
+        if (rest) {
+            if (!text)
+                text = to = ARENA_ARRAY(p->tmp, char, end - v);
+            memcpy(to, from, (size_t)(at - from));
+            to += at - from;
+            from = rest;
+        }
+        at = rest ? rest : at + length;
+    }
+    if (!text)
+        return v;
+    memcpy(to, from, (size_t)(end - from));
+    return intern(p->strings, text, (size_t)(to - text) + (size_t)(end - from));
 }
 
 void attr_lists(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc, const IntsVec *v)

@@ -493,6 +493,7 @@ bool         op_check_replication(Parser *p, const Rhs *r, const RawAttr *attrs,
 
 /* Attribute values (parse_attr.c, parse_meta.c, parse_rare.c). */
 RawAttr *attr_add(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc);
+const char *config_value(Parser *p, const char *v); /* a backend_config without what XLA drops of it */
 void     attr_lists(Parser *p, const char *name, AttrClass cls, Loc loc, Loc value_loc, const IntsVec *v);
 void     attr_slices(Parser *p, const char *name, Loc loc, Loc value_loc, const SliceVec *v);
 void     attr_padding(Parser *p, const char *name, Loc loc, Loc text);

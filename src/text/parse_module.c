@@ -91,7 +91,7 @@ void header_key_values(Parser *p, const char *name, Loc loc, const StatVec *v)
 void header_config(Parser *p, const char *name, Loc loc, const char *v)
 {
     header_seen(p, name, loc);
-    p->m->backend_config = v;
+    p->m->backend_config = config_value(p, v);
 }
 
 static int compare_ints(Ints x, Ints y)
@@ -335,7 +335,7 @@ void scope_config(Parser *p, Loc loc, const char *v)
     if (p->scope->has_config)
         parse_error(p, loc, "the attribute 'backend_config' is given twice");
     p->scope->has_config = true;
-    p->scope->comp->backend_config = v;
+    p->scope->comp->backend_config = config_value(p, v);
 }
 
 Comp *comp_find(Parser *p, const char *name, Loc loc)
