@@ -49,5 +49,7 @@ Inst *mean_dynamic_broadcast(Build *b);
 Inst *mean_real_dynamic_slice(Build *b);
 Inst *mean_special(Build *b);
 Inst *mean_sparse_product(Build *b);
+Inst *mean_gemm(Build *b);
+Inst *mean_convolution(Build *b);
 
 #endif
