@@ -455,25 +455,25 @@ static const Helper helpers[] = {
       "void f16_block_to_f32(float *to, const uint16_t *from, int64_t n)\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
       "    typedef short v8s __attribute__((vector_size(16), aligned(2), may_alias));\n"
-      "    int64_t done = 0;\n#if defined __AVX512F__ && !defined __clang__ /* what vectors of 512 bits read is written so */\n"
+      "    const int64_t whole = n / 8 * 8;\n    int64_t done = 0;\n#if defined __AVX512F__ && !defined __clang__ /* what vectors of 512 bits read is written so */\n"
       "    typedef float v16f __attribute__((vector_size(64), aligned(4), may_alias));\n"
       "    typedef short v16s __attribute__((vector_size(32), aligned(2), may_alias));\n"
       "    for (; done + 16 <= n; done += 16)\n"
       "        *(v16f *)(to + done) = __builtin_ia32_vcvtph2ps512_mask(*(const v16s *)(from + done), (v16f){ 0 }, (unsigned short)-1, 4);\n#endif\n"
-      "    for (; done + 8 <= n; done += 8)\n        *(v8f *)(to + done) = __builtin_ia32_vcvtph2ps256(*(const v8s *)(from + done));\n"
-      "#else\n    const int64_t done = 0;\n#endif\n    for (int64_t k = done; k < n; k++)\n        to[k] = f16_to_f32(from[k]);\n}\n" },
+      "    for (; done < whole; done += 8)\n        *(v8f *)(to + done) = __builtin_ia32_vcvtph2ps256(*(const v8s *)(from + done));\n"
+      "#else\n    const int64_t whole = 0;\n#endif\n    for (int64_t k = whole; k < n; k++)\n        to[k] = f16_to_f32(from[k]);\n}\n" },
     { H_EXACT, "f16_block_round", "f16_round",
       "void f16_block_round(float *x, int64_t n)\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
-      "    int64_t done = 0;\n#if defined __AVX512F__ && !defined __clang__ /* what vectors of 512 bits read is written so */\n"
+      "    const int64_t whole = n / 8 * 8;\n    int64_t done = 0;\n#if defined __AVX512F__ && !defined __clang__ /* what vectors of 512 bits read is written so */\n"
       "    typedef float v16f __attribute__((vector_size(64), aligned(4), may_alias));\n"
       "    typedef short v16s __attribute__((vector_size(32)));\n"
       "    for (; done + 16 <= n; done += 16)\n"
       "        *(v16f *)(x + done) = __builtin_ia32_vcvtph2ps512_mask(__builtin_ia32_vcvtps2ph512_mask(*(const v16f *)(x + done), 0, (v16s){ 0 }, (unsigned short)-1),\n"
       "                                                               (v16f){ 0 }, (unsigned short)-1, 4);\n#endif\n"
-      "    for (; done + 8 <= n; done += 8)\n"
+      "    for (; done < whole; done += 8)\n"
       "        *(v8f *)(x + done) = __builtin_ia32_vcvtph2ps256(__builtin_ia32_vcvtps2ph256(*(const v8f *)(x + done), 0));\n"
-      "#else\n    const int64_t done = 0;\n#endif\n    for (int64_t k = done; k < n; k++)\n        x[k] = f16_round(x[k]);\n}\n" },
+      "#else\n    const int64_t whole = 0;\n#endif\n    for (int64_t k = whole; k < n; k++)\n        x[k] = f16_round(x[k]);\n}\n" },
     { H_EXACT, "f32_block_to_f16", "f32_to_f16",
       "void f32_block_to_f16(uint16_t *to, const float *from, int64_t n) /* n a multiple of 8 */\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
