@@ -42,7 +42,7 @@ struct Reduction {
     bool              beside;  /* rows are beside each other: the loop along one has no lanes */
     bool              down;    /* it is one of L->columns */
     KTemp            *part;    /* down: what a block of a long sum is added to; NULL: not in a block */
-    bool              fills;   /* the loops of this sum keep the row that they go through, on their way: row_fills */
+    bool              fills;   /* the loops of this sum keep the row that they go through, on their way: row_fill */
     bool              shows_nan; /* what is made of this extreme is NaN where its row has one, which it need not look for */
 };
 
