@@ -7,7 +7,7 @@
  * One more pass over an array or two in order is less than one out of order. Where neighbours stay neighbours, and where less comes out than is turned, loops are as good.
  *
  * An operand in another layout than the result's is a transpose that nobody wrote (the sum of x and the transpose of y, whose result has the layout of either). It is copied to that layout where
- * the loop across its lines meets so many of them that the first cache does not hold them until the next element of each is wanted. */
+ * the loop across its lines meets so many of them that the first cache does not hold them until the next element of each is wanted, or where it is repeated so often that a copy is little. */
 #include "emit/expand.h"
 #include "emit/order_call.h"
 
@@ -17,6 +17,7 @@
 
 enum { LEAST = 1 << 15 }; /* elements: below, all of it lies in caches */
 enum { MOST_RANK = 8, MOST_LOOKS = 256, MANY_LINES = 512, LINE = 64 /* bytes: what has fewer beside each other is read again from the same line soon */ };
+enum { OFTEN = 8, OFTEN_LINES = 16 }; /* copies of each element; lines that loops across meet then */
 
 static bool is_called(const Inst *x)
 {
@@ -39,7 +40,20 @@ static const Inst *called_transpose(const Inst *i)
 
 /* ---- operands in other layouts ---- */
 
-/* The dimensions of x, the fastest one first, in the order in which root goes through them. False: something asks for x in another order, or not element by element. */
+/* of_x: the dimensions of x in the order that y, which repeats x, has its own in; the fastest one of y is one of x's. */
+static bool repeated_order(const Inst *x, const Inst *y, const int64_t *of_y, int64_t *of_x)
+{
+    const Ints dims = inst_ints(y, ATTR_DIMENSIONS);
+    int32_t    n = 0;
+    for (int32_t k = 0; k < y->shape->rank; k++)
+        for (int32_t d = 0; d < dims.n; d++)
+            if (dims.v[d] == of_y[k])
+                of_x[n++] = d;
+    return x->shape->rank > 0 && dims.v[of_x[0]] == of_y[0];
+}
+
+/* The dimensions of x, the fastest one first, in the order in which root goes through them. False: something asks for x in another order, or not element by element, or not along
+ * root's fastest dimension. */
 static bool asked_order(const Inst *x, const Inst *root, int32_t *looks, int64_t *order)
 {
     bool asked = x == root;
@@ -50,10 +64,10 @@ static bool asked_order(const Inst *x, const Inst *root, int32_t *looks, int64_t
     for (const Use *u = x->uses; u; u = u->next) {
         const Inst *y = u->user;
         int64_t     of_y[MOST_RANK], of_x[MOST_RANK];
-        const bool  turns = y->op == OP_TRANSPOSE, same = op_has(y->op, F_ELEMENTWISE) && shape_is_array(y->shape) && shape_same_dims(x->shape, y->shape);
-        if (--*looks < 0 || !(turns || same) || !asked_order(y, root, looks, of_y))
+        const bool  turns = y->op == OP_TRANSPOSE, repeats = y->op == OP_BROADCAST, same = op_has(y->op, F_ELEMENTWISE) && shape_is_array(y->shape) && shape_same_dims(x->shape, y->shape);
+        if (--*looks < 0 || y->shape->rank > MOST_RANK || !(turns || repeats || same) || !asked_order(y, root, looks, of_y) || (repeats && !repeated_order(x, y, of_y, of_x)))
             return false;
-        for (int32_t k = 0; k < x->shape->rank; k++)
+        for (int32_t k = 0; k < x->shape->rank && !repeats; k++)
             of_x[k] = turns ? inst_ints(y, ATTR_DIMENSIONS).v[of_y[k]] : of_y[k];
         if (asked && memcmp(of_x, order, (size_t)x->shape->rank * sizeof *order) != 0)
             return false;
@@ -84,12 +98,13 @@ static const Inst *read_across(const Inst *i, int64_t *order)
         return NULL;
     for (const Inst *x = inst_callee(i, 0)->first; x; x = x->next) {
         int32_t looks = MOST_LOOKS;
-        if (x->op != OP_PARAMETER || x == root || !shape_is_array(x->shape) || x->shape->rank != root->shape->rank || !asked_order(x, root, &looks, order))
+        if (x->op != OP_PARAMETER || x == root || !shape_is_array(x->shape) || x->shape->rank < 2 || x->shape->rank > root->shape->rank || !asked_order(x, root, &looks, order))
             continue;
         const int64_t fastest = layout_dim(x->shape, 0);
-        if (x->shape->dims[order[0]] < MANY_LINES || fastest == order[0] || x->shape->dims[fastest] * type_bytes(x->shape->type) < LINE)
+        const bool    often = shape_count(root->shape) / OFTEN >= shape_count(x->shape);
+        if (x->shape->dims[order[0]] < (often ? OFTEN_LINES : MANY_LINES) || fastest == order[0] || x->shape->dims[fastest] * type_bytes(x->shape->type) < LINE)
             continue;
-        if (transpose_call(i, x->shape, shape_ordered(i->comp->module->arena, x->shape, order), &o))
+        if (often || transpose_call(i, x->shape, shape_ordered(i->comp->module->arena, x->shape, order), &o))
             return x;
     }
     return NULL;

@@ -182,7 +182,7 @@ Type storage_type(Type t);
 void kernel_prune(Kernel *k);
 /* Numbers that are rounded to f16 only to be made one are no longer rounded before. */
 void kernel_round_once(Kernel *k);
-/* A kernel without loops computes in no vectors. */
+/* A kernel without loops computes in no vectors, nor does what is declared beside a loop. */
 void kernel_make_alone(Kernel *k);
 /* Marks short inner loops in which an element is one of two values, that store several, that add products with one value to whole vectors of sums, or that go along lines: gcc unrolls loops
  * of up to 16 trips before it makes vectors, and makes none of such pieces, or those of the loop around them, whose elements it has to pick out of as many lines (1024 x 1024

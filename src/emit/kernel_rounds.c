@@ -86,11 +86,30 @@ static void make_alone(Arena *a, KBlock *b)
     }
 }
 
+/* What is declared beside a loop of some length is in no vector either: compilers make those of the loop. */
+static void make_beside(Arena *a, KBlock *b)
+{
+    enum { LONG = 8 };
+    bool beside = false;
+    for (const KStmt *s = b->first; s; s = s->next)
+        beside |= s->kind == KS_FOR && s->loop->hi - s->loop->lo + 1 >= LONG;
+    for (KStmt *s = b->first; s; s = s->next) {
+        if (s->kind == KS_DECLARE && s->value && beside)
+            s->value = kx_alone(a, s->value);
+        if (s->body)
+            make_beside(a, s->body);
+        if (s->other)
+            make_beside(a, s->other);
+    }
+}
+
 void kernel_make_alone(Kernel *k)
 {
     bool     loops = false;
     KVisitor v = { NULL, note_loop, &loops };
     kernel_visit(k->body, &v);
-    if (!loops)
+    if (loops)
+        make_beside(k->arena, k->body);
+    else
         make_alone(k->arena, k->body);
 }

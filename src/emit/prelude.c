@@ -382,14 +382,19 @@ static const Helper helpers[] = {
       "    uint32_t u = f32_as_u32(x);\n    (void)bf16_bits;\n    return u32_as_f32((u + 0x7fff + (u >> 16 & 1)) & 0xffff0000u);\n#endif\n}\n" },
     /* The instruction takes subnormal numbers for zeros: blocks that have one go another way. */
     { H_EXACT, "f32_block_to_bf16", "f32_to_bf16",
-      "void f32_block_to_bf16(uint16_t *to, const float *from, int64_t n) /* n a multiple of 16 */\n{\n    int64_t done = 0;\n"
-      "#if defined __AVX512BF16__ && defined __AVX512DQ__ && defined __GNUC__\n"
+      "void f32_block_to_bf16(uint16_t *to, const float *from, int64_t n) /* n a multiple of 8 */\n{\n    int64_t done = 0;\n"
+      "#if defined __AVX512BF16__ && defined __AVX512DQ__ && defined __AVX512VL__ && defined __GNUC__\n"
       "    typedef float v16f __attribute__((vector_size(64), aligned(4), may_alias));\n"
       "    typedef short v32s __attribute__((vector_size(64), aligned(2), may_alias));\n"
+      "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
+      "    typedef short v8s __attribute__((vector_size(16), aligned(2), may_alias));\n"
       "    for (; done + 32 <= n; done += 32) {\n        v16f low = *(const v16f *)(from + done), high = *(const v16f *)(from + done + 16);\n        v32s both;\n"
       "        if (__builtin_expect(__builtin_ia32_fpclassps512_mask(low, 32, (unsigned short)-1) | __builtin_ia32_fpclassps512_mask(high, 32, (unsigned short)-1), 0))\n"
       "            break;\n"
       "        __asm__(\"vcvtne2ps2bf16 %2, %1, %0\" : \"=v\"(both) : \"v\"(high), \"v\"(low));\n        *(v32s *)(to + done) = both;\n    }\n"
+      "    for (; done + 8 <= n; done += 8) { /* as narrow as what compilers may just have stored */\n        v8f x = *(const v8f *)(from + done);\n        v8s y;\n"
+      "        if (__builtin_expect(__builtin_ia32_fpclassps256_mask(x, 32, (unsigned char)-1), 0))\n            break;\n"
+      "        __asm__(\"vcvtneps2bf16 %1, %0\" : \"=v\"(y) : \"v\"(x));\n        *(v8s *)(to + done) = y;\n    }\n"
       "#endif\n    for (int64_t k = done; k < n; k++)\n        to[k] = f32_to_bf16(from[k]);\n}\n" },
     /* f16 as F16C's instructions have it: NaN keeps the bits that fit and becomes quiet. */
     { H_EXACT, "f16_to_f32", "f32_as_u32 u32_as_f32",

@@ -95,6 +95,16 @@ const int8_t hlort_bytes[GEMM_TYPES][2] = {
     [GEMM_U8_S32] = { 1, 4 }, [GEMM_C64] = { 8, 8 }, [GEMM_C128] = { 16, 16 },
 };
 
+/* Products of pairs fill whole panels or take as long as those: smaller ones are of f32. */
+static GemmWay way_of_narrow(const KernelSet *s, GemmType type, const Gemm *g)
+{
+    enum { PANEL = 32, MOST = 4096 /* bytes */ };
+    const int together = s->together[type];
+    if (together && s->widen[type] && g->m > 1 && (g->n < PANEL || g->k < PANEL) && g->n * g->k * 2 <= MOST && way_of(g, 2, 0) == GEMM_HELD)
+        return GEMM_HELD;
+    return way_of(g, hlort_bytes[type][IN], together);
+}
+
 static int64_t least(int64_t x, int64_t y)
 {
     return x < y ? x : y;
@@ -180,6 +190,101 @@ static void cut_piece(const Parts *x, int64_t piece, Gemm *g)
         g->c = (char *)g->c + c * hlort_bytes[x->type][OUT];
 }
 
+/* ---- small products of narrow floats: of f32 ones, of operands that are converted behind the product's own memory ---- */
+
+enum { UNIT_COLUMNS = 64, WIDE_B = 16 * 1024, WIDE_A = 8 * 1024, WIDE_C = 16 * 1024, WIDE_ROWS = 64 }; /* a part of them; elements; rows of A at once where they are short enough */
+_Static_assert((WIDE_A + WIDE_B + WIDE_C) * sizeof(float) <= HLORT_SUMS_BYTES, "wide operands");
+
+/* Lines of either lie one after the other. */
+static int is_widened(const KernelSet *s, GemmType type, const Gemm *g)
+{
+    return s->widen[type] && g->way == GEMM_HELD && g->m > 1 && g->k > 0 && g->k <= WIDE_A / MANY && g->k * least(g->n, UNIT_COLUMNS) <= WIDE_B && (g->a_col == 1 || g->a_row == 1) &&
+           (g->b_col == 1 || g->b_row == 1);
+}
+
+/* `lines` lines of n neighbours each, one behind the other. */
+static void widen_lines(void (*widen)(float *to, const uint16_t *from, int64_t n), float *to, const uint16_t *from, int64_t line, int64_t lines, int64_t n)
+{
+    if (line == n || lines == 1) {
+        widen(to, from, n * lines);
+        return;
+    }
+    for (int64_t i = 0; i < lines; i++)
+        widen(to + i * n, from + i * line, n);
+}
+
+/* Some rows of A by all of b, which is g's B converted. */
+static void run_rows(const Parts *x, const Gemm *g, const float *b, float *a)
+{
+    const int     along = g->a_col == 1, b_along = g->b_col != 1;
+    const int64_t most = least(WIDE_ROWS, WIDE_A / g->k / MANY * MANY);
+    Gemm          w = *g;
+    w.a = a;
+    w.b = b;
+    w.b_row = b_along ? 1 : g->n;
+    w.b_col = b_along ? g->k : 1;
+    for (int64_t i = 0; i < g->m; i += most) {
+        w.m = least(most, g->m - i);
+        w.a_row = along ? g->k : 1;
+        w.a_col = along ? 1 : w.m;
+        widen_lines(x->set->widen[x->type], a, (const uint16_t *)g->a + i * g->a_row, along ? g->a_row : g->a_col, along ? w.m : g->k, along ? g->k : w.m);
+        w.row = g->row + i;
+        w.place = g->place + i * g->c_row;
+        w.c = g->c ? (char *)g->c + i * g->c_row * hlort_bytes[x->type][OUT] : NULL;
+        hlort_kernel(x->set, GEMM_F32)(&w);
+    }
+}
+
+static void run_widened(const Parts *x, const Gemm *g)
+{
+    float        *b = (float *)((char *)g->work + HLORT_TILES_BYTES);
+    const int     along = g->b_col != 1;
+    const int64_t most = g->n * g->k <= WIDE_B ? g->n : WIDE_B / g->k / UNIT_COLUMNS * UNIT_COLUMNS;
+    Gemm          some = *g;
+    for (int64_t j = 0; j < g->n; j += most) {
+        some.n = least(most, g->n - j);
+        some.b = (const uint16_t *)g->b + j * g->b_col;
+        some.column = g->column + j;
+        some.place = g->place + j;
+        some.c = g->c ? (char *)g->c + j * hlort_bytes[x->type][OUT] : NULL;
+        widen_lines(x->set->widen[x->type], b, some.b, along ? g->b_col : g->b_row, along ? some.n : g->k, along ? g->k : some.n);
+        run_rows(x, &some, b, b + WIDE_B);
+    }
+}
+
+/* How many members from g on lie one behind the other, A, B and C whole, and are few enough to be converted at once: of the smallest ones a call for each takes as long as the product. */
+static int64_t members_together(const Parts *x, const Gemm *g, const int64_t at[HLORT_MOST_BATCHES], int64_t most)
+{
+    const hlort_dot *d = x->d;
+    const int64_t    last = d->n_batch - 1, a = g->m * g->k, b = g->k * g->n, c = g->m * g->n;
+    if (last < 0 || x->as_row || x->cut.pieces > 1 || (x->g.epilogue != NULL))
+        return 1;
+    const int whole_a = d->batch[last].a == a && (g->a_col == 1 ? g->a_row == g->k : g->a_col == g->m), whole_c = d->batch[last].c == c && g->c_row == g->n;
+    const int whole_b = d->batch[last].b == b && (g->b_col == 1 ? g->b_row == g->n : g->b_col == g->k);
+    if (!whole_a || !whole_b || !whole_c)
+        return 1;
+    const int64_t fit = least(least(WIDE_A / a, WIDE_B / b), WIDE_C / c);
+    return fit < 1 ? 1 : least(least(fit, most), d->batch[last].count - at[last]);
+}
+
+static void run_together(const Parts *x, const Gemm *g, int64_t count)
+{
+    const int64_t  c_bytes = hlort_bytes[x->type][OUT], size = g->m * g->n;
+    float         *b = (float *)((char *)g->work + HLORT_TILES_BYTES), *a = b + WIDE_B, *c = c_bytes == 4 ? g->c : a + WIDE_A;
+    GemmFunction  *run = hlort_kernel(x->set, GEMM_F32);
+    Gemm           w = *g;
+    x->set->widen[x->type](a, g->a, count * g->m * g->k);
+    x->set->widen[x->type](b, g->b, count * g->k * g->n);
+    for (int64_t e = 0; e < count; e++) {
+        w.a = a + e * g->m * g->k;
+        w.b = b + e * g->k * g->n;
+        w.c = c + e * size;
+        run(&w);
+    }
+    if (c_bytes != 4)
+        x->set->narrow[x->type](g->c, c, count * size);
+}
+
 static void part(void *job, int64_t number, void *work)
 {
     const Parts  *x = job;
@@ -187,7 +292,7 @@ static void part(void *job, int64_t number, void *work)
     const int64_t first = number / c->pieces * c->members, n = least(c->members, c->count - first);
     GemmFunction *run = hlort_kernel(x->set, x->type);
     Narrow        narrow = { .narrow = x->set->narrow[x->type], .c_row = x->g.c_row };
-    const int     narrows = narrow.narrow && !x->g.epilogue;
+    const int     narrows = narrow.narrow && !x->g.epilogue, widened = is_widened(x->set, x->type, &x->g);
     int64_t       at[HLORT_MOST_BATCHES];
     Gemm          g = x->g;
     g.work = work;
@@ -196,13 +301,25 @@ static void part(void *job, int64_t number, void *work)
         g.context = &narrow;
     }
     first_member(x, first, &g, at);
-    for (int64_t k = 0; k < n; k++) {
+    for (int64_t k = 0, together; k < n; k += together) {
+        together = widened ? members_together(x, &g, at, n - k) : 1;
+        if (together > 1) {
+            g.epilogue = NULL;
+            run_together(x, &g, together);
+            g.epilogue = narrows ? narrow_tile : NULL;
+            for (int64_t e = 0; e < together && k + e + 1 < n; e++)
+                next_member(x, &g, at);
+            continue;
+        }
         narrow.c = g.c;
         if (narrows)
             g.c = NULL;
         if (c->pieces > 1)
             cut_piece(x, number % c->pieces, &g);
-        run(&g);
+        if (widened)
+            run_widened(x, &g);
+        else
+            run(&g);
         if (narrows)
             g.c = narrow.c;
         if (k + 1 < n)
@@ -213,7 +330,7 @@ static void part(void *job, int64_t number, void *work)
 /* Enough parts that a thread which is late delays little, each of them worth the trouble: 2^17 multiplications are some microseconds; more where threads
  * have as much to do then: 513 columns are 4 pieces of 128 and one, not 2 of 192 and one of 129. Of lines that come from memory
  * and are read across, each thread gets as much of one as can be. */
-enum { WORTH = 1 << 17, PIECE = 384, UNIT_COLUMNS = 64, UNIT_ROWS = 84, FAR = 1 << 20 /* elements */ };
+enum { WORTH = 1 << 17, PIECE = 384, UNIT_ROWS = 84, FAR = 1 << 20 /* elements */ };
 
 /* How many lines the thread with the most of them has, of pieces of so many. */
 static int64_t span(const Cut *x, int64_t whole, int64_t size, int threads)
@@ -304,7 +421,7 @@ void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlo
     x.as_row = x.g.n == 1 && x.g.c_row == 1 && !x.g.epilogue;
     if (x.as_row)
         as_row(&x.g);
-    x.g.way = way_of(&x.g, hlort_bytes[type][IN], s->together[type]);
+    x.g.way = way_of_narrow(s, type, &x.g);
     if (how->packed)
         use_packed(&x, how);
     hlort_cut(&x.cut, &x.g, pool_threads(how->pool));

@@ -278,6 +278,33 @@ static void test_batch(void)
             run_everywhere(&c, mode);
             forget(&c);
         }
+    static const int64_t sizes[][3] = { { 5, 7, 6 }, { 16, 16, 16 }, { 3, 40, 9 }, { 20, 3, 17 }, { 2, 2, 100 } };
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        for (int layout = 0; layout < 4; layout++) { /* members one behind the other, of which narrow ones are converted together */
+            const int64_t m = sizes[k][0], n = sizes[k][1], terms = sizes[k][2];
+            Case          c = make(m, n, terms, layout);
+            c.d.n_batch = 2;
+            c.d.batch[0].count = 2;
+            c.d.batch[0].a = 41 * m * terms;
+            c.d.batch[0].b = 41 * terms * n;
+            c.d.batch[0].c = 41 * m * n;
+            c.d.batch[1].count = 41;
+            c.d.batch[1].a = m * terms;
+            c.d.batch[1].b = terms * n;
+            c.d.batch[1].c = m * n;
+            c.a_count = 82 * m * terms;
+            c.b_count = 82 * terms * n;
+            c.c_count = 82 * m * n;
+            expect(&c);
+            run_everywhere(&c, (int)k % MODES);
+            forget(&c);
+        }
+    for (int layout = 0; layout < 4; layout++) {
+        Case wide = make(11, 2100, 9, layout); /* more columns than are converted at once */
+        expect(&wide);
+        run_everywhere(&wide, layout % MODES);
+        forget(&wide);
+    }
     Case one = make(5, 1, 7, 0); /* columns of one element: a row of the transposed product */
     one.d.n_batch = 1;
     one.d.batch[0].count = 3;
