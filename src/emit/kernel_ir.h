@@ -184,6 +184,8 @@ void kernel_prune(Kernel *k);
 void kernel_round_once(Kernel *k);
 /* A kernel without loops computes in no vectors, nor does what is declared beside a loop. */
 void kernel_make_alone(Kernel *k);
+/* In innermost loops a choice of what a function of libm gave is made of bits: behind a test the function would be called element by element. */
+void kernel_choose_by_bits(Kernel *k);
 /* Marks short inner loops in which an element is one of two values, that store several, that add products with one value to whole vectors of sums, or that go along lines: gcc unrolls loops
  * of up to 16 trips before it makes vectors, and makes none of such pieces, or those of the loop around them, whose elements it has to pick out of as many lines (1024 x 1024
  * times 1024 x 8 of f32 in 8 x 8 sums: 2.8 ms, and 0.24 as loops; 512 rows of 16, each scaled and with a value of each column, 1.5 and 0.6 us).

@@ -1,4 +1,4 @@
-/* Roundings that change nothing, and conversions of what is in no vector. */
+/* Roundings that change nothing, conversions of what is in no vector, and choices of what functions of libm give. */
 #include "emit/kernel_ir.h"
 
 #include <string.h>
@@ -112,4 +112,61 @@ void kernel_make_alone(Kernel *k)
         make_beside(k->arena, k->body);
     else
         make_alone(k->arena, k->body);
+}
+
+/* ---- choices of what functions give ---- */
+
+/* Compilers make vectors of such a function's calls, not of those that they have moved behind a test. */
+static bool is_function(const KExpr *x)
+{
+    static const char *const of_libm[] = { "sinf", "cosf", "tanf", "powf", "atan2f", "cbrtf", "hypotf", "asinf", "acosf", "atanf", "sin", "cos", "tan", "pow", "atan2", "cbrt", "hypot", "log", "log1p",
+                                           "expm1", "erf" };
+    for (size_t k = 0; x->kind == KX_CALL && k < sizeof of_libm / sizeof *of_libm; k++)
+        if (strcmp(x->fn, of_libm[k]) == 0)
+            return true;
+    return false;
+}
+
+static bool comes_of_function(const KExpr *x, const Map *made)
+{
+    if (is_function(x) || (x->kind == KX_TEMP && map_has(made, x->temp)))
+        return true;
+    for (int32_t k = 0; k < x->n; k++)
+        if (comes_of_function(x->arg[k], made))
+            return true;
+    return false;
+}
+
+static const KExpr *chosen_by_bits(Arena *a, const KExpr *x, const Map *made)
+{
+    KExpr *y = arena_copy(a, x, sizeof *x);
+    for (int32_t k = 0; k < x->n; k++)
+        y->arg[k] = chosen_by_bits(a, x->arg[k], made);
+    if (x->kind != KX_SELECT || (x->type != TYPE_F32 && x->type != TYPE_F64) || !(comes_of_function(x->arg[1], made) || comes_of_function(x->arg[2], made)))
+        return y;
+    return kx_call(a, x->type == TYPE_F32 ? "choose_f32" : "choose_f64", x->type, 3, (const KExpr *[]){ y->arg[0], y->arg[1], y->arg[2] });
+}
+
+static void choose_in(Arena *a, KBlock *b, bool looped)
+{
+    Map  made = map_new(a);
+    bool straight = looped;
+    for (const KStmt *s = b->first; s; s = s->next)
+        straight &= s->kind == KS_DECLARE || s->kind == KS_ASSIGN || s->kind == KS_STORE;
+    for (KStmt *s = b->first; s; s = s->next) {
+        if (straight && s->value) {
+            if (s->kind == KS_DECLARE && comes_of_function(s->value, &made))
+                map_put(&made, s->temp, s);
+            s->value = chosen_by_bits(a, s->value, &made);
+        }
+        if (s->body)
+            choose_in(a, s->body, s->kind == KS_FOR);
+        if (s->other)
+            choose_in(a, s->other, false);
+    }
+}
+
+void kernel_choose_by_bits(Kernel *k)
+{
+    choose_in(k->arena, k->body, false);
 }

@@ -631,6 +631,8 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
             kernel_lift_loads(L.k);
         if (!plan->plain && !plan->tile_hero)
             kernel_make_alone(L.k);
+        if (!plan->plain)
+            kernel_choose_by_bits(L.k);
         kernel_finish(L.k, plan->plain);
         if (!plan->plain && !plan->tile_hero)
             kernel_stream(L.k);

@@ -365,6 +365,12 @@ static const Helper helpers[] = {
     { H_WHOLE, "pow_f32", "powf", power_text },
     { H_WHOLE, "exp_f64", "exp", exponential_text },
     { H_WHOLE, "rsqrt_f32", "sqrtf", rsqrt_text },
+    { H_EXACT, "choose_f32", "f32_as_u32 u32_as_f32",
+      "float choose_f32(_Bool first, float x, float y) /* of numbers that are both computed */\n{\n    uint32_t m = 0u - (uint32_t)first;\n"
+      "    return u32_as_f32((f32_as_u32(x) & m) | (f32_as_u32(y) & ~m));\n}\n" },
+    { H_EXACT, "choose_f64", "f64_as_u64 u64_as_f64",
+      "double choose_f64(_Bool first, double x, double y)\n{\n    uint64_t m = 0ull - (uint64_t)first;\n"
+      "    return u64_as_f64((f64_as_u64(x) & m) | (f64_as_u64(y) & ~m));\n}\n" },
     { H_WHOLE, "sin_f32", "sinf", APART("sinf", "float", "sin_f32") },
     { H_WHOLE, "cos_f32", "cosf", APART("cosf", "float", "cos_f32") },
     { H_WHOLE, "sin_f64", "sin", APART("sin", "double", "sin_f64") },
