@@ -303,7 +303,22 @@ static void print_before_line(Printer *p, const KStmt *s, const LoopBlocks *b, i
     print_plain_for(p, s, BLOCK_FROM, BLOCK_LINE, depth);
 }
 
-/* The blocks, and where they end the loop itself. */
+/* Smaller blocks of what the others leave. */
+static void print_small_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    LoopBlocks small;
+    if (!loop_small_blocks(s, b, &small))
+        return;
+    indent(p, depth);
+    buf_printf(p->b, "for (; " BLOCK_FROM " + %d <= ", (int)small.size);
+    print_end(p, s);
+    buf_printf(p->b, "; " BLOCK_FROM " += %d) {\n", (int)small.size);
+    print_one_block(p, s, &small, depth + 1);
+    indent(p, depth);
+    buf_puts(p->b, "}\n");
+}
+
+/* The blocks, smaller ones, and where they end the loop itself. */
 void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
 {
     int inside = depth + b->rest;
@@ -331,6 +346,7 @@ void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
     buf_puts(p->b, "}\n");
     if (!b->rest)
         return;
+    print_small_blocks(p, s, b, inside);
     print_plain_for(p, s, BLOCK_FROM, NULL, inside);
     indent(p, depth);
     buf_puts(p->b, "}\n");

@@ -5,6 +5,8 @@
 
 #include "support/map.h"
 
+enum { SHORT = 8 }; /* trips of a loop */
+
 static bool is_call(const KExpr *x, const char *fn)
 {
     return x && x->kind == KX_CALL && strcmp(x->fn, fn) == 0;
@@ -86,17 +88,36 @@ static void make_alone(Arena *a, KBlock *b)
     }
 }
 
-/* What is declared beside a loop of some length is in no vector either: compilers make those of the loop. */
+static void note_half(void *found, const KExpr *x)
+{
+    *(bool *)found |= is_call(x, "f16_to_f32") || is_call(x, "f32_to_f16") || is_call(x, "f16_round");
+}
+
+/* A loop without loops in it, of f16, too short for blocks of vectors (loop_blocks.h). */
+static bool is_short(const KStmt *s)
+{
+    bool     half = false, loops = false;
+    KVisitor v = { note_half, NULL, &half }, inner = { NULL, note_loop, &loops };
+    if (s->kind != KS_FOR || s->loop->hi - s->loop->lo + 1 >= SHORT)
+        return false;
+    kernel_visit(s->body, &inner);
+    if (!loops)
+        kernel_visit(s->body, &v);
+    return half;
+}
+
+/* What is declared beside a loop of some length is in no vector either: compilers make those of the loop. Nor is f16 in short loops. */
 static void make_beside(Arena *a, KBlock *b)
 {
-    enum { LONG = 8 };
     bool beside = false;
     for (const KStmt *s = b->first; s; s = s->next)
-        beside |= s->kind == KS_FOR && s->loop->hi - s->loop->lo + 1 >= LONG;
+        beside |= s->kind == KS_FOR && s->loop->hi - s->loop->lo + 1 >= SHORT;
     for (KStmt *s = b->first; s; s = s->next) {
         if (s->kind == KS_DECLARE && s->value && beside)
             s->value = kx_alone(a, s->value);
-        if (s->body)
+        if (s->body && is_short(s))
+            make_alone(a, s->body);
+        else if (s->body)
             make_beside(a, s->body);
         if (s->other)
             make_beside(a, s->other);

@@ -1,4 +1,4 @@
-/* Which loops can be in blocks. All of a block is read before its first element is written, so no array of the loop is both; what is under a condition (an arm of
+/* Which loops can be in blocks. All of a block is read before its first element is written, so no array of the loop is both, but where each element is read to be written; what is under a condition (an arm of
  * a choice may be out of bounds) is not read before it is known to be wanted. */
 #include "emit/loop_blocks.h"
 
@@ -8,7 +8,7 @@
 
 #include "analysis/cost.h"
 
-enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, FIXED_BLOCK = 16,
+enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, FIXED_BLOCK = 16, LEAST_BLOCK = 8 /* of a size that is known */,
        LEAST_STREAMED = 128 /* elements of a loop */, LINE = 64, LONG_ROW = 2048 /* bytes */,
        LEAST_FETCHED = 1024, MOST_ROW_FETCHED = 128 * 1024 /* bytes of a row */, GAP = 1024 /* bytes that are not worth it */,
        LEAST_TAKEN_FROM = 2 << 20, MOST_ROW_TAKEN = 32 * 1024 };
@@ -111,22 +111,29 @@ static void add_out(Look *l, const KStmt *s)
         b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed };
 }
 
-static bool loads_from(const KExpr *x, const KArray *array)
+/* Whether x loads from the array, but for the element at `own` (NULL: none). */
+static bool loads_from(const KExpr *x, const KArray *array, const Ix *own)
 {
-    bool found = x->kind == KX_LOAD && x->array == array;
+    bool found = x->kind == KX_LOAD && x->array == array && !(own && ix_equal(x->index, own));
     for (int32_t k = 0; k < x->n && !found; k++)
-        found = loads_from(x->arg[k], array);
+        found = loads_from(x->arg[k], array, own);
     return found;
 }
 
-/* How often the loop stores to the array, and whether it loads from it. */
+/* How often the loop stores to the array, and whether it loads from it more than the element that it stores, before. */
 static int32_t stores_to(const KStmt *loop, const KArray *array, bool *loaded)
 {
-    int32_t n = 0;
+    const KStmt *store = NULL;
+    int32_t      n = 0;
     *loaded = false;
-    for (const KStmt *s = loop->body->first; s; s = s->next) {
-        n += s->kind == KS_STORE && s->array == array;
-        *loaded |= s->value && loads_from(s->value, array);
+    for (const KStmt *s = loop->body->first; s; s = s->next)
+        if (s->kind == KS_STORE && s->array == array) {
+            store = s;
+            n++;
+        }
+    for (const KStmt *s = loop->body->first, *own = store; s; s = s->next) {
+        *loaded |= s->value && loads_from(s->value, array, own ? own->index : NULL);
+        own = s == store ? NULL : own;
     }
     return n;
 }
@@ -134,9 +141,11 @@ static int32_t stores_to(const KStmt *loop, const KArray *array, bool *loaded)
 static bool are_apart(const KStmt *loop, const LoopBlocks *b)
 {
     bool loaded;
-    for (int32_t k = 0; k < b->n_in; k++)
-        if (stores_to(loop, b->in[k].array, &loaded) > 0)
+    for (int32_t k = 0; k < b->n_in; k++) {
+        const int32_t stores = stores_to(loop, b->in[k].array, &loaded);
+        if (stores > 1 || (stores == 1 && loaded))
             return false;
+    }
     for (int32_t k = 0; k < b->n_out; k++)
         if (stores_to(loop, b->out[k].array, &loaded) > 1 || loaded)
             return false;
@@ -158,12 +167,21 @@ static int64_t size_with_taken(const LoopBlocks *b, int64_t n, bool fixed)
     return best;
 }
 
+/* Of bf16 compilers make halves of blocks as small as the least ones, which are then read whole. */
+static int64_t least_of(const LoopBlocks *b)
+{
+    bool half = b->n_in > 0;
+    for (int32_t k = 0; k < b->n_out; k++)
+        half |= b->out[k].array->type == TYPE_F16;
+    return half ? LEAST_BLOCK : FIXED_BLOCK;
+}
+
 static void set_size(LoopBlocks *b, const KStmt *s)
 {
     enum { MOST = 64 }; /* a loop that has a fixed size, such as one of lanes, keeps it */
     int64_t n = trips(s);
     bool    fixed = !s->from && !s->end;
-    b->size = fixed && n <= MOST && n % FIXED_BLOCK == 0 ? n : BLOCK;
+    b->size = fixed && n <= MOST && n % least_of(b) == 0 ? n : BLOCK;
     for (int32_t k = 0; k < b->n_out; k++)
         if (type_bytes(b->out[k].array->type) == 1)
             b->size = BYTES_BLOCK;
@@ -288,7 +306,7 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
     Look l = { loop, b };
     b->n_in = b->n_out = b->n_fetched = b->taken.n = 0;
     b->line = -1;
-    if (trips(loop) < FIXED_BLOCK)
+    if (trips(loop) < LEAST_BLOCK)
         return false;
     for (const KStmt *s = loop->body->first; s; s = s->next) {
         if (s->kind != KS_DECLARE && s->kind != KS_ASSIGN && s->kind != KS_STORE)
@@ -307,6 +325,20 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
     set_fetched(b, loop);
     set_fetched_taken(b, loop);
     return b->n_in + b->n_out + b->taken.n + b->rounds.n_steps > 1 && b->size <= trips(loop) && are_apart(loop, b);
+}
+
+bool loop_small_blocks(const KStmt *loop, const LoopBlocks *b, LoopBlocks *small)
+{
+    const bool fixed = !loop->from && !loop->end && b->line < 0;
+    *small = *b;
+    small->size = least_of(b);
+    small->n_fetched = 0;
+    for (int32_t k = 0; k < b->n_out; k++) {
+        if (!b->out[k].half)
+            return false;
+        small->out[k].streamed = false;
+    }
+    return b->rest && b->n_in + b->n_out > 0 && b->taken.n == 0 && small->size < b->size && !(fixed && trips(loop) % b->size < small->size);
 }
 
 /* ---- past the caches ---- */

@@ -45,6 +45,8 @@ bool is_term_around(const IxTerm *t, const IxAtom *loop);
 
 /* False: the loop wants no blocks, or cannot have them. */
 bool loop_blocks(const KStmt *loop, LoopBlocks *b);
+/* Blocks of half as many elements or fewer for what those leave. False: there are none. */
+bool loop_small_blocks(const KStmt *loop, const LoopBlocks *b, LoopBlocks *small);
 
 /* The number of what x loads, of what s stores; -1: none of them. */
 int32_t blocked_in(const LoopBlocks *b, const KExpr *x);
