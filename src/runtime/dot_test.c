@@ -441,6 +441,69 @@ static void test_parts(void)
     puts("ok parts");
 }
 
+/* Rows that are zeros in parts, as masks make them: not multiplied where B is finite there, else NaN comes of them. Signs of zeros are as if all were. */
+static void test_zeros(void)
+{
+    enum { M = 150, N = 70, K = 1000 };
+    static char     work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    static float    a[M * K], b[K * N], c[M * N];
+    static uint16_t ha[M * K], hb[K * N];
+    uint32_t        state = 17;
+    for (int odd = 0; odd < 3; odd++)
+        for (int by = 0; by < 2; by++) {
+            for (int k = 0; k < K * N; k++)
+                b[k] = (float)(random_bits(&state) % 7) - 3;
+            for (int i = 0; i < M; i++)
+                for (int p = 0; p < K; p++)
+                    a[by ? p * M + i : i * K + p] = p / 100 == i / 20 ? (float)(random_bits(&state) % 5) - 2 : i % 3 ? 0.0f : -0.0f;
+            if (odd)
+                b[555 * N + 33] = odd == 1 ? __builtin_inff() : __builtin_nanf("");
+            for (int k = 0; k < M * K; k++)
+                ha[k] = (uint16_t)(((union { float f; uint32_t u; }){ a[k] }).u >> 16);
+            for (int k = 0; k < K * N; k++)
+                hb[k] = (uint16_t)(((union { float f; uint32_t u; }){ b[k] }).u >> 16);
+            for (int s = 0; s < N_SETS; s++)
+                for (int narrow = 0; narrow < 2 && has(sets[s]); narrow++) {
+                    hlort_dot d = { .m = M, .n = N, .k = K, .a_row = by ? 1 : K, .a_col = by ? M : 1, .b_row = N, .b_col = 1, .c_row = N };
+                    if (narrow)
+                        hlort_gemm(sets[s], GEMM_BF16_F32, &d, &(hlort_how){ .work = work }, ha, hb, c);
+                    else
+                        hlort_gemm(sets[s], GEMM_F32, &d, &(hlort_how){ .work = work }, a, b, c);
+                    for (int i = 0; i < M; i++)
+                        for (int j = 0; j < N; j++) {
+                            float sum = 0;
+                            for (int p = 0; p < K; p++)
+                                sum += a[by ? p * M + i : i * K + p] * b[p * N + j];
+                            CHECK(sum != sum ? c[i * N + j] != c[i * N + j] : memcmp(&c[i * N + j], &sum, sizeof sum) == 0);
+                        }
+                }
+        }
+    puts("ok zeros");
+}
+
+/* What underflows before zeros is 0, whoever has them beside it. */
+static void test_underflow(void)
+{
+    enum { M = 40, N = 40, K = 500 };
+    static char  work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
+    static float a[M * K], b[K * N], c[M * N];
+    const float  zero = 0;
+    for (int k = 0; k < K * N; k++)
+        b[k] = k % 2 ? -1e-30f : 1e-30f;
+    for (int i = 0; i < M; i++)
+        a[i * K + 3] = 1e-30f;
+    a[5 * K + 400] = 1e-30f;
+    for (int s = 0; s < N_SETS; s++) {
+        hlort_dot d = { .m = M, .n = N, .k = K, .a_row = K, .a_col = 1, .b_row = N, .b_col = 1, .c_row = N };
+        if (!has(sets[s]))
+            continue;
+        hlort_gemm(sets[s], GEMM_F32, &d, &(hlort_how){ .work = work }, a, b, c);
+        for (int k = 0; k < M * N; k++)
+            CHECK(memcmp(&c[k], &zero, sizeof zero) == 0);
+    }
+    puts("ok underflow");
+}
+
 static float float_of(uint32_t u)
 {
     union {
@@ -576,6 +639,8 @@ int main(void)
     test_bytes();
     test_bf16();
     test_parts();
+    test_zeros();
+    test_underflow();
     test_packed();
     test_pool();
     return 0;

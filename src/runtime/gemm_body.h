@@ -22,6 +22,7 @@
  *
  * B is packed as [panel][k][NV * VL] by the kernel of the first group, which reads it where it lies, multiplies, and stores what it has read.
  * A is packed as [row][k], which is a copy when rows lie along k. The rows of a block are divided evenly, so that no group is much shorter than others.
+ * Where a group's rows begin or end with zeros, as masks make them, these are left out if the block of B is finite: the sums are what they would be.
  *
  * Nothing outside of the operands is read. */
 
@@ -201,6 +202,7 @@ typedef struct {
     TC sums[MC * NC]; /* of products that have no C and more than one block of k */
     TC edge[MR * NV * VL];
     N(Windows) windows;
+    int finite; /* whether the block of B is; -1: nobody has asked */
 } N(Work);
 _Static_assert(sizeof(N(Work)) <= HLORT_TILES_BYTES, "work");
 
@@ -345,17 +347,83 @@ INLINE int N(fresh_panel)(const N(Block) *x, K(Tile) *t, int64_t j, int64_t colu
     return K(PACKED);
 }
 
+/* ---- zeros ---- */
+
+#if !BEGUN
+#ifndef NOT_ZERO
+#define NOT_ZERO(w)   ((w) != 0)
+#define NOT_FINITE(w) ((w) - (w) != 0) /* of integers: never */
+#endif
+
+typedef uint64_t N(Bits) __attribute__((vector_size(VECTOR_BYTES)));
+
+INLINE int N(any)(N(Bits) found)
+{
+    uint64_t all = 0, parts[VECTOR_BYTES / 8];
+    __builtin_memcpy(parts, &found, sizeof parts);
+    for (int e = 0; e < VECTOR_BYTES / 8; e++)
+        all |= parts[e];
+    return all != 0;
+}
+
+/* Whether one of packed rows has something other than zeros in the vector at a. */
+INLINE int N(has_some)(const TW *a, int64_t rows)
+{
+    N(Bits) found = { 0 };
+    for (int64_t r = 0; r < rows; r++)
+        found |= (N(Bits))(NOT_ZERO(*(const VW *)(a + r * K(LDA))));
+    return N(any)(found);
+}
+
+/* The words of packed rows that are before zeros only, and behind them, in whole vectors: behind the last word are zeros up to one. Most rows are told by their first and last ones. */
+APART void N(span)(const TW *a, int64_t rows, int64_t kc, int64_t *from, int64_t *end)
+{
+    int64_t lo = 0, hi = hlort_ceildiv(kc, VL) * VL;
+    while (lo < hi && !N(has_some)(a + lo, 1) && !N(has_some)(a + lo, rows))
+        lo += VL;
+    while (lo < hi && !N(has_some)(a + hi - VL, 1) && !N(has_some)(a + hi - VL, rows))
+        hi -= VL;
+    *from = lo;
+    *end = hlort_min(hi, kc);
+}
+
+/* What is packed of B; asked once for a block. */
+APART int N(is_finite)(const N(Block) *x)
+{
+    const int64_t words = hlort_ceildiv(x->j1 - x->j0, K(NR)) * K(NR) * x->kc;
+    N(Bits)       found = { 0 };
+    for (int64_t p = 0; p < words && x->w->finite < 0; p += VL) {
+        const VW w = *(const VW *)(x->b + p);
+        found |= (N(Bits))(NOT_FINITE(w));
+    }
+    if (x->w->finite < 0)
+        x->w->finite = !N(any)(found);
+    return x->w->finite;
+}
+#undef NOT_ZERO
+#undef NOT_FINITE
+#endif
+
 /* A group of rows by all columns of the block: the rows stay in the first cache. */
 INLINE void N(group)(const N(Block) *x, int64_t i, int64_t rows, int together)
 {
     const Gemm   *g = x->g;
     const int64_t k = hlort_min(x->kc * G, g->k - x->p0 * G), next = i + rows;
     K(Tile)       t = { .kc = x->kc, .a = x->w->a + (i - x->i0) * K(LDA) };
+    int64_t       from = 0, end = x->kc;
+#if !BEGUN
+    if (!(x->fresh && i == x->i0))
+        N(span)(t.a, rows, x->kc, &from, &end);
+    if (end - from < x->kc && !N(is_finite)(x))
+        from = 0, end = x->kc;
+#endif
+    t.kc = end - from;
+    t.a += from;
     for (int64_t j = x->j0, columns; j < x->j1; j += columns) {
         columns = hlort_min(K(NR), x->j1 - j);
         const int one = NV > 1 && columns <= VL;
         int       mode = K(PACKED);
-        t.b = x->b + (j - x->j0) * x->kc;
+        t.b = x->b + (j - x->j0) * x->kc + from * K(NR);
         t.begin = BEGUN ? x->begin + (j - x->j0) : 0;
         t.ahead = 0;
         if (x->fresh && i == x->i0)
@@ -454,6 +522,7 @@ static void N(tiles)(const Gemm *g)
         for (int64_t from = 0; from < g->m; from += far)
             for (x.p0 = 0; x.p0 < kw || x.p0 == 0; x.p0 += kb) {
                 x.kc = hlort_min(kb, kw - x.p0);
+                x.w->finite = -1;
                 x.first = x.p0 == 0;
                 x.last = x.p0 + kb >= kw;
                 x.fresh = !g->packed && (!whole || from == 0);

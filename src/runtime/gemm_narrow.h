@@ -90,6 +90,8 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 {
     SET(hlort_interleave)(w, from, row);
 }
+#define NOT_ZERO(w)   (((w) & 0x7fff7fff) != 0)
+#define NOT_FINITE(w) ((((w) & 0x7f80) == 0x7f80) | (((w) & 0x7f800000) == 0x7f800000))
 #include "runtime/gemm_body.h"
 #define WEIGHTS NARROW_BF16
 #define RESULTS SET(hlort_to_bf16)

@@ -145,6 +145,10 @@ INLINE void K(tile)(int mr, int nv, int mode, const K(Tile) *t)
         UNROLL for (int r = 0; r < mr; r++)
             UNROLL for (int v = 0; v < nv; v++)
                 acc[r][v] += *(const VCU *)(c + r * c_row + v * VL);
+    else /* a product that underflows leaves -0, behind which zeros may be left out */
+        UNROLL for (int r = 0; r < mr; r++)
+            UNROLL for (int v = 0; v < nv; v++)
+                acc[r][v] += (VC){ 0 };
     UNROLL for (int r = 0; r < mr; r++)
         UNROLL for (int v = 0; v < nv; v++)
             *(VCU *)(c + r * c_row + v * VL) = acc[r][v];
