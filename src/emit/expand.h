@@ -49,6 +49,12 @@ Inst *output_outside(Inst *i, const Inst *x);
 /* What computes i, a fusion, when n instructions of its body are computed outside. Deletes i. */
 Inst *output_replace(Inst *i, int32_t n, const Inst *const *inside, Inst *const *outside);
 
+/* A convolution whose features lie apart that is worth copies in which they are neighbours. */
+bool conv_turns(const Inst *i);
+void expand_conv(Inst *i);
+/* s with its dimensions in that order in memory, the fastest one first. */
+const Shape *expand_ordered(Arena *a, const Shape *s, const int64_t *order);
+
 bool transpose_expands(const Inst *i);
 void expand_transposes(Inst *i);
 

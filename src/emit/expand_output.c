@@ -163,8 +163,12 @@ Inst *output_replace(Inst *i, int32_t n, const Inst *const *inside, Inst *const 
 void expand_output(Inst *i)
 {
     int64_t row;
-    for (const Inst *dot; (dot = called_dot(inst_callee(i, 0), is_called)) && !output_hero(i, &row);)
-        i = output_replace(i, 1, &dot, (Inst *[]){ dot_outside(i, dot, true) });
+    for (const Inst *dot; (dot = called_dot(inst_callee(i, 0), is_called)) && !output_hero(i, &row);) {
+        Inst *outside = dot_outside(i, dot, true);
+        i = output_replace(i, 1, &dot, &outside);
+        if (conv_turns(outside))
+            expand_conv(outside);
+    }
 }
 
 Inst *output_outside(Inst *i, const Inst *x)

@@ -77,7 +77,7 @@ static bool asked_order(const Inst *x, const Inst *root, int32_t *looks, int64_t
     return asked;
 }
 
-static const Shape *shape_ordered(Arena *a, const Shape *s, const int64_t *order)
+const Shape *expand_ordered(Arena *a, const Shape *s, const int64_t *order)
 {
     bool usual = true;
     for (int32_t k = 0; k < s->rank; k++)
@@ -104,7 +104,7 @@ static const Inst *read_across(const Inst *i, int64_t *order)
         const bool    often = shape_count(root->shape) / OFTEN >= shape_count(x->shape);
         if (x->shape->dims[order[0]] < (often ? OFTEN_LINES : MANY_LINES) || fastest == order[0] || x->shape->dims[fastest] * type_bytes(x->shape->type) < LINE)
             continue;
-        if (often || transpose_call(i, x->shape, shape_ordered(i->comp->module->arena, x->shape, order), &o))
+        if (often || transpose_call(i, x->shape, expand_ordered(i->comp->module->arena, x->shape, order), &o))
             return x;
     }
     return NULL;
@@ -117,7 +117,7 @@ static const Inst *copied_inside(Inst *i, const Inst *parameter, const int64_t *
     Inst *x = own->first;
     for (const Inst *y = body->first; y != parameter; y = y->next)
         x = x->next;
-    Inst *copy = inst_new(own, x->next, OP_COPY, shape_ordered(i->comp->module->arena, x->shape, order), 1, &x, NULL);
+    Inst *copy = inst_new(own, x->next, OP_COPY, expand_ordered(i->comp->module->arena, x->shape, order), 1, &x, NULL);
     inst_replace(x, copy);
     inst_set_callees(i, 1, &own);
     return copy;
