@@ -71,9 +71,14 @@ void expand_conv(Inst *i)
         of[k] = copied(i, of[k], k + 1, first[k]);
     Inst *conv = inst_clone_into(i->comp, i, i, 2, of);
     conv->shape = with_fastest(a, i->shape, 1, &l->out_feature);
-    Inst *back = inst_new(i->comp, i, OP_COPY, i->shape, 1, &conv, NULL);
-    back->meta = i->meta;
-    back->loc = i->loc;
+    Inst *back = conv;
+    if (shape_same_memory(conv->shape, i->shape)) {
+        conv->shape = i->shape;
+    } else {
+        back = inst_new(i->comp, i, OP_COPY, i->shape, 1, &conv, NULL);
+        back->meta = i->meta;
+        back->loc = i->loc;
+    }
     inst_replace(i, back);
     inst_delete(i);
 }

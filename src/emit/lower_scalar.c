@@ -383,7 +383,10 @@ static const KExpr *float_binary(Arena *a, Op op, Type t, const KExpr *x, const 
     case OP_MINIMUM: return extreme(a, t, "min", x, y);
     case OP_REMAINDER: return call2(a, m, single ? "fmodf" : "fmod", x, y);
     case OP_POWER: return type_is_complex(t) ? helper2(a, t, "pow", x, y) : call2(a, m, single ? "powf" : "pow", x, y);
-    case OP_ATAN2: return type_is_complex(t) ? helper2(a, t, "atan2", x, y) : call2(a, m, single ? "atan2f" : "atan2", x, y);
+    case OP_ATAN2:
+        if (m == TYPE_F32 && y->kind == KX_FLOAT && y->f == 1) /* of a quotient that front ends make of an arc tangent */
+            return call1(a, m, "atanf", x);
+        return type_is_complex(t) ? helper2(a, t, "atan2", x, y) : call2(a, m, single ? "atan2f" : "atan2", x, y);
     default: die("%s of floats is not lowered", op_name(op));
     }
 }

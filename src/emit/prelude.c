@@ -362,6 +362,14 @@ static const Helper helpers[] = {
       "    float    r = u32_as_f32((t & 0x7fffffu) + 0x3f3504f3u) - 1.0f, more = lost * u32_as_f32((int32_t)scale < 0 ? 0 : scale);\n"
       "    float    y = log_of_parts_f32((float)((int32_t)t >> 23), r + more);\n    y = x == 0.0f ? x : y;\n    y = x < __builtin_inff() ? y : x;\n"
       "    y = x == -1.0f ? -__builtin_inff() : y;\n    return x < -1.0f ? __builtin_nanf(\"\") : y;\n}\n" },
+    /* Below 1.6 ulp; beyond 1 that of 1 / x. */
+    { H_EXACT, "atan_f32", "f32_as_u32 u32_as_f32",
+      "float atan_f32(float x)\n{\n    float t = u32_as_f32(f32_as_u32(x) & 0x7fffffffu), r = t > 1.0f ? 1.0f / t : t, s = r * r;\n"
+      "    float p = s * 0.00292068115f - 0.0163679197f;\n"
+      "    p = p * s + 0.0432118475f, p = p * s - 0.0755221322f, p = p * s + 0.106660038f, p = p * s - 0.142110482f;\n"
+      "    p = p * s + 0.199937671f, p = (p * s - 0.333331525f) * s, p = p * r + r;\n"
+      "    p = t > 1.0f ? 1.57079637f - (p + 4.37113883e-8f) : p;\n"
+      "    return u32_as_f32(f32_as_u32(p) | (f32_as_u32(x) & 0x80000000u));\n}\n" },
     { H_WHOLE, "pow_f32", "powf", power_text },
     { H_WHOLE, "exp_f64", "exp", exponential_text },
     { H_WHOLE, "rsqrt_f32", "sqrtf", rsqrt_text },
@@ -611,7 +619,7 @@ static const Helper helpers[] = {
 
 /* (cpowf loses digits: complex power goes through double.) Functions of libm with their arity, and whether libmvec has them for vectors. */
 static const struct { const char *name; int arity; bool vector; } libm[] = {
-    { "acos", 1, true }, { "acosh", 1, true }, { "asin", 1, true }, { "asinh", 1, true }, { "atanh", 1, true }, { "cbrt", 1, true },
+    { "atan", 1, true }, { "acos", 1, true }, { "acosh", 1, true }, { "asin", 1, true }, { "asinh", 1, true }, { "atanh", 1, true }, { "cbrt", 1, true },
     { "cos", 1, true }, { "cosh", 1, true }, { "erf", 1, true }, { "exp", 1, true }, { "exp2", 1, true }, { "expm1", 1, true },
     { "log", 1, true }, { "log2", 1, true }, { "log1p", 1, true }, { "sin", 1, true }, { "sinh", 1, true }, { "tan", 1, true },
     { "tanh", 1, true }, { "atan2", 2, true }, { "pow", 2, true }, { "fabs", 1, false }, { "sqrt", 1, false }, { "floor", 1, false },
@@ -884,7 +892,7 @@ const char *dialect_function(const Dialect *d, const KExpr *x)
 {
     static const char *const own[][2] = {
         { "expf", "exp_f32" }, { "expm1f", "expm1_f32" }, { "tanhf", "tanh_f32" }, { "erff", "erf_f32" }, { "tanh", "tanh_f64" },
-        { "exp", "exp_f64" }, { "logf", "log_f32" }, { "log1pf", "log1p_f32" }, { "rsqrtf", "rsqrt_f32" },
+        { "exp", "exp_f64" }, { "logf", "log_f32" }, { "log1pf", "log1p_f32" }, { "rsqrtf", "rsqrt_f32" }, { "atanf", "atan_f32" },
         { "sinf", "sin_f32" }, { "cosf", "cos_f32" }, { "sin", "sin_f64" }, { "cos", "cos_f64" },
         { "cabsf", "abs_c64" }, { "cabs", "abs_c128" }, { "csqrt", "sqrt_c128" }, { "cexpf", "exp_c64" }, { "clogf", "log_c64" }, { "csqrtf", "sqrt_c64" }, { "csinf", "sin_c64" }, { "ccosf", "cos_c64" },
         { "ctanf", "tan_c64" }, { "csinhf", "sinh_c64" }, { "ccoshf", "cosh_c64" }, { "ctanhf", "tanh_c64" },

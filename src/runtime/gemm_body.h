@@ -69,6 +69,14 @@ INLINE void N(transpose)(VW r[VL])
 /* The words of `count` elements (at most VL * G) that lie `step` apart, zeros behind them. */
 INLINE VW N(some)(const TE *from, int64_t step, int64_t count)
 {
+#if defined(HALF_512)
+    if (step == 1) {
+        TE             part[64 / sizeof(TE)] __attribute__((aligned(64)));
+        const uint64_t bytes = (uint64_t)count * sizeof(TE), mask = bytes >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << bytes) - 1;
+        SET(hlort_put_first)(part, from, mask);
+        return N(along)(part);
+    }
+#endif
     TE few[VL * G] = { 0 };
     for (int64_t e = 0; e < count; e++)
         few[e] = from[e * step];

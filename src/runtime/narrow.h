@@ -8,6 +8,16 @@ typedef uint16_t SET(vh) __attribute__((vector_size(VECTOR_BYTES / 2)));
 typedef uint16_t SET(vhu) __attribute__((vector_size(VECTOR_BYTES / 2), aligned(2), may_alias));
 typedef int16_t  SET(vs) __attribute__((vector_size(VECTOR_BYTES / 2)));
 
+#if defined(HALF_512)
+/* The bytes of 64 that the mask has, and zeros for the others, which are not read. */
+INLINE void SET(hlort_put_first)(void *to, const void *from, uint64_t mask)
+{
+    SET(vu) x;
+    __asm__("vmovdqu8 %1, %0%{%2%}%{z%}" : "=v"(x) : "m"(*(const char(*)[64])from), "Yk"(mask));
+    *(SET(vu) *)to = x;
+}
+#endif
+
 INLINE SET(vf) SET(hlort_from_bf16)(const uint16_t *from)
 {
     return (SET(vf))(__builtin_convertvector(*(const SET(vhu) *)from, SET(vu)) << 16);
