@@ -167,21 +167,12 @@ static int64_t size_with_taken(const LoopBlocks *b, int64_t n, bool fixed)
     return best;
 }
 
-/* Of bf16 compilers make halves of blocks as small as the least ones, which are then read whole. */
-static int64_t least_of(const LoopBlocks *b)
-{
-    bool half = b->n_in > 0;
-    for (int32_t k = 0; k < b->n_out; k++)
-        half |= b->out[k].array->type == TYPE_F16;
-    return half ? LEAST_BLOCK : FIXED_BLOCK;
-}
-
 static void set_size(LoopBlocks *b, const KStmt *s)
 {
     enum { MOST = 64 }; /* a loop that has a fixed size, such as one of lanes, keeps it */
     int64_t n = trips(s);
     bool    fixed = !s->from && !s->end;
-    b->size = fixed && n <= MOST && n % least_of(b) == 0 ? n : BLOCK;
+    b->size = fixed && n <= MOST && n % LEAST_BLOCK == 0 ? n : BLOCK;
     for (int32_t k = 0; k < b->n_out; k++)
         if (type_bytes(b->out[k].array->type) == 1)
             b->size = BYTES_BLOCK;
@@ -331,7 +322,7 @@ bool loop_small_blocks(const KStmt *loop, const LoopBlocks *b, LoopBlocks *small
 {
     const bool fixed = !loop->from && !loop->end && b->line < 0;
     *small = *b;
-    small->size = least_of(b);
+    small->size = LEAST_BLOCK;
     small->n_fetched = 0;
     for (int32_t k = 0; k < b->n_out; k++) {
         if (!b->out[k].half)
