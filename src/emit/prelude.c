@@ -406,7 +406,7 @@ static const Helper helpers[] = {
       "        if (__builtin_expect(__builtin_ia32_fpclassps512_mask(low, 32, (unsigned short)-1) | __builtin_ia32_fpclassps512_mask(high, 32, (unsigned short)-1), 0))\n"
       "            break;\n"
       "        __asm__(\"vcvtne2ps2bf16 %2, %1, %0\" : \"=v\"(both) : \"v\"(high), \"v\"(low));\n        *(v32s *)(to + done) = both;\n    }\n"
-      "    for (; done + 8 <= n; done += 8) { /* from parts as narrow as what compilers may just have stored */\n        v8f x = *(const v8f *)(from + done);\n"
+      "    for (; n % 32 && done + 8 <= n; done += 8) { /* from parts as narrow as what compilers may just have stored */\n        v8f x = *(const v8f *)(from + done);\n"
       "        if (n % 16)\n            x = (v8f)__builtin_shufflevector(*(const v4f *)(from + done), *(const v4f *)(from + done + 4), 0, 1, 2, 3, 4, 5, 6, 7);\n        v8s y;\n"
       "        if (__builtin_expect(__builtin_ia32_fpclassps256_mask(x, 32, (unsigned char)-1), 0))\n            break;\n"
       "        __asm__(\"vcvtneps2bf16 %1, %0\" : \"=v\"(y) : \"v\"(x));\n        *(v8s *)(to + done) = y;\n    }\n"
