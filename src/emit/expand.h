@@ -76,6 +76,9 @@ void expand_in_two(Inst *i, Inst *(*parts)(Inst *r), void (*join)(Inst *i, const
 /* Of i, in the body of a fusion. */
 bool extreme_expands(const Inst *i);
 void expand_extreme(Inst *i);
+/* A scatter of such elements, in rows. */
+bool scatter_extreme_expands(const Inst *i);
+void expand_scatter_extreme(Inst *i);
 
 /* It is one call as it stands (attention_call.h). */
 bool attention_stays(const Inst *i);

@@ -93,3 +93,38 @@ void expand_extreme(Inst *i)
     inst_replace(i, as_type(i, turned(i, with(i, OP_ADD, r, -shift)), t));
     inst_delete(i);
 }
+
+/* ---- rows of a scatter, of which each element becomes the larger, or the smaller, of itself and another one: the one whose key is ---- */
+
+bool scatter_extreme_expands(const Inst *i)
+{
+    enum { LEAST = 8, MOST = 32 /* elements beside each other: one loop, of which compilers make a few vectors */ };
+    if (i->op != OP_SCATTER || i->n_operands != 3 || !shape_is_array(i->shape) || (i->shape->type != TYPE_BF16 && i->shape->type != TYPE_F16) ||
+        inst_operand(i, 2)->shape->type != i->shape->type)
+        return false;
+    const Op     op = comp_binary_op(inst_callee(i, 0));
+    const Shape *updates = inst_operand(i, 2)->shape;
+    const Ints   window = inst_ints(i, ATTR_UPDATE_WINDOW_DIMS);
+    return (op == OP_MAXIMUM || op == OP_MINIMUM) && updates->rank > 0 && ints_has(window, layout_dim(updates, 0)) && updates->dims[layout_dim(updates, 0)] >= LEAST &&
+           updates->dims[layout_dim(updates, 0)] <= MOST;
+}
+
+void expand_scatter_extreme(Inst *i)
+{
+    Module       *m = i->comp->module;
+    const Type    t = i->shape->type;
+    const Op      op = comp_binary_op(inst_callee(i, 0));
+    const int64_t nans = 0x7fff - (int64_t)float_encode(t, INFINITY), shift = op == OP_MAXIMUM ? -nans : nans;
+    Comp         *c = comp_new(m, comp_unique_name(m, op == OP_MAXIMUM ? "larger" : "smaller"));
+    const Shape  *s = shape_scalar(m->arena, t);
+    Inst         *two[] = { inst_parameter(c, NULL, 0, s, NULL), inst_parameter(c, NULL, 1, s, NULL) }, *keys[2];
+    comp_move_before(c, i->comp);
+    Inst *end = inst_new(c, NULL, OP_COPY, s, 1, two, NULL); /* what follows stands before it */
+    for (int32_t k = 0; k < 2; k++)
+        keys[k] = key_of(end, two[k], shift);
+    Inst *more = made(end, OP_COMPARE, shape_scalar(m->arena, TYPE_PRED), 2, keys);
+    inst_set_word(more, ATTR_DIRECTION, op == OP_MAXIMUM ? CMP_GT : CMP_LT);
+    c->root = made(end, OP_SELECT, s, 3, (Inst *const[]){ more, two[0], two[1] });
+    inst_delete(end);
+    inst_set_callees(i, 1, &c);
+}
