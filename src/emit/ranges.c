@@ -10,7 +10,7 @@
 enum {
     WORTH = 1 << 18, /* least work for which threads are asked */
     RANGE = 1 << 18, /* work of a range, of little work an eighth */
-    TURN = 1 << 12,  /* least work of a range each time that loops around it come to it: every range goes through all of them */
+    TURN = 1 << 13,  /* least work of a range each time that loops around it come to it: every range goes through all of them */
     MOST_RANGES = 256,
     CALL = 8,        /* work of a call */
     LINE = 64        /* elements: a range of a long loop begins where no other one writes */
