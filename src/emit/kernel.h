@@ -11,8 +11,8 @@ typedef struct Kernel Kernel; /* emit/kernel_ir.h */
 
 /* Lowers i. Parameters of the kernel: the array leaves of the operands in order, then the array leaves of the result. NULL after
  * reporting by opcode and instruction what cannot be lowered. plain: for targets that deal loops out to many threads; a reduction is one loop nest with
- * one accumulator for each result, without lanes or blocks of columns. */
-Kernel *kernel_lower(Arena *a, const Inst *i, bool plain, Diag *d);
+ * one accumulator for each result, without lanes or blocks of columns. any_order: they may add floats to an element in any order. */
+Kernel *kernel_lower(Arena *a, const Inst *i, bool plain, bool any_order, Diag *d);
 
 /* What i, a fusion, makes of each element of hero, a dot or a convolution of its body that a routine computes: a function of some neighbours among them. Parameters:
  * the operands, the hero's sums, the results, all of them arrays; then the number of a row of `row` elements in the hero's memory, and from which to before which of

@@ -581,6 +581,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
     L.k = ARENA_NEW(a, Kernel);
     L.k->arena = a;
     L.k->inst = i;
+    L.k->any_order = plan->any_order;
     L.ix = ix_context(a);
     L.ix.split = lower_split;
     L.ix.cookie = &L;
@@ -650,13 +651,13 @@ static const Comp *body_of(Arena *a, const Inst *i, Map *materialise)
     return is_norm(i) ? norm_body(a, i, materialise) : NULL;
 }
 
-Kernel *kernel_lower(Arena *a, const Inst *i, bool plain, Diag *d)
+Kernel *kernel_lower(Arena *a, const Inst *i, bool plain, bool any_order, Diag *d)
 {
     if (!kernel_supported(i, d))
         return NULL;
     Arena  *scratch = arena_new();
     Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .rows = map_new(scratch),
-                  .norms = map_new(scratch), .plain = plain };
+                  .norms = map_new(scratch), .plain = plain, .any_order = any_order };
     Kernel *k = NULL;
     bool    again = true;
     plan.body = body_of(a, i, &plan.materialise);

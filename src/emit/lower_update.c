@@ -1,10 +1,12 @@
 /* What changes a copy of its operand: dynamic-update-slice, scatter, select-and-scatter. The copy is left out at run time when the plan has
  * put the result where the operand is, and kernel_finish has found that the operand is not read afterwards. */
 #include "analysis/memory.h"
+#include "analysis/scatter.h"
 #include "emit/lower.h"
 
 #include <string.h>
 
+enum { FEW = 32 /* updates that one thread may as well make */ };
 enum { ROLE_COPY = 30, ROLE_UPDATE = 40, ROLE_WINDOW = 41, ROLE_LAST = 42, ROLE_NONE = 43 };
 
 typedef struct Copy {
@@ -113,17 +115,6 @@ typedef struct Scatter {
     const Ix        **start;
 } Scatter;
 
-/* Window size along operand dimension d. */
-static int64_t window_size(const Scatter *s, int32_t d)
-{
-    int32_t w = 0;
-    if (ints_has(s->inserted, d) || ints_has(s->batching, d))
-        return 1;
-    for (int32_t e = 0; e < d; e++)
-        w += !ints_has(s->inserted, e) && !ints_has(s->batching, e);
-    return s->update->dims[s->window_dims.v[w]];
-}
-
 static void scatter_window(Lower *L, void *cookie, const Ix *const *index)
 {
     Scatter      *s = cookie;
@@ -196,7 +187,7 @@ static void scatter_position(Lower *L, void *cookie, const Ix *const *index)
         s->start[d] = ix_const(&L->ix, 0);
     for (int32_t j = 0; j < s->to_operand.n; j++) {
         int32_t    d = (int32_t)s->to_operand.v[j];
-        int64_t    hi = s->in->dims[d] - window_size(s, d);
+        int64_t    hi = s->in->dims[d] - scatter_window_size(s->x, d);
         const Ix **at = ARENA_ARRAY(a, const Ix *, s->indices->shape->rank);
         for (int32_t k = 0; k < s->indices->shape->rank; k++)
             at[k] = k == s->vector ? ix_const(&L->ix, j) : pos[k];
@@ -232,29 +223,50 @@ static void scatter_position(Lower *L, void *cookie, const Ix *const *index)
         block_close(L);
 }
 
-static bool overwrites(const Scatter *s)
-{
-    const Comp *body = inst_callee(s->x, 0);
-    bool        all = true;
-    for (int32_t k = 0; k < s->n && all; k++)
-        all = (body->root->op == OP_TUPLE ? inst_operand(body->root, k) : s->n == 1 ? body->root : NULL) == body->params[s->n + k];
-    return all;
-}
-
 /* Updates that replace what is there, of which the last one of each place counts, have no order when it is known which that is. */
 static bool wants_last(const Lower *L, const Scatter *s, int64_t positions, int64_t places)
 {
-    enum { FEW = 32, MUCH = 16384 /* places for each update */ };
-    bool one = true;
-    for (int32_t j = 0; j < s->to_operand.n; j++)
-        one &= window_size(s, (int32_t)s->to_operand.v[j]) == 1;
-    return L->plan->plain && !s->apart && one && positions > FEW && positions < INT32_MAX && places / MUCH < positions && overwrites(s);
+    enum { MUCH = 16384 /* places for each update */ };
+    return L->plan->plain && !s->apart && scatter_places_whole(s->x) && positions > FEW && positions < INT32_MAX && places / MUCH < positions && scatter_replaces(s->x);
 }
 
 static void forget_last(Lower *L, void *cookie, const Ix *const *index)
 {
     const Scatter *s = cookie;
     store_at(L, s->last, index, kx_int(L->arena, TYPE_S32, 0));
+}
+
+/* What x is made of is rounded where it is made: computed at two places it may be two numbers. */
+static bool is_rounded(Lower *L, const Inst *x)
+{
+    enum { MOST = 100 };
+    VEC(const Inst *) list = { 0 };
+    vec_push(L->arena, &list, x);
+    for (int32_t at = 0; at < list.n && list.n < MOST; at++) {
+        const Inst *i = list.v[at];
+        if (map_has(&L->memory, i) || i->op == OP_CONSTANT)
+            continue;
+        if (shape_is_array(i->shape) && (type_is_float(i->shape->type) || type_is_complex(i->shape->type)) && op_has(i->op, F_ELEMENTWISE))
+            return true;
+        for (int32_t k = 0; k < i->n_operands; k++)
+            vec_push(L->arena, &list, inst_operand(i, k));
+    }
+    return list.n >= MOST;
+}
+
+static void store_operand(Lower *L, const Inst *x)
+{
+    int32_t leaf = 0;
+    if (L->body && !is_cheap(L, x))
+        need_memory(L, resolve(L, x, &leaf));
+}
+
+/* Where one thread makes many updates, others make what it needs before. */
+static void store_operands(Lower *L, const Scatter *s)
+{
+    store_operand(L, s->indices);
+    for (int32_t k = 0; k < s->n; k++)
+        store_operand(L, inst_operand(s->x, s->n + 1 + k));
 }
 
 static void find_last(Lower *L, Scatter *s, const int64_t *extents)
@@ -266,8 +278,13 @@ static void find_last(Lower *L, Scatter *s, const int64_t *extents)
     }
     for (int32_t d = 0; d < s->update->rank; d++)
         positions *= extents[d];
-    if (!wants_last(L, s, positions, places))
+    if (!wants_last(L, s, positions, places)) {
+        if (L->plan->plain && positions > FEW && !scatter_has_no_order(s->x, L->plan->any_order))
+            store_operands(L, s);
         return;
+    }
+    if (is_rounded(L, s->indices))
+        store_operand(L, s->indices);
     const Shape *all = shape_array(L->arena, TYPE_S32, s->in->rank, dims);
     s->last = stage_array(L, all, "last");
     s->last->rewritten = true;
@@ -288,9 +305,7 @@ void stage_scatter(Lower *L, const Inst *x, KArray *const *to)
     s.to_operand = inst_ints(x, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS);
     s.index_batching = inst_ints(x, ATTR_SCATTER_INDICES_BATCHING_DIMS);
     s.vector = inst_int(x, ATTR_INDEX_VECTOR_DIM, 0);
-    s.apart = inst_bool(x, ATTR_UNIQUE_INDICES);
-    for (int32_t j = 0; j < s.to_operand.n; j++)
-        s.apart &= window_size(&s, (int32_t)s.to_operand.v[j]) == 1;
+    s.apart = inst_bool(x, ATTR_UNIQUE_INDICES) && scatter_places_whole(x);
     s.start = ARENA_ARRAY(L->arena, const Ix *, s.in->rank);
     for (int32_t k = 0; k < n; k++) {
         to[k]->rewritten = true;

@@ -326,17 +326,21 @@ static bool may_meet(const Nest *n, const KStmt *s)
     }
 }
 
-/* The only store: op(what is there, x). NULL: the nest does something else. */
+static bool is_there(const KStmt *s, const KExpr *x)
+{
+    return x->kind == KX_LOAD && x->array == s->array && ix_equal(x->index, s->index);
+}
+
+/* The only store: op(what is there, x), or op(x, what is there). NULL: the nest does something else. */
 static const KStmt *find_update(const Nest *n)
 {
     const KStmt *s = n->stores.n == 1 ? n->stores.v[0] : NULL;
     int32_t      reads = 0;
     if (!s || !may_meet(n, s))
         return NULL;
-    const KExpr *old = s->value->arg[0];
     for (int32_t i = 0; i < n->accesses.n; i++)
         reads += !n->accesses.v[i].store && kernel_same_memory(n->k, n->accesses.v[i].array, s->array);
-    return reads == 1 && old->kind == KX_LOAD && old->array == s->array && ix_equal(old->index, s->index) ? s : NULL;
+    return reads == 1 && (is_there(s, s->value->arg[0]) || is_there(s, s->value->arg[1])) ? s : NULL;
 }
 
 /* s is one of the statements that append_stripped copies one by one. */
@@ -390,7 +394,7 @@ static void append_stripped(const Nest *n, KBlock *to, const KStmt *s)
         kblock_append_copy(n->arena, to, s);
         if (s == n->update) {
             to->last->atomic = free_operation(s->value);
-            to->last->value = s->value->arg[1];
+            to->last->value = s->value->arg[is_there(s, s->value->arg[0])];
         }
         if (inner) {
             KBlock *body = ARENA_NEW(n->arena, KBlock);

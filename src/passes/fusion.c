@@ -249,7 +249,7 @@ static void decide(Fuser *f, Inst *i)
     }
     n->chosen = fusion_feeds_maximum(i);
     bool asked = i != i->comp->root && n->role != ROLE_UPDATE && n->role != ROLE_SCATTER && fusion_collect_contexts(f, i);
-    bool room = asked && has_room(f, i) && !fusion_stays_out(i) && !fusion_stays_unscattered(i);
+    bool room = asked && has_room(f, i) && !fusion_stays_out(i) && !fusion_stays_unscattered(i, f->cx->device->shared == 0);
     if (room) {
         bool inside = n->role != ROLE_WINDOW && n->role != ROLE_CONTRACT;
         bool keeps = inside && (inst_is_dear(i) || n->chosen) && fusion_wanted_in_one_row(f, i);

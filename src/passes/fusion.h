@@ -125,9 +125,10 @@ bool    fusion_stays_out(const Inst *i); /* of the kernels that ask for it */
 bool    fusion_decide_apart(Fuser *f, Inst *pad); /* into the one kernel that asks for it */
 
 /* fusion_scatter.c */
-Role    fusion_role_scatter(const Inst *i);
-bool    fusion_only_fills(const Inst *scatter); /* its kernel would, and that not a little */
-bool    fusion_stays_unscattered(const Inst *i); /* i stays out of the kernels of scatters that ask for it */
+Role    fusion_role_scatter(const Inst *i, bool loops); /* loops: of a CPU, not threads, here and below */
+double  fusion_scatter_asks(const Inst *scatter, int32_t k, bool loops); /* the elements of operand k that it needs */
+bool    fusion_scatter_gains(const Inst *scatter, bool loops); /* its kernel is worth more than what it has of its own */
+bool    fusion_stays_unscattered(const Inst *i, bool loops); /* i stays out of the kernels of scatters that ask for it */
 
 /* fusion_pays.c: what costs less, in ns of the device. */
 bool    fusion_pays(const Fuser *f, const Inst *i); /* to compute i where it is asked for */

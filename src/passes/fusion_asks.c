@@ -76,7 +76,7 @@ Role fusion_role(const Inst *i, bool loops)
     if (i->op == OP_DYNAMIC_UPDATE_SLICE)
         return fusion_is_static(i) ? ROLE_UPDATE : ROLE_NONE;
     if (i->op == OP_SCATTER)
-        return loops ? fusion_role_scatter(i) : ROLE_NONE;
+        return fusion_role_scatter(i, loops);
     if (!fusion_is_static(i))
         return ROLE_NONE;
     if (i->op == OP_DOT || i->op == OP_CONVOLUTION)
@@ -145,12 +145,14 @@ int32_t fusion_converted_side(const Inst *u)
 }
 
 /* The elements of operand k that u needs when `count` of its own are asked for. */
-static double asked_of_operand(const Inst *u, int32_t k, double count)
+static double asked_of_operand(const Fuser *f, const Inst *u, int32_t k, double count)
 {
     if (u->op == OP_REDUCE_WINDOW)
         return count * window_elements(u);
-    if (u->op == OP_DYNAMIC_UPDATE_SLICE || u->op == OP_SCATTER)
+    if (u->op == OP_DYNAMIC_UPDATE_SLICE)
         return fusion_count(inst_operand(u, k));
+    if (u->op == OP_SCATTER)
+        return fusion_scatter_asks(u, k, f->cx->device->shared == 0);
     if (u->op == OP_GATHER && k == 1)
         return count * inst_ints(u, ATTR_START_INDEX_MAP).n / slice_elements(u);
     if (u->op == OP_REDUCE || u->op == OP_CONCATENATE || u->op == OP_DOT || (u->op == OP_PAD && k == 0))
@@ -360,7 +362,7 @@ static Context *new_context_through(Fuser *f, const Inst *u, int32_t k, Context 
             return shared;
     }
     const Inst *o = inst_operand(u, k);
-    double      count = asked_of_operand(u, k, c->count);
+    double      count = asked_of_operand(f, u, k, c->count);
     bool        rows = c->nested && u->op == OP_BROADCAST && spreads_rows(u, c->group) && c->count == fusion_count(u);
     if (rows && fusion_count(o) <= c->common)
         return row_context(f, c->group, fusion_count(o));
@@ -412,7 +414,9 @@ bool fusion_takes_operand(const Inst *u, int32_t k)
         return false;
     if (u->op == OP_REDUCE || u->op == OP_REDUCE_WINDOW)
         return k < u->n_operands / 2;
-    if (u->op == OP_DYNAMIC_UPDATE_SLICE || u->op == OP_SCATTER)
+    if (u->op == OP_SCATTER)
+        return k >= u->n_operands / 2;
+    if (u->op == OP_DYNAMIC_UPDATE_SLICE)
         return k > 0;
     return true;
 }

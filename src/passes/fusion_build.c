@@ -209,7 +209,7 @@ bool fusion_build(Fuser *f, const Group *g, int32_t number)
     Body  b = {.number = number};
     collect_members(f, &b, g);
     if (b.members.n < 2 || ((node(root)->role == ROLE_WINDOW || node(root)->role == ROLE_UPDATE) && g->size < 2) ||
-        (node(root)->role == ROLE_SCATTER && fusion_only_fills(root)))
+        (node(root)->role == ROLE_SCATTER && !fusion_scatter_gains(root, f->cx->device->shared == 0)))
         return false;
     Comp *body = build_body(f, &b, g);
     Inst *fusion = inst_new(root->comp, root, OP_FUSION, body->root->shape, b.operands.n, b.operands.v, NULL);

@@ -52,10 +52,6 @@ void inst_set_shape(Inst *i, const Shape *shape);
 /* Of everything in a shape, layouts too. */
 uint64_t shape_hash(const Shape *s);
 
-/* The one instruction of a scalar computation that applies a binary opcode to its two parameters (in either order when it commutes),
- * or OP_COUNT. */
-Op comp_binary_op(const Comp *c);
-
 bool ints_increase(Ints x); /* each above the one before */
 
 /* One step of walking two shapes of one reshape together: the shortest runs of dimensions with the same number of elements. Begins with {0}; false
