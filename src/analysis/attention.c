@@ -207,17 +207,11 @@ static bool reshape_dims(Finder *f, AttentionPart *p)
 {
     const AttentionPart *o = map_get(&f->made, inst_operand(p->x, 0));
     const Shape         *from = o->x->shape, *to = p->x->shape;
-    int32_t              at = 0;
-    for (int32_t d = 0; d < to->rank; d++) {
-        p->dim[d] = -1;
-        if (to->dims[d] == 1)
-            continue;
-        while (at < from->rank && from->dims[at] == 1)
-            at++;
-        if (at == from->rank || from->dims[at] != to->dims[d])
-            return false;
-        p->dim[d] = o->dim[at++];
-    }
+    int32_t              where[ATTENTION_MOST_DIMS];
+    if (!shape_unit_dims(to, from, where))
+        return false;
+    for (int32_t d = 0; d < to->rank; d++)
+        p->dim[d] = where[d] < 0 ? -1 : o->dim[where[d]];
     return true;
 }
 

@@ -59,24 +59,17 @@ static bool plus_constant(const Inst *x, int64_t *plus)
 /* dim[d] is which dimension of the scores dimension d of x is; it becomes that of x's operand. */
 static bool enter(const Inst *x, int32_t *dim)
 {
-    int32_t      of[ATTENTION_MOST_DIMS], at = 0;
+    int32_t      of[ATTENTION_MOST_DIMS], where[ATTENTION_MOST_DIMS];
     const Shape *from = inst_operand(x, 0)->shape;
     Ints         dims = inst_ints(x, ATTR_DIMENSIONS);
-    if (from->rank > ATTENTION_MOST_DIMS)
+    if (from->rank > ATTENTION_MOST_DIMS || (x->op == OP_RESHAPE && !shape_unit_dims(from, x->shape, where)))
         return false;
     for (int32_t d = 0; d < from->rank; d++) {
         if (x->op == OP_BROADCAST)
             of[d] = dim[dims.v[d]];
-        else if (x->op == OP_RESHAPE) { /* sizes of 1 come and go */
-            of[d] = -1;
-            if (from->dims[d] == 1)
-                continue;
-            while (at < x->shape->rank && x->shape->dims[at] == 1)
-                at++;
-            if (at == x->shape->rank || x->shape->dims[at] != from->dims[d])
-                return false;
-            of[d] = dim[at++];
-        } else
+        else if (x->op == OP_RESHAPE)
+            of[d] = where[d] < 0 ? -1 : dim[where[d]];
+        else
             of[d] = dim[d];
     }
     for (int32_t d = 0; x->op == OP_TRANSPOSE && d < from->rank; d++)

@@ -497,6 +497,22 @@ bool kx_is_number(const KExpr *x, double v)
     return (x->kind == KX_INT && (double)x->i == v) || (x->kind == KX_FLOAT && x->f == v);
 }
 
+bool kx_loads_from(const KExpr *x, const KArray *array, const Ix *at)
+{
+    bool found = x->kind == KX_LOAD && x->array == array && (!at || ix_equal(x->index, at));
+    for (int32_t k = 0; k < x->n && !found; k++)
+        found = kx_loads_from(x->arg[k], array, at);
+    return found;
+}
+
+bool kx_loads_other(const KExpr *x, const KArray *array, const Ix *own)
+{
+    bool found = x->kind == KX_LOAD && x->array == array && !(own && ix_equal(x->index, own));
+    for (int32_t k = 0; k < x->n && !found; k++)
+        found = kx_loads_other(x->arg[k], array, own);
+    return found;
+}
+
 bool kernel_loop_is_independent(const KStmt *s)
 {
     bool writes = false;

@@ -156,6 +156,11 @@ bool kx_is_dear_call(const KExpr *x);
 /* The literal v, or the complex number that is made of it and 0. */
 bool kx_is_number(const KExpr *x, double v);
 
+/* x has an element of that array in it; at NULL: any, else the one at that index. */
+bool kx_loads_from(const KExpr *x, const KArray *array, const Ix *at);
+/* x has an element of that array in it besides the one at `own`; NULL: any. */
+bool kx_loads_other(const KExpr *x, const KArray *array, const Ix *own);
+
 /* An innermost loop that writes what may be an operand's own place, element by element: its iterations are independent all the same. */
 bool kernel_loop_is_independent(const KStmt *loop);
 

@@ -232,14 +232,6 @@ static void note_expr_test(void *cookie, const KExpr *x)
     c->scales |= x->kind == KX_TEMP && x->temp->depth == c->loop->depth - 1;
 }
 
-static bool reads_element(const KExpr *x, const KArray *of, const Ix *index)
-{
-    bool found = x->kind == KX_LOAD && x->array == of && ix_equal(x->index, index);
-    for (int32_t j = 0; j < x->n && !found; j++)
-        found = reads_element(x->arg[j], of, index);
-    return found;
-}
-
 static void note_stmt_test(void *cookie, const KStmt *s)
 {
     Conditions *c = cookie;
@@ -248,7 +240,7 @@ static void note_stmt_test(void *cookie, const KStmt *s)
     c->stores += s->kind == KS_STORE;
     c->strides |= s->kind == KS_STORE && !is_line(s->index, c->loop);
     c->aside |= s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL;
-    c->sums |= s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL && reads_element(s->value, s->array, s->index);
+    c->sums |= s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL && kx_loads_from(s->value, s->array, s->index);
 }
 
 /* A scatter of single elements: for i: { start = x[i];  if (start is inside) out[start] = ... } */

@@ -111,15 +111,6 @@ static void add_out(Look *l, const KStmt *s)
         b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed };
 }
 
-/* Whether x loads from the array, but for the element at `own` (NULL: none). */
-static bool loads_from(const KExpr *x, const KArray *array, const Ix *own)
-{
-    bool found = x->kind == KX_LOAD && x->array == array && !(own && ix_equal(x->index, own));
-    for (int32_t k = 0; k < x->n && !found; k++)
-        found = loads_from(x->arg[k], array, own);
-    return found;
-}
-
 /* How often the loop stores to the array, and whether it loads from it more than the element that it stores, before. */
 static int32_t stores_to(const KStmt *loop, const KArray *array, bool *loaded)
 {
@@ -132,7 +123,7 @@ static int32_t stores_to(const KStmt *loop, const KArray *array, bool *loaded)
             n++;
         }
     for (const KStmt *s = loop->body->first, *own = store; s; s = s->next) {
-        *loaded |= s->value && loads_from(s->value, array, own ? own->index : NULL);
+        *loaded |= s->value && kx_loads_other(s->value, array, own ? own->index : NULL);
         own = s == store ? NULL : own;
     }
     return n;

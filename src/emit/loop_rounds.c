@@ -92,15 +92,6 @@ static bool has_call(const KExpr *x)
     return found;
 }
 
-/* Of that array something else than the element at index. */
-static bool loads_other(const KExpr *x, const KArray *array, const Ix *index)
-{
-    bool found = x->kind == KX_LOAD && x->array == array && !(index && ix_equal(x->index, index));
-    for (int32_t k = 0; k < x->n && !found; k++)
-        found = loads_other(x->arg[k], array, index);
-    return found;
-}
-
 /* The only store to its array, element after element. */
 static bool is_along(const Look *l, int32_t store)
 {
@@ -114,7 +105,7 @@ static bool is_along(const Look *l, int32_t store)
 static bool loads_stored(const Look *l, const KExpr *x)
 {
     for (int32_t k = 0; x && k < l->n; k++)
-        if (l->s[k]->kind == KS_STORE && !l->apart[k] && loads_other(x, l->s[k]->array, is_along(l, k) ? l->s[k]->index : NULL))
+        if (l->s[k]->kind == KS_STORE && !l->apart[k] && kx_loads_other(x, l->s[k]->array, is_along(l, k) ? l->s[k]->index : NULL))
             return true;
     return false;
 }

@@ -163,18 +163,10 @@ static void mark(Look *l, const KExpr *x, uint8_t role)
         mark(l, x->arg[k], role);
 }
 
-static bool loads_from(const KExpr *x, const KArray *array)
-{
-    bool found = x->kind == KX_LOAD && x->array == array;
-    for (int32_t k = 0; k < x->n && !found; k++)
-        found = loads_from(x->arg[k], array);
-    return found;
-}
-
 static bool is_loaded(const Look *l, const KArray *array)
 {
     for (int32_t k = 0; k < l->t->n_statements; k++)
-        if (l->s[k]->value && loads_from(l->s[k]->value, array))
+        if (l->s[k]->value && kx_loads_from(l->s[k]->value, array, NULL))
             return true;
     return false;
 }

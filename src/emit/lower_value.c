@@ -261,20 +261,12 @@ static void digits_of(Lower *L, const Ix *offset, const Shape *s, const int64_t 
 /* Sizes of 1 come and go: the others keep their index, however that is made. */
 static bool unit_index(Lower *L, const Shape *from, const Shape *to, const Ix *const *index, const Ix **at)
 {
-    int32_t e = 0;
-    for (int32_t d = 0; d < from->rank; d++) {
-        at[d] = ix_const(&L->ix, 0);
-        if (from->dims[d] == 1)
-            continue;
-        while (e < to->rank && to->dims[e] == 1)
-            e++;
-        if (e == to->rank || to->dims[e] != from->dims[d])
-            return false;
-        at[d] = index[e++];
-    }
-    while (e < to->rank && to->dims[e] == 1)
-        e++;
-    return e == to->rank;
+    int32_t *where = ARENA_ARRAY(L->arena, int32_t, from->rank);
+    if (!shape_unit_dims(from, to, where))
+        return false;
+    for (int32_t d = 0; d < from->rank; d++)
+        at[d] = where[d] < 0 ? ix_const(&L->ix, 0) : index[where[d]];
+    return true;
 }
 
 /* Index of the one operand from the result's. */

@@ -207,6 +207,24 @@ bool shape_is_row_of(const Shape *s, const Shape *of)
     return fits;
 }
 
+bool shape_unit_dims(const Shape *from, const Shape *to, int32_t *where)
+{
+    int32_t j = 0;
+    for (int32_t k = 0; k < from->rank; k++) {
+        const bool unit = from->dims[k] == 1;
+        while (!unit && j < to->rank && to->dims[j] == 1)
+            j++;
+        if (!unit && (j == to->rank || to->dims[j] != from->dims[k]))
+            return false;
+        if (where)
+            where[k] = unit ? -1 : j;
+        j += !unit;
+    }
+    while (j < to->rank && to->dims[j] == 1)
+        j++;
+    return j == to->rank;
+}
+
 typedef enum { COMPARE_ALL, COMPARE_COMPATIBLE, COMPARE_ANY_FLOAT } ShapeCompare;
 
 static bool same(const Shape *a, const Shape *b, ShapeCompare how)

@@ -90,6 +90,8 @@ bool shape_compatible(const Shape *a, const Shape *b);
 bool shape_compatible_ignoring_precision(const Shape *a, const Shape *b); /* any float matches any float */
 bool shape_same_dims(const Shape *a, const Shape *b);                     /* arrays: rank and sizes */
 bool shape_is_row_of(const Shape *s, const Shape *of); /* s has one element for each row of `of`: its leading sizes, and fewer elements; default layouts */
+/* The shapes differ by sizes of 1 alone: where[k] is the dimension of `to` that is dimension k of `from`, -1 for a size of 1; room for from->rank entries, or NULL. */
+bool shape_unit_dims(const Shape *from, const Shape *to, int32_t *where);
 
 /* Layouts. */
 bool          layout_equal(const Layout *a, const Layout *b, int32_t rank);

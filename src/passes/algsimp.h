@@ -59,9 +59,6 @@ Inst *simp_slice(Simp *s, const Shape *shape, Inst *x, const SliceRange *v);
 Inst *simp_dynamic_slice(Simp *s, const Shape *shape, Inst *x, Inst *const *starts);
 Inst *simp_pad(Simp *s, const Shape *shape, Inst *x, Inst *value, const PadDim *v);
 
-/* Only sizes of 1 come or go: which dimension of `to` each one of `from` is, -1 for those of size 1. */
-bool simp_unit_dims(const Shape *from, const Shape *to, int32_t *where);
-
 /* Both are one and the same known value. */
 bool simp_same_splat(const Inst *a, const Inst *b);
 

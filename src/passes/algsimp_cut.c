@@ -168,25 +168,6 @@ Inst *rule_slice_transpose(Simp *s, Inst *i)
     return simp_like(s, t, i->shape, &x);
 }
 
-bool simp_unit_dims(const Shape *from, const Shape *to, int32_t *where)
-{
-    int32_t j = 0;
-    for (int32_t k = 0; k < from->rank; k++) {
-        where[k] = -1;
-        if (from->dims[k] == 1)
-            continue;
-        while (j < to->rank && to->dims[j] == 1)
-            j++;
-        if (j == to->rank || to->dims[j] != from->dims[k])
-            return false;
-        where[k] = j++;
-    }
-    for (; j < to->rank; j++)
-        if (to->dims[j] != 1)
-            return false;
-    return true;
-}
-
 /* slice(reshape(x)) -> reshape(slice(x)) when the reshape only adds or drops sizes of 1. */
 Inst *rule_slice_reshape(Simp *s, Inst *i)
 {
@@ -197,7 +178,7 @@ Inst *rule_slice_reshape(Simp *s, Inst *i)
     int32_t     rank = x->shape->rank, *where = ARENA_ARRAY(s->scratch, int32_t, rank);
     SliceRange *cut = ARENA_ARRAY(s->scratch, SliceRange, rank);
     Ints        sizes = scratch_ints(s, rank);
-    if (!simp_unit_dims(x->shape, r->shape, where))
+    if (!shape_unit_dims(x->shape, r->shape, where))
         return NULL;
     for (int32_t k = 0; k < rank; k++) {
         cut[k] = where[k] < 0 ? (SliceRange){0, 1, 1} : simp_ranges(i)[where[k]];
@@ -336,7 +317,7 @@ Inst *rule_reverse_reshape(Simp *s, Inst *i)
     Inst    *x = inst_operand(r, 0);
     int32_t *where = ARENA_ARRAY(s->scratch, int32_t, x->shape->rank + 1), n = 0;
     Ints     dims = scratch_ints(s, x->shape->rank);
-    if (!simp_unit_dims(x->shape, r->shape, where))
+    if (!shape_unit_dims(x->shape, r->shape, where))
         return NULL;
     for (int32_t k = 0; k < x->shape->rank; k++)
         if (where[k] >= 0 && ints_has(dimensions(i), where[k]))

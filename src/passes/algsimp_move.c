@@ -179,7 +179,7 @@ Inst *rule_reshape_transpose(Simp *s, Inst *i)
     Inst    *x = inst_operand(t, 0);
     Ints     perm = dimensions(t), sizes = scratch_ints(s, rank), order = scratch_ints(s, rank);
     int32_t *where = ARENA_ARRAY(s->scratch, int32_t, perm.n), *result = ARENA_ARRAY(s->scratch, int32_t, perm.n);
-    if (x->shape->layout || !simp_unit_dims(t->shape, i->shape, where))
+    if (x->shape->layout || !shape_unit_dims(t->shape, i->shape, where))
         return NULL;
     for (int32_t k = 0; k < perm.n; k++)
         result[perm.v[k]] = where[k];
@@ -283,7 +283,7 @@ static bool moved_from(Simp *s, const Inst *j, int32_t **where)
         for (int32_t d = 0; d < j->shape->rank; d++)
             (*where)[d] = (int32_t)dimensions(j).v[d];
     return j->op == OP_TRANSPOSE || ((j->op == OP_RESHAPE || (j->op == OP_BITCAST && are_in_default_order(j, inst_operand(j, 0)))) &&
-                                     simp_unit_dims(j->shape, inst_operand(j, 0)->shape, *where));
+                                     shape_unit_dims(j->shape, inst_operand(j, 0)->shape, *where));
 }
 
 /* What was there before such moves is there again: each dimension of i is the same one of it. */

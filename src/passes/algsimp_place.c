@@ -94,7 +94,7 @@ Inst *rule_dynamic_slice_reshape(Simp *s, Inst *i)
         return NULL;
     Inst    *x = inst_operand(r, 0);
     int32_t *from = ARENA_ARRAY(s->scratch, int32_t, r->shape->rank + 1), rank = x->shape->rank;
-    if (!simp_unit_dims(r->shape, x->shape, from))
+    if (!shape_unit_dims(r->shape, x->shape, from))
         return NULL;
     Ints sizes = scratch_ints(s, rank);
     for (int32_t k = 0; k < rank; k++)
@@ -180,7 +180,7 @@ Inst *rule_reshape_update(Simp *s, Inst *i)
     Inst      **starts = update->op == OP_DYNAMIC_UPDATE_SLICE && update->n_uses == 1 ? starts_of(s, update) : NULL;
     int32_t    *from = ARENA_ARRAY(s->scratch, int32_t, i->shape->rank + 1);
     if (!starts || i->shape->layout || update->shape->layout || update->shape->rank == 0 || i->shape->rank == 0 || shape_count(i->shape) <= 0 ||
-        !simp_unit_dims(i->shape, update->shape, from))
+        !shape_unit_dims(i->shape, update->shape, from))
         return NULL;
     Inst  *u = inst_operand(update, 1), **v = ARENA_ARRAY(s->scratch, Inst *, i->shape->rank);
     Ints   sizes = scratch_ints(s, i->shape->rank);

@@ -203,22 +203,6 @@ static bool spreads_rows(const Inst *u, const Group *g)
     return g->columns && fusion_count(u) > fusion_count(g->columns) ? spreads_columns(g->columns, u) : spreads_leading(u);
 }
 
-/* A reshape that only adds or drops sizes of 1. */
-static bool keeps_sizes(const Shape *a, const Shape *b)
-{
-    int32_t i = 0, j = 0;
-    for (;;) {
-        while (i < a->rank && a->dims[i] == 1)
-            i++;
-        while (j < b->rank && b->dims[j] == 1)
-            j++;
-        if (i == a->rank || j == b->rank)
-            return i == a->rank && j == b->rank;
-        if (a->dims[i++] != b->dims[j++])
-            return false;
-    }
-}
-
 /* The reduced dimensions are the inner ones: each result is a loop over what lies together. */
 bool fusion_reduces_inner(const Inst *u)
 {
@@ -429,7 +413,7 @@ bool fusion_made_of_indices(const Inst *i)
     int32_t     n = 1;
     for (int32_t at = 0; at < n; at++) {
         const Inst *x = list[at];
-        bool        free = x->op == OP_BROADCAST || (node(x)->role == ROLE_VIEW && keeps_sizes(x->shape, inst_operand(x, 0)->shape));
+        bool        free = x->op == OP_BROADCAST || (node(x)->role == ROLE_VIEW && shape_unit_dims(x->shape, inst_operand(x, 0)->shape, NULL));
         if (inst_is_dear(x) || (node(x)->role != ROLE_ELEMENTWISE && !free))
             return false;
         for (int32_t k = 0; k < list[at]->n_operands; k++) {
@@ -467,7 +451,7 @@ bool fusion_add_contexts(Fuser *f, const Inst *u, int32_t k)
     const Node  *v = node(u);
     const Shape *from = inst_operand(u, k)->shape;
     bool same =
-        v->role == ROLE_ELEMENTWISE ? shape_same_dims(u->shape, from) : u->op == OP_RESHAPE && keeps_sizes(u->shape, from);
+        v->role == ROLE_ELEMENTWISE ? shape_same_dims(u->shape, from) : u->op == OP_RESHAPE && shape_unit_dims(u->shape, from, NULL);
     for (int32_t j = 0; j < v->n_contexts; j++) {
         Context *c = v->contexts[j];
         if (!add_context(f, inst_operand(u, k), same ? c : context_through(f, u, k, c)))
