@@ -92,19 +92,25 @@ void c_step_origin(Buf *b, const Inst *i)
     print_origin(b, i);
 }
 
+static void print_body_comment(Buf *b, const Comp *c, const char *indent)
+{
+    for (const Inst *x = c->first; x; x = x->next) {
+        if (x->op == OP_PARAMETER)
+            continue;
+        buf_puts(b, indent);
+        print_inst_comment(b, x, x == c->root ? "ROOT " : "");
+        buf_putc(b, '\n');
+        if (x->op == OP_WHILE)
+            print_body_comment(b, while_body(x), "//     ");
+    }
+}
+
 void c_origin(Buf *b, const Inst *i)
 {
     print_inst_comment(b, i, "// ");
     print_origin(b, i);
-    if (i->op != OP_FUSION)
-        return;
-    const Comp *c = inst_callee(i, 0);
-    for (const Inst *x = c->first; x; x = x->next) {
-        if (x->op == OP_PARAMETER)
-            continue;
-        print_inst_comment(b, x, x == c->root ? "//   ROOT " : "//   ");
-        buf_putc(b, '\n');
-    }
+    if (i->op == OP_FUSION)
+        print_body_comment(b, inst_callee(i, 0), "//   ");
 }
 
 static void c_leaf_comment(Buf *b, const char *array, int32_t k, const ProgramLeaf *x)

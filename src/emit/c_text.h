@@ -19,7 +19,7 @@ const char *c_exchange_failure(const Exchange *x); /* what a failed one is told 
 
 /* "// %add.3 = add  op_name=... model.py:7", the instruction that a step is of. */
 void c_step_origin(Buf *b, const Inst *i);
-/* The instruction that a function was made for, and what a fusion holds, as a comment in front of it. */
+/* The instruction that a function was made for, and what a fusion and a loop in it hold, as a comment in front of it. */
 void c_origin(Buf *b, const Inst *i);
 /* All arguments, results and the scratch of a program: the end of the comment that its source begins with. */
 void c_interface_comment(Buf *b, const Program *p);

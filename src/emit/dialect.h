@@ -10,7 +10,7 @@ typedef struct Dialect {
     const char *boolean;    /* "_Bool" */
     const char *restricted; /* "restrict" */
     const char *index;      /* the type of loops' values and of sums of their multiples: "int64_t", or "int" where that holds all of them */
-    bool        hints;      /* loops carry HLO_INDEPENDENT and HLO_ROLLED */
+    bool        hints;      /* loops carry HLO_INDEPENDENT, HLO_ROLLED and the like */
     bool        blocks;     /* loops over f16 and to large results are in blocks: loop_blocks.h */
     bool        prototypes; /* functions of libm are declared */
     bool        own_math;   /* some of them have forms in the prelude that loops take in */

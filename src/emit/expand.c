@@ -1,4 +1,5 @@
 /* Finds what is written as other instructions; the module that is read stays as it is. */
+#include "emit/element_loop.h"
 #include "emit/expand.h"
 
 #include "passes/util.h"
@@ -69,6 +70,7 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
         return expand_narrow_routine;
     switch (i->op) {
     case OP_SCAN: return expand_scan;
+    case OP_WHILE: return loop_expands(i) ? expand_loop : NULL;
     case OP_RNG: return expand_rng;
     case OP_SCALED_DOT: return expand_scaled_dot;
     case OP_RAGGED_DOT: return expand_ragged_dot;

@@ -105,6 +105,7 @@ struct KStmt {
     bool          past;   /* STORE: past the caches as if the array were streamed */
     bool          rolled; /* FOR: compilers should not unroll it, see kernel_keep_rolled */
     bool          unrolled; /* FOR: they should, although they make no vectors of it: it changes elements that it finds */
+    bool          in_turn; /* FOR, of which each trip goes through lanes: compilers should make no two trips one */
     bool          beside; /* FOR: over rows that are beside each other: beside.h */
     const struct Turning *turning; /* FOR, around another one: NULL, or how it moves rows to columns, or back: beside.h */
 };

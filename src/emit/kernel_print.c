@@ -412,8 +412,12 @@ void print_plain_for(Printer *p, const KStmt *s, const char *start, const char *
     else
         print_end(p, s);
     buf_printf(p->b, "; %s++)", i);
-    bool braces = wants_braces(s->body);
+    const bool in_turn = p->dialect->hints && s->in_turn, braces = in_turn || wants_braces(s->body);
     buf_puts(p->b, braces ? " {\n" : "\n");
+    if (in_turn) {
+        indent(p, depth + 1);
+        buf_puts(p->b, "HLO_IN_TURN;\n");
+    }
     print_block(p, s->body, depth + 1);
     if (braces) {
         indent(p, depth);

@@ -131,7 +131,7 @@ bool is_staged(const Inst *x)
     switch (x->op) {
     case OP_CONCATENATE: return x->n_operands > MAX_BRANCHES;
     case OP_REDUCE: case OP_DOT: case OP_CONVOLUTION: case OP_DYNAMIC_UPDATE_SLICE: case OP_SCATTER: case OP_SELECT_AND_SCATTER: case OP_REDUCE_WINDOW:
-    case OP_SORT: case OP_TOPK: case OP_FFT: case OP_CHOLESKY: case OP_TRIANGULAR_SOLVE: case OP_RNG_BIT_GENERATOR:
+    case OP_SORT: case OP_TOPK: case OP_FFT: case OP_CHOLESKY: case OP_TRIANGULAR_SOLVE: case OP_RNG_BIT_GENERATOR: case OP_WHILE:
         return true;
     default:
         return false;
@@ -261,7 +261,7 @@ static KArray **arrays_for(Lower *L, const Inst *x, const Result *r)
             if (r[k].x == x && r[k].leaf == j)
                 to[j] = r[k].to;
         const char *name = n > 1 ? arena_printf(L->arena, "%s_%d", x->name, j) : x->name;
-        if (!to[j])
+        if (!to[j] && x->op != OP_WHILE)
             to[j] = is_shared(L, x) ? shared_array(L, leaves[j], name) : stage_array(L, leaves[j], name);
     }
     return to;
@@ -290,7 +290,9 @@ static void lower_kept(Lower *L, const Inst *i, const Result *r)
     int32_t     n = i->op == OP_REDUCE ? 1 + together_staged(L, i, all + 1) : 1;
     for (int32_t k = 0; k < n; k++)
         to[k] = arrays_for(L, all[k], r);
-    if (n > 1 && to[0][0]->count > 0)
+    if (i->op == OP_WHILE)
+        stage_element_loop(L, i, to[0]);
+    else if (n > 1 && to[0][0]->count > 0)
         stage_reduce(L, n, all, (KArray *const *const *)to);
     else if (n == 1)
         stage(L, i, to[0]);
@@ -619,9 +621,9 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         }
         kernel_keep_rolled(L.k);
         if (!plan->plain && !plan->tile_hero) {
-            if (!L.columns && !L.beside)
+            if (!L.columns && !L.beside && !L.looped)
                 kernel_rows_abreast(L.k, &L.ix);
-            if (!L.beside)
+            if (!L.beside && !L.looped)
                 kernel_rows_in_results(L.k, &L.ix);
             if (L.columns)
                 kernel_columns(L.k, &L.ix);

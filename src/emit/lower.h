@@ -81,6 +81,7 @@ typedef struct Lower {
     Epilogue   *epilogue; /* NULL: none */
     const Inst *columns;  /* a reduction down columns that the body wants in the columns again: emit/columns.h; NULL: none */
     bool      beside;   /* short rows, which go beside each other: emit/beside.h */
+    bool      looped;   /* elements go through all trips of a loop: emit/element_loop.h */
     Map       behind;   /* of lower_together.c, as are the reductions of the body */
     VEC(const Inst *) reductions;
     VEC(KArray *) arrays;
@@ -238,6 +239,7 @@ void stage_topk(Lower *L, const Inst *x, KArray *const *to);
 void stage_cholesky(Lower *L, const Inst *x, KArray *const *to);
 void stage_triangular_solve(Lower *L, const Inst *x, KArray *const *to);
 void stage_rng_bit_generator(Lower *L, const Inst *x, KArray *const *to);
+void stage_element_loop(Lower *L, const Inst *x, KArray *const *to); /* a while; leaves whose array is NULL are not wanted */
 
 /* lower_check.c: whether x can be lowered inside a fusion or an applied computation; else reports. */
 bool        fused_supported(const Inst *x, Diag *d);

@@ -1,4 +1,5 @@
 /* What can be lowered, asked before any work is done. */
+#include "emit/element_loop.h"
 #include "emit/lower.h"
 
 static bool refuse(const Inst *i, Diag *d)
@@ -65,6 +66,7 @@ static bool supported_inst(const Inst *i, bool fused, Diag *d)
         if (i->n_operands != 2 || inst_attr(i, ATTR_SPARSITY_CONFIG))
             return refuse(i, d);
         return shape_is_array(i->shape) || refuse(i, d);
+    case OP_WHILE: return (fused && element_loop_find(d->arena, i, &(ElementLoop){0})) || refuse(i, d);
     case OP_BATCH_NORM_TRAINING: case OP_BATCH_NORM_INFERENCE: case OP_BATCH_NORM_GRAD: return fused ? refuse(i, d) : norm_supported(i, d);
     case OP_SELECT_AND_SCATTER:
         return apply_supported(inst_callee(i, 0), i, d) && apply_supported(inst_callee(i, 1), i, d);

@@ -637,6 +637,7 @@ typedef struct Prelude {
     bool      independent; /* some loop wants HLO_INDEPENDENT */
     bool      rolled;      /* some loop wants HLO_ROLLED */
     bool      unrolled;    /* some loop wants HLO_UNROLLED */
+    bool      in_turn;     /* some loop wants HLO_IN_TURN */
     bool           idle; /* what is needed is so in one form of what needs it only */
 } Prelude;
 
@@ -958,6 +959,7 @@ static void need_stmt(void *cookie, const KStmt *s)
     need_blocks(p, s);
     p->rolled |= s->rolled;
     p->unrolled |= s->unrolled;
+    p->in_turn |= s->in_turn;
 }
 
 static const char vector_macro[] =
@@ -992,6 +994,14 @@ static const char unrolled_macro[] =
     "#define HLO_UNROLLED\n"
     "#endif\n";
 
+static const char in_turn_macro[] =
+    "\n/* A loop whose trips go through the same lanes: gcc would make two trips one, and then finds no vectors where both write to memory. */\n"
+    "#if defined __GNUC__ && !defined __clang__\n"
+    "#define HLO_IN_TURN __asm__ volatile(\"\")\n"
+    "#else\n"
+    "#define HLO_IN_TURN (void)0\n"
+    "#endif\n";
+
 static bool have_misread_table(int32_t n, const Kernel *const *kernels)
 {
     for (int32_t k = 0; k < n; k++)
@@ -1019,6 +1029,8 @@ void dialect_prelude(Buf *b, const Dialect *d, int32_t n, const Kernel *const *k
         buf_puts(b, rolled_macro);
     if (p.unrolled && d->hints)
         buf_puts(b, unrolled_macro);
+    if (p.in_turn && d->hints)
+        buf_puts(b, in_turn_macro);
     if (d->hints && have_misread_table(n, kernels)) {
         buf_putc(b, '\n');
         buf_puts(b, c_table_macro);
