@@ -2,7 +2,7 @@
  *
  *     PROGRAM FOLDER [RUNS]     FOLDER has arg0.npy, ..., out0.npy, ..., what the evaluator makes of them; - for floats from 0 to 1, and no comparison
  *
- * Exit: 0 the results agree, 1 they do not, 2 trouble. */
+ * Exit: 0 the results agree, 1 they do not, 2 trouble, 3 there is no GPU. */
 #include MODULE
 #include HEADER
 
@@ -175,7 +175,11 @@ int main(int argc, char **argv)
     env.size = sizeof env;
     env.error = text;
     env.error_bytes = sizeof text;
-    must("no GPU", cudaGetDeviceCount(&devices));
+    const cudaError_t found = cudaGetDeviceCount(&devices);
+    if (found != cudaSuccess) {
+        fprintf(stderr, "error: no GPU: %s\n", cudaGetErrorString(found));
+        return 3;
+    }
     must("scratch", cudaMalloc(&scratch, net_SCRATCH_BYTES + 1));
     for (int k = 0; k < net_N_ARGS; k++) {
         char *p = made ? made_array(&net_args[k]) : read_array(folder, "arg", k, &net_args[k]);
