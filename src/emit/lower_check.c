@@ -44,6 +44,20 @@ static bool random_state_supported(const Inst *i)
            type_is_unsigned_int(bits->type) && type_bits(bits->type) >= 8;
 }
 
+/* What is left of it is the fusion's results and nothing else: it has no array of its own. */
+static bool is_last_loop(const Inst *w)
+{
+    const Inst *root = w->comp->root;
+    for (const Use *u = w->uses; u; u = u->next) {
+        if (u->user->op != OP_GET_TUPLE_ELEMENT)
+            return false;
+        for (const Use *v = u->user->uses; v; v = v->next)
+            if (v->user != root || root->op != OP_TUPLE)
+                return false;
+    }
+    return root != w;
+}
+
 static bool supported_inst(const Inst *i, bool fused, Diag *d)
 {
     if (!flat_leaves(i->shape) || !plain_shape(i->shape)) {
@@ -66,7 +80,7 @@ static bool supported_inst(const Inst *i, bool fused, Diag *d)
         if (i->n_operands != 2 || inst_attr(i, ATTR_SPARSITY_CONFIG))
             return refuse(i, d);
         return shape_is_array(i->shape) || refuse(i, d);
-    case OP_WHILE: return (fused && element_loop_find(d->arena, i, &(ElementLoop){0})) || refuse(i, d);
+    case OP_WHILE: return (fused && is_last_loop(i) && element_loop_find(d->arena, i, &(ElementLoop){0})) || refuse(i, d);
     case OP_BATCH_NORM_TRAINING: case OP_BATCH_NORM_INFERENCE: case OP_BATCH_NORM_GRAD: return fused ? refuse(i, d) : norm_supported(i, d);
     case OP_SELECT_AND_SCATTER:
         return apply_supported(inst_callee(i, 0), i, d) && apply_supported(inst_callee(i, 1), i, d);
