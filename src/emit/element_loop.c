@@ -137,6 +137,17 @@ static int32_t row_dim(const Finder *f, const Shape *s, const int64_t *size, int
     return at == f->loop->shape->rank ? along : -1;
 }
 
+/* The rows along that dimension lie in one piece, or their elements at one distance from each other. */
+static bool rows_are_lines(const int64_t *size, int32_t rank, int32_t along)
+{
+    bool before = false, behind = false;
+    for (int32_t d = 0; d < rank; d++) {
+        before |= d < along && size[d] > 1;
+        behind |= d > along && size[d] > 1;
+    }
+    return !before || !behind;
+}
+
 /* As many trips as rows, each writes another one. */
 static bool writes_all_rows(Finder *f, const Inst *u)
 {
@@ -150,6 +161,7 @@ static bool writes_all_rows(Finder *f, const Inst *u)
         if (!number_in_trip(f, inst_operand(u, 2 + d), t, MOST_STEPS, &at) || at < 0 || at >= f->loop->trips || f->starts[at]++)
             return false;
     }
+    f->loop->flat &= rows_are_lines(row->dims, row->rank, d);
     return true;
 }
 
@@ -163,7 +175,14 @@ static bool has_loop_dims(const Finder *f, const Shape *s)
 /* Of one operand, the same elements in the same order. */
 static bool only_renames(const Inst *x)
 {
-    return x->op == OP_RESHAPE || x->op == OP_COPY || (x->op == OP_BROADCAST && shape_count(x->shape) == shape_count(inst_operand(x, 0)->shape));
+    if (x->op == OP_BROADCAST) {
+        Ints dims = inst_ints(x, ATTR_DIMENSIONS);
+        for (int32_t k = 1; k < dims.n; k++)
+            if (dims.v[k] <= dims.v[k - 1])
+                return false;
+    } else if (x->op != OP_RESHAPE && x->op != OP_COPY)
+        return false;
+    return shape_unit_dims(inst_operand(x, 0)->shape, x->shape, NULL);
 }
 
 static bool is_elementwise(const Inst *x)
@@ -207,7 +226,8 @@ static bool fits_alike(Finder *f, const Inst *x)
     case OP_DYNAMIC_SLICE: {
         const Shape *from = inst_operand(x, 0)->shape;
         f->loop->rows |= same;
-        f->loop->flat &= scalar || row_dim(f, from, x->shape->dims, x->shape->rank) >= 0;
+        const int32_t along = row_dim(f, from, x->shape->dims, x->shape->rank);
+        f->loop->flat &= scalar || (along >= 0 && rows_are_lines(x->shape->dims, x->shape->rank, along));
         return x->n_operands == 1 + from->rank;
     }
     case OP_SLICE: case OP_TRANSPOSE: case OP_REVERSE: f->loop->flat &= scalar; return true;
