@@ -36,12 +36,11 @@ static bool is_around_routine(const Inst *i)
     return false;
 }
 
-/* Puts the bodies of such fusions in their places. */
-static void take_apart(Comp *c)
+void expand_calls(Comp *c, bool (*which)(const Inst *))
 {
     Arena *scratch = arena_new();
     for (Inst *i = c->first, *before; i; i = before ? before->next : c->first) {
-        while (i && !is_around_routine(i))
+        while (i && !which(i))
             i = i->next;
         if (!i)
             break;
@@ -144,7 +143,7 @@ const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanO
     comps_mark_uses(copy);
     for (Comp *c = copy->first; c && o->device; c = c->next)
         if (!(c->mark & (COMP_FUSED | COMP_EMBEDDED)))
-            take_apart(c);
+            expand_calls(c, is_around_routine);
     for (Comp *c = copy->first; c; c = c->next)
         for (Inst *i = c->first, *next; i; i = next) {
             bool            inside = (i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW || i->op == OP_CONVOLUTION || i->op == OP_DOT) && (c->mark & (COMP_FUSED | COMP_EMBEDDED)); /* its caller's to divide */

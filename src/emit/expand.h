@@ -7,7 +7,7 @@
 
 /* m, or a copy of it, which lives as long as a, without scan, rng, scaled-dot, ragged-dot, ragged-all-to-all and sizes that are known
  * only when run; on several devices without
- * collectives of several participants either, but for those that cannot be done. o->runtime: large reductions are made in parts, and dots and transposes inside fusions that are worth a call of it stand for
+ * collectives of several participants either, but for those that cannot be done. Loops over elements are fusions of one while (element_loop.h). o->runtime: large reductions are made in parts, and dots and transposes inside fusions that are worth a call of it stand for
  * themselves. o->products: dots and convolutions that are for a device's library, likewise, but for those whose fusion is its as a whole; arrays of convolutions lie as it wants them. exchanges: gets the Exchange of each instruction that stands for one. */
 const Module *module_expanded(Arena *a, const Module *m, Devices on, const PlanOptions *o, Map *exchanges);
 
@@ -30,6 +30,9 @@ void expand_narrow_window(Inst *i);
 bool  dot_joins(const Inst *dot);
 Inst *dot_joined(Inst *at, const Inst *dot, Inst *const *operands);
 void  expand_terms(Inst *i);
+
+/* Puts the bodies of those fusions and calls of c, and of what they have in them, in their places. */
+void expand_calls(Comp *c, bool (*which)(const Inst *));
 
 /* A fusion of body in front of i, with its origin. */
 Inst *expand_fusion(Inst *i, Word kind, Comp *body, int32_t n, Inst *const *operands);

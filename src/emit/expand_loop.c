@@ -24,20 +24,6 @@ static bool calls_one(const Inst *x)
     return x->op == OP_FUSION || x->op == OP_CALL;
 }
 
-static void take_calls_apart(Comp *c)
-{
-    Arena *scratch = arena_new();
-    for (Inst *x = c->first, *before; x; x = before ? before->next : c->first) {
-        while (x && !calls_one(x))
-            x = x->next;
-        if (!x)
-            break;
-        before = x->prev;
-        inst_inline(x, scratch);
-    }
-    arena_free(scratch);
-}
-
 /* Elements of tuples are what the tuples are made of; of a default layout, a bitcast of one type is a reshape. */
 static void tidy(Comp *c)
 {
@@ -234,8 +220,8 @@ void expand_loop(Inst *i)
     Comp   *test = comp_clone(while_condition(i), while_condition(i)->name);
     Inst  **starts = ARENA_ARRAY(scratch, Inst *, n);
     j.body = comp_clone(while_body(i), while_body(i)->name);
-    take_calls_apart(j.body);
-    take_calls_apart(test);
+    expand_calls(j.body, calls_one);
+    expand_calls(test, calls_one);
     tidy(j.body);
     settle_constants(&j);
     comp_sweep_dead(j.body, j.body->n_insts);
