@@ -161,7 +161,7 @@ static Compiled *load(Arena *a, const char *path, const char *name)
 /* Compiled modules find the runtime and the simulator in this program, which exports them (src/runtime/exports): they are loaded once for all. */
 static void (*const runtime)(const hlort_dot *, const hlort_how *, const float *, const float *, float *) __attribute__((used)) = hlort_dot_f32;
 static void (*const convolutions)(const hlort_conv *, const hlort_how *, const float *, const float *, float *) __attribute__((used)) = hlort_conv_f32;
-static void (*const attentions)(const hlort_attention *, const hlort_how *, const float *, const float *, const float *, float *) __attribute__((used)) = hlort_attention_f32;
+static void (*const attentions)(const hlort_attention *, const hlort_how *, const float *, const float *, const float *, const void *, float *) __attribute__((used)) = hlort_attention_f32;
 static void (*const runs)(hlort_pool *, void (*)(void *, int64_t, void *), void *, int64_t) __attribute__((used)) = hlort_run;
 static void (*const transposes)(const hlort_axes *, const hlort_how *, const void *, void *) __attribute__((used)) = hlort_transpose;
 static void (*const solves)(const hlort_solve *, const hlort_how *, const float *, const float *, float *) __attribute__((used)) = hlort_solve_f32;

@@ -34,6 +34,7 @@ typedef struct Finder {
     Causal         causal;
     bool           masked; /* that is known */
     bool           rounded; /* every step of it is, to the type of the weights */
+    const Inst    *term, *with_term; /* NULL, or what a row's sum has e^ of as one more, and a part that has it as operand */
 } Finder;
 
 /* ---- the softmax ---- */
@@ -92,6 +93,58 @@ static bool is_quotient(const Inst *x, const Inst **e, const Inst **sum)
     return false;
 }
 
+/* x without sizes of 1 that came or went. */
+static const Inst *row_value(const Inst *x)
+{
+    int32_t where[DIMS];
+    while (x->op == OP_COPY || (x->op == OP_RESHAPE && x->shape->rank <= DIMS && inst_operand(x, 0)->shape->rank <= DIMS &&
+                                shape_unit_dims(x->shape, inst_operand(x, 0)->shape, where)))
+        x = inst_operand(x, 0);
+    return x;
+}
+
+static bool finite_splat(const Inst *x, float *v)
+{
+    const Literal *l = splat_value(x);
+    *v = l && type_is_float(l->type) ? (float)literal_get_f64(l, 0) : 0;
+    return l && type_is_float(l->type) && isfinite(*v);
+}
+
+/* x is e^(t - most), for the same t that most is the maximum of, or any number where it is of none (other == NULL). */
+static bool is_term(Finder *f, const Inst *x, const Inst *most, const Inst *other)
+{
+    hlort_attention *d = &f->c->d;
+    if (x->op != OP_EXPONENTIAL || (f->rounded && x->shape->type != most->shape->type))
+        return false;
+    const Inst *off = row_value(inst_operand(x, 0)), *t = off->op == OP_SUBTRACT ? inst_operand(off, 0) : NULL;
+    float       number, same;
+    if ((off->op != OP_SUBTRACT && off->op != OP_NEGATE) || row_value(inst_operand(off, t != NULL)) != most || off->shape->type != most->shape->type)
+        return false;
+    d->term |= HLORT_TERM | (other ? 0 : HLORT_TERM_BESIDE);
+    if (!t || finite_splat(t, &number)) {
+        d->term_value = t ? number : 0;
+        return !other || (finite_splat(other, &same) && same == d->term_value);
+    }
+    f->term = other;
+    f->with_term = most;
+    return other && row_value(t) == row_value(other);
+}
+
+/* The sum of e in a sum with a term: *sum becomes it. */
+static bool find_term(Finder *f, const Inst **sum, const Inst *most, const Inst *other, Type steps)
+{
+    const Inst *all = *sum;
+    for (int32_t k = 0; k < 2 && (all->shape->type == steps || all->shape->type == TYPE_F32); k++) {
+        const Inst *term = row_value(inst_operand(all, k)), *others = row_value(inst_operand(all, 1 - k));
+        if (!is_term(f, all->shape->type == steps ? term : converted(term, steps), most, other))
+            continue;
+        f->c->d.term |= f->rounded && (all->shape->type == steps || others->op == OP_CONVERT) ? HLORT_TERM_LAST : 0;
+        *sum = others;
+        return true;
+    }
+    return false;
+}
+
 /* All steps are in f32, or all are rounded to the type of the weights, but for the sum. */
 static bool find_softmax(Finder *f, Type weights)
 {
@@ -104,12 +157,20 @@ static bool find_softmax(Finder *f, Type weights)
     f->rounded = steps != TYPE_F32;
     if ((f->rounded && (steps != weights || w->op != OP_DIVIDE)) || !is_quotient(w, &e, &sum) || e->op != OP_EXPONENTIAL || e->shape->type != steps)
         return false;
+    const Inst *off = behind(inst_operand(e, 0)), *most = off->op == OP_SUBTRACT ? of_row(inst_operand(off, 1)) : off, *largest = most, *other = NULL;
+    f->x = off->op == OP_SUBTRACT ? behind(inst_operand(off, 0)) : off;
+    for (int32_t k = 0; most->op == OP_MAXIMUM && k < 2 && !other; k++)
+        if (attention_part(&f->a, inst_operand(most, k)) && !attention_part(&f->a, inst_operand(most, 1 - k))) {
+            largest = behind(inst_operand(most, k));
+            other = inst_operand(most, 1 - k);
+        }
+    sum = converted(sum, steps);
+    if (sum->op == OP_ADD ? !find_term(f, &sum, most, other, steps) : other != NULL)
+        return false;
     sum = converted(sum, steps);
     if (!is_reduction(sum, OP_ADD, 0) || (sum->shape->type != TYPE_F32 && sum->shape->type != steps) || converted(inst_operand(sum, 0), steps) != e)
         return false;
-    const Inst *off = behind(inst_operand(e, 0)), *most = off->op == OP_SUBTRACT ? of_row(inst_operand(off, 1)) : off;
-    f->x = off->op == OP_SUBTRACT ? behind(inst_operand(off, 0)) : off;
-    return is_reduction(most, OP_MAXIMUM, -INFINITY) && behind(inst_operand(most, 0)) == f->x && off->shape->type == steps && most->shape->type == steps &&
+    return is_reduction(largest, OP_MAXIMUM, -INFINITY) && behind(inst_operand(largest, 0)) == f->x && off->shape->type == steps && most->shape->type == steps &&
            f->x->shape->type == steps && (f->x == f->a.scores || attention_part(&f->a, f->x));
 }
 
@@ -193,9 +254,10 @@ static bool is_result(const Finder *f, const Inst *i, Along *of)
 }
 
 typedef struct Sides {
-    const Shape   *shape[4]; /* q, k, v, the result of the second dot */
-    Along          of[4][DIMS];
+    const Shape   *shape[5]; /* q, k, v, t, the result of the second dot */
+    Along          of[5][DIMS];
     const int32_t *q, *k;    /* dimensions of the scores in them */
+    int32_t        t[DIMS];
     int32_t        key;      /* of the scores */
 } Sides;
 
@@ -226,15 +288,15 @@ static bool fill_batch(Finder *f, const Sides *s, int32_t e)
 {
     hlort_attention *d = &f->c->d;
     const int64_t    count = f->a.scores->shape->dims[e];
-    const int32_t    at[4] = { s->q[e], s->k[e], f->a.v[e], f->a.result[e] };
-    Along            of[4];
+    const int32_t    at[5] = { s->q[e], s->k[e], f->a.v[e], s->t[e], f->a.result[e] };
+    Along            of[5];
     int64_t          each = count;
     bool             last = true;
-    for (int32_t which = 0; which < 4; which++) {
+    for (int32_t which = 0; which < 5; which++) {
         of[which] = at[which] < 0 ? (Along){ count, 0, 0 } : s->of[which][at[which]];
         each = of[which].each < each ? of[which].each : each;
     }
-    for (int32_t which = 0; which < 4; which++)
+    for (int32_t which = 0; which < 5; which++)
         if (of[which].each == count)
             of[which].far = of[which].by * each;
         else if (of[which].each != each)
@@ -248,12 +310,14 @@ static bool fill_batch(Finder *f, const Sides *s, int32_t e)
         d->batch[d->n_batch].q = of[0].far;
         d->batch[d->n_batch].k = of[1].far;
         d->batch[d->n_batch].v = of[2].far;
-        d->batch[d->n_batch++].o = of[3].far;
+        d->batch[d->n_batch].t = of[3].far;
+        d->batch[d->n_batch++].o = of[4].far;
     }
     if (last && of[1].by == 0 && of[2].by == 0 && (members(d) >= LEAST_MEMBERS || each * rows_of_member(f, s) > HLORT_FEW_ROWS)) {
         d->row[0].count = each;
         d->row[0].q = of[0].by;
-        d->row[0].o = of[3].by;
+        d->row[0].t = of[3].by;
+        d->row[0].o = of[4].by;
         d->n_rows = 1;
         d->rows = each;
         return true;
@@ -262,7 +326,8 @@ static bool fill_batch(Finder *f, const Sides *s, int32_t e)
     d->batch[d->n_batch].q = of[0].by;
     d->batch[d->n_batch].k = of[1].by;
     d->batch[d->n_batch].v = of[2].by;
-    d->batch[d->n_batch++].o = of[3].by;
+    d->batch[d->n_batch].t = of[3].by;
+    d->batch[d->n_batch++].o = of[4].by;
     return true;
 }
 
@@ -288,7 +353,8 @@ static bool fill_dims(Finder *f, const Sides *s)
             row = (int32_t)d->n_rows;
         d->row[d->n_rows].count = count;
         d->row[d->n_rows].q = step(s, 0, s->q[e]);
-        d->row[d->n_rows++].o = step(s, 3, f->a.result[e]);
+        d->row[d->n_rows].t = step(s, 3, s->t[e]);
+        d->row[d->n_rows++].o = step(s, 4, f->a.result[e]);
         d->rows *= count;
     }
     if (row >= 0)
@@ -299,11 +365,11 @@ static bool fill_dims(Finder *f, const Sides *s)
 /* All dimensions but those of the batch are neighbours. */
 static bool is_even(const Finder *f, const Sides *s)
 {
-    for (int32_t which = 0; which < 3; which++)
-        for (int32_t d = 0; d < s->shape[which]->rank; d++) {
+    for (int32_t which = 0; which < 4; which++)
+        for (int32_t d = 0; s->shape[which] && d < s->shape[which]->rank; d++) {
             bool of_batch = false;
             for (int32_t e = 0; e < f->a.n_batch; e++)
-                of_batch |= d == (which == 0 ? s->q[e] : which == 1 ? s->k[e] : f->a.v[e]);
+                of_batch |= d == (which == 0 ? s->q[e] : which == 1 ? s->k[e] : which == 2 ? f->a.v[e] : s->t[e]);
             if (!of_batch && s->of[which][d].each != s->shape[which]->dims[d])
                 return false;
         }
@@ -331,14 +397,26 @@ static bool fill_values(Finder *f, const Sides *s)
     for (int32_t e = 0; e < f->a.scores->shape->rank; e++)
         if (f->a.result[e] >= 0)
             of_out[f->a.result[e]] = true;
-    const int32_t key = only_of(s->shape[2], sums), column = only(s->shape[2], of_v), to = only(s->shape[3], of_out);
+    const int32_t key = only_of(s->shape[2], sums), column = only(s->shape[2], of_v), to = only(s->shape[4], of_out);
     if (key < 0 || column == -2 || to == -2)
         return false;
     d->wide = column < 0 ? 1 : s->shape[2]->dims[column];
     d->v_row = s->of[2][key].by;
     d->v_col = column < 0 ? 1 : s->of[2][column].by;
-    d->o_col = to < 0 ? 1 : s->of[3][to].by;
-    return s->shape[2]->dims[key] == d->keys && d->wide == (to < 0 ? 1 : s->shape[3]->dims[to]) && d->wide <= HLORT_MOST_WIDE;
+    d->o_col = to < 0 ? 1 : s->of[4][to].by;
+    return s->shape[2]->dims[key] == d->keys && d->wide == (to < 0 ? 1 : s->shape[4]->dims[to]) && d->wide <= HLORT_MOST_WIDE;
+}
+
+/* Which dimension of the term each of the scores is. */
+static void place_term(const Finder *f, Sides *s)
+{
+    const AttentionPart *p = f->term ? attention_part(&f->a, f->with_term) : NULL;
+    for (int32_t e = 0; e < DIMS; e++)
+        s->t[e] = -1;
+    for (int32_t d = 0; p && d < p->x->shape->rank; d++)
+        if (p->dim[d] >= 0)
+            s->t[p->dim[d]] = d;
+    s->shape[3] = NULL;
 }
 
 static bool fill_sizes(Finder *f, Sides *s, bool keys_of_lhs)
@@ -425,16 +503,19 @@ bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
     out->alone = true;
     s.q = keys_of_lhs ? f.a.rhs : f.a.lhs;
     s.k = keys_of_lhs ? f.a.lhs : f.a.rhs;
-    for (int32_t k = 0; k < 3; k++) {
+    out->of[3] = f.term;
+    out->n = f.term ? 4 : 3;
+    place_term(&f, &s);
+    for (int32_t k = 0; k < out->n; k++) {
         s.shape[k] = out->of[k]->shape;
         if (view_of_param(out->of[k], lie ? lie[k] : NULL, s.of[k], &out->start[k], &out->of[k]))
             continue;
         view_of_shape(s.shape[k], s.of[k]);
         out->alone = false;
     }
-    s.shape[3] = f.a.out->shape;
-    view_of_shape(s.shape[3], s.of[3]);
-    out->alone &= is_result(&f, i, s.of[3]);
+    s.shape[4] = f.a.out->shape;
+    view_of_shape(s.shape[4], s.of[4]);
+    out->alone &= is_result(&f, i, s.of[4]);
     return fill_sizes(&f, &s, keys_of_lhs) && (out->plain || can_be_changed(i, &f));
 }
 
@@ -444,12 +525,12 @@ bool attention_call_equal(const AttentionCall *x, const AttentionCall *y)
     bool same = x->symbol == y->symbol && memcmp(x->start, y->start, sizeof x->start) == 0 && a->rows == b->rows && a->keys == b->keys && a->head == b->head && a->wide == b->wide && a->q_col == b->q_col &&
                 a->k_row == b->k_row && a->k_col == b->k_col && a->v_row == b->v_row && a->v_col == b->v_col && a->o_col == b->o_col && a->n_rows == b->n_rows &&
                 a->n_batch == b->n_batch && a->scale == b->scale && a->masked == b->masked && a->rounded == b->rounded && a->beside_it == b->beside_it && a->mask_row == b->mask_row &&
-                a->above == b->above && a->below == b->below && a->hidden == b->hidden && a->bound == b->bound;
+                a->above == b->above && a->below == b->below && a->hidden == b->hidden && a->bound == b->bound && a->term == b->term && a->term_value == b->term_value && x->n == y->n;
     for (int64_t k = 0; same && k < a->n_rows; k++)
-        same = a->row[k].count == b->row[k].count && a->row[k].q == b->row[k].q && a->row[k].o == b->row[k].o;
+        same = a->row[k].count == b->row[k].count && a->row[k].q == b->row[k].q && a->row[k].o == b->row[k].o && a->row[k].t == b->row[k].t;
     for (int64_t k = 0; same && k < a->n_batch; k++)
         same = a->batch[k].count == b->batch[k].count && a->batch[k].q == b->batch[k].q && a->batch[k].k == b->batch[k].k && a->batch[k].v == b->batch[k].v &&
-               a->batch[k].o == b->batch[k].o;
+               a->batch[k].o == b->batch[k].o && a->batch[k].t == b->batch[k].t;
     return same;
 }
 
@@ -529,7 +610,7 @@ static Inst *in_order(Comp *c, const Finder *f, const int32_t *order, Inst *x)
 Inst *attention_scores(Module *m, const Inst *i, const Inst **hero)
 {
     Finder         f;
-    AttentionCall  c;
+    AttentionCall  c = { 0 };
     int32_t        order[DIMS];
     const Comp    *body = inst_callee(i, 0);
     Map            made = map_new(m->arena), needed = map_new(m->arena);

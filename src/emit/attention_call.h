@@ -2,6 +2,8 @@
  *
  *   scores = dot(q, k);  x = f(scores);  e = exp(x - max(x));  out = dot(e / sum(e), v)
  *
+ * Rows may have a term t more in their sums (a sink): m = max(max(x), t);  e = exp(x - m);  out = dot(e / (sum(e) + exp(t - m)), v)
+ *
  * What f does beyond a factor and a mask of places (emit/causal.h) is a function in the text, which the runtime calls for blocks of scores. */
 #ifndef EMIT_ATTENTION_CALL_H
 #define EMIT_ATTENTION_CALL_H
@@ -12,8 +14,9 @@
 typedef struct AttentionCall {
     const char *symbol; /* of the function */
     Type        in, out;
-    const Inst *of[3];  /* q, k, v in the fusion's body */
-    int64_t     start[3]; /* the element of it with which they begin */
+    int32_t     n;      /* of them: 3, or 4 */
+    const Inst *of[4];  /* q, k, v in the fusion's body, and t where it is an array */
+    int64_t     start[4]; /* the element of it with which they begin */
     bool        alone;  /* they are its operands, and the result is that of the dot, or the same elements in another order */
     bool        plain;  /* f is no more than such a factor and mask */
     hlort_attention d;

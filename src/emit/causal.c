@@ -20,7 +20,8 @@ typedef enum Known {
     SHIFTED, /* behind less than -FAR, or NaN in the whole row */
     ZERO,    /* zeros behind */
     SUM,     /* a number for each row, 1 at least */
-    INVERSE  /* 1 divided by it */
+    INVERSE, /* 1 divided by it */
+    TERM     /* a number for each row, 0 at least, or NaN */
 } Known;
 
 typedef struct Finder {
@@ -335,6 +336,8 @@ static Known binary_part(Finder *f, const AttentionPart *p)
             return LARGEST;
         break;
     case OP_ADD:
+        if ((of_x == SUM && of_y == TERM) || (of_x == TERM && of_y == SUM))
+            return SUM;
         if (scores && of_y == UNKNOWN && !attention_part(f->a, y)) {
             Known sum = add_part(f, p, y, of_x);
             if (sum != UNKNOWN)
@@ -374,7 +377,7 @@ static Known part(Finder *f, const AttentionPart *p)
         if (x != SCORES)
             return x == ANY ? ANY : UNKNOWN;
         break;
-    case OP_EXPONENTIAL: return x == SHIFTED ? ZERO : x == SCORES || x == ANY ? ANY : UNKNOWN;
+    case OP_EXPONENTIAL: return x == SHIFTED ? ZERO : x == SCORES || x == ANY ? ANY : TERM;
     case OP_COPY:
     case OP_RESHAPE:
     case OP_TRANSPOSE:

@@ -595,9 +595,9 @@ static void lay_columns_together(const Blocks *b, Inst *out, const AttentionCall
 static void expand_call(Inst *i)
 {
     AttentionCall now;
-    for (int32_t k = 0; k < 3; k++) {
+    for (int32_t k = 0; k < 4; k++) {
         attention_call(i, NULL, &now);
-        if (now.of[k]->op == OP_PARAMETER)
+        if (k >= now.n || now.of[k]->op == OP_PARAMETER)
             continue;
         i = output_replace(i, 1, &now.of[k], (Inst *[]){ output_outside(i, now.of[k]) });
         inst_set_word(i, ATTR_FUSION_KIND, FUSION_CUSTOM);

@@ -133,16 +133,16 @@ Value *plan_output(Plan *p, StepList *out, const Inst *i)
     return result;
 }
 
-/* Its buffers: q, k, v, those of the epilogue, the result, working memory. */
+/* Its buffers: q, k, v, perhaps t, those of the epilogue, the result, working memory. */
 Value *plan_attention(Plan *p, StepList *out, const Inst *i)
 {
     AttentionCall *a = ARENA_NEW(p->arena, AttentionCall);
-    const Shape   *lie[3];
+    const Shape   *lie[4];
     const Inst    *hero;
     int32_t        function, n = 0;
     if (!p->options->runtime || !attention_call(i, NULL, a) || !a->alone)
         return NULL;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < a->n; k++)
         lie[k] = leaf_of(p, i, a->of[k]).shape;
     if (!attention_call(i, lie, a))
         return NULL;
@@ -155,12 +155,12 @@ Value *plan_attention(Plan *p, StepList *out, const Inst *i)
     }
     const int32_t others = c->tile ? i->n_operands : 0;
     Value        *result = value_fresh(p, i->shape, i);
-    PlanStep     *s = step_new(p, out, STEP_CALL, i, 3 + others + 2);
+    PlanStep     *s = step_new(p, out, STEP_CALL, i, a->n + others + 2);
     s->step.function = plan_call_number(p, c);
     s->step.call = p->calls.v[s->step.function];
-    s->step.n_operands = 3 + others;
+    s->step.n_operands = a->n + others;
     s->n_results = 1;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < a->n; k++)
         s->slots[n++] = leaf_of(p, i, a->of[k]).slot;
     for (int32_t k = 0; k < others; k++, n++)
         if (kernel_uses_param(c->tile, k))

@@ -18,9 +18,9 @@ typedef struct Job {
     AttentionMember        *members;
     int64_t                 groups, pieces; /* of a member */
     int64_t                 count, of_part; /* members, of which each thread takes some */
-    const void             *q, *k, *v;
+    const void             *q, *k, *v, *t;
     void                   *o;
-    const int8_t           *bytes;
+    GemmType                type;
 } Job;
 
 static void pack(void *job, int64_t part, void *memory)
@@ -37,10 +37,11 @@ static void attend(void *job, int64_t part, void *memory)
     x->kernels->rows(&x->members[part / x->pieces], x->groups * piece / x->pieces, x->groups * (piece + 1) / x->pieces, memory);
 }
 
-static void find_member(AttentionMember *m, const void *q, const void *k, const void *v, void *o, const int8_t *bytes)
+static void find_member(AttentionMember *m, const Job *x)
 {
     const hlort_attention *d = m->d;
-    int64_t                rest = m->number, at[4] = { 0 };
+    const int8_t          *bytes = hlort_bytes[x->type];
+    int64_t                rest = m->number, at[5] = { 0 };
     for (int64_t e = d->n_batch - 1; e >= 0; e--) {
         const int64_t digit = rest % d->batch[e].count;
         rest /= d->batch[e].count;
@@ -48,11 +49,13 @@ static void find_member(AttentionMember *m, const void *q, const void *k, const 
         at[1] += digit * d->batch[e].k;
         at[2] += digit * d->batch[e].v;
         at[3] += digit * d->batch[e].o;
+        at[4] += digit * d->batch[e].t;
     }
-    m->q = (const char *)q + at[0] * bytes[0];
-    m->k = (const char *)k + at[1] * bytes[0];
-    m->v = (const char *)v + at[2] * bytes[0];
-    m->o = (char *)o + at[3] * bytes[1];
+    m->q = (const char *)x->q + at[0] * bytes[0];
+    m->k = (const char *)x->k + at[1] * bytes[0];
+    m->v = (const char *)x->v + at[2] * bytes[0];
+    m->o = (char *)x->o + at[3] * bytes[1];
+    m->t = x->t ? (const char *)x->t + at[4] * (d->rounded ? bytes[0] : (int64_t)sizeof(float)) : NULL;
 }
 
 static void attend_members(void *job, int64_t part, void *memory)
@@ -62,7 +65,7 @@ static void attend_members(void *job, int64_t part, void *memory)
     for (int64_t n = part * x->of_part; n < x->count && n < (part + 1) * x->of_part; n++) {
         AttentionMember m = x->members[0];
         m.number = n;
-        find_member(&m, x->q, x->k, x->v, x->o, x->bytes);
+        find_member(&m, x);
         if (!m.few) {
             m.keys = packed;
             m.values = packed + hlort_attention_keys_bytes(m.d);
@@ -73,14 +76,16 @@ static void attend_members(void *job, int64_t part, void *memory)
     }
 }
 
-void hlort_attend(const KernelSet *s, GemmType type, const hlort_attention *d, const hlort_how *how, const void *q, const void *k, const void *v, void *o)
+void hlort_attend(const KernelSet *s, GemmType type, const hlort_attention *d, const hlort_how *how, const void *q, const void *k, const void *v, const void *t,
+                  void *o)
 {
     enum { MOST_TOGETHER = 16 };
     const int       threads = pool_threads(how->pool);
     const int64_t   keys = hlort_attention_keys_bytes(d), both = keys + hlort_attention_values_bytes(d), fit = hlort_attention_together(d);
     const int64_t   together = fit < threads ? fit : threads;
     AttentionMember members[MOST_TOGETHER];
-    Job             job = { .kernels = s->attention[type] ? s->attention[type] : s->rest->attention[type], .members = members };
+    Job             job = { .kernels = s->attention[type] ? s->attention[type] : s->rest->attention[type], .members = members, .q = q, .k = k, .v = v, .t = t, .o = o,
+                            .type = type };
     int64_t         count = 1;
     for (int64_t e = 0; e < d->n_batch; e++)
         count *= d->batch[e].count;
@@ -88,8 +93,8 @@ void hlort_attend(const KernelSet *s, GemmType type, const hlort_attention *d, c
     const int few = hlort_attention_few(d), alone = both <= ATTENTION_OWN && count >= MEMBERS * threads;
     if ((few || alone) && count > 0 && job.groups > 0) {
         members[0] = (AttentionMember){ .d = d, .how = how, .few = few, .o_is_narrow = hlort_bytes[type][1] == 2 };
-        job = (Job){ .kernels = job.kernels, .members = members, .groups = job.groups, .count = count, .of_part = hlort_ceildiv(count, POOL_MOST_PARTS), .q = q, .k = k,
-                     .v = v, .o = o, .bytes = hlort_bytes[type] };
+        job.count = count;
+        job.of_part = hlort_ceildiv(count, POOL_MOST_PARTS);
         pool_run(how->pool, attend_members, &job, hlort_ceildiv(count, job.of_part), how->work);
         return;
     }
@@ -98,7 +103,7 @@ void hlort_attend(const KernelSet *s, GemmType type, const hlort_attention *d, c
         for (int64_t e = 0; e < n; e++) {
             char *packed = (char *)how->work + HLORT_WORK_BYTES + e * both;
             members[e] = (AttentionMember){ .d = d, .how = how, .number = first + e, .o_is_narrow = hlort_bytes[type][1] == 2, .keys = packed, .values = packed + keys };
-            find_member(&members[e], q, k, v, o, hlort_bytes[type]);
+            find_member(&members[e], &job);
         }
         job.pieces = threads < 2 ? 1 : hlort_min(job.groups, hlort_ceildiv(PARTS * threads, n));
         pool_run(how->pool, pack, &job, 2 * n, how->work);
@@ -107,9 +112,9 @@ void hlort_attend(const KernelSet *s, GemmType type, const hlort_attention *d, c
 }
 
 #define FUNCTION(name, type, in, out)                                                                                                              \
-    void hlort_attention_##name(const hlort_attention *d, const hlort_how *how, const in *q, const in *k, const in *v, out *o)                    \
+    void hlort_attention_##name(const hlort_attention *d, const hlort_how *how, const in *q, const in *k, const in *v, const void *t, out *o)     \
     {                                                                                                                                              \
-        hlort_attend(hlort_kernels(), type, d, how, q, k, v, o);                                                                                  \
+        hlort_attend(hlort_kernels(), type, d, how, q, k, v, t, o);                                                                                \
     }
 FUNCTION(f32, GEMM_F32, float, float)
 FUNCTION(bf16, GEMM_BF16, uint16_t, uint16_t)

@@ -9,7 +9,7 @@ typedef struct AttentionMember {
     const hlort_attention *d;
     const hlort_how       *how;
     int64_t     number;
-    const void *q, *k, *v;
+    const void *q, *k, *v, *t;
     void       *o;
     int         o_is_narrow; /* of the type of the operands where that is no f32 */
     int         few; /* nothing is packed (hlort_attention_few) */

@@ -9,6 +9,7 @@
  *
  *   for each block of KEYS keys: scores [row][key] = Q K^T, in tiles         each block [MR][LDA] floats, so that its rows
  *   for each row: the largest, exponentials, their sum                       become rows of A for the next product, in place
+ *   each sum gets its term, if there is one
  *   O [row][wide] = weights V, in tiles, block by block, divided by those sums on the way out
  *
  * Of few rows, the scores are sums in lanes, the results sums of vectors of values, and nothing is packed.
@@ -108,6 +109,7 @@ typedef struct {
     int64_t                first, end;
     int64_t                place[MR], low[MR], high[MR]; /* place: in dimension mask_row */
     int64_t                o[MR];
+    float                  term[MR];
     float                  scale; /* still to be multiplied by */
     VC                     top[MR];
 } N(Rows);
@@ -154,7 +156,13 @@ INLINE void N(fold)(float *to, const VC *v, int64_t n, int sum)
     }
 }
 
-/* The largest score of each row, unless there is a NaN. */
+/* What a row's exponentials and its term are divided by: the largest of both, or of scores alone where that leaves NaN of them. */
+INLINE float N(top_with)(const hlort_attention *d, float top, float term)
+{
+    return term > top && !(d->term & HLORT_TERM_BESIDE && top == -__builtin_inff()) ? term : top;
+}
+
+/* The largest score of each row and its term, unless there is a NaN. */
 static void N(find_tops)(N(Rows) *x, float *tops)
 {
     for (int64_t r = 0; r < x->n; r++) {
@@ -176,7 +184,7 @@ static void N(find_tops)(N(Rows) *x, float *tops)
     }
     N(fold)(tops, x->top, x->n, 0);
     for (int64_t r = 0; r < x->n; r++)
-        tops[r] *= x->scale;
+        tops[r] = x->m->d->term ? N(top_with)(x->m->d, tops[r] * x->scale, x->term[r]) : tops[r] * x->scale;
 }
 
 INLINE void N(put_weights)(float *row, int64_t j, int as_words, VC e)
@@ -261,6 +269,18 @@ INLINE float N(round1)(float x)
     return N(rounded)((VC){ 0 } + x)[0];
 }
 
+/* 1 divided by a row's sum and its term. */
+static float N(inverse)(const N(Rows) *x, int64_t r, float top, float sum)
+{
+    const hlort_attention *d = x->m->d;
+    const int              rounded = d->rounded;
+    if (d->term) {
+        const float off = x->term[r] - top, e = N(exp_below)((VC){ 0 } + (rounded ? N(round1)(off) : off))[0];
+        sum = (d->term & HLORT_TERM_LAST && rounded ? N(round1)(sum) : sum) + (rounded ? N(round1)(e) : e);
+    }
+    return 1 / (rounded ? N(round1)(sum) : sum);
+}
+
 /* Where no sum of values times exponentials overflows, the results are divided instead of the weights. */
 static void N(weigh_all)(N(Rows) *x, const float *tops)
 {
@@ -270,7 +290,7 @@ static void N(weigh_all)(N(Rows) *x, const float *tops)
         x->top[r] = late ? N(weigh)(x, r, tops[r], 1, 1, 0, 0, 1) : rounded ? N(weigh)(x, r, tops[r], 1, 1, 1, 0, 1) : N(weigh)(x, r, tops[r], 0, 1, 0, 0, 1);
     N(fold)(sums, x->top, x->n, 1);
     for (int64_t r = 0; r < x->n; r++) {
-        const float inverse = 1 / (rounded ? N(round1)(sums[r]) : sums[r]);
+        const float inverse = N(inverse)(x, r, tops[r], sums[r]);
         x->w->inverse[r] = late ? inverse : 1;
         if (rounded)
             N(multiply)(x, r, inverse);
@@ -288,7 +308,7 @@ static void N(take_rows)(N(Rows) *x)
     const TE              *q = x->m->q;
     int64_t                at[MR];
     for (int64_t r = 0; r < x->n; r++) {
-        int64_t rest = x->i + r;
+        int64_t rest = x->i + r, term = 0;
         at[r] = 0;
         x->o[r] = 0;
         x->place[r] = 0;
@@ -297,8 +317,10 @@ static void N(take_rows)(N(Rows) *x)
             rest = k == 0 ? 0 : rest / d->row[k].count;
             at[r] += digit * d->row[k].q;
             x->o[r] += digit * d->row[k].o;
+            term += digit * d->row[k].t;
             x->place[r] = k == d->mask_row ? digit : x->place[r];
         }
+        x->term[r] = !x->m->t ? d->term_value : d->rounded ? (float)N(widen1)(((const TE *)x->m->t)[term]) : ((const float *)x->m->t)[term];
         for (int64_t p = 0; p < d->head && x->m->few; p++)
             ((float *)x->w->q)[r * K(LDA) + p] = N(widen1)(q[at[r] + p * d->q_col]);
     }
@@ -573,9 +595,9 @@ static void N(attend_few)(N(Rows) *x)
     for (int64_t r = 0; r < x->n; r++) {
         x->w->inverse[r] = 1;
         if (rounded)
-            N(weigh)(x, r, tops[r], 1, 0, 1, 1, 1 / N(round1)(sums[r]));
+            N(weigh)(x, r, tops[r], 1, 0, 1, 1, N(inverse)(x, r, tops[r], sums[r]));
         else
-            N(weigh)(x, r, tops[r], 1, 0, 0, 1, 1 / sums[r]);
+            N(weigh)(x, r, tops[r], 1, 0, 0, 1, N(inverse)(x, r, tops[r], sums[r]));
     }
     N(few_values)(x);
     N(put_rows)(x);

@@ -123,7 +123,8 @@ static inline int64_t hlort_sum_bytes(GemmType t)
 }
 
 void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlort_how *how, const void *a, const void *b, void *c);
-void hlort_attend(const KernelSet *s, GemmType type, const hlort_attention *d, const hlort_how *how, const void *q, const void *k, const void *v, void *o);
+void hlort_attend(const KernelSet *s, GemmType type, const hlort_attention *d, const hlort_how *how, const void *q, const void *k, const void *v, const void *t,
+                  void *o);
 void hlort_scan_by(const KernelSet *s, const hlort_scan *d, const hlort_how *how, const void *x, const void *start, void *y);
 void hlort_transpose_by(const KernelSet *s, const hlort_axes *d, const hlort_how *how, const void *from, void *to);
 void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y);

@@ -111,30 +111,39 @@ void hlort_dot_c128(const hlort_dot *d, const hlort_how *how, const double *a, c
  * them: element (i, j) is number (batch * rows + i) * keys + j of all. Where it is masked, row i, by its place in dimension mask_row, sees keys from i - above to
  * i + below, one at least. Scores of others are `hidden`, or that and what they would be, which is at most bound * |sum over p of Q K|, where it is beside them; an
  * epilogue writes those, too. Keys that nobody of a group of rows sees are left out where their weights are 0: as long as scores that are seen are well above, and
- * values are finite. Scores and sums are f32; weights have the type of V, or are f32. Where it is rounded, so is every step behind the scores, to the type of V. */
+ * values are finite. Scores and sums are f32; weights have the type of V, or are f32. Where it is rounded, so is every step behind the scores, to the type of V.
+ * Where there is a term T, the sum that row i is divided by has e^(T[i] - max) as one more, and T[i] is among what the maximum is of; T is f32, or where it is
+ * rounded of the type of V, and NULL where all of it is `term_value`. */
 enum { HLORT_MOST_KEYS = 16384, HLORT_MOST_HEAD = 256, HLORT_MOST_WIDE = 512 };
 typedef struct hlort_attention {
     int64_t rows, keys, head, wide; /* all rows of a member, j, p, c */
     int64_t q_col, k_row, k_col, v_row, v_col, o_col;
     int64_t n_rows, n_batch;
     struct {
-        int64_t count, q, o;
+        int64_t count, q, o, t;
     } row[HLORT_MOST_BATCHES];
     struct {
-        int64_t count, q, k, v, o;
+        int64_t count, q, k, v, o, t;
     } batch[HLORT_MOST_BATCHES];
     float   scale; /* above 0; 1 where there is an epilogue */
     int     masked, beside_it, rounded;
     int64_t mask_row, above, below;
     float   hidden, bound;
+    int     term;
+    float   term_value;
 } hlort_attention;
+enum { /* of term */
+    HLORT_TERM = 1,        /* there is one */
+    HLORT_TERM_LAST = 2,   /* the sum of the others is rounded before it is added */
+    HLORT_TERM_BESIDE = 4, /* the maximum is not of it: rows of -infinity are NaN, as they are without it; it is `term_value`, and finite */
+};
 
 /* how->work has hlort_attention_bytes. keys, head and wide are at least 1 and at most those above. */
-void hlort_attention_f32(const hlort_attention *d, const hlort_how *how, const float *q, const float *k, const float *v, float *o);
-void hlort_attention_bf16(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, uint16_t *o);
-void hlort_attention_bf16_f32(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, float *o);
-void hlort_attention_f16(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, uint16_t *o);
-void hlort_attention_f16_f32(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, float *o);
+void hlort_attention_f32(const hlort_attention *d, const hlort_how *how, const float *q, const float *k, const float *v, const void *t, float *o);
+void hlort_attention_bf16(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, const void *t, uint16_t *o);
+void hlort_attention_bf16_f32(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, const void *t, float *o);
+void hlort_attention_f16(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, const void *t, uint16_t *o);
+void hlort_attention_f16_f32(const hlort_attention *d, const hlort_how *how, const uint16_t *q, const uint16_t *k, const uint16_t *v, const void *t, float *o);
 
 /* work(job, part, memory) for each part in 0 .. parts - 1, at most 65535, by whoever has time: memory is the thread's own, or NULL. */
 void hlort_run(hlort_pool *pool, void (*work)(void *job, int64_t part, void *memory), void *job, int64_t parts);

@@ -139,10 +139,11 @@ static void put_attention(Buf *b, const Program *p, const LibraryCall *x)
 {
     const hlort_attention *d = &x->attention->d;
     const char            *in = c_type(x->attention->in);
+    const Inst            *term = x->attention->of[3];
     Arena                 *a = arena_new();
     c_origin(b, x->inst);
-    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s%s *o, const %s *q, const %s *k, const %s *v, void *work)\n{\n", x->name,
-               x->tile ? "void *const *context, " : "", c_type(x->attention->out), in, in, in);
+    buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, %s%s *o, const %s *q, const %s *k, const %s *v%s%s%s, void *work)\n{\n", x->name,
+               x->tile ? "void *const *context, " : "", c_type(x->attention->out), in, in, in, term ? ", const " : "", term ? c_type(term->shape->type) : "", term ? " *t" : "");
     buf_printf(b,
                "    static const hlort_attention attention = {\n"
                "        .rows = %lld, .keys = %lld, .head = %lld, .wide = %lld,\n"
@@ -151,11 +152,12 @@ static void put_attention(Buf *b, const Program *p, const LibraryCall *x)
                (long long)d->rows, (long long)d->keys, (long long)d->head, (long long)d->wide, (long long)d->q_col, (long long)d->k_row, (long long)d->k_col,
                (long long)d->v_row, (long long)d->v_col, (long long)d->o_col, (long long)d->n_rows);
     for (int64_t k = 0; k < d->n_rows; k++)
-        buf_printf(b, "%s{ %lld, %lld, %lld }", k > 0 ? ", " : "", (long long)d->row[k].count, (long long)d->row[k].q, (long long)d->row[k].o);
+        buf_printf(b, term ? "%s{ %lld, %lld, %lld, %lld }" : "%s{ %lld, %lld, %lld }", k > 0 ? ", " : "", (long long)d->row[k].count, (long long)d->row[k].q,
+                   (long long)d->row[k].o, (long long)d->row[k].t);
     buf_puts(b, " },\n");
     for (int64_t k = 0; k < d->n_batch; k++)
-        buf_printf(b, "%s{ %lld, %lld, %lld, %lld, %lld }", k > 0 ? ", " : "        .batch = { ", (long long)d->batch[k].count, (long long)d->batch[k].q,
-                   (long long)d->batch[k].k, (long long)d->batch[k].v, (long long)d->batch[k].o);
+        buf_printf(b, term ? "%s{ %lld, %lld, %lld, %lld, %lld, %lld }" : "%s{ %lld, %lld, %lld, %lld, %lld }", k > 0 ? ", " : "        .batch = { ", (long long)d->batch[k].count, (long long)d->batch[k].q,
+                   (long long)d->batch[k].k, (long long)d->batch[k].v, (long long)d->batch[k].o, (long long)d->batch[k].t);
     if (d->n_batch > 0)
         buf_printf(b, " }, .n_batch = %lld,\n", (long long)d->n_batch);
     buf_printf(b, "        .masked = %d%s", d->masked, d->rounded ? ", .rounded = 1" : "");
@@ -165,16 +167,20 @@ static void put_attention(Buf *b, const Program *p, const LibraryCall *x)
         put_float(b, "hidden", d->hidden);
         put_float(b, "bound", d->bound);
     }
+    if (d->term) {
+        buf_printf(b, ", .term = %d", d->term);
+        put_float(b, "term_value", d->term_value);
+    }
     buf_printf(b, ",\n    };\n    %s(&attention, &(hlort_how){ .work = work, .pool = hlo_pool(env)", x->attention->symbol);
     if (x->tile)
         buf_printf(b, ", .epilogue = %s, .context = context", target_c_tile_name(a, p->functions[x->tile_function].name));
     buf_puts(b, " }");
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < x->attention->n; k++)
         if (x->attention->start[k] > 0)
-            buf_printf(b, ", %c + %lld", "qkv"[k], (long long)x->attention->start[k]);
+            buf_printf(b, ", %c + %lld", "qkvt"[k], (long long)x->attention->start[k]);
         else
-            buf_printf(b, ", %c", "qkv"[k]);
-    buf_puts(b, ", o);\n}\n");
+            buf_printf(b, ", %c", "qkvt"[k]);
+    buf_puts(b, term ? ", o);\n}\n" : ", 0, o);\n}\n");
     arena_free(a);
 }
 
@@ -240,13 +246,16 @@ static void put_tile_call(Buf *b, const LibraryCall *x, const char *const *args,
 
 static void put_attention_call(Buf *b, const LibraryCall *x, const char *const *args)
 {
-    const int32_t others = x->tile ? x->tile->n_operands - 1 : 0;
+    const int32_t own = x->attention->n, others = x->tile ? x->tile->n_operands - 1 : 0;
     buf_printf(b, "%s(env, ", x->name);
     if (x->tile) {
-        target_c_tile_context(b, x->tile, args + 3);
+        target_c_tile_context(b, x->tile, args + own);
         buf_puts(b, ", ");
     }
-    buf_printf(b, "%s, %s, %s, %s, %s);", args[3 + others], args[0], args[1], args[2], args[4 + others]);
+    buf_printf(b, "%s", args[own + others]);
+    for (int32_t k = 0; k < own; k++)
+        buf_printf(b, ", %s", args[k]);
+    buf_printf(b, ", %s);", args[own + others + 1]);
 }
 
 /* The arrays as lists. */
