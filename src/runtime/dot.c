@@ -95,11 +95,22 @@ const int8_t hlort_bytes[GEMM_TYPES][2] = {
     [GEMM_U8_S32] = { 1, 4 }, [GEMM_C64] = { 8, 8 }, [GEMM_C128] = { 16, 16 },
 };
 
+/* Few columns, of which all sums of some rows stay in registers: as many words of A as vectors of B, unless so many sums along k are less. */
+static int is_paired(const Gemm *g)
+{
+    enum { LANES = 16, MOST_COLUMNS = 2 * LANES, MOST_TERMS = 1024, ROWS = 4, JOINED = 4 /* words that a sum along k takes longer */ };
+    const int64_t vectors = hlort_ceildiv(g->n, LANES), words = g->k / 2;
+    return g->m >= ROWS && g->a_col == 1 && g->n <= MOST_COLUMNS && g->k > 0 && g->k * vectors <= MOST_TERMS && words * vectors <= g->n * (words / LANES + JOINED) &&
+           ((g->b_col == 1 && g->b_row >= g->n && g->m + g->n > LANES) || (g->b_row == 1 && g->b_col >= g->k));
+}
+
 /* Products of pairs fill whole panels or take as long as those: smaller ones are of f32. */
 static GemmWay way_of_narrow(const KernelSet *s, GemmType type, const Gemm *g)
 {
     enum { PANEL = 32, MOST = 4096 /* bytes */ };
     const int together = s->together[type];
+    if (together == 2 && s->widen[type] && is_paired(g))
+        return GEMM_PAIRS;
     if (together && s->widen[type] && g->m > 1 && (g->n < PANEL || g->k < PANEL) && g->n * g->k * 2 <= MOST && way_of(g, 2, 0) == GEMM_HELD)
         return GEMM_HELD;
     return way_of(g, hlort_bytes[type][IN], together);
@@ -358,7 +369,7 @@ void hlort_cut(Cut *x, const Gemm *g, int threads)
         return;
     }
     x->members = 1;
-    x->by_rows = ((g->way == GEMM_TILES || g->way == GEMM_HELD) && g->m > g->n) || g->way == GEMM_COLUMNS;
+    x->by_rows = ((g->way == GEMM_TILES || g->way == GEMM_HELD || g->way == GEMM_PAIRS) && g->m > g->n) || g->way == GEMM_COLUMNS;
     int64_t whole = x->by_rows ? g->m : g->n, unit = x->by_rows ? UNIT_ROWS : UNIT_COLUMNS;
     int64_t want = whole / PIECE > 2 * threads ? whole / PIECE : 2 * threads;
     const int across = x->by_rows ? g->a_row == 1 : g->way == GEMM_ROWS && g->b_col == 1;

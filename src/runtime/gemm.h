@@ -12,6 +12,7 @@ typedef enum GemmWay {
     GEMM_ROWS,   /* few rows: those of A are packed, B is read as it lies */
     GEMM_COLUMNS, /* few columns: likewise, columns of B */
     GEMM_BOTH,    /* few rows and few columns, of long k: operands as they lie; where a word is an element */
+    GEMM_PAIRS,   /* small B of a type whose words are two elements, and k along A's rows: those as they lie */
     GEMM_PACK     /* no product: B's panels are packed, as tiles of it want them */
 } GemmWay;
 

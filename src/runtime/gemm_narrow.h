@@ -98,7 +98,9 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 #include "runtime/attention_body.h"
 #undef WEIGHTS
 #undef RESULTS
+#define HELD_PAIRS
 #include "runtime/gemv_body.h"
+#undef HELD_PAIRS
 #include "runtime/gemm_words_end.h"
 #undef N
 #undef TE

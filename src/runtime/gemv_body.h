@@ -5,6 +5,7 @@
  *   N(widen1)(TE)            one
  *   B_WORDS(w)               what becomes of the large operand's words where they are multiplied as they lie, and then
  *   FEW_BEGUN                sums of a row begin at what N(begin_row)(a, step, k) says
+ *   HELD_PAIRS               a word is two elements, also where it lies in A
  *
  *   held     B is small: sums of a few rows and columns stay in registers for all of k
  *   few      up to 16 rows, or columns, which are packed; the other operand's lines are read as they lie
@@ -775,6 +776,9 @@ _Static_assert(GEMM_MOST_HELD * VL <= sizeof(((N(Work) *)0)->b), "held");
 #if G == 1
 #include "runtime/few_body.h"
 #endif
+#ifdef HELD_PAIRS
+#include "runtime/pairs_body.h"
+#endif
 
 static void N(gemm)(const Gemm *g)
 {
@@ -783,6 +787,10 @@ static void N(gemm)(const Gemm *g)
 #if G == 1
     else if (g->way == GEMM_BOTH)
         N(both)(g);
+#endif
+#ifdef HELD_PAIRS
+    else if (g->way == GEMM_PAIRS)
+        N(pairs)(g);
 #endif
     else if (g->way == GEMM_PACK)
         N(pack)(g);
