@@ -4,7 +4,7 @@
  *
  * It costs a pass over the smaller operand where the other one's terms are one already. What was fastest stays it where it can, so that the copy has lines to move.
  *
- * So has an operand whose neighbours are the batch's, each of which is in another product: the copy has the batch outside.
+ * So has an operand whose neighbours are the batch's, each of which is in another product: the copy has the batch outside, and what was next stays inside.
  *
  *     dot(f32[24,16,256] x, f32[24,20,256] y), batch = {2}, k = {0}                =>     dot(f32[24,16,256]{0,1,2} copy(x), f32[24,20,256]{0,1,2} copy(y)) */
 #include "emit/dot_call.h"
@@ -12,7 +12,7 @@
 
 #include "passes/util.h"
 
-enum { LEAST_USES = 4, LEAST_APART = 2, /* products for each element that is copied */ LEAST_BESIDE = 8 /* neighbours */, MOST_RANK = 16 };
+enum { LEAST_USES = 4, LEAST_APART = 2, /* products for each element that is copied */ LEAST_BESIDE = 8 /* neighbours */, MOST_TURNED = 32 /* columns of f16 */, MOST_RANK = 16 };
 
 /* The number of elements from an element of s to the next one in dimensions v, the outermost first; false: they are not one. */
 static bool is_one(const Shape *s, const int64_t *strides, const int64_t *v, int32_t n)
@@ -63,6 +63,14 @@ static int32_t free_dims(const Inst *dot, int32_t operand, int64_t *free)
     return n;
 }
 
+static int64_t count_of(const Shape *x, const int64_t *dims, int32_t n)
+{
+    int64_t count = 1;
+    for (int32_t k = 0; k < n; k++)
+        count *= x->dims[dims[k]];
+    return count;
+}
+
 /* x with the batch outside and terms in this order beside each other. */
 static const Shape *shape_joined(Arena *a, const Inst *dot, int32_t operand, const int32_t *order)
 {
@@ -70,8 +78,12 @@ static const Shape *shape_joined(Arena *a, const Inst *dot, int32_t operand, con
     const Ints   batch = inst_ints(dot, operand ? ATTR_RHS_BATCH_DIMS : ATTR_LHS_BATCH_DIMS);
     const Ints   terms = inst_ints(dot, operand ? ATTR_RHS_CONTRACTING_DIMS : ATTR_LHS_CONTRACTING_DIMS);
     int64_t      free[MOST_RANK], minor[MOST_RANK];
-    int32_t      n_free = free_dims(dot, operand, free), n = 0;
-    const bool   terms_inside = n_free == 0 || ints_has(terms, layout_dim(x, 0));
+    int32_t      n_free = free_dims(dot, operand, free), n = 0, fastest = 0;
+    while (fastest + 1 < x->rank && ints_has(batch, layout_dim(x, fastest)))
+        fastest++;
+    if (operand == 1 && x->type == TYPE_F16 && count_of(x, free, n_free) > MOST_TURNED)
+        fastest = 0; /* panels of columns that lie across are slow to convert */
+    const bool   terms_inside = n_free == 0 || ints_has(terms, layout_dim(x, fastest));
     for (int turn = 0; turn < 2; turn++) {
         const bool of_terms = terms_inside == (turn == 0);
         for (int32_t k = (of_terms ? terms.n : n_free) - 1; k >= 0; k--)

@@ -124,6 +124,7 @@ static int64_t least(int64_t x, int64_t y)
 /* An epilogue that rounds sums to C's type. */
 typedef struct Narrow {
     void (*narrow)(uint16_t *to, const float *from, int64_t n);
+    void (*rows)(uint16_t *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows, int64_t n); /* NULL: there is none for these sums */
     uint16_t *c;
     int64_t   c_row;
 } Narrow;
@@ -131,7 +132,9 @@ typedef struct Narrow {
 static void narrow_tile(const void *context, const hlort_tile *t)
 {
     const Narrow *x = context;
-    if (t->stride == t->columns && x->c_row == t->columns)
+    if (x->rows)
+        x->rows(x->c + t->row * x->c_row + t->column, x->c_row, t->sums, t->stride, t->rows, t->columns);
+    else if (t->stride == t->columns && x->c_row == t->columns)
         x->narrow(x->c + t->row * x->c_row, t->sums, t->rows * t->columns);
     else
         for (int64_t i = 0; i < t->rows; i++)
@@ -307,6 +310,8 @@ static void part(void *job, int64_t number, void *work)
     int64_t       at[HLORT_MOST_BATCHES];
     Gemm          g = x->g;
     g.work = work;
+    if (g.way == GEMM_TILES || g.way == GEMM_PAIRS)
+        narrow.rows = x->set->narrow_rows[x->type];
     if (narrows) {
         g.epilogue = narrow_tile;
         g.context = &narrow;

@@ -546,6 +546,23 @@ static void test_narrow(void)
                 sets[s]->narrow[GEMM_BF16](to, from, n);
                 CHECK((to[n - 1] & 0x7fff) > 0x7f80);
             }
+        for (size_t k = 0; k < sizeof rows / sizeof *rows && sets[s]->narrow_rows[GEMM_BF16]; k++)
+            for (int64_t n = 1; n <= 17; n++)
+                for (int64_t apart = n; apart <= n + 3; apart += 3) {
+                    enum { ROWS = 3, MOST = 20 };
+                    float    from[ROWS * MOST];
+                    uint16_t to[ROWS * MOST] = { 0 };
+                    for (int e = 0; e < ROWS * MOST; e++)
+                        from[e] = rows[k].v;
+                    from[apart + n - 1] = float_of(0x7f800001);
+                    sets[s]->narrow_rows[GEMM_BF16](to, apart, from, apart, ROWS, n);
+                    for (int64_t i = 0; i < ROWS; i++)
+                        for (int64_t j = 0; j < apart; j++)
+                            if (i == 1 && j == n - 1)
+                                CHECK((to[i * apart + j] & 0x7fff) > 0x7f80);
+                            else
+                                CHECK(to[i * apart + j] == (j < n ? rows[k].bf16 : 0));
+                }
         static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
         for (uint32_t bits = 0; bits < 0x10000; bits += 8) {
             uint16_t  a[8], one = 0x3c00, c[8];

@@ -77,6 +77,7 @@ typedef struct KernelSet {
     const struct WalkKernels *walk[2]; /* f32, f64; NULL: the rest has them */
     FftFunction  *fft[2];              /* likewise */
     void (*narrow[GEMM_TYPES])(uint16_t *to, const float *from, int64_t n); /* sums to C's type where that is a narrower one */
+    void (*narrow_rows[GEMM_TYPES])(uint16_t *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows, int64_t n); /* likewise, what such instructions summed */
     void (*widen[GEMM_TYPES])(float *to, const uint16_t *from, int64_t n); /* operands to sums, likewise */
     TurnFunction *turn[HLORT_TURN_SIZES];
     RunsFunction *runs;

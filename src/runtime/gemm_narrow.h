@@ -4,7 +4,7 @@
  *
  *   REST                       the set that has the other types
  *   MULTIPLY_BF16(c, a, b)     f32 c + the products of two bf16
- *   NARROW_BF16(x)             f32 to bf16, of numbers from 0 to 1, or NaN
+ *   NARROW_BF16(x)             f32 to bf16, of numbers that are not subnormal
  *   MULTIPLY_BYTES(c, a, b)    32-bit c + the products of four unsigned bytes of a and four signed ones of b, modulo 2^32
  *
  * where a is a word for all lanes. A's words lie in memory as they are, B's are interleaved when it is packed. */
@@ -112,6 +112,30 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 #undef MULTIPLY_FEW
 #undef MULTIPLY_ADD
 
+/* Sums of those products, which are never subnormal. What is left of a row at its end is made together with what lies before it. */
+static void SET(hlort_bf16_narrow_rows)(uint16_t *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows, int64_t n)
+{
+    const int64_t lanes = VECTOR_BYTES / 4;
+    if (to_row == n && from_row == n) {
+        n *= rows;
+        rows = 1;
+    }
+    for (int64_t i = 0; i < rows; i++, to += to_row, from += from_row) {
+        int64_t j = 0;
+        for (; j + lanes <= n; j += lanes)
+            *(SET(vhu) *)(to + j) = NARROW_BF16(*(const SET(vfu) *)(from + j));
+        if (j < n && n > lanes) {
+            *(SET(vhu) *)(to + n - lanes) = NARROW_BF16(*(const SET(vfu) *)(from + n - lanes));
+        } else if (j < n) {
+            float    few[VECTOR_BYTES / 4] = { 0 };
+            uint16_t out[VECTOR_BYTES / 4];
+            __builtin_memcpy(few, from + j, (uint64_t)(n - j) * sizeof *few);
+            *(SET(vhu) *)out = NARROW_BF16(*(const SET(vfu) *)few);
+            __builtin_memcpy(to + j, out, (uint64_t)(n - j) * sizeof *out);
+        }
+    }
+}
+
 /* ---- s8 and u8, summed in 32 bits ---- */
 typedef int8_t SET(vb) __attribute__((vector_size(VECTOR_BYTES / 4), aligned(1), may_alias));
 typedef uint8_t SET(vub) __attribute__((vector_size(VECTOR_BYTES / 4), aligned(1), may_alias));
@@ -134,6 +158,7 @@ const KernelSet SET(hlort) = {
               [GEMM_U8_S32] = SET(hlort_u8_gemm) },
     .attention = { [GEMM_BF16] = &SET(hlort_bf16_attention), [GEMM_BF16_F32] = &SET(hlort_bf16_attention) },
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
+    .narrow_rows = { [GEMM_BF16] = SET(hlort_bf16_narrow_rows) },
     .widen = { [GEMM_BF16] = SET(hlort_widen_bf16), [GEMM_BF16_F32] = SET(hlort_widen_bf16), [GEMM_F16] = SET(hlort_widen_f16), [GEMM_F16_F32] = SET(hlort_widen_f16) },
     .together = { [GEMM_BF16] = 2, [GEMM_BF16_F32] = 2, [GEMM_S8_S32] = 4, [GEMM_U8_S32] = 4 },
     .rest = &REST,
