@@ -205,16 +205,22 @@ static bool sees_any(const Finder *f, const Seen *s)
     return !s->has_above || (s->above + s->below >= 0 && scores->dims[s->row] - s->above <= scores->dims[s->key]);
 }
 
-static bool find_mask(Finder *f, const Inst *mask, const AttentionPart *p, bool seen)
+/* A truth value for each element of what has such dimensions. */
+typedef struct Mask {
+    const Inst *x;
+    int32_t     dim[ATTENTION_MOST_DIMS];
+    bool        seen; /* what is true is */
+} Mask;
+
+/* All of them hold where a row sees a key. */
+static bool find_masks(Finder *f, Mask *masks, int32_t n)
 {
     enum { MOST_MASKS = 6 };
-    int32_t dim[ATTENTION_MOST_DIMS];
-    Seen    s = {.row = -1, .key = -1};
-    if (mask->shape->rank != p->x->shape->rank)
-        return false;
-    for (int32_t d = 0; d < mask->shape->rank; d++)
-        dim[d] = p->dim[d];
-    if (!find_seen(f, mask, dim, seen, MOST_MASKS, &s) || !s.has_below || s.below < 0 || !sees_any(f, &s))
+    Seen s = {.row = -1, .key = -1};
+    for (int32_t k = 0; k < n; k++)
+        if (!find_seen(f, masks[k].x, masks[k].dim, masks[k].seen, MOST_MASKS, &s))
+            return false;
+    if (!s.has_below || s.below < 0 || !sees_any(f, &s))
         return false;
     *f->c = (Causal){.row = s.row, .key = s.key, .below = s.below, .above = s.has_above ? s.above : INT64_MAX};
     return true;
@@ -263,10 +269,10 @@ static Known scaled(Finder *f, const AttentionPart *p, double factor)
 }
 
 /* The keys behind get c: of their own where the mask selects, beside the score where it is added. */
-static Known mask_with(Finder *f, const Inst *mask, const AttentionPart *p, bool seen, double c, bool added, Known scores)
+static Known mask_with(Finder *f, Mask *masks, int32_t n, double c, bool added, Known scores)
 {
     double limit = f->c->limit;
-    if (f->masked || !(c < 0) || !find_mask(f, mask, p, seen))
+    if (f->masked || !(c < 0) || !find_masks(f, masks, n))
         return UNKNOWN;
     f->masked = true;
     f->c->limit = limit;
@@ -283,36 +289,61 @@ static Known mask_with(Finder *f, const Inst *mask, const AttentionPart *p, bool
     return MASKED;
 }
 
+enum { MOST_ADDED = 4 };
+
+static bool set_mask(Mask *m, const Inst *x, const Shape *of, const int32_t *dim, bool seen)
+{
+    *m = (Mask){.x = x, .seen = seen};
+    for (int32_t d = 0; d < x->shape->rank; d++)
+        m->dim[d] = dim[d];
+    return x->shape->rank == of->rank;
+}
+
 static Known select_part(Finder *f, const AttentionPart *p)
 {
     const Inst *of[] = {inst_operand(p->x, 1), inst_operand(p->x, 2)};
+    Mask        mask;
     double      c;
     for (int k = 0; k < 2; k++) {
         Known x = known_of(f, of[k]);
         if ((x == SCORES || x == ANY) && !attention_part(f->a, inst_operand(p->x, 0)) && float_splat(of[1 - k], &c))
-            return mask_with(f, inst_operand(p->x, 0), p, k == 0, c, false, x);
+            return set_mask(&mask, inst_operand(p->x, 0), p->x->shape, p->dim, k == 0) ? mask_with(f, &mask, 1, c, false, x) : UNKNOWN;
     }
     return UNKNOWN;
 }
 
-/* f(scores) + select(seen, 0, c), the latter perhaps broadcast. */
+/* Masks of x, a select of 0 and c or a sum of some, broadcast perhaps: where one of them hides, x is *c. n: how many there are already; -1: x is something else. */
+static int32_t added_masks(const Inst *x, const int32_t *dims, int depth, double *c, Mask *masks, int32_t n)
+{
+    int32_t dim[ATTENTION_MOST_DIMS];
+    double  zero, other;
+    for (int32_t d = 0; d < x->shape->rank; d++)
+        dim[d] = dims[d];
+    for (int32_t step = 0; step < MOST_STEPS && x->op == OP_BROADCAST; step++) {
+        if (!enter(x, dim))
+            return -1;
+        x = inst_operand(x, 0);
+    }
+    if (x->op == OP_ADD && depth > 0) {
+        n = added_masks(inst_operand(x, 0), dim, depth - 1, c, masks, n);
+        return n < 0 ? n : added_masks(inst_operand(x, 1), dim, depth - 1, c, masks, n);
+    }
+    for (int k = 0; k < 2 && x->op == OP_SELECT && n < MOST_ADDED; k++)
+        if (float_splat(inst_operand(x, 1 + k), &zero) && zero == 0 && float_splat(inst_operand(x, 2 - k), &other) &&
+            (n == 0 || (isinf(*c) && *c == other))) {
+            *c = other;
+            return set_mask(&masks[n], inst_operand(x, 0), x->shape, dim, k == 0) ? n + 1 : -1;
+        }
+    return -1;
+}
+
+/* f(scores) + such a mask. */
 static Known add_part(Finder *f, const AttentionPart *p, const Inst *mask, Known x)
 {
-    AttentionPart at = {.x = mask};
-    double        zero, c;
-    for (int32_t d = 0; d < p->x->shape->rank; d++)
-        at.dim[d] = p->dim[d];
-    for (int32_t step = 0; step < MOST_STEPS && mask->op == OP_BROADCAST; step++) {
-        if (!enter(mask, at.dim))
-            return UNKNOWN;
-        mask = at.x = inst_operand(mask, 0);
-    }
-    if (mask->op != OP_SELECT)
-        return UNKNOWN;
-    for (int k = 0; k < 2; k++)
-        if (float_splat(inst_operand(mask, 1 + k), &zero) && zero == 0 && float_splat(inst_operand(mask, 2 - k), &c))
-            return mask_with(f, inst_operand(mask, 0), &at, k == 0, c, true, x);
-    return UNKNOWN;
+    Mask          masks[MOST_ADDED];
+    double        c;
+    const int32_t n = added_masks(mask, p->dim, MOST_ADDED, &c, masks, 0);
+    return n > 0 ? mask_with(f, masks, n, c, true, x) : UNKNOWN;
 }
 
 static Known binary_part(Finder *f, const AttentionPart *p)
