@@ -10,7 +10,7 @@ int hlort_has(const KernelSet *s)
     if (!s->rest && !s->gemm[GEMM_F32])
         return 0;
 #if defined(__x86_64__)
-    if (s == &hlort_v4n)
+    if (s == &hlort_v4n || s == &hlort_v4b)
         return hlort_has(&hlort_v4) && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
     if (s == &hlort_v4)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
@@ -26,8 +26,8 @@ int hlort_has(const KernelSet *s)
 const KernelSet *hlort_kernels(void)
 {
 #if defined(__x86_64__)
-    static const KernelSet *const best_first[] = { &hlort_v4n, &hlort_v4, &hlort_v3, &hlort_v2 };
-    for (int k = 0; k < 4; k++)
+    static const KernelSet *const best_first[] = { &hlort_v4n, &hlort_v4b, &hlort_v4, &hlort_v3, &hlort_v2 };
+    for (size_t k = __builtin_cpu_is("intel") ? 1 : 0 /* kernels_v4n.c */; k < sizeof best_first / sizeof *best_first; k++)
         if (hlort_has(best_first[k]))
             return best_first[k];
 #endif

@@ -85,7 +85,7 @@ typedef struct KernelSet {
 } KernelSet;
 
 #if defined(__x86_64__)
-extern const KernelSet hlort_v2, hlort_v3, hlort_v4, hlort_v4n;
+extern const KernelSet hlort_v2, hlort_v3, hlort_v4, hlort_v4b, hlort_v4n;
 #endif
 extern const KernelSet hlort_base; /* whatever the compiler makes of 128-bit vectors */
 

@@ -3,6 +3,7 @@
  * Who includes it defines what gemm_types.h wants, with vectors of 64 bytes, and
  *
  *   REST                       the set that has the other types
+ *   BYTES_SET                  the name of a second set, which leaves bf16 to that, too
  *   MULTIPLY_BF16(c, a, b)     f32 c + the products of two bf16
  *   NARROW_BF16(x)             f32 to bf16, of numbers that are not subnormal
  *   MULTIPLY_BYTES(c, a, b)    32-bit c + the products of four unsigned bytes of a and four signed ones of b, modulo 2^32
@@ -164,8 +165,19 @@ const KernelSet SET(hlort) = {
     .rest = &REST,
 };
 
+extern const KernelSet HLORT_PASTE(hlort, BYTES_SET);
+const KernelSet HLORT_PASTE(hlort, BYTES_SET) = {
+    .name = HLORT_TEXT(BYTES_SET),
+    .gemm = { [GEMM_S8_S32] = SET(hlort_s8_gemm), [GEMM_U8_S32] = SET(hlort_u8_gemm) },
+    .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
+    .widen = { [GEMM_BF16] = SET(hlort_widen_bf16), [GEMM_BF16_F32] = SET(hlort_widen_bf16), [GEMM_F16] = SET(hlort_widen_f16), [GEMM_F16_F32] = SET(hlort_widen_f16) },
+    .together = { [GEMM_S8_S32] = 4, [GEMM_U8_S32] = 4 },
+    .rest = &REST,
+};
+
 #include "runtime/gemm_set_end.h"
 #undef REST
+#undef BYTES_SET
 #undef MULTIPLY_BF16
 #undef NARROW_BF16
 #undef MULTIPLY_BYTES

@@ -45,7 +45,7 @@ SET_END
 const SortKernels *hlort_sort_kernels(const KernelSet *s)
 {
 #if defined(__x86_64__)
-    if (s == &hlort_v4n || s == &hlort_v4)
+    if (s == &hlort_v4n || s == &hlort_v4b || s == &hlort_v4)
         return &sort_kernels_v4;
     if (s == &hlort_v3)
         return &sort_kernels_v3;

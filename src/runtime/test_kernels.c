@@ -35,6 +35,7 @@ INLINE Words multiply_bytes(Words c, Words a, Words b)
 #define BLOCK_ROWS     72
 #define BLOCK_COLUMNS  384
 #define REST           hlort_wide
+#define BYTES_SET      wide_b
 #define MULTIPLY_BF16  multiply_bf16
 #define NARROW_BF16    hlort_to_bf16_wide_n
 #define MULTIPLY_BYTES multiply_bytes

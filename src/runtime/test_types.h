@@ -11,7 +11,7 @@ extern const KernelSet hlort_wide, hlort_wide_n; /* test_kernels.c */
 static const KernelSet *const sets[] = {
     &hlort_base, &hlort_wide, &hlort_wide_n,
 #if defined(__x86_64__)
-    &hlort_v2, &hlort_v3, &hlort_v4, &hlort_v4n,
+    &hlort_v2, &hlort_v3, &hlort_v4, &hlort_v4b, &hlort_v4n,
 #endif
 };
 enum { N_SETS = sizeof sets / sizeof *sets };

@@ -106,7 +106,8 @@ INLINE void TURN(block)(const char *from, int64_t from_row, char *to, int64_t to
 }
 
 /* Blocks at the lower and the right edge are moved back: what they share with those before is written twice. The next block across is fetched ahead, since it lies on
- * the same pages; the one below where there is none. */
+ * the same pages; the one below where there is none. So are lines that the next block across is stored to, which no processor foresees (one thread of an Emerald Rapids, f32:
+ * 1024 x 1000 438 and 355 us, 1000 x 1024 607 and 355; 2000 x 1500 of 16 bits 995 and 630). */
 INLINE void TURN(part)(const TurnPart *x, const int past)
 {
     enum { EDGE = HLORT_LINE / TURN_BYTES };
@@ -124,6 +125,9 @@ INLINE void TURN(part)(const TurnPart *x, const int past)
             else if (!narrow && c + 2 * EDGE <= columns)
                 ROLLED for (int i = 0; i < EDGE; i++)
                     __builtin_prefetch(from + i * from_row + HLORT_LINE, 0, 2);
+            if (!narrow && !past && c + EDGE < columns)
+                ROLLED for (int i = 0; i < EDGE; i++)
+                    __builtin_prefetch(to + (hlort_min(EDGE, columns - EDGE - c) + i) * to_row, 1, 3);
             if (past && r == r0)
                 TURN(block)(from, from_row, to, to_row, 1);
             else
