@@ -20,7 +20,8 @@ enum {
     N(SUMS) = MR * NV - 4,      /* registers of sums, beside those of operands */
     N(ROWS) = MR < 8 ? MR : 8,  /* of a kernel, across */
     N(WIDE) = 16 / NV * NV,     /* vectors of columns of it, at most */
-    N(TOGETHER_ROWS) = 4,       /* of a kernel, along */
+    N(TOGETHER_ROWS) = MR < 8 ? 4 : 8, /* of a kernel, along, at most */
+    N(FEWER_ROWS) = 4,          /* likewise, of more rows than one kernel takes: a line is read again by the next one, and what all of them are multiplied by fills the first cache */
     N(LINES) = 8,               /* of it, at most: so many streams, each of them slow, together are as fast as memory */
     N(ALONG_K) = 4096 / (int)sizeof(TW) * G, /* elements of k in a block, of fewer rows than that more */
     N(ACROSS_K) = 256 * G,      /* elements of k in a block: each of them is on a page of its own */
@@ -478,14 +479,27 @@ INLINE void N(lines)(int mr, int nl, const N(Few) *f, int64_t wanted)
         UNROLL for (int q = 0; q < nl; q++)
             acc[r][q] = (VC){ 0 };
     ROLLED for (int64_t p = 0; p < end; p += VL * G) {
-        VW x[N(TOGETHER_ROWS)];
-        UNROLL for (int r = 0; r < mr; r++)
-            x[r] = *(const VWU *)(f->x + r * f->row + p / G);
-        UNROLL for (int q = 0; q < nl; q++) {
-            VW w = B_WORDS(N(along)(from + q * line + p));
-            IN_REGISTER(w);
+        VW x[N(TOGETHER_ROWS)], w[N(LINES)];
+        if (nl < mr) { /* the fewer ones stay in registers */
+            UNROLL for (int q = 0; q < nl; q++) {
+                w[q] = B_WORDS(N(along)(from + q * line + p));
+                IN_REGISTER(w[q]);
+            }
+            UNROLL for (int r = 0; r < mr; r++) {
+                x[r] = *(const VWU *)(f->x + r * f->row + p / G);
+                IN_REGISTER(x[r]);
+                UNROLL for (int q = 0; q < nl; q++)
+                    acc[r][q] = MULTIPLY_FEW(acc[r][q], x[r], w[q]);
+            }
+        } else {
             UNROLL for (int r = 0; r < mr; r++)
-                acc[r][q] = MULTIPLY_FEW(acc[r][q], x[r], w);
+                x[r] = *(const VWU *)(f->x + r * f->row + p / G);
+            UNROLL for (int q = 0; q < nl; q++) {
+                w[q] = B_WORDS(N(along)(from + q * line + p));
+                IN_REGISTER(w[q]);
+                UNROLL for (int r = 0; r < mr; r++)
+                    acc[r][q] = MULTIPLY_FEW(acc[r][q], x[r], w[q]);
+            }
         }
     }
     if (left)
@@ -504,22 +518,28 @@ INLINE void N(lines)(int mr, int nl, const N(Few) *f, int64_t wanted)
         }
 }
 
-#define LINES(r)                                                                       \
-    enum { N(LINES_##r) = N(SUMS) / (r) < 1 ? 1 : LESS(N(SUMS) / (r), (int)N(LINES)) }; \
+#define LINES_OF(r) (N(SUMS) / (r) < 1 ? 1 : LESS(N(SUMS) / (r), (int)N(LINES)))
+/* Rows are taken r at a time, or r and one more: as many lines as those have sums for. */
+#define LINES(r, more)                                                                 \
     APART void N(lines_##r)(const N(Few) *f, int64_t n, int64_t wanted)                \
     {                                                                                  \
-        if (n == N(LINES_##r))                                                         \
-            N(lines)(r, N(LINES_##r), f, wanted);                                      \
-        else if (n == N(LINES_4))                                                      \
-            N(lines)(r, N(LINES_4), f, wanted);                                        \
+        if (n == LINES_OF(r))                                                          \
+            N(lines)(r, LINES_OF(r), f, wanted);                                       \
+        else if (n == LINES_OF(more))                                                  \
+            N(lines)(r, LINES_OF(more), f, wanted);                                    \
         else                                                                           \
             N(lines)(r, 1, f, 1);                                                      \
     }
-LINES(4)
-LINES(3)
-LINES(2)
+LINES(2, 3)
+LINES(3, 4)
+LINES(4, 4)
+#if MR >= 8
+LINES(5, 5)
+LINES(6, 6)
+LINES(7, 7)
+LINES(8, 8)
+#endif
 #undef LINES
-#undef LESS
 
 /* A line by a single row: sums in lanes. */
 INLINE VC N(line)(const N(Few) *f, const TE *from)
@@ -565,11 +585,15 @@ static void N(few_lines)(const N(Few) *f, int64_t n)
 /* `few` rows by n lines; where those are not enough for a kernel, it gets some again. */
 static void N(few_along)(const N(Few) *all, int64_t few, int64_t n)
 {
-    typedef void          Lines(const N(Few) *, int64_t, int64_t);
-    static Lines *const   lines[] = { 0, 0, N(lines_2), N(lines_3), N(lines_4) };
-    static const int64_t  at_once[] = { 0, 0, N(LINES_2), N(LINES_3), N(LINES_4) };
-    const int64_t         groups = hlort_ceildiv(few, N(TOGETHER_ROWS)), most = few % groups ? N(TOGETHER_ROWS) : few / groups;
-    const int64_t         taken = n < at_once[most] ? 1 : at_once[most];
+    typedef void        Lines(const N(Few) *, int64_t, int64_t);
+    static Lines *const lines[] = {
+        0, 0, N(lines_2), N(lines_3), N(lines_4),
+#if MR >= 8
+        N(lines_5), N(lines_6), N(lines_7), N(lines_8)
+#endif
+    };
+    const int64_t groups = few <= N(TOGETHER_ROWS) ? 1 : hlort_ceildiv(few, N(FEWER_ROWS)), most = hlort_ceildiv(few, groups), at_once = LINES_OF(most);
+    const int64_t taken = n < at_once ? 1 : at_once;
     for (int64_t j = 0, wanted; j < n; j += wanted) {
         wanted = hlort_min(taken, n - j);
         for (int64_t q = 0, r = 0; q < groups; q++) {
@@ -584,6 +608,8 @@ static void N(few_along)(const N(Few) *all, int64_t few, int64_t n)
         }
     }
 }
+#undef LINES_OF
+#undef LESS
 
 /* ---- all of C ---- */
 
@@ -609,7 +635,7 @@ static void N(few)(const Gemm *g)
     const int64_t few = columns ? g->n : g->m, count = columns ? g->m : g->n, row = columns ? g->b_col : g->a_row, step = columns ? g->b_row : g->a_col;
     const int64_t line = columns ? g->a_row : g->b_col, along = columns ? g->a_col : g->b_row;
     const int     across = line == 1 && along != 1; /* a single line may be said to be 1 from the next */
-    const int64_t most = few < N(TOGETHER_ROWS) ? N(ALONG_K) * N(TOGETHER_ROWS) / few / (VL * G) * (VL * G) : N(ALONG_K);
+    const int64_t most = few < N(FEWER_ROWS) ? N(ALONG_K) * N(FEWER_ROWS) / few / (VL * G) * (VL * G) : N(ALONG_K);
     const int     swept = across && !columns && few == 1 && count >= 4 * VL; /* B in whole lines, however long */
     const int     far = across && !swept && few <= 2 && g->k * along * (int64_t)sizeof(TE) > N(CACHED);
     const int64_t kb = swept ? hlort_even(g->k, N(SWEPT_K), VL * G) : far ? N(FAR_K) * few : hlort_even(g->k, across ? (int64_t)N(ACROSS_K) : most, VL * G);
