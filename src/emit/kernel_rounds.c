@@ -1,6 +1,7 @@
-/* Roundings that change nothing, conversions of what is in no vector, and choices of what functions of libm give. */
+/* Roundings that change nothing, conversions of what is in no vector, and choices of what functions of libm give or of what is scaled. */
 #include "emit/kernel_ir.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "support/map.h"
@@ -158,27 +159,49 @@ static bool comes_of_function(const KExpr *x, const Map *made)
     return false;
 }
 
-static const KExpr *chosen_by_bits(Arena *a, const KExpr *x, const Map *made)
+/* A number brought nearer to an end of its type's range, as the size of a complex number is computed. What is made of it where it is not chosen, which compilers compute with the choice behind that,
+ * may be subnormal: on Intel's processors that takes a hundred times as long. */
+static bool is_scaled(const KExpr *x, const Map *scaled)
+{
+    const double least = 0x1p-32, most = 0x1p32;
+    if (x->kind == KX_TEMP)
+        return map_has(scaled, x->temp);
+    if (x->kind == KX_SELECT)
+        return is_scaled(x->arg[1], scaled) || is_scaled(x->arg[2], scaled);
+    for (int32_t k = 0; x->kind == KX_BINARY && x->op == KOP_MUL && k < 2; k++)
+        if (x->arg[k]->kind == KX_FLOAT && x->arg[k]->f != 0 && (fabs(x->arg[k]->f) < least || fabs(x->arg[k]->f) > most))
+            return true;
+    return false;
+}
+
+typedef struct Met {
+    Map function, scaled; /* temporaries */
+} Met;
+
+static const KExpr *chosen_by_bits(Arena *a, const KExpr *x, const Met *m)
 {
     KExpr *y = arena_copy(a, x, sizeof *x);
     for (int32_t k = 0; k < x->n; k++)
-        y->arg[k] = chosen_by_bits(a, x->arg[k], made);
-    if (x->kind != KX_SELECT || (x->type != TYPE_F32 && x->type != TYPE_F64) || !(comes_of_function(x->arg[1], made) || comes_of_function(x->arg[2], made)))
+        y->arg[k] = chosen_by_bits(a, x->arg[k], m);
+    if (x->kind != KX_SELECT || (x->type != TYPE_F32 && x->type != TYPE_F64) ||
+        !(is_scaled(x, &m->scaled) || comes_of_function(x->arg[1], &m->function) || comes_of_function(x->arg[2], &m->function)))
         return y;
     return kx_call(a, x->type == TYPE_F32 ? "choose_f32" : "choose_f64", x->type, 3, (const KExpr *[]){ y->arg[0], y->arg[1], y->arg[2] });
 }
 
 static void choose_in(Arena *a, KBlock *b, bool looped)
 {
-    Map  made = map_new(a);
+    Met  met = { map_new(a), map_new(a) };
     bool straight = looped;
     for (const KStmt *s = b->first; s; s = s->next)
         straight &= s->kind == KS_DECLARE || s->kind == KS_ASSIGN || s->kind == KS_STORE;
     for (KStmt *s = b->first; s; s = s->next) {
         if (straight && s->value) {
-            if (s->kind == KS_DECLARE && comes_of_function(s->value, &made))
-                map_put(&made, s->temp, s);
-            s->value = chosen_by_bits(a, s->value, &made);
+            if (s->kind == KS_DECLARE && comes_of_function(s->value, &met.function))
+                map_put(&met.function, s->temp, s);
+            if (s->kind == KS_DECLARE && is_scaled(s->value, &met.scaled))
+                map_put(&met.scaled, s->temp, s);
+            s->value = chosen_by_bits(a, s->value, &met);
         }
         if (s->body)
             choose_in(a, s->body, s->kind == KS_FOR);
