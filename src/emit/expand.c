@@ -91,6 +91,8 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
             return expand_windows;
         if (!o->device && row_sums_expand(i))
             return expand_row_sums;
+        if (o->device && sum_over_rows_expands(i))
+            return expand_sum_over_rows;
         return runtime && reduce_expands(i) ? expand_reduction : NULL;
     case OP_CONVOLUTION: return o->products && product_expands(i) ? expand_product : runtime && conv_turns(i) ? expand_conv : NULL;
     case OP_SCATTER: return !o->device && scatter_extreme_expands(i) ? expand_scatter_extreme : NULL;

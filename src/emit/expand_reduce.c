@@ -16,7 +16,8 @@
  *
  *     r = f32[2,4] reduce(x), dimensions={1,3}   =>   p = f32[2,4,15] reduce(x), dimensions={1};  r = f32[2,4] reduce(p), dimensions={2}          x: f32[2,900,4,15]
  *
- * A sum over what short rows have (a cross-entropy of ten classes) is one of numbers in memory, so that the rows may go beside each other (beside.h). */
+ * A sum over what short rows have (a cross-entropy of ten classes) is one of numbers in memory, so that the rows may go beside each other (beside.h). On a device, where lower.c
+ * does that of all rows, a sum over rows and along them of what is made of the rows' own sums (a cross-entropy of probabilities) is made one of numbers of each row before. */
 #include "emit/expand.h"
 
 #include "analysis/cost.h"
@@ -474,4 +475,91 @@ void expand_row_sums(Inst *i)
     }
     if (reduce_expands(i))
         expand_reduction(i);
+}
+
+/* ---- on a device: sums over rows, and along them, of what is made of the rows' own sums ---- */
+
+/* How many rows are reduced for x, one value each, if more than r has results; 0. */
+static int64_t rows_behind(Arena *a, const Inst *x, const Inst *r)
+{
+    Map     behind = map_new(a);
+    int64_t rows = 0;
+    map_put(&behind, x, &behind);
+    for (const Inst *i = x; i; i = i->prev) {
+        if (!is_behind(&behind, i))
+            continue;
+        if (i->op == OP_REDUCE && i->n_operands == 2 && shape_count(i->shape) > shape_count(r->shape) && shape_count(i->shape) > rows)
+            rows = shape_count(i->shape);
+        for (int32_t k = 0; k < i->n_operands; k++)
+            map_put(&behind, inst_operand(i, k), &behind);
+    }
+    return rows;
+}
+
+/* The first dimension of a row of what r reduces, where r reduces rows and others; the rank: there is none. */
+static int32_t row_of_sum(Arena *a, const Inst *r)
+{
+    enum { LEAST_ROW = 16 };
+    const Inst   *x = inst_operand(r, 0);
+    const Shape  *in = x->shape;
+    const Ints    dims = inst_ints(r, ATTR_DIMENSIONS);
+    const int64_t rows = r->n_operands == 2 && reduction_has_parts(r) && layout_is_row_major(in) && layout_is_row_major(r->shape) && shape_count(in) > 0 ? rows_behind(a, x, r) : 0;
+    int64_t       row = 1;
+    int32_t       d = in->rank;
+    if (rows < 2 || shape_count(in) % rows != 0 || shape_count(in) / rows < LEAST_ROW)
+        return in->rank;
+    while (d > 0 && row < shape_count(in) / rows && ints_has(dims, d - 1))
+        row *= in->dims[--d];
+    return row == shape_count(in) / rows && shape_count(r->shape) < rows ? d : in->rank;
+}
+
+static Inst *sum_over_rows(const Comp *body)
+{
+    Inst  *found = NULL;
+    Arena *a = arena_new();
+    for (Inst *r = body->first; r && !found; r = r->next)
+        if (r->op == OP_REDUCE && row_of_sum(a, r) < inst_operand(r, 0)->shape->rank)
+            found = r;
+    arena_free(a);
+    return found;
+}
+
+bool sum_over_rows_expands(const Inst *i)
+{
+    return i->n_callees == 1 && sum_over_rows(inst_callee(i, 0));
+}
+
+/* r as sums of each row, in front of it, and their sum. */
+static void sum_rows_first(Inst *r)
+{
+    Arena       *a = r->comp->module->arena;
+    const Shape *in = inst_operand(r, 0)->shape;
+    const Ints   dims = inst_ints(r, ATTR_DIMENSIONS);
+    const int32_t first = row_of_sum(a, r);
+    int64_t     *along = ARENA_ARRAY(a, int64_t, in->rank), *over = ARENA_ARRAY(a, int64_t, dims.n);
+    int32_t      n_over = 0;
+    for (int32_t d = first; d < in->rank; d++)
+        along[d - first] = d;
+    for (int32_t k = 0; k < dims.n; k++)
+        if (dims.v[k] < first)
+            over[n_over++] = dims.v[k];
+    Comp *by = inst_callee(r, 0);
+    Inst *row = inst_new(r->comp, r, OP_REDUCE, shape_array(a, in->type, first, in->dims), 2, (Inst *const[]){ inst_operand(r, 0), reduction_start_of_part(r) }, NULL);
+    Inst *all = inst_new(r->comp, r, OP_REDUCE, r->shape, 2, (Inst *const[]){ row, inst_operand(r, 1) }, NULL);
+    inst_set_ints(row, ATTR_DIMENSIONS, (Ints){ .v = along, .n = in->rank - first });
+    inst_set_ints(all, ATTR_DIMENSIONS, (Ints){ .v = over, .n = n_over });
+    inst_set_callees(row, 1, &by);
+    inst_set_callees(all, 1, &by);
+    row->meta = all->meta = r->meta;
+    row->loc = all->loc = r->loc;
+    inst_replace(r, all);
+    inst_delete(r);
+}
+
+void expand_sum_over_rows(Inst *i)
+{
+    Comp *body = comp_clone(inst_callee(i, 0), inst_callee(i, 0)->name);
+    for (Inst *r; (r = sum_over_rows(body));)
+        sum_rows_first(r);
+    inst_set_callees(i, 1, &body);
 }

@@ -5,6 +5,7 @@
 #include "emit/columns.h"
 #include "emit/loop_blocks.h"
 #include "emit/lower.h"
+#include "emit/lower_reduction.h"
 #include "emit/row_in_result.h"
 
 #include "analysis/cost.h"
@@ -524,6 +525,35 @@ static void widen_once(Lower *L)
             map_put(&L->plan->materialise, i, (void *)(uintptr_t)i);
 }
 
+/* x has a value of each of many rows that are reduced for it. */
+static bool is_of_reduced_rows(Lower *L, const Inst *x)
+{
+    enum { LEAST_ROW = 16 /* elements that are not worth several threads */ };
+    const int64_t count = shape_is_array(x->shape) ? shape_count(x->shape) : 0;
+    Map           behind = map_new(L->arena);
+    bool          any = false;
+    map_put(&behind, x, L);
+    for (const Inst *i = x; i && count > 1 && !any; i = i->prev) {
+        if (!map_has(&behind, i) || map_has(&L->memory, i))
+            continue;
+        any = i->op == OP_REDUCE && shape_count(reduction_shape(i, 0)) == count && shape_count(inst_operand(i, 0)->shape) >= LEAST_ROW * count;
+        for (int32_t k = 0; k < i->n_operands; k++)
+            map_put(&behind, inst_operand(i, k), L);
+    }
+    return any;
+}
+
+/* What is summed over many rows, of each of which many threads may make a value first. */
+static void keep_summed_rows(Lower *L)
+{
+    if (!L->plan->plain)
+        return;
+    for (const Inst *r = L->body->first; r; r = r->next)
+        for (int32_t k = 0; r->op == OP_REDUCE && k < r->n_operands / 2; k++)
+            if (has_more(inst_operand(r, k)->shape, r) && is_of_reduced_rows(L, inst_operand(r, k)))
+                map_put(&L->plan->materialise, inst_operand(r, k), L->plan);
+}
+
 static void lower_fusion(Lower *L)
 {
     Result *r = L->results = fusion_results(L);
@@ -536,6 +566,7 @@ static void lower_fusion(Lower *L)
     L->columns = find_columns(L);
     L->beside = !L->columns && has_short_rows(L);
     widen_once(L);
+    keep_summed_rows(L);
     break_long_bodies(L);
     rows_begin(L);
     together_begin(L);
