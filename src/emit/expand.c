@@ -93,11 +93,13 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
             return expand_row_sums;
         if (o->device && sum_over_rows_expands(i))
             return expand_sum_over_rows;
+        if (o->device && choice_expands(i))
+            return expand_choice;
         return runtime && reduce_expands(i) ? expand_reduction : NULL;
     case OP_CONVOLUTION: return o->products && product_expands(i) ? expand_product : runtime && conv_turns(i) ? expand_conv : NULL;
     case OP_SCATTER: return !o->device && scatter_extreme_expands(i) ? expand_scatter_extreme : NULL;
     case OP_REDUCE_WINDOW: return !o->device && window_expands(i) ? expand_windows : NULL;
-    case OP_REDUCE: return runtime && reduce_expands(i) ? expand_reduction : NULL;
+    case OP_REDUCE: return o->device && choice_expands(i) ? expand_choice : runtime && reduce_expands(i) ? expand_reduction : NULL;
     default: return NULL;
     }
 }

@@ -67,6 +67,8 @@ bool row_sums_expand(const Inst *i);
 void expand_row_sums(Inst *i);
 bool sum_over_rows_expands(const Inst *i);
 void expand_sum_over_rows(Inst *i);
+bool choice_expands(const Inst *i);
+void expand_choice(Inst *i);
 bool window_expands(const Inst *i);
 void expand_windows(Inst *i);
 bool whole_window_expands(const Inst *i);

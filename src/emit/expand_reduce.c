@@ -20,6 +20,7 @@
  * does that of all rows, a sum over rows and along them of what is made of the rows' own sums (a cross-entropy of probabilities) is made one of numbers of each row before. */
 #include "emit/expand.h"
 
+#include "analysis/choice.h"
 #include "analysis/cost.h"
 #include "emit/lower.h"
 #include "passes/util.h"
@@ -562,4 +563,104 @@ void expand_sum_over_rows(Inst *i)
     for (Inst *r; (r = sum_over_rows(body));)
         sum_rows_first(r);
     inst_set_callees(i, 1, &body);
+}
+
+/* ---- on a device: the place of the largest or smallest of many ---- */
+
+/* The reduction that i is, or ends with. */
+static const Inst *last_reduction(const Inst *i)
+{
+    const Inst *r = i->op == OP_FUSION && i->n_callees == 1 ? inst_callee(i, 0)->root : i;
+    return r->op == OP_REDUCE ? r : NULL;
+}
+
+/* How many parts r's outermost reduced dimension is cut into, for so many blocks; 0: it is not. */
+static int64_t choice_parts(const Inst *r)
+{
+    enum { MOST_BLOCKS = 1024, LEAST_PART = 4096 /* elements */, FEW = 64 /* results */ };
+    const Shape *in = inst_operand(r, 0)->shape;
+    if (r->n_operands != 4 || !layout_is_row_major(in) || !layout_is_row_major(inst_operand(r, 1)->shape) || shape_count(in) == 0)
+        return 0;
+    const Shape *out = r->shape->elems[0];
+    const Comp  *by = inst_callee(r, 0);
+    if (shape_count(out) > FEW || !layout_is_row_major(out) || !layout_is_row_major(r->shape->elems[1]) ||
+        !(choice_is_extreme(by, OP_MAXIMUM, true) || choice_is_extreme(by, OP_MINIMUM, true)))
+        return 0;
+    const int32_t cut = cut_dim(r);
+    const int64_t row = shape_count(in) / shape_count(out);
+    for (int64_t p = MOST_BLOCKS / shape_count(out); cut >= 0 && p >= LEAST_PARTS; p--)
+        if (in->dims[cut] % p == 0 && row / p >= LEAST_PART)
+            return p;
+    return 0;
+}
+
+bool choice_expands(const Inst *i)
+{
+    const Inst *r = last_reduction(i);
+    return r && choice_parts(r) > 0;
+}
+
+/* A pair for each part, in front of r. */
+static Inst *pairs_before(Inst *r)
+{
+    Arena        *a = r->comp->module->arena;
+    const Shape  *in = inst_operand(r, 0)->shape, *both[2];
+    const Ints    dims = inst_ints(r, ATTR_DIMENSIONS);
+    const int32_t cut = cut_dim(r);
+    const int64_t parts = choice_parts(r);
+    int64_t      *split = ARENA_ARRAY(a, int64_t, in->rank + 1), *kept = ARENA_ARRAY(a, int64_t, in->rank), *reduced = ARENA_ARRAY(a, int64_t, dims.n);
+    int32_t       n = 0;
+    Inst         *x[4] = { NULL, NULL, inst_operand(r, 2), inst_operand(r, 3) };
+    Comp         *by = inst_callee(r, 0);
+    for (int32_t d = 0; d < in->rank; d++) {
+        split[d > cut ? d + 1 : d] = d == cut ? parts : in->dims[d];
+        if (d == cut || !ints_has(dims, d))
+            kept[n++] = d == cut ? parts : in->dims[d];
+    }
+    split[cut + 1] = in->dims[cut] / parts;
+    for (int32_t k = 0; k < dims.n; k++)
+        reduced[k] = dims.v[k] < cut ? dims.v[k] : dims.v[k] + 1;
+    for (int32_t k = 0; k < 2; k++) {
+        Inst *operand = inst_operand(r, k);
+        x[k] = inst_new(r->comp, r, OP_RESHAPE, shape_array(a, operand->shape->type, in->rank + 1, split), 1, &operand, NULL);
+        both[k] = shape_array(a, operand->shape->type, n, kept);
+        x[k]->meta = r->meta;
+        x[k]->loc = r->loc;
+    }
+    Inst *p = inst_new(r->comp, r, OP_REDUCE, shape_tuple(a, 2, both), 4, x, NULL);
+    inst_set_ints(p, ATTR_DIMENSIONS, (Ints){ .v = reduced, .n = dims.n });
+    inst_set_callees(p, 1, &by);
+    p->meta = r->meta;
+    p->loc = r->loc;
+    return p;
+}
+
+void expand_choice(Inst *i)
+{
+    const Inst   *r = last_reduction(i);
+    const Ints    dims = inst_ints(r, ATTR_DIMENSIONS);
+    const int32_t cut = cut_dim(r);
+    int64_t      *over = ARENA_ARRAY(i->comp->module->arena, int64_t, 1);
+    Inst         *parts, *starts[2];
+    for (int32_t d = 0; d < cut; d++)
+        *over += !ints_has(dims, d);
+    if (i->op == OP_FUSION) {
+        Comp *body = comp_clone(inst_callee(i, 0), inst_callee(i, 0)->name);
+        body->root = pairs_before(body->root);
+        parts = fusion_before(i, body);
+        for (int32_t k = 0; k < 2; k++)
+            starts[k] = start_outside(i, inst_operand(r, 2 + k));
+    } else {
+        parts = pairs_before(i);
+        for (int32_t k = 0; k < 2; k++)
+            starts[k] = inst_operand(i, 2 + k);
+    }
+    Comp *by = inst_callee(r, 0);
+    Inst *all = inst_new(i->comp, i, OP_REDUCE, r->shape, 4, (Inst *const[]){ element_before(i, parts, 0), element_before(i, parts, 1), starts[0], starts[1] }, NULL);
+    inst_set_ints(all, ATTR_DIMENSIONS, (Ints){ .v = over, .n = 1 });
+    inst_set_callees(all, 1, &by);
+    all->meta = i->meta;
+    all->loc = i->loc;
+    inst_replace(i, all);
+    inst_delete(i);
 }

@@ -543,15 +543,28 @@ static bool is_of_reduced_rows(Lower *L, const Inst *x)
     return any;
 }
 
-/* What is summed over many rows, of each of which many threads may make a value first. */
-static void keep_summed_rows(Lower *L)
+/* So long, and so few, that a device has many blocks for each (split.h). */
+static bool is_for_blocks(const Lower *L, const Inst *r)
 {
-    if (!L->plan->plain)
+    enum { LONG = 16384 };
+    const int64_t count = shape_count(reduction_shape(r, 0));
+    return count > 0 && (double)count < L->plan->device->units && shape_count(inst_operand(r, 0)->shape) / count >= LONG;
+}
+
+/* On a device: what is summed over many rows, of each of which many threads may make a value first, and sums that all of it works on before anything is made of them. */
+static void keep_for_threads(Lower *L)
+{
+    if (!L->plan->device)
         return;
-    for (const Inst *r = L->body->first; r; r = r->next)
-        for (int32_t k = 0; r->op == OP_REDUCE && k < r->n_operands / 2; k++)
+    for (const Inst *r = L->body->first; r; r = r->next) {
+        if (r->op != OP_REDUCE)
+            continue;
+        for (int32_t k = 0; k < r->n_operands / 2; k++)
             if (has_more(inst_operand(r, k)->shape, r) && is_of_reduced_rows(L, inst_operand(r, k)))
                 map_put(&L->plan->materialise, inst_operand(r, k), L->plan);
+        if (r != L->body->root && is_for_blocks(L, r))
+            map_put(&L->plan->materialise, r, L->plan);
+    }
 }
 
 static void lower_fusion(Lower *L)
@@ -566,7 +579,7 @@ static void lower_fusion(Lower *L)
     L->columns = find_columns(L);
     L->beside = !L->columns && has_short_rows(L);
     widen_once(L);
-    keep_summed_rows(L);
+    keep_for_threads(L);
     break_long_bodies(L);
     rows_begin(L);
     together_begin(L);
@@ -684,13 +697,13 @@ static const Comp *body_of(Arena *a, const Inst *i, Map *materialise)
     return is_norm(i) ? norm_body(a, i, materialise) : NULL;
 }
 
-Kernel *kernel_lower(Arena *a, const Inst *i, bool plain, bool any_order, Diag *d)
+Kernel *kernel_lower(Arena *a, const Inst *i, const Device *device, bool any_order, Diag *d)
 {
     if (!kernel_supported(i, d))
         return NULL;
     Arena  *scratch = arena_new();
     Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .rows = map_new(scratch),
-                  .norms = map_new(scratch), .plain = plain, .any_order = any_order };
+                  .norms = map_new(scratch), .plain = device != NULL, .device = device, .any_order = any_order };
     Kernel *k = NULL;
     bool    again = true;
     plan.body = body_of(a, i, &plan.materialise);

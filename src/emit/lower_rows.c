@@ -14,7 +14,7 @@
 
 #include "analysis/cost.h"
 
-enum { ROLE_ROW = 50, MAX_SEEN = 8 };
+enum { ROLE_ROW = 50, MAX_SEEN = 8, BESIDE = 2048 /* bytes of a device's shared memory that are for other things */ };
 
 /* Where a value was computed, and where its rows are. */
 struct RowPlace {
@@ -101,6 +101,8 @@ static bool fits(const Lower *L, const Shape *s, const RowDims *r)
     int64_t bytes = row_count(s, r) * type_bytes(s->type);
     if (L->columns)
         return bytes * LEAST_COLUMNS <= COLUMN_BYTES_LOCAL;
+    if (L->plan->device)
+        return (double)(L->local_bytes + bytes + BESIDE) <= L->plan->device->shared;
     return bytes <= KEPT_ROW_BYTES && L->local_bytes + bytes <= MOST_LOCAL_BYTES;
 }
 
