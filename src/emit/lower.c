@@ -543,12 +543,12 @@ static bool is_of_reduced_rows(Lower *L, const Inst *x)
     return any;
 }
 
-/* So long, and so few, that a device has many blocks for each (split.h). */
+/* So long, and so few, that launches of many blocks for each (split.h) are nothing beside one block's work. */
 static bool is_for_blocks(const Lower *L, const Inst *r)
 {
-    enum { LONG = 16384 };
+    enum { LONG = 1 << 16, EACH = 8 };
     const int64_t count = shape_count(reduction_shape(r, 0));
-    return count > 0 && (double)count < L->plan->device->units && shape_count(inst_operand(r, 0)->shape) / count >= LONG;
+    return count > 0 && (double)count * EACH <= L->plan->device->units && shape_count(inst_operand(r, 0)->shape) / count >= LONG;
 }
 
 /* On a device: what is summed over many rows, of each of which many threads may make a value first, and sums that all of it works on before anything is made of them. */
@@ -556,15 +556,21 @@ static void keep_for_threads(Lower *L)
 {
     if (!L->plan->device)
         return;
+    int32_t n = 0;
+    bool    more = false; /* than a few numbers of one sum, which whoever finishes that may make */
     for (const Inst *r = L->body->first; r; r = r->next) {
         if (r->op != OP_REDUCE)
             continue;
         for (int32_t k = 0; k < r->n_operands / 2; k++)
             if (has_more(inst_operand(r, k)->shape, r) && is_of_reduced_rows(L, inst_operand(r, k)))
                 map_put(&L->plan->materialise, inst_operand(r, k), L->plan);
-        if (r != L->body->root && is_for_blocks(L, r))
-            map_put(&L->plan->materialise, r, L->plan);
+        for (int32_t k = 0; k < L->k->n_results && is_for_blocks(L, r); k++)
+            more |= has_more(L->results[k].to->shape, r);
+        n += is_for_blocks(L, r);
     }
+    for (const Inst *r = L->body->first; r && (more || n > 1); r = r->next)
+        if (r->op == OP_REDUCE && r != L->body->root && is_for_blocks(L, r))
+            map_put(&L->plan->materialise, r, L->plan);
 }
 
 static void lower_fusion(Lower *L)
