@@ -571,13 +571,13 @@ static bool fits_in(const Lower *L, const Inst *x, Type t)
     return lo >= (type_is_signed_int(t) ? -end : 0) && hi <= end - 1 && (float)hi < end;
 }
 
-/* Arithmetic of f32 without a choice: gcc 12 makes no vectors of a loop that has a choice and calls a function for vectors. */
+/* Arithmetic of f32, or of f16, without a choice: gcc 12 makes no vectors of a loop that has a choice and calls a function for vectors. */
 static bool is_straight(const Inst *i)
 {
     switch (i->op) {
     case OP_PARAMETER: case OP_CONSTANT: case OP_BROADCAST: case OP_RESHAPE: case OP_BITCAST: case OP_TRANSPOSE: case OP_ADD: case OP_SUBTRACT:
     case OP_MULTIPLY: case OP_DIVIDE: case OP_NEGATE: case OP_SQRT: case OP_RSQRT: case OP_POWER:
-        return shape_is_array(i->shape) && i->shape->type == TYPE_F32;
+        return shape_is_array(i->shape) && (i->shape->type == TYPE_F32 || i->shape->type == TYPE_F16);
     default: return false;
     }
 }
@@ -611,12 +611,12 @@ const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *
         if ((t == TYPE_F32 || t == TYPE_F64) && type_is_int(to) && fits_in(L, inst_operand(x, 0), to))
             return call1(a, machine_type(to), arena_printf(a, "%s_in_%s", type_name(t), type_name(to)), args[0]);
         return scalar_convert(a, t, to, args[0]);
-    case OP_RSQRT:
+    case OP_RSQRT: /* no number of f16 has one that is nearer than 2.9 ulp of f32 to where the next one of f16 begins */
         if (is_along_loops(L, x))
-            return math1(a, to, "rsqrt", args[0]);
+            return scalar_round(a, to, math1(a, to, "rsqrt", args[0]));
         break;
     case OP_POWER: /* else C's, which gcc may call for vectors whether it is wanted or not */
-        if (is_along_loops(L, x))
+        if (to == TYPE_F32 && is_along_loops(L, x))
             return call2(a, TYPE_F32, "pow_f32", args[0], args[1]);
         break;
     case OP_DIVIDE: case OP_REMAINDER: /* by floats, which vectors divide; one alone is divided sooner by the processor */
