@@ -120,13 +120,13 @@ static bool is_elsewhere(const Rows *r, const void *x)
     return mark && mark != &r->marks[r->at];
 }
 
-static void hand_on(Rows *r, const void *x, const char *name, Type type, int64_t count)
+static void hand_on(Rows *r, const void *x, const char *name, Type type, int64_t count, bool in_f16)
 {
     if (map_has(&r->shared, x))
         return;
     int64_t bytes = count * ABREAST * type_bytes(type);
     KArray *y = ARENA_NEW(r->k->arena, KArray);
-    *y = (KArray){ .kind = KARRAY_LOCAL, .type = type, .name = name, .count = count * ABREAST, .restricted = true };
+    *y = (KArray){ .kind = KARRAY_LOCAL, .type = type, .name = name, .count = count * ABREAST, .restricted = true, .in_f16 = in_f16 };
     map_put(&r->shared, x, y);
     vec_push(r->k->arena, &r->arrays, y);
     r->bytes = bytes > MOST_BYTES || r->bytes > MOST_BYTES ? MOST_BYTES + 1 : r->bytes + bytes;
@@ -136,7 +136,7 @@ static void look_at_temp(Rows *r, KTemp *t)
 {
     if (!is_elsewhere(r, t))
         return;
-    hand_on(r, t, t->name, t->type, 1);
+    hand_on(r, t, t->name, t->type, 1, t->in_f16 && !t->assigned);
     r->waits |= r->in_long;
 }
 
@@ -154,7 +154,7 @@ static void look_at_index(Rows *r, const Ix *x)
 static void look_at_array(Rows *r, KArray *x)
 {
     if (is_elsewhere(r, x))
-        hand_on(r, x, x->name, x->type, x->count);
+        hand_on(r, x, x->name, x->type, x->count, x->in_f16);
 }
 
 static void look_at_expr(void *cookie, const KExpr *x)

@@ -39,6 +39,7 @@ struct KArray {
     bool           rewritten;  /* elements are stored more than once: in place only where a copy under DISTINCT says so */
     bool           streamed;   /* a result that is stored past the caches where its elements lie in a row: loop_blocks.h */
     bool           restricted; /* PARAM: nothing else is at the same place */
+    bool           in_f16;     /* of f32 whose digits that has */
     int32_t        serial;
 };
 
@@ -52,7 +53,7 @@ struct KTemp {
     const KTemp *element_of; /* NULL, or the accumulator that this goes with, in a reducer of pairs that gives the same in any order and more than once, */
     bool        minds_nan;   /* unless this is NaN */
     const KExpr  *decoded; /* what made it, if that is no more than operands' elements and a choice among them; else NULL */
-    bool          in_bf16; /* an f32 whose digits bf16 has */
+    bool          in_bf16, in_f16; /* an f32 whose digits that has */
 };
 
 typedef enum KExprKind { KX_INT, KX_FLOAT, KX_TEMP, KX_INDEX, KX_LOAD, KX_UNARY, KX_BINARY, KX_SELECT, KX_CALL, KX_CAST,

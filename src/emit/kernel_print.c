@@ -4,6 +4,7 @@
 
 #include "emit/beside.h"
 #include "emit/c_text.h"
+#include "emit/loop_halves.h"
 #include "emit/printer.h"
 
 #include <math.h>
@@ -192,8 +193,19 @@ static int operand_strength(KOp op, bool right)
 
 static bool is_narrow(Type t) { return t == TYPE_S8 || t == TYPE_S16 || t == TYPE_U8 || t == TYPE_U16; }
 
+/* Of floats that are no f16 in the text. */
+static bool is_cast_to_half(const Printer *p, const KExpr *x)
+{
+    if (!p->halves || x->type != TYPE_F32)
+        return false;
+    const bool call = x->kind == KX_CALL && !half_function(x) && blocked_in(p->blocks, x) < 0;
+    return call || x->kind == KX_FLOAT || half_is_around(p->halves, x);
+}
+
 static int strength_of(const Printer *p, const KExpr *x)
 {
+    if (is_cast_to_half(p, x))
+        return P_UNARY;
     if (dialect_function(p->dialect, x))
         return P_PRIMARY;
     switch (x->kind) {
@@ -261,7 +273,8 @@ static void print_call(Printer *p, const KExpr *x)
 {
     int32_t in = p->blocks ? blocked_in(p->blocks, x) : -1;
     if (in >= 0) {
-        buf_printf(p->b, BLOCK_IN "%d[" BLOCK_PLACE "]", in);
+        const bool other = !p->halves && p->blocks->in[in].as_f16;
+        buf_printf(p->b, "%s%d[" BLOCK_PLACE "]", other ? BLOCK_IN_FLOAT : BLOCK_IN, in);
         return;
     }
     int32_t taken = p->blocks && x->n == 1 ? taken_load(&p->blocks->taken, x->arg[0]) : -1;
@@ -269,7 +282,7 @@ static void print_call(Printer *p, const KExpr *x)
         buf_printf(p->b, BLOCK_WIDE "%d[" BLOCK_PLACE "]", taken);
         return;
     }
-    buf_printf(p->b, "%s(", dialect_function(p->dialect, x));
+    buf_printf(p->b, "%s(", p->halves && half_function(x) ? half_function(x) : dialect_function(p->dialect, x));
     for (int32_t i = 0; i < x->n; i++) {
         if (i)
             buf_puts(p->b, ", ");
@@ -280,6 +293,8 @@ static void print_call(Printer *p, const KExpr *x)
 
 static void print_bare(Printer *p, const KExpr *x)
 {
+    if (is_cast_to_half(p, x))
+        buf_puts(p->b, "(" HALF ")");
     if (dialect_function(p->dialect, x)) {
         print_call(p, x);
         return;
@@ -508,7 +523,7 @@ void print_stmt(Printer *p, const KStmt *s, int depth)
     indent(p, depth);
     switch (s->kind) {
     case KS_DECLARE:
-        buf_printf(p->b, "%s %s", dialect_type(p->dialect, s->temp->type), s->temp->name);
+        buf_printf(p->b, "%s %s", p->halves && s->temp->type == TYPE_F32 ? HALF : dialect_type(p->dialect, s->temp->type), s->temp->name);
         if (s->value) {
             buf_puts(p->b, " = ");
             print_expr(p, s->value, P_SELECT);

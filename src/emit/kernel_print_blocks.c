@@ -2,10 +2,16 @@
 #include "emit/printer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 bool is_wide(const LoopBlocks *b, int32_t taken)
 {
     return b->taken.v[taken].half;
+}
+
+static bool has_steps(const LoopBlocks *b)
+{
+    return b->rounds.n_steps > 1 || b->rounds.halves;
 }
 
 /* float hlo_in0[16]; */
@@ -15,14 +21,30 @@ static void print_block_array(Printer *p, const char *type, const char *name, in
     buf_printf(p->b, "%s %s%d[%d];\n", type, name, number, (int)size);
 }
 
+/* Of what one statement computes, as that is and as others want it. */
+static void print_kept_array(Printer *p, const LoopRounds *r, const KTemp *temp, int32_t number, int64_t size, int depth)
+{
+    const uint8_t role = r->role[number];
+    if (!(role & ROUND_KEPT))
+        return;
+    print_block_array(p, role & ROUND_HALF && temp->type == TYPE_F32 ? HALF : dialect_type(p->dialect, temp->type), BLOCK_KEPT, number, size, depth);
+    if (!(role & ROUND_HALF) && role & ROUND_AS_F16)
+        print_block_array(p, HALF, BLOCK_HALVES, number, size, depth);
+    if (role & ROUND_AS_F32 && role & (ROUND_HALF | ROUND_AS_F16))
+        print_block_array(p, "float", BLOCK_FLOATS, number, size, depth);
+}
+
 static void print_block_arrays(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
 {
     int32_t number = 0;
-    for (int32_t k = 0; k < b->n_in; k++)
-        print_block_array(p, "float", BLOCK_IN, k, b->size, depth);
+    for (int32_t k = 0; k < b->n_in; k++) {
+        print_block_array(p, b->in[k].as_f16 ? HALF : "float", BLOCK_IN, k, b->size, depth);
+        if (b->in[k].as_f16 && b->in[k].as_f32)
+            print_block_array(p, "float", BLOCK_IN_FLOATS, k, b->size, depth);
+    }
     for (int32_t k = 0; k < b->n_out; k++) {
         const Blocked *x = &b->out[k];
-        print_block_array(p, x->half ? "float" : element_type(p->dialect, x->array), BLOCK_OUT, k, b->size, depth);
+        print_block_array(p, x->as_f16 ? HALF : x->half ? "float" : element_type(p->dialect, x->array), BLOCK_OUT, k, b->size, depth);
         if (x->half && x->streamed)
             print_block_array(p, element_type(p->dialect, x->array), BLOCK_NARROW, k, b->size, depth);
     }
@@ -38,9 +60,8 @@ static void print_block_arrays(Printer *p, const KStmt *s, const LoopBlocks *b, 
         if (b->taken.role[number] & TAKEN_KEPT)
             print_block_array(p, dialect_type(p->dialect, t->temp->type), BLOCK_KEPT, number, b->size, depth);
     number = 0;
-    for (const KStmt *t = s->body->first; t && b->rounds.n_steps > 1; t = t->next, number++)
-        if (b->rounds.role[number] & ROUND_KEPT)
-            print_block_array(p, dialect_type(p->dialect, t->temp->type), BLOCK_KEPT, number, b->size, depth);
+    for (const KStmt *t = s->body->first; t && has_steps(b); t = t->next)
+        print_kept_array(p, &b->rounds, t->temp, number++, b->size, depth);
 }
 
 /* &x[i0 * 256 + hlo_from] */
@@ -51,13 +72,22 @@ static void print_block_place(Printer *p, const Blocked *x)
     buf_putc(p->b, ']');
 }
 
+/* const float *hlo_as_float3 = half_block_to_f32(hlo_floats3, hlo_kept3, 32); */
+static void print_other(Printer *p, const char *type, const char *name, const char *room, const char *from, int32_t number, int64_t size, int depth)
+{
+    indent(p, depth);
+    buf_printf(p->b, "const %s *%s%d = %s(%s%d, %s%d, %d);\n", type, name, number, strcmp(type, HALF) == 0 ? "half_block_of_f32" : "half_block_to_f32", room, number, from, number, (int)size);
+}
+
 static void print_block_in(Printer *p, const LoopBlocks *b, int depth)
 {
     for (int32_t k = 0; k < b->n_in; k++) {
         indent(p, depth);
-        buf_printf(p->b, "f16_block_to_f32(" BLOCK_IN "%d, ", k);
+        buf_printf(p->b, "%s(" BLOCK_IN "%d, ", b->in[k].as_f16 ? "half_block_load" : "f16_block_to_f32", k);
         print_block_place(p, &b->in[k]);
         buf_printf(p->b, ", %d);\n", (int)b->size);
+        if (b->in[k].as_f16 && b->in[k].as_f32)
+            print_other(p, "float", BLOCK_IN_FLOAT, BLOCK_IN_FLOATS, BLOCK_IN, k, b->size, depth);
     }
 }
 
@@ -97,7 +127,7 @@ static void print_block_out(Printer *p, const LoopBlocks *b, int depth)
         bool           streamed = x->streamed;
         if (x->half) {
             indent(p, depth);
-            buf_puts(p->b, x->array->type == TYPE_BF16 ? "f32_block_to_bf16(" : "f32_block_to_f16(");
+            buf_puts(p->b, x->array->type == TYPE_BF16 ? "f32_block_to_bf16(" : x->as_f16 ? "half_block_store(" : "f32_block_to_f16(");
             if (streamed)
                 buf_printf(p->b, BLOCK_NARROW "%d", k);
             else
@@ -126,10 +156,10 @@ static void close_block_loop(Printer *p, int depth)
     buf_puts(p->b, "}\n");
 }
 
-static void print_kept(Printer *p, const KTemp *temp, int32_t number, int depth)
+static void print_kept(Printer *p, const char *type, const KTemp *temp, const char *from, int32_t number, int depth)
 {
     indent(p, depth);
-    buf_printf(p->b, "%s %s = " BLOCK_KEPT "%d[" BLOCK_PLACE "];\n", dialect_type(p->dialect, temp->type), temp->name, number);
+    buf_printf(p->b, "%s %s = %s%d[" BLOCK_PLACE "];\n", type, temp->name, from, number);
 }
 
 static void print_keeping(Printer *p, int32_t number, const KExpr *x, int depth)
@@ -209,11 +239,20 @@ static bool is_rest(const LoopBlocks *b, const KStmt *s, int32_t number)
     return !b->taken.n || (b->taken.role[number] != TAKEN_PLACING && !is_stored_taken(b, s));
 }
 
-/* Statement number k as that step has it: one of its own, a value of another one's, or nothing. */
+/* As the loop that is printed has it. */
+static void print_wanted(Printer *p, const KTemp *temp, const LoopRounds *r, int32_t k, int depth)
+{
+    const uint8_t role = r->role[k];
+    const bool    number = temp->type == TYPE_F32, home = !number || !(role & ROUND_HALF) == !p->halves, alone = !(role & ROUND_HALF) && !(role & ROUND_AS_F16);
+    const char   *from = p->halves ? (home ? BLOCK_KEPT : BLOCK_HALF) : (home && (alone || !number)) ? BLOCK_KEPT : BLOCK_FLOAT;
+    print_kept(p, number && p->halves ? HALF : dialect_type(p->dialect, temp->type), temp, from, k, depth);
+}
+
+/* Statement number k as that loop of a step has it: one of its own, a value of another one's, or nothing. */
 static void print_in_step(Printer *p, const KStmt *s, const LoopRounds *r, int32_t k, int32_t step, bool wanted, int depth)
 {
     const uint8_t role = r->role[k];
-    const bool    own = role & ROUND_AGAIN ? wanted : r->step[k] == step;
+    const bool    own = round_is_in(r, k, step, p->halves, wanted);
     if (own && role & ROUND_BLOCK) {
         print_keeping(p, k, s->value->arg[0], depth);
     } else if (own) {
@@ -221,29 +260,61 @@ static void print_in_step(Printer *p, const KStmt *s, const LoopRounds *r, int32
         if (role & ROUND_KEPT)
             print_keeping(p, k, &(KExpr){ .kind = KX_TEMP, .type = s->temp->type, .temp = s->temp }, depth);
     } else if (wanted) {
-        print_kept(p, s->temp, k, depth);
+        print_wanted(p, s->temp, r, k, depth);
     }
 }
 
-/* A loop for each step, and what is rounded after it. */
-static void print_steps(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+/* What is rounded after a loop, and made the other type. */
+static void print_after_loop(Printer *p, const LoopRounds *r, int32_t k, int64_t size, int depth)
+{
+    const uint8_t role = r->role[k];
+    const bool    half = role & ROUND_HALF, other = !half && role & ROUND_AS_F16;
+    if (other) {
+        print_other(p, HALF, BLOCK_HALF, BLOCK_HALVES, BLOCK_KEPT, k, size, depth);
+    } else if (role & ROUND_BLOCK) {
+        indent(p, depth);
+        buf_printf(p->b, "%s(" BLOCK_KEPT "%d, %d);\n", half ? "half_block_round" : "f16_block_round", k, (int)size);
+    }
+    if (role & ROUND_AS_F32 && (half || other))
+        print_other(p, "float", BLOCK_FLOAT, BLOCK_FLOATS, half ? BLOCK_KEPT : BLOCK_HALF, k, size, depth);
+}
+
+static bool is_own(const LoopRounds *r, int32_t k, int32_t step, bool half)
+{
+    return round_is_in(r, k, step, half, false);
+}
+
+/* One loop of a step, if there is anything in it. */
+static void print_step(Printer *p, const KStmt *s, const LoopBlocks *b, int32_t step, bool half, int depth)
 {
     const LoopRounds *r = &b->rounds;
-    bool              wanted[MOST_STATEMENTS];
-    for (int32_t step = 0; step < r->n_steps; step++) {
-        int32_t k = 0;
-        round_wants(s, r, step, wanted);
-        print_hints(p, s, depth);
-        open_block_loop(p, b, depth);
-        for (const KStmt *t = s->body->first; t; t = t->next, k++)
-            print_in_step(p, t, r, k, step, wanted[k], depth + 1);
-        close_block_loop(p, depth);
-        k = 0;
-        for (const KStmt *t = s->body->first; t; t = t->next, k++)
-            if (r->role[k] & ROUND_BLOCK && r->step[k] == step) {
-                indent(p, depth);
-                buf_printf(p->b, "f16_block_round(" BLOCK_KEPT "%d, %d);\n", k, (int)b->size);
-            }
+    Printer           inner = *p;
+    bool              wanted[MOST_STATEMENTS], any = false;
+    int32_t           k = 0;
+    for (const KStmt *t = s->body->first; t; t = t->next)
+        any |= is_own(r, k++, step, half);
+    if (!any)
+        return;
+    inner.halves = half ? s : NULL;
+    round_wants(s, r, step, half, wanted);
+    print_hints(p, s, depth);
+    open_block_loop(p, b, depth);
+    k = 0;
+    for (const KStmt *t = s->body->first; t; t = t->next, k++)
+        print_in_step(&inner, t, r, k, step, wanted[k], depth + 1);
+    close_block_loop(p, depth);
+    k = 0;
+    for (const KStmt *t = s->body->first; t; t = t->next, k++)
+        if (is_own(r, k, step, half))
+            print_after_loop(p, r, k, b->size, depth);
+}
+
+/* Loops for each step, and what is rounded after them. */
+static void print_steps(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    for (int32_t step = 0; step < b->rounds.n_steps; step++) {
+        print_step(p, s, b, step, true, depth);
+        print_step(p, s, b, step, false, depth);
     }
 }
 
@@ -257,7 +328,7 @@ static void print_rest_of_block(Printer *p, const KStmt *s, const LoopBlocks *b,
         return;
     inner.blocks = b;
     inner.place = BLOCK_FROM " + " BLOCK_PLACE;
-    if (b->rounds.n_steps > 1) {
+    if (has_steps(b)) {
         print_steps(&inner, s, b, depth);
         return;
     }
@@ -266,7 +337,7 @@ static void print_rest_of_block(Printer *p, const KStmt *s, const LoopBlocks *b,
     k = 0;
     for (const KStmt *t = s->body->first; t; t = t->next, k++)
         if (b->taken.n && b->taken.role[k] & TAKEN_KEPT)
-            print_kept(p, t->temp, k, depth + 1);
+            print_kept(p, dialect_type(p->dialect, t->temp->type), t->temp, BLOCK_KEPT, k, depth + 1);
         else if (is_rest(b, t, k))
             print_stmt(&inner, t, depth + 1);
     close_block_loop(p, depth);

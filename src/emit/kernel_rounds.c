@@ -40,8 +40,10 @@ static void note_use(void *uses, const KExpr *x)
 static void round_once(KBlock *b, Map *uses)
 {
     for (KStmt *s = b->first; s; s = s->next) {
-        if (s->kind == KS_DECLARE && is_call(s->value, "f16_round") && !s->temp->assigned && uses_of(uses, s->temp)->all == uses_of(uses, s->temp)->narrowed)
+        if (s->kind == KS_DECLARE && is_call(s->value, "f16_round") && !s->temp->assigned && uses_of(uses, s->temp)->all == uses_of(uses, s->temp)->narrowed) {
             s->value = s->value->arg[0];
+            s->temp->in_f16 = false;
+        }
         if (s->body)
             round_once(s->body, uses);
         if (s->other)

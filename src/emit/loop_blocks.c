@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "analysis/cost.h"
+#include "emit/loop_halves.h"
 
-enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, FIXED_BLOCK = 16, LEAST_BLOCK = 8 /* of a size that is known */,
+enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, DEEP_BLOCK = 64 /* where there are many steps */, FIXED_BLOCK = 16, LEAST_BLOCK = 8 /* of a size that is known */,
        LEAST_STREAMED = 128 /* elements of a loop */, LINE = 64, LONG_ROW = 2048 /* bytes */,
        LEAST_FETCHED = 1024, MOST_ROW_FETCHED = 128 * 1024 /* bytes of a row */, GAP = 1024 /* bytes that are not worth it */,
        LEAST_TAKEN_FROM = 2 << 20, MOST_ROW_TAKEN = 32 * 1024 };
@@ -62,7 +63,7 @@ static void add_in(Look *l, const KExpr *load)
 {
     LoopBlocks *b = l->b;
     if (b->n_in < MOST_BLOCKED && load->kind == KX_LOAD && is_along(load->index, l->loop->loop) && find(b->n_in, b->in, load->array, load->index) < 0)
-        b->in[b->n_in++] = (Blocked){ load->array, load->index, true, false };
+        b->in[b->n_in++] = (Blocked){ load->array, load->index, true, false, false, true };
 }
 
 /* What x always loads. */
@@ -108,7 +109,7 @@ static void add_out(Look *l, const KStmt *s)
     const bool bare = streamed && is_call(s->value, "f32_to_bf16") && s->value->arg[0]->kind == KX_LOAD; /* a block of f32 would be a copy */
     const bool half = stored && (is_call(s->value, "f32_to_f16") || is_call(s->value, "f32_to_bf16")) && !bare;
     if (half || streamed)
-        b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed };
+        b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed, false, true };
 }
 
 /* How often the loop stores to the array, and whether it loads from it more than the element that it stores, before. */
@@ -158,15 +159,25 @@ static int64_t size_with_taken(const LoopBlocks *b, int64_t n, bool fixed)
     return best;
 }
 
+/* Where one step waits for the other, and that for another, there are more elements to go on with: where the loop is long, and no more are left over for that. */
+static int64_t size_for_steps(const LoopBlocks *b, int64_t n, bool fixed)
+{
+    enum { DEEP = 3, LEAST = 512, LONG = 1024 };
+    const bool fits = !fixed || n >= LONG || (n >= LEAST && n % DEEP_BLOCK == n % BLOCK);
+    return b->rounds.n_steps >= DEEP && fits ? DEEP_BLOCK : BLOCK;
+}
+
 static void set_size(LoopBlocks *b, const KStmt *s)
 {
     enum { MOST = 64 }; /* a loop that has a fixed size, such as one of lanes, keeps it */
     int64_t n = trips(s);
     bool    fixed = !s->from && !s->end;
-    b->size = fixed && n <= MOST && n % LEAST_BLOCK == 0 ? n : BLOCK;
+    b->size = fixed && n <= MOST && n % LEAST_BLOCK == 0 ? n : size_for_steps(b, n, fixed);
+    bool bytes = b->size == BLOCK && loop_halves_by_bytes(s, b);
     for (int32_t k = 0; k < b->n_out; k++)
-        if (type_bytes(b->out[k].array->type) == 1)
-            b->size = BYTES_BLOCK;
+        bytes |= type_bytes(b->out[k].array->type) == 1;
+    if (bytes)
+        b->size = BYTES_BLOCK;
     if (b->taken.n)
         b->size = size_with_taken(b, n, fixed);
     b->rest = !fixed || n % b->size != 0 || b->line >= 0;
@@ -299,8 +310,11 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
     }
     loop_taken(loop, &b->taken);
     b->rounds.n_steps = 1;
+    b->rounds.halves = false;
     if (!places_or_stores(&b->taken))
         loop_rounds(loop, is_kept_out, b, &b->rounds);
+    if (!b->taken.n)
+        loop_halves(loop, b);
     set_size(b, loop);
     if (loop->rolled && (b->rest || b->size != trips(loop)))
         return false;

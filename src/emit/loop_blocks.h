@@ -1,4 +1,4 @@
-/* Innermost loops in blocks of vectors, for what compilers make no vectors of by themselves: conversions between f16 and f32, rounding to f16 (loop_rounds.h) and bf16, elements at places that the loop
+/* Innermost loops in blocks of vectors, for what compilers make no vectors of by themselves: conversions between f16 and f32, rounding to f16 (loop_rounds.h, loop_halves.h) and bf16, elements at places that the loop
  * computes (loop_taken.h), and stores past the caches, which save reading what is overwritten where results are larger than the caches anyway; such loops also fetch what their next row reads.
  *
  *     for i < n: r[i] = f32_to_f16(f16_to_f32(x[i + 3]) * y[i])
@@ -16,6 +16,7 @@ typedef struct Blocked {
     const Ix     *index;
     bool          half; /* f16 or bf16, whose block is of f32 */
     bool          streamed; /* stored past the caches */
+    bool          as_f16, as_f32; /* read: as what steps want it (loop_halves.h); written: how it is computed */
 } Blocked;
 
 /* What the loop around reads in its next iteration, where that is not what lies behind this one's: no processor sees it come. Lines of it are fetched with each block.

@@ -33,9 +33,7 @@ static bool is_assigned(const Look *l, const KTemp *temp)
     return false;
 }
 
-typedef void Meet(void *cookie, const KTemp *temp);
-
-static void meet_index(const Ix *x, Meet *meet, void *cookie)
+static void meet_index(const Ix *x, RoundMeet *meet, void *cookie)
 {
     for (int32_t k = 0; x && k < x->n; k++) {
         const IxAtom *a = x->t[k].atom;
@@ -46,7 +44,7 @@ static void meet_index(const Ix *x, Meet *meet, void *cookie)
     }
 }
 
-static void meet_temps(const KExpr *x, Meet *meet, void *cookie)
+static void meet_temps(const KExpr *x, RoundMeet *meet, void *cookie)
 {
     if (x->kind == KX_TEMP)
         meet(cookie, x->temp);
@@ -55,7 +53,7 @@ static void meet_temps(const KExpr *x, Meet *meet, void *cookie)
         meet_temps(x->arg[k], meet, cookie);
 }
 
-static void meet_all(const KStmt *s, Meet *meet, void *cookie)
+void round_meet(const KStmt *s, RoundMeet *meet, void *cookie)
 {
     meet_index(s->index, meet, cookie);
     if (s->value)
@@ -116,7 +114,7 @@ static bool place(Look *l, int32_t k)
     const KStmt *s = l->s[k];
     Needs        n = { .l = l };
     const bool   value = s->kind == KS_DECLARE && s->value && !(s->temp->assigned && is_assigned(l, s->temp));
-    meet_all(s, note_need, &n);
+    round_meet(s, note_need, &n);
     l->ordered[k] = n.ordered || !(value || l->apart[k]) || loads_stored(l, s->value);
     l->r->step[k] = (uint8_t)n.step;
     if (l->ordered[k] || !value)
@@ -154,23 +152,27 @@ static int32_t look_at(Look *l)
     return l->n;
 }
 
-static void find_wanted(const Look *l, int32_t step, bool *wanted)
+bool round_is_in(const LoopRounds *r, int32_t statement, int32_t step, bool half, bool wanted)
+{
+    const uint8_t role = r->role[statement];
+    return role & ROUND_AGAIN ? wanted : r->step[statement] == step && !(role & ROUND_HALF) == !half;
+}
+
+static void find_wanted(const Look *l, int32_t step, bool half, bool *wanted)
 {
     Wants w = { l, wanted };
     memset(wanted, 0, (size_t)l->n * sizeof *wanted);
-    for (int32_t k = l->n - 1; k >= 0; k--) {
-        const bool again = l->r->role[k] & ROUND_AGAIN;
-        if (again ? wanted[k] : l->r->step[k] == step)
-            meet_all(l->s[k], note_wanted, &w);
-    }
+    for (int32_t k = l->n - 1; k >= 0; k--)
+        if (round_is_in(l->r, k, step, half, wanted[k]))
+            round_meet(l->s[k], note_wanted, &w);
 }
 
-void round_wants(const KStmt *loop, const LoopRounds *r, int32_t step, bool *wanted)
+void round_wants(const KStmt *loop, const LoopRounds *r, int32_t step, bool half, bool *wanted)
 {
     LoopRounds same = *r;
     Look       l = { .loop = loop, .r = &same };
     if (look_at(&l) >= 0)
-        find_wanted(&l, step, wanted);
+        find_wanted(&l, step, half, wanted);
 }
 
 /* ---- the loop ---- */
@@ -211,7 +213,7 @@ static void put_off(Look *l)
         uint8_t *step = &l->r->step[k];
         if (l->s[k]->kind == KS_DECLARE && !l->r->role[k] && !l->ordered[k] && first[k] < UINT8_MAX)
             *step = first[k] > *step ? first[k] : *step;
-        meet_all(l->s[k], note_first, &(Uses){ l, *step, first });
+        round_meet(l->s[k], note_first, &(Uses){ l, *step, first });
     }
 }
 
@@ -219,7 +221,7 @@ static void keep(Look *l)
 {
     bool wanted[MOST_STATEMENTS];
     for (int32_t step = 1; step < l->r->n_steps; step++) {
-        find_wanted(l, step, wanted);
+        find_wanted(l, step, false, wanted);
         for (int32_t k = 0; k < l->n; k++)
             if (wanted[k] && l->r->step[k] < step && !(l->r->role[k] & ROUND_AGAIN))
                 l->r->role[k] |= ROUND_KEPT;
@@ -242,6 +244,7 @@ void loop_rounds(const KStmt *loop, bool (*is_apart)(void *cookie, const KStmt *
         put_off(&l);
         keep(&l);
     } else {
+        memset(r, 0, sizeof *r);
         r->n_steps = 1;
     }
 }

@@ -147,6 +147,7 @@ const KExpr *scalar_binary(Arena *a, Op op, Type t, const KExpr *x, const KExpr 
 const KExpr *scalar_round(Arena *a, Type t, const KExpr *x); /* to the precision of t */
 const KExpr *scalar_decode(Arena *a, Type t, const KExpr *raw);
 bool scalar_in_bf16(const KExpr *x);                           /* bf16 has all that an f32 so made can be */
+bool scalar_in_f16(const KExpr *x);
 const KExpr *scalar_encode(Arena *a, Type t, const KExpr *x);
 const KExpr *scalar_bits(Arena *a, Type t, const KExpr *x);       /* as an unsigned integer of t's width (at least 8) */
 const KExpr *scalar_from_bits(Arena *a, Type t, const KExpr *x);

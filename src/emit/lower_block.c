@@ -126,6 +126,7 @@ const KExpr *bind(Lower *L, const KExpr *x, const char *name)
     KTemp *t = new_temp(L, block_for(L, x->depth), x->type, x, name);
     t->decoded = x->type == TYPE_F32 && is_at_hand(L, x, MOST_CHOICES) ? x : NULL;
     t->in_bf16 = x->type == TYPE_F32 && scalar_in_bf16(x);
+    t->in_f16 = x->type == TYPE_F32 && scalar_in_f16(x);
     return kx_temp(L->arena, t);
 }
 

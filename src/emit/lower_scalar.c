@@ -88,21 +88,31 @@ static bool is_rounded(Type t, const KExpr *x)
     return calls(x, type_name(t), "_round") || calls(x, type_name(t), "_near");
 }
 
-bool scalar_in_bf16(const KExpr *x)
+static bool is_in(Type t, const KExpr *x)
 {
     static const char *const keep[] = { "max_f32", "min_f32", "fabsf", "floorf", "ceilf", "rintf" };
     switch (x->kind) {
-    case KX_FLOAT: return float_decode(TYPE_BF16, float_encode(TYPE_BF16, x->f)) == x->f;
-    case KX_TEMP: return x->temp->in_bf16;
-    case KX_SELECT: return scalar_in_bf16(x->arg[1]) && scalar_in_bf16(x->arg[2]);
-    case KX_UNARY: return x->op == KOP_NEG && scalar_in_bf16(x->arg[0]);
+    case KX_FLOAT: return float_decode(t, float_encode(t, x->f)) == x->f;
+    case KX_TEMP: return t == TYPE_BF16 ? x->temp->in_bf16 : x->temp->in_f16;
+    case KX_SELECT: return is_in(t, x->arg[1]) && is_in(t, x->arg[2]);
+    case KX_UNARY: return x->op == KOP_NEG && is_in(t, x->arg[0]);
     case KX_CALL:
         for (size_t k = 0; k < sizeof keep / sizeof *keep; k++)
             if (strcmp(x->fn, keep[k]) == 0)
-                return scalar_in_bf16(x->arg[0]) && (x->n == 1 || scalar_in_bf16(x->arg[1]));
-        return calls(x, "bf16", "_to_f32") || is_rounded(TYPE_BF16, x) || is_small(x);
+                return is_in(t, x->arg[0]) && (x->n == 1 || is_in(t, x->arg[1]));
+        return calls(x, type_name(t), "_to_f32") || is_rounded(t, x) || (t == TYPE_BF16 && is_small(x));
     default: return false;
     }
+}
+
+bool scalar_in_bf16(const KExpr *x)
+{
+    return is_in(TYPE_BF16, x);
+}
+
+bool scalar_in_f16(const KExpr *x)
+{
+    return is_in(TYPE_F16, x);
 }
 
 const KExpr *scalar_round(Arena *a, Type t, const KExpr *x)

@@ -7,7 +7,7 @@
 #include "emit/c_text.h"
 #include "emit/complex_text.h"
 #include "emit/exponential_text.h"
-#include "emit/loop_blocks.h"
+#include "emit/loop_halves.h"
 #include "emit/power_text.h"
 #include "emit/turning_text.h"
 
@@ -93,6 +93,17 @@ typedef struct Helper {
  * $LO and $HI the bounds, $END the first value above, $f the suffix of libm, $R the real type, $C its name, $P the dialect's bool, $E $B $K exponent and mantissa bits, bias, kind. */
 /* Of loops that are unrolled gcc would have the one that follows keep the first element in a register, and makes no vectors of such a loop. */
 #define KEEP_FIRST "#if defined __GNUC__\n    if (n >= 16)\n        __asm__ volatile(\"\" : \"+m\"(*($T(*)[16])to)); /* the first one is read from there */\n#endif\n"
+
+/* For vectors as wide as those that loops are made of. */
+#define HALF_VECTOR(type, bytes, n, body) \
+    "    typedef _Float16 " type " __attribute__((vector_size(" bytes "), aligned(2), may_alias));\n" \
+    "    for (; done + " n " <= n; done += " n ")" body
+#define HALF_VECTORS(of32, of16, of8) "    int64_t done = 0;\n" HALF_VECTOR("v32h", "64", "32", of32) HALF_VECTOR("v16h", "32", "16", of16) HALF_VECTOR("v8h", "16", "8", of8)
+#define LOAD_HALVES(type) "\n        *(" type " *)(to + done) = *(const " type " *)(from + done);\n"
+#define HIDE_HALVES(type) " {\n        " type " x = *(const " type " *)(from + done);\n        __asm__(\"\" : \"+v\"(x));\n        *(" type " *)(to + done) = x;\n    }\n"
+#define EXTREME_OF_HALVES(name, choice, last) \
+    { H_EXACT, name "_half", name "_f32", \
+      "hlo_half " name "_half(hlo_half a, hlo_half b)\n{\n    hlo_half r = " choice "\n    (void)" name "_f32;\n" last "}\n" }
 
 static const Helper helpers[] = {
     { H_EXACT, "clamp_index", "", "int64_t clamp_index(int64_t i, int64_t hi)\n{\n    return i < 0 ? 0 : i > hi ? hi : i;\n}\n" },
@@ -500,15 +511,37 @@ static const Helper helpers[] = {
       "    typedef short v8s __attribute__((vector_size(16), aligned(2), may_alias));\n"
       "    int64_t done = 0;\n#if defined __AVX512F__ && !defined __clang__ /* a line, which is read as one */\n"
       "    typedef float v16f __attribute__((vector_size(64), aligned(4), may_alias));\n"
-      "    typedef short v16s __attribute__((vector_size(32)));\n"
+      "    typedef short v16s __attribute__((vector_size(32), aligned(2), may_alias));\n"
       "    typedef short v32s __attribute__((vector_size(64), aligned(2), may_alias));\n"
       "    for (; done + 32 <= n; done += 32) {\n"
       "        v16s low = __builtin_ia32_vcvtps2ph512_mask(*(const v16f *)(from + done), 0, (v16s){ 0 }, (unsigned short)-1);\n"
       "        v16s high = __builtin_ia32_vcvtps2ph512_mask(*(const v16f *)(from + done + 16), 0, (v16s){ 0 }, (unsigned short)-1);\n"
       "        *(v32s *)(to + done) = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,\n"
-      "                                                       24, 25, 26, 27, 28, 29, 30, 31);\n    }\n#endif\n"
+      "                                                       24, 25, 26, 27, 28, 29, 30, 31);\n    }\n"
+      "    if (done + 16 <= n) {\n"
+      "        *(v16s *)(to + done) = __builtin_ia32_vcvtps2ph512_mask(*(const v16f *)(from + done), 0, (v16s){ 0 }, (unsigned short)-1);\n        done += 16;\n    }\n#endif\n"
       "    for (int64_t k = done; k < n; k += 8)\n        *(v8s *)(to + k) = __builtin_ia32_vcvtps2ph256(*(const v8f *)(from + k), 0);\n    (void)f32_to_f16;\n"
       "#else\n    for (int64_t k = 0; k < n; k++)\n        to[k] = f32_to_f16(from[k]);\n#endif\n}\n" },
+    /* Of blocks of f16, n a multiple of 8, as the processor computes them. A sum of a product is rounded twice: gcc is kept from seeing one in the other. */
+    { H_EXACT, "half_block_load", "f16_block_to_f32",
+      "void half_block_load(hlo_half *to, const uint16_t *from, int64_t n)\n{\n#if defined HLO_HALF\n" HALF_VECTORS(LOAD_HALVES("v32h"), LOAD_HALVES("v16h"), LOAD_HALVES("v8h"))
+      "    (void)f16_block_to_f32;\n#else\n    f16_block_to_f32(to, from, n);\n#endif\n}\n" },
+    { H_EXACT, "half_block_round", "f16_block_round",
+      "void half_block_round(hlo_half *to, int64_t n)\n{\n#if defined HLO_HALF\n    const hlo_half *from = to;\n" HALF_VECTORS(HIDE_HALVES("v32h"), HIDE_HALVES("v16h"), HIDE_HALVES("v8h"))
+      "    (void)f16_block_round;\n#else\n    f16_block_round(to, n);\n#endif\n}\n" },
+    { H_EXACT, "half_block_store", "f32_block_to_f16",
+      "void half_block_store(uint16_t *to, const hlo_half *from, int64_t n)\n{\n#if defined HLO_HALF\n" HALF_VECTORS(HIDE_HALVES("v32h"), HIDE_HALVES("v16h"), HIDE_HALVES("v8h"))
+      "    (void)f32_block_to_f16;\n#else\n    f32_block_to_f16(to, from, n);\n#endif\n}\n" },
+    { H_EXACT, "half_block_to_f32", "f16_block_to_f32",
+      "const float *half_block_to_f32(float *room, const hlo_half *from, int64_t n)\n{\n#if defined HLO_HALF\n    f16_block_to_f32(room, (const uint16_t *)from, n);\n    return room;\n"
+      "#else\n    (void)room;\n    (void)n;\n    return from;\n#endif\n}\n" },
+    { H_EXACT, "half_block_of_f32", "f32_block_to_f16 f16_block_round",
+      "const hlo_half *half_block_of_f32(hlo_half *room, float *from, int64_t n)\n{\n#if defined HLO_HALF\n    (void)f16_block_round;\n    f32_block_to_f16((uint16_t *)room, from, n);\n"
+      "    return room;\n#else\n    (void)f32_block_to_f16;\n    (void)room;\n    f16_block_round(from, n);\n    return from;\n#endif\n}\n" },
+    EXTREME_OF_HALVES("max", "b > a ? b : a;", "    return b != b ? b : r;\n"),
+    EXTREME_OF_HALVES("min", "b < a ? b : a;", "    return b != b ? b : r;\n"),
+    EXTREME_OF_HALVES("larger", "b > a ? b : a;", "    return r;\n"),
+    EXTREME_OF_HALVES("smaller", "b < a ? b : a;", "    return r;\n"),
 
     /* Floats of 8 bits and fewer. Kinds: 0 has infinities, 1 one NaN and no infinity, 2 neither infinity nor -0, 3 no NaN either. */
     { H_EXACT, "small_decode", "u32_as_f32",
@@ -638,6 +671,7 @@ typedef struct Prelude {
     bool      rolled;      /* some loop wants HLO_ROLLED */
     bool      unrolled;    /* some loop wants HLO_UNROLLED */
     bool      in_turn;     /* some loop wants HLO_IN_TURN */
+    bool      halves;      /* some loop has numbers of type hlo_half */
     bool           idle; /* what is needed is so in one form of what needs it only */
 } Prelude;
 
@@ -920,6 +954,38 @@ static void need_expr(void *cookie, const KExpr *x)
     need_index(cookie, x->index);
 }
 
+static void need_half_expr(Prelude *p, const KExpr *x)
+{
+    const char *fn = half_function(x);
+    if (fn)
+        need(p, fn);
+    for (int32_t k = 0; k < x->n; k++)
+        need_half_expr(p, x->arg[k]);
+}
+
+/* What steps call, and what makes one type of the other. */
+static void need_halves(Prelude *p, const KStmt *s, const LoopBlocks *b)
+{
+    const LoopRounds *r = &b->rounds;
+    int32_t           k = 0;
+    p->halves |= r->halves;
+    for (int32_t i = 0; i < b->n_in && r->halves; i++) {
+        if (b->in[i].as_f16)
+            need(p, "half_block_load");
+        if (b->in[i].as_f16 && b->in[i].as_f32)
+            need(p, "half_block_to_f32");
+    }
+    for (const KStmt *t = s->body->first; t && (r->n_steps > 1 || r->halves); t = t->next, k++) {
+        const bool half = r->role[k] & ROUND_HALF, other = !half && r->role[k] & ROUND_AS_F16;
+        if (half)
+            need_half_expr(p, t->value);
+        if (r->role[k] & ROUND_BLOCK || other)
+            need(p, half ? "half_block_round" : other ? "half_block_of_f32" : "f16_block_round");
+        if (r->role[k] & ROUND_AS_F32 && (half || other))
+            need(p, "half_block_to_f32");
+    }
+}
+
 static void need_blocks(Prelude *p, const KStmt *s)
 {
     LoopBlocks b;
@@ -929,10 +995,10 @@ static void need_blocks(Prelude *p, const KStmt *s)
     }
     if (s->kind != KS_FOR || !p->dialect->blocks || !loop_blocks(s, &b))
         return;
-    if (b.n_in)
-        need(p, "f16_block_to_f32");
-    if (b.rounds.n_steps > 1)
-        need(p, "f16_block_round");
+    need_halves(p, s, &b);
+    for (int32_t k = 0; k < b.n_in; k++)
+        if (!b.in[k].as_f16)
+            need(p, "f16_block_to_f32");
     if (b.n_fetched)
         need(p, "fetch_ahead");
     for (int32_t k = 0; k < b.taken.n; k++) {
@@ -942,7 +1008,7 @@ static void need_blocks(Prelude *p, const KStmt *s)
     }
     for (int32_t k = 0; k < b.n_out; k++) {
         if (b.out[k].half)
-            need(p, b.out[k].array->type == TYPE_BF16 ? "f32_block_to_bf16" : "f32_block_to_f16");
+            need(p, b.out[k].array->type == TYPE_BF16 ? "f32_block_to_bf16" : b.out[k].as_f16 ? "half_block_store" : "f32_block_to_f16");
         if (b.out[k].streamed)
             need(p, "store_past_caches");
     }
@@ -968,6 +1034,15 @@ static const char vector_macro[] =
     "#define HLO_VECTOR __attribute__((simd(\"notinbranch\")))\n"
     "#else\n"
     "#define HLO_VECTOR\n"
+    "#endif\n";
+
+static const char half_type[] =
+    "\n/* What is rounded to f16 between operations, in blocks: f16 where the processor computes with that and gcc makes vectors of it. */\n"
+    "#if defined __AVX512FP16__ && defined __GNUC__ && !defined __clang__\n"
+    "#define HLO_HALF\n"
+    "typedef _Float16 hlo_half;\n"
+    "#else\n"
+    "typedef float hlo_half;\n"
     "#endif\n";
 
 static const char independent_macro[] =
@@ -1023,6 +1098,8 @@ void dialect_prelude(Buf *b, const Dialect *d, int32_t n, const Kernel *const *k
     }
     if (p.vectors)
         buf_puts(b, vector_macro);
+    if (p.halves)
+        buf_puts(b, half_type);
     if (p.independent && d->hints)
         buf_puts(b, independent_macro);
     if (p.rolled && d->hints)

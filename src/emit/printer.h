@@ -11,6 +11,7 @@ typedef struct Printer {
     const LoopBlocks *blocks; /* of the loop that is printed in blocks; NULL: none */
     const IxAtom  *blocked; /* that loop's variable */
     const char    *place;   /* what stands for it */
+    const KStmt   *halves;  /* that loop, where what is printed is computed as f16; NULL: it is not */
 } Printer;
 
 /* Names in loops in blocks. No identifier made of an HLO name is of this form: those that begin with "hlo_" end in "_k" and a number. */
@@ -24,6 +25,13 @@ typedef struct Printer {
 #define BLOCK_TAKEN "hlo_taken"
 #define BLOCK_WIDE "hlo_wide"
 #define BLOCK_KEPT "hlo_kept"
+#define HALF "hlo_half"
+#define BLOCK_IN_FLOAT "hlo_in_as_float" /* what is read or kept as the one type, where steps want the other one, too, */
+#define BLOCK_IN_FLOATS "hlo_in_floats" /* and room for it */
+#define BLOCK_FLOAT "hlo_as_float"
+#define BLOCK_FLOATS "hlo_floats"
+#define BLOCK_HALF "hlo_as_half"
+#define BLOCK_HALVES "hlo_halves"
 
 /* Binding strength of what an expression prints as. */
 enum { P_SELECT = 3, P_LOR, P_LAND, P_OR, P_XOR, P_AND, P_EQ, P_REL, P_SHIFT, P_ADD, P_MUL, P_UNARY, P_PRIMARY };
