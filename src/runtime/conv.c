@@ -181,24 +181,52 @@ static void call_tile(const Member *m, const hlort_tile *t, const ImageRow *pixe
     }
 }
 
+/* n elements to places `step` apart. */
+static void place_apart(char *to, int64_t step, const char *from, int64_t n, int64_t bytes)
+{
+    if (bytes == 2)
+        for (int64_t k = 0; k < n; k++)
+            __builtin_memcpy(to + k * step * 2, from + k * 2, 2);
+    else if (bytes == 4)
+        for (int64_t k = 0; k < n; k++)
+            __builtin_memcpy(to + k * step * 4, from + k * 4, 4);
+    else
+        for (int64_t k = 0; k < n; k++)
+            __builtin_memcpy(to + k * step * 8, from + k * 8, 8);
+}
+
+/* At most MOST sums, rounded if Y is narrower, as elements `step` apart. */
+static void place_line(const Member *m, char *to, int64_t step, const char *sums, int64_t n)
+{
+    uint16_t narrow[MOST];
+    if (m->narrow && (step == 1 || n == 1)) {
+        m->narrow((uint16_t *)(void *)to, (const float *)(const void *)sums, n);
+        return;
+    }
+    if (m->narrow) {
+        m->narrow(narrow, (const float *)(const void *)sums, n);
+        sums = (const char *)narrow;
+    }
+    if (step == 1)
+        __builtin_memcpy(to, sums, (uint64_t)(n * m->bytes[OUT]));
+    else
+        place_apart(to, step, sums, n, m->bytes[OUT]);
+}
+
 /* Puts a tile's elements where they belong. */
 static void place_tile(const Member *m, const hlort_tile *t, const ImageRow *pixels)
 {
-    for (int64_t i = 0; i < t->rows; i++) {
-        uint16_t    narrow[MOST];
-        const char *from = (const char *)t->sums + i * t->stride * m->bytes[IN];
-        if (m->narrow) {
-            m->narrow(narrow, (const float *)(const void *)from, t->columns);
-            from = (const char *)narrow;
-        }
-        if (!m->im.is_b && (m->y_out == 1 || m->out == 1)) {
-            __builtin_memcpy(m->y + (pixels[i].y + t->column) * m->bytes[OUT], from, (uint64_t)(t->columns * m->bytes[OUT]));
-            continue;
-        }
-        for (int64_t j = 0; j < t->columns; j++) {
-            int64_t to = m->im.is_b ? pixels[j].y + (t->row + i) * m->y_out : pixels[i].y + (t->column + j) * m->y_out;
-            __builtin_memcpy(m->y + to * m->bytes[OUT], from + j * m->bytes[OUT], (uint64_t)m->bytes[OUT]);
-        }
+    const char   *sums = t->sums;
+    const int64_t row = t->stride * m->bytes[IN];
+    if (!m->im.is_b) {
+        for (int64_t i = 0; i < t->rows; i++)
+            place_line(m, m->y + (pixels[i].y + t->column * m->y_out) * m->bytes[OUT], m->y_out, sums + i * row, t->columns);
+        return;
+    }
+    for (int64_t j = 0, n, by; j < t->columns; j += n) {
+        n = even_pixels(pixels + j, t->columns - j, 0, &by);
+        for (int64_t i = 0; i < t->rows; i++)
+            place_line(m, m->y + (pixels[j].y + (t->row + i) * m->y_out) * m->bytes[OUT], by, sums + i * row + j * m->bytes[IN], n);
     }
 }
 

@@ -442,6 +442,42 @@ static void test_gradients(int count)
     puts("ok gradients");
 }
 
+/* Long windows along neighbours that pixels are not, which are the columns of the product: some beside the image in part, panels that end within a vector. */
+static void apart_case(Case *c, uint32_t *state)
+{
+    hlort_conv *v = &c->v;
+    *c = (Case){ .v = { .batch = 1 + below(state, 3), .groups = below(state, 4) ? 1 : 2, .n_spatial = 1 + below(state, 2) } };
+    v->in = 1 + below(state, 4);
+    v->out = 5 + below(state, 30);
+    for (int64_t d = 0; d < v->n_spatial; d++) {
+        const int line = d == v->n_spatial - 1;
+        v->spatial[d].window = line ? 4 + below(state, v->n_spatial == 2 ? 30 : 200) : 1 + below(state, 3);
+        v->spatial[d].stride = line ? 1 + below(state, 70) : 1 + below(state, 2);
+        v->spatial[d].window_dilation = line || below(state, 3) ? 1 : 2;
+        v->spatial[d].base_dilation = 1;
+        v->spatial[d].in = line ? v->spatial[d].window + below(state, 900) : 1 + below(state, 5);
+        v->spatial[d].pad = below(state, 3) ? 0 : below(state, 60) - 10;
+        v->spatial[d].out = out_size(v, d, below(state, 3) ? 0 : below(state, 60) - 10);
+    }
+    Order orders[3] = { below(state, 4) ? FEATURES_SECOND : FEATURES_LAST, (Order)below(state, ORDERS), FEATURES_SECOND };
+    place(c, orders, below(state, 3) ? 0 : (int)below(state, 4), below(state, 4) ? 0 : 3, state);
+}
+
+static void test_apart(int count)
+{
+    uint32_t state = 23;
+    for (int k = 0; k < count; k++) {
+        Case c;
+        apart_case(&c, &state);
+        expect(&c, &state);
+        for (int s = 0; s < N_SETS; s++)
+            if (has(sets[s]))
+                run(&c, sets[s], (GemmType)below(&state, GEMM_C64), k % 8 ? BARE : DOUBLED);
+        forget(&c);
+    }
+    puts("ok apart");
+}
+
 /* Windows of few terms, of every type of floats: lines longer than a band, several bands, kernels of several panels, groups. */
 static void band_case(Case *c, uint32_t *state)
 {
@@ -779,6 +815,7 @@ int main(void)
     test_gradients(600);
     test_gradient_not_finite();
     test_bands(800);
+    test_apart(500);
     test_blocks();
     test_threads();
     return 0;

@@ -257,10 +257,70 @@ INLINE void N(pack_kernel_panel)(TE *panel, const Gemm *g, const N(Windows) *w, 
     }
 }
 
+/* Pixels that lie apart in the image while what their windows cover along a run are neighbours: VL pixels at a time, blocks of VL x VL are transposed. */
+#if G == 1
+INLINE int N(is_apart)(const Image *im)
+{
+    const ImageDim *line = &im->d[im->n - 1];
+    const int64_t   along = im->axis[im->axes - 1], length = along == IMAGE_FEATURES ? im->in : im->d[along].window;
+    return im->x_step == 1 && line->step * line->x != 1 && length >= VL;
+}
+
+/* One element of a run for up to VL pixels, of which pixel i has those from low[i] to high[i] - 1. */
+INLINE void N(pack_element)(TW *to, const TE *x, const ImageRow *rows, int64_t columns, const int64_t *low, const int64_t *high, int64_t e)
+{
+    for (int64_t i = 0; i < columns; i++)
+        to[i] = e >= low[i] && e < high[i] ? N(word)(x + rows[i].x + e) : (TW)0;
+}
+
+/* The last block overlaps the one before. */
+APART void N(pack_apart)(TW *out, const Image *im, const TE *x, const ImageRow *rows, int64_t columns, const ImageRun *run)
+{
+    int64_t low[VL], high[VL], first = 0, last = run->length;
+    x += run->x;
+    out += run->k * K(NR);
+    for (int64_t i = 0; i < columns; i++) {
+        image_inside(im, &rows[i], run, &low[i], &high[i]);
+        first = hlort_max(first, low[i]);
+        last = hlort_min(last, high[i]);
+    }
+    if (columns < VL || last - first < VL)
+        first = last = run->length;
+    for (int64_t e = first; e < last; e = last - e > VL && last - e < 2 * VL ? last - VL : e + VL) {
+        VW r[VL];
+        UNROLL for (int i = 0; i < VL; i++)
+            r[i] = N(along)(x + rows[i].x + e);
+        N(transpose)(r);
+        UNROLL for (int i = 0; i < VL; i++)
+            *(VW *)(out + (e + i) * K(NR)) = r[i];
+    }
+    for (int64_t e = 0; e < first; e++)
+        N(pack_element)(out + e * K(NR), x, rows, columns, low, high, e);
+    for (int64_t e = last; e < run->length; e++)
+        N(pack_element)(out + e * K(NR), x, rows, columns, low, high, e);
+}
+
+INLINE void N(pack_apart_panel)(TW *out, const Gemm *g, N(Windows) *w, int64_t j, int64_t columns, int64_t k)
+{
+    image_rows(g->image, g->column + j, columns, w->rows);
+    if (columns < K(NR))
+        __builtin_memset(out, 0, (uint64_t)k * K(NR) * sizeof(TW));
+    for (int64_t q = 0; q < columns; q += VL)
+        for (int64_t r = 0; r < w->n_runs; r++)
+            N(pack_apart)(out + q, g->image, g->b, w->rows + q, hlort_min(VL, columns - q), &w->runs[r]);
+}
+#endif
+
 /* A panel of the block's columns: of the kernel, or of the image, whose columns then are pixels. */
 static void N(pack_b_image)(TW *out, const Gemm *g, N(Windows) *w, int64_t j, int64_t columns, int64_t k)
 {
     TE *panel = FUSED ? (TE *)(void *)out : w->panel;
+#if G == 1
+    if (g->image->is_b && N(is_apart)(g->image)) {
+        N(pack_apart_panel)(out, g, w, j, columns, k);
+        return;
+    }
+#endif
     if (g->image->is_b) {
         N(pack_image_panel)(panel, g, w, j, columns, k);
     } else if (G == 1) {
