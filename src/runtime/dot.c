@@ -113,6 +113,8 @@ static GemmWay way_of_narrow(const KernelSet *s, GemmType type, const Gemm *g)
         return GEMM_PAIRS;
     if (together && s->widen[type] && g->m > 1 && (g->n < PANEL || g->k < PANEL) && g->n * g->k * 2 <= MOST && way_of(g, 2, 0) == GEMM_HELD)
         return GEMM_HELD;
+    if (!together && s->widen[type] && g->b_row == 1 && g->b_col > 1) /* turned as f32 */
+        return way_of(g, sizeof(float), together);
     return way_of(g, hlort_bytes[type][IN], together);
 }
 
