@@ -85,7 +85,7 @@ INLINE VW N(along)(const TE *from)
 }
 INLINE VW N(beside)(const TE *from, int64_t row)
 {
-    return __builtin_convertvector(*(const SET(vhu) *)from, VW) | (__builtin_convertvector(*(const SET(vhu) *)(from + row), VW) << 16);
+    return SET(hlort_words)(from) | (SET(hlort_words)(from + row) << 16);
 }
 INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 {
