@@ -3,12 +3,12 @@
  *     reduce-window(x[m,n], start), window={size=1xn pad=0_0x(n-1)_0}      lines m, count n
  *     ... pad=0_0x0_(n-1)                                                  backward
  *
- * Narrow floats are rounded at each step, other functions may want their order: loops in the text do those. */
+ * Narrow floats are rounded at each step, for which some lines go side by side. Other functions may want their order: loops in the text do those. */
 #include "emit/scan_call.h"
 
 #include "emit/lower.h"
 
-enum { LEAST_COUNT = 64, LEAST = 4096 }; /* elements of a line, of all: below that loops in the text are as good */
+enum { LEAST_COUNT = 64, LEAST = 4096, LEAST_LINES = 4 }; /* elements of a line, of all, lines of narrow floats: below that loops in the text are as good */
 
 static bool set_type(hlort_scan *d, Type t)
 {
@@ -17,6 +17,8 @@ static bool set_type(hlort_scan *d, Type t)
     case TYPE_F64: d->type = HLORT_SCAN_F64; return true;
     case TYPE_S32: case TYPE_U32: d->type = HLORT_SCAN_S32; return true;
     case TYPE_S64: case TYPE_U64: d->type = HLORT_SCAN_S64; return true;
+    case TYPE_F16: d->type = HLORT_SCAN_F16; return d->lines >= LEAST_LINES;
+    case TYPE_BF16: d->type = HLORT_SCAN_BF16; return d->lines >= LEAST_LINES;
     default: return false;
     }
 }

@@ -3,6 +3,7 @@
 #define HLORT_GEMM_H
 
 #include "runtime/hlort.h"
+#include "runtime/scan.h"
 #include "runtime/transpose.h"
 
 /* One product C = A B, or a part of its rows and columns. How it is computed is decided by the whole product, so that a part has the same bits. */
@@ -81,7 +82,8 @@ typedef struct KernelSet {
     void (*widen[GEMM_TYPES])(float *to, const uint16_t *from, int64_t n); /* operands to sums, likewise */
     TurnFunction *turn[HLORT_TURN_SIZES];
     RunsFunction *runs;
-    const struct ScanKernels *scan[HLORT_SCAN_TYPES]; /* NULL: the rest has them */
+    const ScanKernels *scan[HLORT_SCAN_F16]; /* NULL: the rest has them */
+    ScanLinesFunction *scan_narrow[HLORT_SCAN_TYPES - HLORT_SCAN_F16][HLORT_SCAN_KINDS]; /* likewise */
 } KernelSet;
 
 #if defined(__x86_64__)

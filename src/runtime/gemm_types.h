@@ -249,6 +249,8 @@ const KernelSet SET(hlort) = {
     .turn = { HLORT_PASTE(hlort_turn_any_1, HLORT_SET), HLORT_PASTE(hlort_turn_any_2, HLORT_SET), HLORT_PASTE(hlort_turn_any_4, HLORT_SET), HLORT_PASTE(hlort_turn_any_8, HLORT_SET), HLORT_PASTE(hlort_turn_any_16, HLORT_SET) },
     .runs = SET(hlort_runs),
     .scan = { &SET(hlort_scan_f32_kernels), &SET(hlort_scan_f64_kernels), &SET(hlort_scan_s32_kernels), &SET(hlort_scan_s64_kernels) },
+    .scan_narrow = { { SET(hlort_scan_f16_add_lines), SET(hlort_scan_f16_multiply_lines), SET(hlort_scan_f16_minimum_lines), SET(hlort_scan_f16_maximum_lines) },
+                     { SET(hlort_scan_bf16_add_lines), SET(hlort_scan_bf16_multiply_lines), SET(hlort_scan_bf16_minimum_lines), SET(hlort_scan_bf16_maximum_lines) } },
 };
 
 #include "runtime/gemm_set_end.h"

@@ -207,9 +207,9 @@ typedef struct hlort_sort {
 void hlort_sort_lines(const hlort_sort *d, const hlort_how *how, const void *const *from, void *const *to);
 
 /* Running sums and the like along `lines` lines of count neighbours, one behind the other: y[0] = start op x[0], y[k] = y[k - 1] op x[k], or, backward, from each line's end.
- * What is joined with what first only count says. Integers wrap; extremes are NaN from the first NaN on. x and y are different memory; how->work has hlort_scan_bytes. */
+ * What is joined with what first only count says, but of f16 and bf16, which are rounded at every step in this order. Integers wrap; extremes are NaN from the first NaN on. x and y are different memory; how->work has hlort_scan_bytes. */
 typedef enum hlort_scan_kind { HLORT_SCAN_ADD, HLORT_SCAN_MULTIPLY, HLORT_SCAN_MINIMUM, HLORT_SCAN_MAXIMUM, HLORT_SCAN_KINDS } hlort_scan_kind;
-typedef enum hlort_scan_type { HLORT_SCAN_F32, HLORT_SCAN_F64, HLORT_SCAN_S32, HLORT_SCAN_S64, HLORT_SCAN_TYPES } hlort_scan_type;
+typedef enum hlort_scan_type { HLORT_SCAN_F32, HLORT_SCAN_F64, HLORT_SCAN_S32, HLORT_SCAN_S64, HLORT_SCAN_F16, HLORT_SCAN_BF16, HLORT_SCAN_TYPES } hlort_scan_type;
 typedef struct hlort_scan {
     hlort_scan_kind kind;
     hlort_scan_type type;

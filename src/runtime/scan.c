@@ -1,7 +1,8 @@
 /* scan.c - running sums, products and extremes along lines of neighbours.
  *
  * A line that is longer than a chunk is cut: what all elements of a chunk are together is carried from chunk to chunk, and each chunk begins with what is carried to it. So
- * threads share a line, and the result has the same bits for any number of them. One thread alone takes both steps of a chunk while that lies in its second cache. */
+ * threads share a line, and the result has the same bits for any number of them. One thread alone takes both steps of a chunk while that lies in its second cache.
+ * Lines of f16 and bf16 are whole, a vector of lines goes along them. */
 #include "runtime/gemm.h"
 #include "runtime/pool.h"
 #include "runtime/scan.h"
@@ -9,11 +10,12 @@
 
 #include <stddef.h>
 
-enum { CHUNK = HLORT_SCAN_CHUNK, PART = 64 * 1024 /* elements that a part of the work should at least have */ };
+enum { CHUNK = HLORT_SCAN_CHUNK, PART = 64 * 1024 /* elements that a part of the work should at least have */, GROUP = 16 /* lines of a vector */ };
 
 typedef struct Scan {
     const hlort_scan  *d;
     const ScanKernels *kernels;
+    ScanLinesFunction *narrow;
     const char        *x;
     char              *y;
     const void        *start;
@@ -105,14 +107,34 @@ static void carry_along(const Scan *s, char *line)
     }
 }
 
+static void narrow_part(void *job, int64_t part, void *memory)
+{
+    const Scan   *s = job;
+    const int64_t groups = hlort_ceildiv(s->d->lines, GROUP), from = groups * part / s->parts * GROUP;
+    const int64_t end = hlort_min(groups * (part + 1) / s->parts * GROUP, s->d->lines), at = from * s->d->count;
+    (void)memory;
+    s->narrow((const uint16_t *)(const void *)s->x + at, (uint16_t *)(void *)s->y + at, s->d->count, end - from, s->start, s->d->backward);
+}
+
 void hlort_scan_by(const KernelSet *v, const hlort_scan *d, const hlort_how *how, const void *x, const void *start, void *y)
 {
-    Scan s = { .d = d, .kernels = (v->scan[0] ? v : v->rest)->scan[d->type], .x = x, .y = y, .start = start, .carry = how->work };
+    const KernelSet *set = v->scan[0] ? v : v->rest;
+    const int        is_narrow = d->type >= HLORT_SCAN_F16;
+    Scan             s = { .d = d, .x = x, .y = y, .start = start, .carry = how->work };
+    if (is_narrow)
+        s.narrow = set->scan_narrow[d->type - HLORT_SCAN_F16][d->kind];
+    else
+        s.kernels = set->scan[d->type];
     s.bytes = d->type == HLORT_SCAN_F32 || d->type == HLORT_SCAN_S32 ? 4 : 8;
     s.chunks = hlort_ceildiv(d->count, CHUNK);
     const int64_t threads = pool_threads(how->pool), most = hlort_max(1, hlort_min(hlort_ceildiv(d->lines * d->count, PART), 8 * threads));
     if (d->lines == 0 || d->count == 0)
         return;
+    if (is_narrow) {
+        s.parts = hlort_min(most, hlort_ceildiv(d->lines, GROUP));
+        pool_run(how->pool, narrow_part, &s, s.parts, NULL);
+        return;
+    }
     if (threads == 1 || s.chunks == 1 || d->lines >= 4 * threads) {
         s.parts = hlort_min(most, d->lines);
         pool_run(how->pool, lines_part, &s, s.parts, NULL);

@@ -9,6 +9,9 @@ typedef void ScanFunction(const void *x, void *y, int64_t n, void *carry, int ba
 /* What all n of x, at least 1, are together. */
 typedef void FoldFunction(const void *x, int64_t n, void *all, int backward);
 
+/* `lines` lines of f16 or bf16, rounded at every step. */
+typedef void ScanLinesFunction(const uint16_t *x, uint16_t *y, int64_t count, int64_t lines, const uint16_t *start, int backward);
+
 typedef struct ScanKernels {
     ScanFunction *scan[HLORT_SCAN_KINDS];
     FoldFunction *fold[HLORT_SCAN_KINDS];

@@ -1,23 +1,13 @@
 /* Lines against plain loops, on every set of instructions that this processor has, with one thread and with several, whose bits are the same. Numbers are such that no
- * sum is rounded, so that the order does not matter. Arrays are allocated to the byte: a sanitizer sees what is read beside them. */
-#include "runtime/gemm.h"
-#include "support/check.h"
+ * sum is rounded but those of f16 and bf16, so that the order does not matter. Arrays are allocated to the byte: a sanitizer sees what is read beside them. */
+#include "runtime/test_types.h"
 
 #include <math.h>
 #include <string.h>
 
-static const KernelSet *const sets[] = {
-    &hlort_base,
-#if defined(__x86_64__)
-    &hlort_v2, &hlort_v3, &hlort_v4, &hlort_v4n,
-#endif
-};
-enum { N_SETS = sizeof sets / sizeof *sets };
-
-static uint32_t random_bits(uint32_t *state)
+static uint32_t random_of(uint32_t *state)
 {
-    *state = *state * 1664525 + 1013904223;
-    return *state >> 8;
+    return random_bits(state) >> 8;
 }
 
 /* What x[k] = element(bits) are, and what the line is then, as the definition has it. */
@@ -51,11 +41,11 @@ static uint32_t random_bits(uint32_t *state)
         TYPE        *x = malloc(size + !size), *y = malloc(size + !size), *z = malloc(size + !size);                          \
         void        *work = malloc((size_t)hlort_scan_bytes(d) + 1);                                                          \
         for (int64_t k = 0; k < d->lines * d->count; k++) {                                                                   \
-            const uint32_t bits = random_bits(&seed);                                                                         \
+            const uint32_t bits = random_of(&seed);                                                                           \
             x[k] = d->kind == HLORT_SCAN_MULTIPLY ? (TYPE)(bits % 2 ? 1 : -1) : (TYPE)(ELEMENT);                              \
         }                                                                                                                     \
         for (int s = 0; s < N_SETS; s++) {                                                                                    \
-            if (!hlort_has(sets[s]))                                                                \
+            if (!has(sets[s]))                                                                                                \
                 continue;                                                                                                     \
             hlort_scan_by(sets[s], d, &(hlort_how){ .work = work }, x, &start, y);                                            \
             CHECK(NAME##_is(y, x, d, start));                                                                                 \
@@ -72,9 +62,67 @@ LINES(f64, double, double, EXTREME(d) && bits % 4099 == 0 ? (double)NAN : (doubl
 LINES(s32, int32_t, uint32_t, bits * 2654435761u, NEVER)
 LINES(s64, int64_t, uint64_t, bits * 0x9e3779b97f4a7c15u, NEVER)
 
+/* f16 and bf16: whole numbers, whose sums are rounded at every step. */
+static uint16_t nan_of(Kind t)
+{
+    return t == F16 ? 0x7e00 : 0x7fc0;
+}
+
+static int is_narrow_nan(Kind t, uint16_t x)
+{
+    return (x & 0x7fff) > (t == F16 ? 0x7c00 : 0x7f80);
+}
+
+static int narrow_is(Kind t, const uint16_t *got, const uint16_t *x, const hlort_scan *d, double start)
+{
+    for (int64_t line = 0; line < d->lines; line++) {
+        double carry = start;
+        for (int64_t k = 0; k < d->count; k++) {
+            const int64_t at = line * d->count + (d->backward ? d->count - 1 - k : k);
+            carry = f64_joined(d->kind, carry, is_narrow_nan(t, x[at]) ? (double)NAN : get(t, x, at));
+            carry = isnan(carry) ? carry : stored(t, carry);
+            if (is_narrow_nan(t, got[at]) ? !isnan(carry) : get(t, got, at) != carry)
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static void narrow_lines(Kind t, const hlort_scan *d, hlort_pool *pool, uint32_t seed)
+{
+    const size_t size = (size_t)(d->lines * d->count) * sizeof(uint16_t);
+    uint16_t    *x = malloc(size + !size), *y = malloc(size + !size), *z = malloc(size + !size), start;
+    put(t, &start, 0, 3);
+    for (int64_t k = 0; k < d->lines * d->count; k++) {
+        const uint32_t bits = random_of(&seed);
+        put(t, x, k, d->kind == HLORT_SCAN_MULTIPLY ? (bits % 2 ? 1 : -1) : (int)(bits % 41) - 20);
+        if (EXTREME(d) && bits % 4099 == 0)
+            x[k] = nan_of(t);
+    }
+    for (int s = 0; s < N_SETS; s++) {
+        if (!has(sets[s]))
+            continue;
+        hlort_scan_by(sets[s], d, &(hlort_how){ 0 }, x, &start, y);
+        CHECK(narrow_is(t, y, x, d, 3));
+        hlort_scan_by(sets[s], d, &(hlort_how){ .pool = pool }, x, &start, z);
+        CHECK(size == 0 || memcmp(y, z, size) == 0);
+    }
+    free(x), free(y), free(z);
+}
+
+static void f16_lines(const hlort_scan *d, hlort_pool *pool, uint32_t seed)
+{
+    narrow_lines(F16, d, pool, seed);
+}
+
+static void bf16_lines(const hlort_scan *d, hlort_pool *pool, uint32_t seed)
+{
+    narrow_lines(BF16, d, pool, seed);
+}
+
 static void check(hlort_scan d, hlort_pool *pool, uint32_t seed)
 {
-    static void (*const lines[])(const hlort_scan *, hlort_pool *, uint32_t) = { f32_lines, f64_lines, s32_lines, s64_lines };
+    static void (*const lines[])(const hlort_scan *, hlort_pool *, uint32_t) = { f32_lines, f64_lines, s32_lines, s64_lines, f16_lines, bf16_lines };
     for (int type = 0; type < HLORT_SCAN_TYPES; type++)
         for (int kind = 0; kind < HLORT_SCAN_KINDS; kind++)
             for (int backward = 0; backward < 2; backward++) {
@@ -95,7 +143,7 @@ static void check_rounding(hlort_pool *pool)
     uint32_t         state = 5;
     double           sum = start;
     for (int k = 0; k < N; k++)
-        x[k] = (float)random_bits(&state) * 1e-7f;
+        x[k] = (float)random_of(&state) * 1e-7f;
     hlort_scan_lines(&d, &(hlort_how){ .work = work }, x, &start, y);
     hlort_scan_lines(&d, &(hlort_how){ .work = work, .pool = pool }, x, &start, z);
     CHECK(memcmp(y, z, N * sizeof *y) == 0);
@@ -116,6 +164,8 @@ int main(void)
     check((hlort_scan){ .lines = 1, .count = HLORT_SCAN_CHUNK }, pool, 2);
     check((hlort_scan){ .lines = 2, .count = 3 * HLORT_SCAN_CHUNK + 5 }, pool, 3);
     check((hlort_scan){ .lines = 300, .count = 301 }, pool, 4);
+    for (int64_t lines = 1; lines < 70; lines += 7)
+        check((hlort_scan){ .lines = lines, .count = 75 }, pool, (uint32_t)lines);
     check_rounding(pool);
     hlort_pool_free(pool);
     return 0;

@@ -26,6 +26,11 @@
 #define MOST    INT32_MAX
 #define NOTHING 0
 #include "runtime/scan_body.h"
+#define SCAN_ABREAST 4
+#define SCAN_PIECE   32 /* a line of a cache */
+#include "runtime/scan_narrow.h"
+#undef SCAN_ABREAST
+#undef SCAN_PIECE
 #undef SCAN_LANES
 
 #if VECTOR_BYTES == 64

@@ -26,7 +26,7 @@ static uint32_t random_bits(uint32_t *state)
     return *state = *state * 1664525 + 1013904223;
 }
 
-static int *values(int64_t n, uint32_t seed)
+static inline int *values(int64_t n, uint32_t seed)
 {
     int *v = malloc((size_t)(n + 1) * sizeof *v);
     for (int64_t k = 0; k < n; k++)
@@ -119,7 +119,7 @@ static void put(Kind t, void *p, int64_t k, double v)
     }
 }
 
-static void *operand(Kind t, const int *v, int64_t n)
+static inline void *operand(Kind t, const int *v, int64_t n)
 {
     void *p = malloc((size_t)n * size_of[t]);
     for (int64_t k = 0; k < n; k++)

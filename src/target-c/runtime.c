@@ -186,7 +186,7 @@ static void put_attention(Buf *b, const Program *p, const LibraryCall *x)
 
 static void put_scan(Buf *b, const LibraryCall *x)
 {
-    static const char *const kinds[] = { "ADD", "MULTIPLY", "MINIMUM", "MAXIMUM" }, *const types[] = { "F32", "F64", "S32", "S64" };
+    static const char *const kinds[] = { "ADD", "MULTIPLY", "MINIMUM", "MAXIMUM" }, *const types[] = { "F32", "F64", "S32", "S64", "F16", "BF16" };
     const hlort_scan        *d = &x->scan->d;
     c_origin(b, x->inst);
     buf_printf(b, "static __attribute__((noinline)) void %s(const hlo_env *env, void *y, const void *x, const void *start, void *work)\n{\n", x->name);
