@@ -186,7 +186,7 @@ Inst *rule_dot_unit(Simp *s, Inst *i)
 {
     Type t = i->shape->type;
     Ints contracting = inst_ints(i, ATTR_LHS_CONTRACTING_DIMS);
-    if (!plain_dot(i) || contracting.n == 0 || (t != TYPE_F32 && t != TYPE_F64 && !type_is_int(t)))
+    if (!plain_dot(i) || contracting.n == 0 || (t != TYPE_F32 && t != TYPE_F64 && t != TYPE_BF16 && t != TYPE_F16 && !type_is_int(t)))
         return NULL;
     for (int32_t k = 0; k < contracting.n; k++)
         if (inst_operand(i, 0)->shape->dims[contracting.v[k]] != 1)
