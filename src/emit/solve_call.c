@@ -3,10 +3,9 @@
 
 enum { LEAST_ROWS = 16, LEAST = 8192 }; /* unknowns of a column, multiplications of a system: below that loops in the text are as good */
 
-bool solve_call(const Inst *i, SolveCall *out)
+static bool call_in(Type t, const Inst *i, SolveCall *out)
 {
     const Shape *a = inst_operand(i, 0)->shape, *b = i->shape;
-    const Type   t = b->type;
     const bool   turned = inst_word(i, ATTR_TRANSPOSE_A) != TRANSPOSE_NO;
     hlort_solve *d = &out->d;
     *out = (SolveCall){ .symbol = t == TYPE_F32 ? "hlort_solve_f32" : "hlort_solve_f64", .type = t };
@@ -24,6 +23,17 @@ bool solve_call(const Inst *i, SolveCall *out)
     /* of a lower triangle on the left the first row has one element, on the right the last column */
     d->backward = (inst_bool(i, ATTR_LOWER) != turned) == (d->right != 0);
     return d->rows >= LEAST_ROWS && (double)d->rows * (double)d->rows * (double)d->others / 2 >= LEAST;
+}
+
+bool solve_call(const Inst *i, SolveCall *out)
+{
+    return call_in(i->shape->type, i, out);
+}
+
+bool solve_widens(const Inst *i)
+{
+    SolveCall unused;
+    return i->op == OP_TRIANGULAR_SOLVE && type_is_float(i->shape->type) && type_bits(i->shape->type) < 32 && call_in(TYPE_F32, i, &unused);
 }
 
 bool solve_call_equal(const SolveCall *x, const SolveCall *y)

@@ -13,6 +13,8 @@ typedef struct SolveCall {
 
 /* The call for triangular-solve i. False: the runtime has nothing for it, or it is too small to be worth a call. */
 bool solve_call(const Inst *i, SolveCall *out);
+/* Whether it would be one if its narrow floats were f32. */
+bool solve_widens(const Inst *i);
 bool solve_call_equal(const SolveCall *x, const SolveCall *y);
 
 #endif
