@@ -400,6 +400,58 @@ static void print_turning(Printer *p, const Turning *t, int depth)
     buf_printf(p->b, "], %lld, %lld, %lld);\n", (long long)t->stride, (long long)t->columns, (long long)t->rows);
 }
 
+/* ---- short loops ---- */
+
+enum { WHOLE = 16 /* elements in a vector */, LEAST_PART = 4, MOST_SHORT = 512 };
+
+typedef struct Look {
+    bool dear, narrow, other;
+} Look;
+
+static void look_at_expr(void *cookie, const KExpr *x)
+{
+    Look *l = cookie;
+    l->dear |= kx_is_dear_call(x);
+    l->narrow |= x->kind == KX_LOAD && type_bits(x->array->type) == 16;
+}
+
+static void look_at_stmt(void *cookie, const KStmt *s)
+{
+    Look *l = cookie;
+    l->narrow |= s->kind == KS_STORE && type_bits(s->array->type) == 16;
+    l->other |= s->kind != KS_DECLARE && s->kind != KS_STORE;
+}
+
+/* Of elements of 16 bits compilers make vectors of 32 and of 16; what is left of 60, 12, they compute one by one, exponentials too. */
+static bool is_in_parts(const KStmt *s)
+{
+    Look           l = { false, false, false };
+    const KVisitor v = { look_at_expr, look_at_stmt, &l };
+    const int64_t  n = s->loop->hi - s->loop->lo + 1;
+    if (s->from || s->end || s->rolled || s->unrolled || s->in_turn || n > MOST_SHORT || n % WHOLE < LEAST_PART)
+        return false;
+    kernel_visit(s->body, &v);
+    return l.dear && l.narrow && !l.other;
+}
+
+/* 60 elements as 48, 8 and 4. */
+static void print_in_parts(Printer *p, const KStmt *s, int depth)
+{
+    const int64_t end = s->loop->hi + 1;
+    indent(p, depth);
+    buf_puts(p->b, "{\n");
+    for (int64_t from = s->loop->lo, n; from < end; from += n) {
+        const int64_t left = end - from;
+        char          start[24], stop[24];
+        n = left >= WHOLE ? left / WHOLE * WHOLE : left >= 2 * LEAST_PART ? 2 * LEAST_PART : left >= LEAST_PART ? LEAST_PART : left;
+        snprintf(start, sizeof start, "%lld", (long long)from);
+        snprintf(stop, sizeof stop, "%lld", (long long)(from + n));
+        print_plain_for(p, s, start, stop, depth + 1);
+    }
+    indent(p, depth);
+    buf_puts(p->b, "}\n");
+}
+
 static void print_for(Printer *p, const KStmt *s, int depth)
 {
     LoopBlocks b;
@@ -407,6 +459,8 @@ static void print_for(Printer *p, const KStmt *s, int depth)
         print_turning(p, s->turning, depth);
     else if (p->dialect->blocks && loop_blocks(s, &b))
         print_in_blocks(p, s, &b, depth);
+    else if (p->dialect->hints && is_in_parts(s))
+        print_in_parts(p, s, depth);
     else
         print_plain_for(p, s, NULL, NULL, depth);
 }
