@@ -7,7 +7,7 @@
 
 typedef void Expansion(Inst *i);
 
-/* Devices' routines know f32, f64 and their complex numbers, the runtime's solves f32 and f64; what is narrower is f32 for them. */
+/* Devices' routines know f32, f64 and their complex numbers, the runtime's solves f32 and f64, its convolutions with fewer products f32; what is narrower is f32 for them. */
 static bool is_narrow_routine(const Inst *i)
 {
     return library_is_routine(i) && type_is_float(i->shape->type) && type_bits(i->shape->type) < 32;
@@ -98,7 +98,12 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
             return expand_choice;
         return runtime && reduce_expands(i) ? expand_reduction : NULL;
     case OP_TRIANGULAR_SOLVE: return runtime && solve_widens(i) ? expand_narrow_routine : NULL;
-    case OP_CONVOLUTION: return o->products && product_expands(i) ? expand_product : runtime && conv_turns(i) ? expand_conv : NULL;
+    case OP_CONVOLUTION:
+        if (o->products && product_expands(i))
+            return expand_product;
+        if (runtime && !o->direct_convolutions && conv_widens(i))
+            return expand_narrow_routine;
+        return runtime && conv_turns(i) ? expand_conv : NULL;
     case OP_SCATTER: return !o->device && scatter_extreme_expands(i) ? expand_scatter_extreme : NULL;
     case OP_REDUCE_WINDOW: return !o->device && window_expands(i) ? expand_windows : NULL;
     case OP_REDUCE: return o->device && choice_expands(i) ? expand_choice : runtime && reduce_expands(i) ? expand_reduction : NULL;

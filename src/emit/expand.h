@@ -55,6 +55,8 @@ Inst *output_replace(Inst *i, int32_t n, const Inst *const *inside, Inst *const 
 /* A convolution whose features lie apart that is worth copies in which they are neighbours. */
 bool conv_turns(const Inst *i);
 void expand_conv(Inst *i);
+/* A convolution of f16 that has fewer products as one of f32. */
+bool conv_widens(const Inst *i);
 /* s with its dimensions in that order in memory, the fastest one first. */
 const Shape *expand_ordered(Arena *a, const Shape *s, const int64_t *order);
 

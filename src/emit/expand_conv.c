@@ -3,12 +3,15 @@
  *     f16[8,32,14,14] convolution(x, w), dim_labels=bf01_oi01   =>   copy(convolution(copy(x), copy(w)))     layouts with features innermost
  *
  * Windows of the image are packed as rows of features then, else a few pixels at a time: of f16 and bf16, whose elements are converted or paired on the way, and where
- * lines of the result hold few pixels. */
+ * lines of the result hold few pixels.
+ *
+ * Windows of 3 of f16 that are worth fewer products (conv_call_fewer) are those of f32, of which the runtime has them. */
 #include "emit/expand.h"
 
 #include "analysis/memory.h"
 #include "emit/conv_call.h"
 
+enum { WORTH = 64 }; /* multiplications for each element that is converted */
 enum { MOST_RANK = HLORT_MOST_SPATIAL + 2, LEAST_FEATURES = 8, MOST_WINDOW = 5, FEW_PIXELS = 12, SOME_PIXELS = 16 /* of a line: where there are fewer products, where not */ };
 
 /* The layout in which these dimensions are the fastest ones and the others follow as they did. */
@@ -47,6 +50,19 @@ bool conv_turns(const Inst *i)
     const bool half = c.in == TYPE_F16 || c.in == TYPE_BF16, real = half || c.in == TYPE_F32 || c.in == TYPE_F64;
     const bool apart = v->x_in != 1 || v->y_out != 1, some = half || (line > 0 && line < (conv_call_fewer(&c, i) ? FEW_PIXELS : SOME_PIXELS));
     return real && some && apart && v->groups == 1 && v->in >= LEAST_FEATURES && v->out >= LEAST_FEATURES && taps > 1;
+}
+
+bool conv_widens(const Inst *i)
+{
+    ConvCall     c;
+    const Shape *x = inst_operand(i, 0)->shape, *w = inst_operand(i, 1)->shape;
+    if (i->n_operands != 2 || !shape_is_array(i->shape) || i->shape->type != TYPE_F16 || x->type != TYPE_F16 || w->type != TYPE_F16 || shape_is_dynamic(i->shape))
+        return false;
+    Arena     *a = arena_new();
+    const bool called = conv_call(i, shape_with_type(a, x, TYPE_F32), shape_with_type(a, w, TYPE_F32), shape_with_type(a, i->shape, TYPE_F32), &c);
+    const bool widens = called && conv_call_fewer(&c, i) && conv_call_cost(&c) >= WORTH * (double)(shape_count(x) + shape_count(w) + shape_count(i->shape));
+    arena_free(a);
+    return widens;
 }
 
 /* x with these dimensions as the fastest ones, in front of i. */
