@@ -533,12 +533,12 @@ bool sum_over_rows_expands(const Inst *i)
 /* r as sums of each row, in front of it, and their sum. */
 static void sum_rows_first(Inst *r)
 {
-    Arena       *a = r->comp->module->arena;
-    const Shape *in = inst_operand(r, 0)->shape;
-    const Ints   dims = inst_ints(r, ATTR_DIMENSIONS);
+    Arena        *a = r->comp->module->arena;
+    const Shape  *in = inst_operand(r, 0)->shape;
+    const Ints    dims = inst_ints(r, ATTR_DIMENSIONS);
     const int32_t first = row_of_sum(a, r);
-    int64_t     *along = ARENA_ARRAY(a, int64_t, in->rank), *over = ARENA_ARRAY(a, int64_t, dims.n);
-    int32_t      n_over = 0;
+    int64_t      *along = ARENA_ARRAY(a, int64_t, in->rank), *over = ARENA_ARRAY(a, int64_t, dims.n);
+    int32_t       n_over = 0;
     for (int32_t d = first; d < in->rank; d++)
         along[d - first] = d;
     for (int32_t k = 0; k < dims.n; k++)

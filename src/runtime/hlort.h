@@ -8,7 +8,7 @@
  *
  * Sums of one element run along k in an order that the sizes alone decide: the same bits in every run, for any number of threads.
  * No product is left out but some of zeros with finite numbers, so NaN and infinities arrive. Sums that are exact (integers, small whole numbers in floats) are so in any order.
- * Where the processor has AVX512_BF16, subnormal numbers count as zeros in large products of bf16 (kernels_v4n.c). */
+ * Where the processor has AVX512_BF16 and is not Intel's, subnormal numbers count as zeros in large products of bf16 (kernels_v4n.c). */
 #ifndef HLORT_H
 #define HLORT_H
 
