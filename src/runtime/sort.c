@@ -8,7 +8,9 @@
  * are ranked, each against all; more go through a radix sort from the lowest digit up, without the digits that all keys share.
  *
  * Of a line of which only the first ones are kept, few elements are looked at one by one: groups of 16 or 4 have a least key each, and of those the one as far back as
- * elements are kept is a bar that enough elements do not exceed. What does not is collected; each time the room for it is full it is sorted, and the best stay. */
+ * elements are kept is a bar that enough elements do not exceed. What does not is collected; each time the room for it is full it is sorted, and the best stay.
+ *
+ * Of short lines the few that are kept are found for a vector of lines at a time. */
 #include "runtime/pool.h"
 #include "runtime/sort_kernels.h"
 #include "runtime/vec.h"
@@ -462,6 +464,17 @@ static void positions(const hlort_sort *d, const void *e, int wide, int64_t byte
     }
 }
 
+/* The line's elements, whose first ones are the from'th and the to'th of arrays, in the order of entries. */
+static void write_line(const Lines *s, const void *e, int wide, int64_t from, int64_t to)
+{
+    const hlort_sort *d = s->d;
+    for (int64_t k = 0; k < d->n; k++)
+        if (s->from[k])
+            gather(d, e, wide, d->bytes[k], (const char *)s->from[k] + from * d->bytes[k], (char *)s->to[k] + to * d->bytes[k]);
+        else
+            positions(d, e, wide, d->bytes[k], (char *)s->to[k] + to * d->bytes[k]);
+}
+
 static void sort_line(const Lines *s, int64_t number, char *memory)
 {
     const hlort_sort *d = s->d;
@@ -486,19 +499,48 @@ static void sort_line(const Lines *s, int64_t number, char *memory)
         entries(&l, 0, d->count, l.x);
         e = sorted(&l, l.x, l.y, d->count);
     }
-    for (int64_t k = 0; k < d->n; k++)
-        if (s->from[k])
-            gather(d, e, wide, d->bytes[k], (const char *)s->from[k] + from * d->bytes[k], (char *)s->to[k] + to * d->bytes[k]);
-        else
-            positions(d, e, wide, d->bytes[k], (char *)s->to[k] + to * d->bytes[k]);
+    write_line(s, e, wide, from, to);
+}
+
+/* Lines from that one on are SORT_BESIDE that lie behind each other, or beside each other. */
+static int are_beside(const hlort_sort *d, int64_t number, int64_t end)
+{
+    enum { MOST_WORK = 2048 };
+    return d->key_bytes <= 4 && d->kind != HLORT_KEY_PARTIAL && !is_bare(d) && d->count <= SORT_MOST_RANKED && d->kept <= SORT_MOST_FIRST && d->count * d->kept <= MOST_WORK &&
+           number + SORT_BESIDE <= end && (d->inner == 1 || number % d->inner + SORT_BESIDE <= d->inner);
+}
+
+static void sort_beside(const Lines *s, int64_t number)
+{
+    const hlort_sort *d = s->d;
+    const int64_t     outer = number / d->inner, column = number % d->inner, from = outer * d->count * d->inner + column, to = outer * d->to_count * d->inner + column;
+    const char       *p = (const char *)s->from[d->key] + from * d->key_bytes;
+    uint32_t          key[SORT_BESIDE * SORT_MOST_RANKED], least[SORT_BESIDE * SORT_MOST_FIRST], place[SORT_BESIDE * SORT_MOST_FIRST];
+    if (d->inner == 1)
+        s->e->keys(&s->word, p, SORT_BESIDE * d->count, key);
+    for (int64_t k = 0; d->inner > 1 && k < d->count; k++)
+        s->e->keys(&s->word, p + k * d->inner * d->key_bytes, SORT_BESIDE, key + k * SORT_BESIDE);
+    s->v->first_32(key, d->inner == 1 ? d->count : 1, d->inner == 1 ? 1 : SORT_BESIDE, d->count, d->kept, least, place);
+    for (int64_t j = 0; j < SORT_BESIDE; j++) {
+        const int64_t in = from + (d->inner == 1 ? j * d->count : j), out = to + (d->inner == 1 ? j * d->to_count : j);
+        uint64_t      e[SORT_MOST_FIRST];
+        for (int64_t k = 0; k < d->kept; k++)
+            e[k] = place[k * SORT_BESIDE + j];
+        write_line(s, e, 0, in, out);
+    }
 }
 
 static void part(void *job, int64_t number, void *memory)
 {
     const Lines  *s = job;
-    const int64_t lines = s->d->outer * s->d->inner;
-    for (int64_t k = lines * number / s->parts; k < lines * (number + 1) / s->parts; k++)
-        sort_line(s, k, s->memory ? s->memory : memory);
+    const int64_t lines = s->d->outer * s->d->inner, end = lines * (number + 1) / s->parts;
+    for (int64_t k = lines * number / s->parts, n; k < end; k += n) {
+        n = are_beside(s->d, k, end) ? SORT_BESIDE : 1;
+        if (n > 1)
+            sort_beside(s, k);
+        else
+            sort_line(s, k, s->memory ? s->memory : memory);
+    }
 }
 
 void hlort_sort_with(const SortKernels *v, const hlort_sort *d, const hlort_how *how, const void *const *from, void *const *to)

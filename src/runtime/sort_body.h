@@ -45,6 +45,37 @@
 RANK(rank_32, uint32_t, int32_t, 0x80000000u)
 RANK(rank_64, uint64_t, int64_t, 0x8000000000000000u)
 #undef RANK
+
+/* Each key goes along those that are kept, takes the place of the first that it is less than, and from there on each goes one back. */
+static void SET(first_32)(const uint32_t *key, int64_t by_line, int64_t by_key, int64_t n, int64_t kept, uint32_t *restrict least, uint32_t *restrict place)
+{
+    enum { LANES = VECTOR_BYTES / 4, VECTORS = SORT_BESIDE / LANES };
+    typedef int32_t Vec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+    for (int64_t i = 0; i < n; i++, key += by_key) {
+        const int64_t before = hlort_min(i, kept);
+        int32_t       one[SORT_BESIDE];
+        for (int j = 0; j < SORT_BESIDE; j++)
+            one[j] = (int32_t)(key[j * by_line] ^ 0x80000000u);
+        for (int v = 0; v < VECTORS; v++) {
+            Vec  x = *(const Vec *)(one + v * LANES), at = (int32_t)i - (x ^ x), goes = x ^ x;
+            Vec *to = (Vec *)(least + v * LANES), *to_place = (Vec *)(place + v * LANES);
+            for (int64_t k = 0; k < before; k++, to += VECTORS, to_place += VECTORS) {
+                goes |= x < *to;
+                const Vec keys = (x ^ *to) & goes, places = (at ^ *to_place) & goes;
+                *to ^= keys;
+                *to_place ^= places;
+                x ^= keys;
+                at ^= places;
+            }
+            if (i < kept) {
+                *to = x;
+                *to_place = at;
+            }
+        }
+    }
+    for (int64_t k = 0; k < kept * SORT_BESIDE; k++)
+        least[k] ^= 0x80000000u;
+}
 #endif
 #define RANKED(x) HLORT_PASTE(x, RANKS)
 
@@ -91,7 +122,7 @@ static const SortKernels SET(sort_kernels) = {
             { SET(keys_16), SET(least_16), SET(bar_16), SET(next_16) },
             { SET(keys_32), SET(least_32), SET(bar_32), SET(next_32) },
             { SET(keys_64), SET(least_64), SET(bar_64), SET(next_64) } },
-    .rank_32 = RANKED(rank_32), .rank_64 = RANKED(rank_64), .collect_32 = SET(collect_32), .collect_64 = SET(collect_64),
+    .rank_32 = RANKED(rank_32), .rank_64 = RANKED(rank_64), .collect_32 = SET(collect_32), .collect_64 = SET(collect_64), .first_32 = RANKED(first_32),
     .most_32 = MOST_RANKED, .most_64 = MOST_RANKED / 2
 };
 

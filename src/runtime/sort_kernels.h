@@ -9,6 +9,8 @@
 enum {
     SORT_LINE = 64,          /* bytes: elements that lie so far apart are of one group */
     SORT_MOST_RANKED = 256,
+    SORT_BESIDE = 16,        /* lines whose first elements are looked for at a time, */
+    SORT_MOST_FIRST = 16,    /* at most so many of each */
     SORT_MOST_GROUPS = 4096
 };
 
@@ -41,6 +43,9 @@ typedef struct SortKernels {
     /* Entries of those of m keys that do not exceed the bar, behind the n that there are, with their places, of which the first is given: how many there are then. */
     int64_t (*collect_32)(const uint32_t *key, int64_t m, int64_t first, uint32_t bar, uint64_t *x, int64_t n); /* key << 32 | place */
     int64_t (*collect_64)(const uint64_t *key, int64_t m, int64_t first, uint64_t bar, SortWide *x, int64_t n);
+    /* Of SORT_BESIDE lines of n keys the `kept` least in order, equal ones as they stand: the k'th of line j and its place are at k * SORT_BESIDE + j. Lines are by_line keys
+     * apart, those of a line by_key. 1 <= kept <= n, SORT_MOST_FIRST. */
+    void (*first_32)(const uint32_t *key, int64_t by_line, int64_t by_key, int64_t n, int64_t kept, uint32_t *least, uint32_t *place);
     int64_t most_32, most_64; /* so many are better ranked than sorted digit by digit; at most SORT_MOST_RANKED */
 } SortKernels;
 

@@ -201,6 +201,23 @@ static void check_ranks(uint64_t *state)
     }
 }
 
+/* Short lines, more than are gone through at a time, one behind the other and beside each other. */
+static void check_short(hlort_pool *pool, uint64_t *state)
+{
+    static const int64_t counts[][2] = { { 1, 1 }, { 2, 1 }, { 7, 2 }, { 8, 8 }, { 16, 1 }, { 15, 15 }, { 16, 16 }, { 17, 16 }, { 33, 17 }, { 64, 8 }, { 256, 8 }, { 256, 9 } };
+    for (int64_t bytes = 1; bytes <= 8; bytes *= 2)
+        for (int kind = HLORT_KEY_UNSIGNED; kind <= HLORT_KEY_PARTIAL; kind++)
+            for (int c = 0; c < (int)(sizeof counts / sizeof counts[0]) && (bytes > 1 || kind <= HLORT_KEY_SIGNED); c++)
+                for (int way = 0; way < 4; way++) {
+                    hlort_sort d = { .kind = (hlort_key)kind, .descending = way & 1, .key_bytes = bytes, .infinity = kind > HLORT_KEY_SIGNED ? infinity_of(bytes) : 0,
+                                     .outer = way & 2 ? 2 : 70, .count = counts[c][0], .inner = way & 2 ? 35 : 1, .kept = counts[c][1], .to_count = counts[c][1],
+                                     .n = 2, .bytes = { bytes, 4 } };
+                    if (kind == HLORT_KEY_PARTIAL)
+                        d.kept = d.to_count = d.count;
+                    check(d, (c + kind) % 2 ? 5 : 1000003, c % 2, way & 1 ? pool : NULL, state);
+                }
+}
+
 static void check_all(hlort_pool *pool)
 {
     static const int64_t counts[] = { 2, 3, 17, 40, 41, 300, 9000 };
@@ -226,6 +243,7 @@ static void check_all(hlort_pool *pool)
     for (int64_t kept = 8; kept <= 800; kept *= 10)
         check((hlort_sort){ .kind = HLORT_KEY_TOTAL, .key_bytes = 4, .infinity = infinity_of(4), .outer = 2, .count = 50000, .inner = 1, .kept = kept, .to_count = kept,
                             .n = 2, .bytes = { 4, 4 }, .descending = 1 }, 1u << 31, 1, pool, &state);
+    check_short(pool, &state);
     check_firsts(&state);
     check_ranks(&state);
 }
