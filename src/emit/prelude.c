@@ -312,7 +312,8 @@ static const Helper helpers[] = {
       "    float q = r * 0.001381446285f + 0.008368780447f;\n"
       "    q = q * r + 0.04166839429f, q = q * r + 0.1666652011f, q = q * r + 0.4999999341f, q = (q * r + 1.0f) * r + 1.0f;\n"
       "    uint32_t e = f32_as_u32(t) << 23, half = (f32_as_u32(t) << 22) & 0xff800000u; /* exponents n and n / 2: in two steps, since the result may be a denormal */\n"
-      "    float    y = u32_as_f32(f32_as_u32(q) + half) * u32_as_f32(e - half + 0x3f800000u);\n"
+      "    uint32_t some = -(uint32_t)((int32_t)f32_as_u32(t) > 0x4b3fff69); /* n >= -150: else it is 0, of no product that underflows (1024 of them on an Emerald Rapids 3.8 us, and 0.28) */\n"
+      "    float    y = u32_as_f32(f32_as_u32(q) + half) * u32_as_f32((e - half + 0x3f800000u) & some);\n"
       "    return x != x ? x : y;\n}\n" },
     /* Below 2 ulp; what would be a denormal is 0. Added to 1.5 * 2^23 + 127, n is a float's exponent already. */
     { H_EXACT, "exp_below_f32", "f32_as_u32 u32_as_f32",
