@@ -1,4 +1,4 @@
-/* What scatter.h says. The operations are those that devices do in one step, as emit/threads.c finds them in code. */
+/* What scatter.h says. */
 #include "analysis/scatter.h"
 
 int64_t scatter_window_size(const Inst *x, int32_t d)
@@ -32,8 +32,7 @@ bool scatter_replaces(const Inst *x)
     return all;
 }
 
-/* Integers of a size that devices have, and the floats that they add. */
-static bool may_meet(Type t, Op op, bool floats)
+bool updates_have_no_order(Type t, Op op, bool floats)
 {
     switch (t) {
     case TYPE_S32: case TYPE_U32: case TYPE_S64: case TYPE_U64:
@@ -48,7 +47,7 @@ static bool may_meet(Type t, Op op, bool floats)
 bool scatter_has_no_order(const Inst *x, bool floats)
 {
     const bool apart = inst_bool(x, ATTR_UNIQUE_INDICES) && scatter_places_whole(x);
-    return apart || (x->n_operands == 3 && may_meet(x->shape->type, comp_binary_op(inst_callee(x, 0)), floats));
+    return apart || (x->n_operands == 3 && updates_have_no_order(x->shape->type, comp_binary_op(inst_callee(x, 0)), floats));
 }
 
 bool scatter_goes_at_once(const Inst *x, bool floats)

@@ -15,6 +15,7 @@
  * A nest is a row of loops inside each other with nothing but values declared between them; a condition may stand there too. */
 #include "emit/threads.h"
 
+#include "analysis/scatter.h"
 #include "emit/groups.h"
 #include "support/map.h"
 #include "support/vec.h"
@@ -304,26 +305,22 @@ static void spread_loops(Nest *n)
 
 /* ---- updates that may meet ---- */
 
-/* What CUDA calls an operation that may be done in any order; NULL: another one. */
-static const char *free_operation(const KExpr *x)
+/* The instruction that does what x does to two values; OP_COUNT: none of those that updates may do in any order. */
+static Op operation_of(const KExpr *x)
 {
-    static const struct { const char *begins, *name; } calls[] = { { "add_", "Add" }, { "min_", "Min" }, { "max_", "Max" } };
+    static const struct { const char *begins; Op op; } calls[] = { { "add_", OP_ADD }, { "min_", OP_MINIMUM }, { "max_", OP_MAXIMUM } };
     for (size_t k = 0; x->kind == KX_CALL && x->n == 2 && k < sizeof calls / sizeof *calls; k++)
         if (strncmp(x->fn, calls[k].begins, strlen(calls[k].begins)) == 0)
-            return calls[k].name;
+            return calls[k].op;
     if (x->kind != KX_BINARY)
-        return NULL;
-    return x->op == KOP_ADD ? "Add" : x->op == KOP_AND ? "And" : x->op == KOP_OR ? "Or" : x->op == KOP_XOR ? "Xor" : NULL;
+        return OP_COUNT;
+    return x->op == KOP_ADD ? OP_ADD : x->op == KOP_AND ? OP_AND : x->op == KOP_OR ? OP_OR : x->op == KOP_XOR ? OP_XOR : OP_COUNT;
 }
 
-/* Integers of a size that devices have; sums of floats, where their order does not matter either. */
-static bool may_meet(const Nest *n, const KStmt *s)
+/* What CUDA calls it. */
+static const char *atomic_name(Op op)
 {
-    switch (s->array->type) {
-    case TYPE_S32: case TYPE_U32: case TYPE_S64: case TYPE_U64: return free_operation(s->value) != NULL;
-    case TYPE_F32: case TYPE_F64: return n->k->any_order && s->value->kind == KX_BINARY && s->value->op == KOP_ADD;
-    default: return false;
-    }
+    return op == OP_ADD ? "Add" : op == OP_MINIMUM ? "Min" : op == OP_MAXIMUM ? "Max" : op == OP_AND ? "And" : op == OP_OR ? "Or" : "Xor";
 }
 
 static bool is_there(const KStmt *s, const KExpr *x)
@@ -336,7 +333,7 @@ static const KStmt *find_update(const Nest *n)
 {
     const KStmt *s = n->stores.n == 1 ? n->stores.v[0] : NULL;
     int32_t      reads = 0;
-    if (!s || !may_meet(n, s))
+    if (!s || !updates_have_no_order(s->array->type, operation_of(s->value), n->k->any_order))
         return NULL;
     for (int32_t i = 0; i < n->accesses.n; i++)
         reads += !n->accesses.v[i].store && kernel_same_memory(n->k, n->accesses.v[i].array, s->array);
@@ -393,7 +390,7 @@ static void append_stripped(const Nest *n, KBlock *to, const KStmt *s)
         }
         kblock_append_copy(n->arena, to, s);
         if (s == n->update) {
-            to->last->atomic = free_operation(s->value);
+            to->last->atomic = atomic_name(operation_of(s->value));
             to->last->value = s->value->arg[is_there(s, s->value->arg[0])];
         }
         if (inner) {
