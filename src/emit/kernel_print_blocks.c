@@ -374,12 +374,12 @@ static void print_before_line(Printer *p, const KStmt *s, const LoopBlocks *b, i
     print_plain_for(p, s, BLOCK_FROM, BLOCK_LINE, depth);
 }
 
-/* Smaller blocks of what the others leave. */
-static void print_small_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+/* Smaller blocks of what the others leave; whether they leave something. */
+static bool print_small_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
 {
     LoopBlocks small;
     if (!loop_small_blocks(s, b, &small))
-        return;
+        return true;
     indent(p, depth);
     buf_printf(p->b, "for (; " BLOCK_FROM " + %d <= ", (int)small.size);
     print_end(p, s);
@@ -387,6 +387,7 @@ static void print_small_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, 
     print_one_block(p, s, &small, depth + 1);
     indent(p, depth);
     buf_puts(p->b, "}\n");
+    return s->from || s->end || b->line >= 0 || (s->loop->hi - s->loop->lo + 1) % small.size != 0;
 }
 
 /* The blocks, smaller ones, and where they end the loop itself. */
@@ -417,8 +418,8 @@ void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
     buf_puts(p->b, "}\n");
     if (!b->rest)
         return;
-    print_small_blocks(p, s, b, inside);
-    print_plain_for(p, s, BLOCK_FROM, NULL, inside);
+    if (print_small_blocks(p, s, b, inside))
+        print_plain_for(p, s, BLOCK_FROM, NULL, inside);
     indent(p, depth);
     buf_puts(p->b, "}\n");
 }
