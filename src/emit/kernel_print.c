@@ -6,6 +6,7 @@
 #include "emit/c_text.h"
 #include "emit/loop_halves.h"
 #include "emit/printer.h"
+#include "emit/loop_parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -402,91 +403,19 @@ static void print_turning(Printer *p, const Turning *t, int depth)
 
 /* ---- short loops ---- */
 
-enum { WHOLE = 16 /* elements in a vector */, HALF_VECTOR = 8, LEAST_PART = 4, MOST_SHORT = 512, MANY_CHOICES = 4 };
-
-typedef struct Look {
-    const KStmt *loop;
-    int32_t      choices;
-    bool         dear, narrow, other, again; /* no vectors of 16 and fewer; what is stored is read, or may be */
-} Look;
-
-/* Vectors of 16 and fewer are made of such neighbours, or of one element for all. */
-static bool is_in_vectors(const Look *l, const KArray *array, const Ix *at)
-{
-    const int64_t step = ix_has(at, l->loop->loop) ? ix_coef(at, l->loop->loop) : 0;
-    return step == 0 ? !ix_has(at, l->loop->loop) : step == 1 && (type_bits(array->type) == 32 || type_bits(array->type) == 16);
-}
-
-static bool reads(const KBlock *b, const KArray *array)
-{
-    bool found = false;
-    for (const KStmt *s = b->first; s && !found; s = s->next)
-        found = s->value && kx_loads_from(s->value, array, NULL);
-    return found;
-}
-
-static void look_at_expr(void *cookie, const KExpr *x)
-{
-    Look *l = cookie;
-    l->choices += x->kind == KX_SELECT || x->kind == KX_CALL || (x->kind == KX_BINARY && x->op >= KOP_LT && x->op <= KOP_NE);
-    l->dear |= kx_is_dear_call(x);
-    l->narrow |= x->kind == KX_LOAD && type_bits(x->array->type) == 16;
-    l->other |= x->kind == KX_LOAD && !is_in_vectors(l, x->array, x->index);
-}
-
-static void look_at_stmt(void *cookie, const KStmt *s)
-{
-    Look *l = cookie;
-    l->other |= (s->kind != KS_DECLARE && s->kind != KS_STORE) || (s->kind == KS_STORE && (s->atomic || !is_in_vectors(l, s->array, s->index)));
-    l->again |= s->kind == KS_STORE && (!s->array->restricted || reads(l->loop->body, s->array));
-}
-
-static void look_at(Look *l, const KStmt *s)
-{
-    const KVisitor v = { look_at_expr, look_at_stmt, l };
-    *l = (Look){ .loop = s };
-    kernel_visit(s->body, &v);
-}
-
-/* The next part of a loop of which `left` elements are left: vectors, then half a one, or a quarter. What may be done once more ends as a vector that ends with the loop. */
-static int64_t next_part(int64_t left, int64_t n, bool again, int64_t *back)
-{
-    *back = 0;
-    if (left >= WHOLE)
-        return left / WHOLE * WHOLE;
-    for (int64_t part = WHOLE; part >= LEAST_PART && !again; part /= 2)
-        if (left <= part && (2 * left > part || part == LEAST_PART) && n >= part) {
-            *back = part - left;
-            return left;
-        }
-    return left >= HALF_VECTOR ? HALF_VECTOR : left >= LEAST_PART ? LEAST_PART : left;
-}
-
-/* Compilers make vectors of 32 or of 16 elements; what is left of 60, 12, they compute one by one, exponentials too. */
-static bool is_in_parts(const KStmt *s)
-{
-    Look          l;
-    const int64_t n = s->loop->hi - s->loop->lo + 1;
-    if (s->from || s->end || s->unrolled || s->in_turn || n > MOST_SHORT || n < LEAST_PART || n % WHOLE == 0 || n == LEAST_PART || n == HALF_VECTOR)
-        return false;
-    look_at(&l, s);
-    return !l.other && (l.dear || (!l.narrow && l.choices >= MANY_CHOICES)) && (n % WHOLE >= LEAST_PART || !l.again);
-}
-
 /* 60 elements as 48, 8 and 4. */
-static void print_in_parts(Printer *p, const KStmt *s, int depth)
+static void print_in_parts(Printer *p, const KStmt *s, const LoopParts *l, int depth)
 {
-    const int64_t end = s->loop->hi + 1, all = end - s->loop->lo;
-    Look          l;
-    look_at(&l, s);
+    KStmt part = *s;
     indent(p, depth);
     buf_puts(p->b, "{\n");
-    for (int64_t from = s->loop->lo, n, back; from < end; from += n) {
+    for (int64_t from = s->loop->lo, n, back; from <= s->loop->hi; from += n) {
         char start[24], stop[24];
-        n = next_part(end - from, all, l.again, &back);
+        n = loop_next_part(l, s->loop->hi + 1 - from, &back);
+        part.rolled = s->rolled || n < LOOP_VECTOR;
         snprintf(start, sizeof start, "%lld", (long long)(from - back));
         snprintf(stop, sizeof stop, "%lld", (long long)(from + n));
-        print_plain_for(p, s, start, stop, depth + 1);
+        print_plain_for(p, &part, start, stop, depth + 1);
     }
     indent(p, depth);
     buf_puts(p->b, "}\n");
@@ -495,12 +424,13 @@ static void print_in_parts(Printer *p, const KStmt *s, int depth)
 static void print_for(Printer *p, const KStmt *s, int depth)
 {
     LoopBlocks b;
+    LoopParts  l;
     if (p->dialect->blocks && s->turning)
         print_turning(p, s->turning, depth);
     else if (p->dialect->blocks && loop_blocks(s, &b))
         print_in_blocks(p, s, &b, depth);
-    else if (p->dialect->hints && is_in_parts(s))
-        print_in_parts(p, s, depth);
+    else if (p->dialect->hints && loop_in_parts(s, &l))
+        print_in_parts(p, s, &l, depth);
     else
         print_plain_for(p, s, NULL, NULL, depth);
 }

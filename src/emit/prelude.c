@@ -8,6 +8,7 @@
 #include "emit/complex_text.h"
 #include "emit/exponential_text.h"
 #include "emit/loop_halves.h"
+#include "emit/loop_parts.h"
 #include "emit/power_text.h"
 #include "emit/turning_text.h"
 
@@ -1017,14 +1018,15 @@ static void need_blocks(Prelude *p, const KStmt *s)
 
 static void need_stmt(void *cookie, const KStmt *s)
 {
-    Prelude *p = cookie;
+    Prelude  *p = cookie;
+    LoopParts l;
     need_index(p, s->index);
     need_index(p, s->from);
     need_index(p, s->end);
     if (s->kind == KS_FOR && kernel_loop_is_independent(s))
         p->independent = true;
     need_blocks(p, s);
-    p->rolled |= s->rolled;
+    p->rolled |= s->rolled || (s->kind == KS_FOR && loop_in_parts(s, &l));
     p->unrolled |= s->unrolled;
     p->in_turn |= s->in_turn;
 }
