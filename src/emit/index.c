@@ -191,6 +191,15 @@ bool ix_has(const Ix *a, const IxAtom *atom)
     return false;
 }
 
+bool ix_is_line(const Ix *a, const IxAtom *loop)
+{
+    const int64_t k = ix_coef(a, loop);
+    bool          line = k == 0 || k == 1;
+    for (int32_t j = 0; j < a->n; j++)
+        line &= a->t[j].atom->kind == IX_LOOP || a->t[j].atom->depth < loop->depth;
+    return line;
+}
+
 int32_t ix_depth(const Ix *a)
 {
     int32_t d = 0;

@@ -72,6 +72,7 @@ bool    ix_is_const(const Ix *a, int64_t *c);
 void    ix_range(const Ix *a, int64_t *lo, int64_t *hi); /* inclusive */
 int64_t ix_coef(const Ix *a, const IxAtom *atom);
 bool    ix_has(const Ix *a, const IxAtom *atom); /* also inside divisions */
+bool    ix_is_line(const Ix *a, const IxAtom *loop); /* places that the loop meets lie one behind the other, or are one */
 int32_t ix_depth(const Ix *a);
 uint64_t ix_hash(uint64_t h, const Ix *a);
 

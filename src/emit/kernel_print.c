@@ -412,7 +412,7 @@ static void print_in_parts(Printer *p, const KStmt *s, const LoopParts *l, int d
     for (int64_t from = s->loop->lo, n, back; from <= s->loop->hi; from += n) {
         char start[24], stop[24];
         n = loop_next_part(l, s->loop->hi + 1 - from, &back);
-        part.rolled = s->rolled || n < LOOP_VECTOR;
+        part.rolled = s->rolled || n + back <= LOOP_UNROLLED;
         snprintf(start, sizeof start, "%lld", (long long)(from - back));
         snprintf(stop, sizeof stop, "%lld", (long long)(from + n));
         print_plain_for(p, &part, start, stop, depth + 1);

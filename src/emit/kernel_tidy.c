@@ -191,16 +191,6 @@ static bool is_found(const Ix *x, const IxAtom *loop)
     return false;
 }
 
-/* Whether the elements that a loop meets lie one behind the other, or are one. */
-static bool is_line(const Ix *x, const IxAtom *loop)
-{
-    const int64_t k = ix_coef(x, loop);
-    bool          line = k == 0 || k == 1;
-    for (int32_t j = 0; j < x->n; j++)
-        line &= x->t[j].atom->kind == IX_LOOP || x->t[j].atom->depth < loop->depth;
-    return line;
-}
-
 /* What a call of two values computes may depend on a test, and then a load that is only wanted after it moves behind it. */
 static bool may_test(const KExpr *x)
 {
@@ -227,7 +217,7 @@ static void note_expr_test(void *cookie, const KExpr *x)
     c->tests |= may_test(x);
     c->chooses |= chooses(x);
     c->finds |= x->kind == KX_LOAD && is_found(x->index, c->loop);
-    c->strides |= x->kind == KX_LOAD && !is_line(x->index, c->loop);
+    c->strides |= x->kind == KX_LOAD && !ix_is_line(x->index, c->loop);
     c->aside |= x->kind == KX_LOAD && x->array->kind == KARRAY_LOCAL;
     c->scales |= x->kind == KX_TEMP && x->temp->depth == c->loop->depth - 1;
 }
@@ -238,7 +228,7 @@ static void note_stmt_test(void *cookie, const KStmt *s)
     c->tests |= s->kind == KS_IF;
     c->more |= s->kind == KS_ASSIGN || s->kind == KS_FOR;
     c->stores += s->kind == KS_STORE;
-    c->strides |= s->kind == KS_STORE && !is_line(s->index, c->loop);
+    c->strides |= s->kind == KS_STORE && !ix_is_line(s->index, c->loop);
     c->aside |= s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL;
     c->sums |= s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL && kx_loads_from(s->value, s->array, s->index);
 }

@@ -2,19 +2,26 @@
  * Where no result is an operand a vector that ends with the loop does, which makes some elements once more. */
 #include "emit/loop_parts.h"
 
-enum { HALF_VECTOR = LOOP_VECTOR / 2, LEAST_PART = 4, MOST_SHORT = 512, MANY_CHOICES = 4 };
+#include <string.h>
+
+enum {
+    VECTOR = 16, WIDE_VECTOR = 8, /* elements; those of 64 bits */
+    LEAST_PART = 4, MOST_SHORT = 512, MANY_CHOICES = 4,
+    LEAST_LEFT = 6, LEAST_NARROW = 3 /* of what is cheap, elements behind vectors and half ones, of 16 bits behind vectors, that take as long as one more */
+};
 
 typedef struct Look {
     const KStmt *loop;
     int32_t      choices;
-    bool         dear, narrow, other, again; /* no vectors of 16 and fewer; what is stored is read, or may be */
+    bool         dear, narrow, wide, other, again; /* no vectors of 16 and fewer; what is stored is read, or may be */
 } Look;
 
-/* Vectors of 16 and fewer are made of such neighbours, or of one element for all. */
-static bool is_in_vectors(const Look *l, const KArray *array, const Ix *at)
+static void look_at_array(Look *l, const KArray *array, const Ix *at)
 {
-    const int64_t step = ix_has(at, l->loop->loop) ? ix_coef(at, l->loop->loop) : 0;
-    return step == 0 ? !ix_has(at, l->loop->loop) : step == 1 && (type_bits(array->type) == 32 || type_bits(array->type) == 16);
+    const int32_t bits = type_bits(array->type);
+    l->narrow |= bits == 16;
+    l->wide |= bits == 64;
+    l->other |= !ix_is_line(at, l->loop->loop) || bits < 16 || bits > 64 || type_is_complex(array->type);
 }
 
 static bool reads(const KBlock *b, const KArray *array)
@@ -25,20 +32,34 @@ static bool reads(const KBlock *b, const KArray *array)
     return found;
 }
 
+static bool divides_integers(const KExpr *x)
+{
+    const bool call = x->kind == KX_CALL && (strncmp(x->fn, "div_", 4) == 0 || strncmp(x->fn, "rem_", 4) == 0);
+    return (call || (x->kind == KX_BINARY && (x->op == KOP_DIV || x->op == KOP_REM))) && !type_is_float(x->type);
+}
+
 static void look_at_expr(void *cookie, const KExpr *x)
 {
     Look *l = cookie;
     l->choices += x->kind == KX_SELECT || x->kind == KX_CALL || (x->kind == KX_BINARY && x->op >= KOP_LT && x->op <= KOP_NE);
     l->dear |= kx_is_dear_call(x);
-    l->narrow |= x->kind == KX_LOAD && type_bits(x->array->type) == 16;
-    l->other |= x->kind == KX_LOAD && !is_in_vectors(l, x->array, x->index);
+    l->other |= divides_integers(x);
+    if (x->kind == KX_LOAD)
+        look_at_array(l, x->array, x->index);
 }
 
 static void look_at_stmt(void *cookie, const KStmt *s)
 {
     Look *l = cookie;
-    l->other |= (s->kind != KS_DECLARE && s->kind != KS_STORE) || (s->kind == KS_STORE && (s->atomic || !is_in_vectors(l, s->array, s->index)));
+    l->other |= (s->kind != KS_DECLARE && s->kind != KS_STORE) || (s->kind == KS_STORE && (s->atomic || s->past || ix_coef(s->index, l->loop->loop) != 1));
+    if (s->kind == KS_STORE)
+        look_at_array(l, s->array, s->index);
     l->again |= s->kind == KS_STORE && (!s->array->restricted || reads(l->loop->body, s->array));
+}
+
+static bool is_much_left(const Look *l, int64_t n)
+{
+    return l->narrow ? n % VECTOR >= LEAST_NARROW : !l->wide && n % (VECTOR / 2) >= LEAST_LEFT;
 }
 
 bool loop_in_parts(const KStmt *s, LoopParts *out)
@@ -46,22 +67,27 @@ bool loop_in_parts(const KStmt *s, LoopParts *out)
     Look           l = { .loop = s };
     const KVisitor v = { look_at_expr, look_at_stmt, &l };
     const int64_t  n = s->loop->hi - s->loop->lo + 1;
-    if (s->from || s->end || s->unrolled || s->in_turn || n > MOST_SHORT || n < LEAST_PART || n % LOOP_VECTOR == 0 || n == LEAST_PART || n == HALF_VECTOR)
+    if (s->from || s->end || s->unrolled || s->in_turn || n > MOST_SHORT || n <= LEAST_PART)
         return false;
     kernel_visit(s->body, &v);
-    *out = (LoopParts){ .n = n, .again = l.again };
-    return !l.other && (l.dear || (!l.narrow && l.choices >= MANY_CHOICES)) && (n % LOOP_VECTOR >= LEAST_PART || !l.again);
+    const int64_t vector = l.wide ? WIDE_VECTOR : VECTOR;
+    *out = (LoopParts){ .n = n, .vector = vector, .least = l.wide || l.narrow ? WIDE_VECTOR : LEAST_PART, .again = l.again };
+    if (l.other || n % vector == 0 || n == VECTOR / 2 || (l.wide && (l.again || n < vector)))
+        return false;
+    if (l.dear || (!l.narrow && !l.wide && l.choices >= MANY_CHOICES))
+        return n % vector >= LEAST_PART || !l.again;
+    return !l.again && s->loop->depth > 1 && n > VECTOR / 2 && is_much_left(&l, n);
 }
 
 int64_t loop_next_part(const LoopParts *l, int64_t left, int64_t *back)
 {
     *back = 0;
-    if (left >= LOOP_VECTOR)
-        return left / LOOP_VECTOR * LOOP_VECTOR;
-    for (int64_t part = LOOP_VECTOR; part >= LEAST_PART && !l->again; part /= 2)
-        if (left <= part && (2 * left > part || part == LEAST_PART) && l->n >= part) {
+    if (left >= l->vector)
+        return left / l->vector * l->vector;
+    for (int64_t part = l->vector; part >= l->least && !l->again; part /= 2)
+        if (left <= part && (2 * left > part || part == l->least) && l->n >= part) {
             *back = part - left;
             return left;
         }
-    return left >= HALF_VECTOR ? HALF_VECTOR : left >= LEAST_PART ? LEAST_PART : left;
+    return left >= VECTOR / 2 ? VECTOR / 2 : left >= LEAST_PART ? LEAST_PART : left;
 }

@@ -4,11 +4,13 @@
 
 #include "emit/kernel_ir.h"
 
-enum { LOOP_VECTOR = 16 /* elements */ };
+enum { LOOP_UNROLLED = 16 /* trips at most of what gcc unrolls before it makes vectors */ };
 
 typedef struct LoopParts {
-    int64_t n;     /* trips */
-    bool    again; /* what is stored is read, or may be: nothing is done twice */
+    int64_t n;      /* trips */
+    int64_t vector; /* elements of one */
+    int64_t least;  /* of one that ends with the loop, at least */
+    bool    again;  /* what is stored is read, or may be: nothing is done twice */
 } LoopParts;
 
 /* Whether loop s is worth that. */
