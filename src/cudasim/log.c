@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECTOR = 32, MOST_SECTORS = 2 * WARP, MOST_PLACES = 256, MOST_REQUESTS = 256 };
+enum { SECTOR = 32, PACK = 16, MOST_SECTORS = 2 * WARP, MOST_PLACES = 256, MOST_REQUESTS = 256 };
 
 typedef struct Request {
     uint16_t  n;
@@ -21,8 +21,9 @@ typedef struct Request {
 
 typedef struct Place {
     const void *pc;
+    const void *first;      /* what lane 0 asks for first */
     bool        writes;
-    uint32_t    bytes;
+    uint32_t    bytes;      /* 0: they are another place's */
     uint32_t    seen[WARP]; /* accesses of each lane */
     uint32_t    n;
     Request    *requests;   /* the first of them */
@@ -79,19 +80,49 @@ void cudasim_log_access(const void *p, size_t bytes, bool writes, const void *pc
     Request *r = &x->requests[x->seen[cudasim_now.thread]++];
     x->n = x->seen[cudasim_now.thread] > x->n ? x->seen[cudasim_now.thread] : x->n;
     r->bytes += (uint32_t)bytes;
+    x->first = x->first || cudasim_now.thread > 0 ? x->first : p;
     for (uintptr_t a = (uintptr_t)p / SECTOR; a <= ((uintptr_t)p + bytes - 1) / SECTOR; a++)
         add_sector(r, a);
 }
 
-static void put_place(FILE *f, const char *kernel, const Place *x)
+static long line_number(const char *line)
 {
-    char     name[CUDASIM_PLACE], line[CUDASIM_PLACE];
+    const char *colon = strchr(line, ':');
+    return colon ? strtol(colon + 1, NULL, 10) : 0;
+}
+
+/* An access of several elements at once, of which compilers make one for each: it is in a function in front of the kernel, on one line. */
+static void join_places(Place *x, const Place *end, const char *line, long kernel_line)
+{
+    char other[CUDASIM_PLACE], place[CUDASIM_PLACE];
+    if (line_number(line) >= kernel_line)
+        return;
+    for (Place *y = x + 1; y < end && x->bytes < PACK; y++) {
+        if (y->bytes == 0 || y->writes != x->writes || y->n != x->n || !x->first || y->first != (const char *)x->first + x->bytes)
+            continue;
+        cudasim_find_line((const char *)y->pc - 1, other, place);
+        if (strcmp(line, place) != 0)
+            continue;
+        for (uint32_t k = 0; k < x->n; k++) {
+            x->requests[k].bytes += y->requests[k].bytes;
+            for (int j = 0; j < y->requests[k].n; j++)
+                add_sector(&x->requests[k], y->requests[k].sectors[j]);
+        }
+        x->bytes += y->bytes;
+        y->bytes = 0;
+    }
+}
+
+static void put_place(FILE *f, const char *kernel, long kernel_line, Place *x)
+{
+    char name[CUDASIM_PLACE], line[CUDASIM_PLACE];
+    cudasim_find_line((const char *)x->pc - 1, name, line);
+    join_places(x, sim_log.places + sim_log.n, line, kernel_line);
     uint32_t sectors = 0, best = 0;
     for (uint32_t k = 0; k < x->n; k++) {
         sectors += x->requests[k].n;
         best += (x->requests[k].bytes + SECTOR - 1) / SECTOR;
     }
-    cudasim_find_line((const char *)x->pc - 1, name, line);
     fprintf(f, "%s: %s %s %u bytes: %u request%s, %.1f sectors each, %.1f at best\n", kernel, line, x->writes ? "writes" : "reads", x->bytes, x->n,
             x->n == 1 ? "" : "s", (double)sectors / x->n, (double)best / x->n);
 }
@@ -105,8 +136,8 @@ void cudasim_log_end(void)
     char        kernel[CUDASIM_PLACE], line[CUDASIM_PLACE];
     cudasim_find_line(cudasim_now.launch->kernel, kernel, line);
     for (int k = 0; k < sim_log.n; k++) {
-        if (f)
-            put_place(f, *kernel ? kernel : "?", &sim_log.places[k]);
+        if (f && sim_log.places[k].bytes > 0)
+            put_place(f, *kernel ? kernel : "?", line_number(line), &sim_log.places[k]);
         free(sim_log.places[k].requests);
     }
     if (f && f != stderr)
