@@ -92,10 +92,11 @@ void cuda_grid_loop(Buf *b, const CudaPart *part, const char *i, int each, const
         buf_printf(b, "%s(blockIdx.x - %lld)", wide, (long long)part->first_block);
     else if (part->blocks > 0)
         buf_printf(b, "%sblockIdx.x", wide);
+    const char *plus = who ? " + " : "", *own = who ? who : "";
     if (part->blocks > 0)
-        buf_printf(b, " * %d + %s; %s < %lld; %s += %lld)", each, who, i, count, i, (long long)(part->blocks * each));
+        buf_printf(b, " * %d%s%s; %s < %lld; %s += %lld)", each, plus, own, i, count, i, (long long)(part->blocks * each));
     else if (each == 1)
         buf_printf(b, "blockIdx.x; %s < %lld; %s += gridDim.x)", i, count, i);
     else
-        buf_printf(b, "%sblockIdx.x * %d + %s; %s < %lld; %s += %sgridDim.x * %d)", wide, each, who, i, count, i, wide, each);
+        buf_printf(b, "%sblockIdx.x * %d%s%s; %s < %lld; %s += %sgridDim.x * %d)", wide, each, plus, own, i, count, i, wide, each);
 }

@@ -68,17 +68,20 @@ static int64_t trips(const IxAtom *loop)
     return loop->hi - loop->lo + 1;
 }
 
-void cuda_loop_values(Buf *b, const CudaPart *part, const char *number)
+void cuda_loop_values(Buf *b, const CudaPart *part, const char *number, const Ix *of, int depth)
 {
-    int     width = part->share == BY_THREAD ? part->width : 1;
-    int64_t inner = part->threads.count / width;
-    buf_printf(b, "        const %s ", part->dialect->index);
+    int         width = part->share == BY_THREAD ? part->width : 1;
+    int64_t     inner = part->threads.count / width;
+    const char *before = ""; /* what stands between two of them */
+    buf_printf(b, "%*sconst %s ", 4 * depth, "", part->dialect->index);
     for (int32_t j = 0; j < part->threads.n_loops; j++) {
         const IxAtom *loop = part->threads.loops[j];
         bool          cut = width > 1 && j + 1 == part->threads.n_loops;
         int64_t       n = trips(loop) / (cut ? width : 1);
         inner /= n;
-        buf_printf(b, "%s%s = %s", j ? ", " : "", cut ? "base" : loop->name, number);
+        if (of && !ix_has(of, loop))
+            continue;
+        buf_printf(b, "%s%s = %s", before, cut ? "base" : loop->name, number);
         if (inner > 1)
             buf_printf(b, " / %lld", (long long)inner);
         if (j > 0)
@@ -87,6 +90,7 @@ void cuda_loop_values(Buf *b, const CudaPart *part, const char *number)
             buf_printf(b, " * %d", width);
         if (loop->lo != 0)
             buf_printf(b, " + %lld", (long long)loop->lo);
+        before = ", ";
     }
     buf_puts(b, ";\n");
 }
@@ -108,7 +112,7 @@ static void put_threads(Buf *b, const CudaPart *part)
     cuda_grid_loop(b, part, i, THREADS, "threadIdx.x");
     buf_puts(b, braces ? " {\n" : "\n");
     if (!only)
-        cuda_loop_values(b, part, i);
+        cuda_loop_values(b, part, i, NULL, 2);
     if (part->width > 1)
         cuda_put_packs(b, part, part->packs, 2);
     else if (has_inner_packs(part))
@@ -129,12 +133,12 @@ static void put_body(Buf *b, const CudaPart *part)
         buf_puts(b, "}\n");
         return;
     }
-    if (part->share == BY_ONE || part->share == BY_THREAD)
+    if (part->share == BY_ONE || (part->share == BY_THREAD && part->n_alone == 0))
         dialect_block(b, part->dialect, t->before, 1);
     if (part->share == BY_ONE)
         dialect_block(b, part->dialect, t->body, 1);
     else if (part->share == BY_THREAD)
-        put_threads(b, part);
+        (part->n_alone > 0 ? cuda_alone_body : put_threads)(b, part);
     else
         cuda_row_body(b, part);
     buf_puts(b, "}\n");

@@ -365,11 +365,16 @@ static void pack_inner(Arena *a, const Kernel *k, CudaPart *part)
         Packs *x = &part->inner[part->n_inner];
         for (int width = MOST_WIDE; width > 1 && s->kind == KS_FOR && !s->from && !s->end && x->n == 0; width /= 2) {
             int32_t widest = 0;
-            if (s->loop->lo < 0 || s->loop->lo >= s->loop->hi + 1 - width || (s->loop->hi + 1) % width != 0 || !pack_body(a, k, s->body, s->loop, width, IN_ORDER, x, &widest) || widest * width > PACK_BYTES)
+            if (s->loop->lo < 0 || s->loop->lo > s->loop->hi + 1 - width || (s->loop->hi + 1) % width != 0 || !pack_body(a, k, s->body, s->loop, width, IN_ORDER, x, &widest) || widest * width > PACK_BYTES)
                 *x = (Packs){ 0 };
             x->width = width;
         }
     }
+}
+
+bool cuda_is_one_pack(const Packs *packs)
+{
+    return packs->n > 0 && packs->loop->hi - packs->loop->lo + 1 == packs->width;
 }
 
 void cuda_choose_packs(Arena *a, const Kernel *k, CudaPart *part)
@@ -381,8 +386,10 @@ void cuda_choose_packs(Arena *a, const Kernel *k, CudaPart *part)
             part->width = width;
             return;
         }
-    if (part->share == BY_THREAD && !part->copy)
+    if (part->share == BY_THREAD && !part->copy) {
         pack_inner(a, k, part);
+        cuda_choose_alone(a, part);
+    }
 }
 
 /* ---- text ---- */

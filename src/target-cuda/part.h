@@ -44,6 +44,16 @@ typedef struct Packs {
     bool          uses_index; /* the loop's own value */
 } Packs;
 
+/* alone.c: a row of each thread of a block in shared memory. */
+typedef struct AloneRow {
+    KArray     *array, *here; /* in memory; "x_rows[threadIdx.x]" */
+    const char *name;
+    const Ix   *base;         /* where it begins, without lo */
+    int64_t     lo;           /* its first element from there */
+    int32_t     length;
+    bool        stored;
+} AloneRow;
+
 typedef struct CudaPart {
     ThreadPart threads;
     RowPart    row;  /* BY_WARP, BY_BLOCK, BY_COLUMN */
@@ -60,6 +70,9 @@ typedef struct CudaPart {
     Packs     *packs; /* if more than one: of BY_THREAD one, else for each step of the row */
     int32_t    n_inner; /* BY_THREAD, width 1: of each of the body's statements, */
     Packs     *inner; /* which may be a loop that goes along packs */
+    int32_t    n_alone; /* BY_THREAD, width 1: rows in shared memory */
+    AloneRow  *alone;
+    int        alone_threads; /* of a block, if there are any */
     const Dialect *dialect; /* with indices that are wide enough */
     const Device  *device;
     int32_t    abreast;     /* of the first part of a launch: so many parts from it on, */
@@ -116,15 +129,22 @@ void cuda_put_each(Buf *b, const CudaPart *part, const Packs *packs, const KBloc
 void cuda_put_pack_stores(Buf *b, const CudaPart *part, const Packs *packs, int depth);
 void cuda_put_inner(Buf *b, const CudaPart *part, int depth); /* the body's statements, n_inner of them */
 void cuda_pack_services(Buf *b);
+bool cuda_is_one_pack(const Packs *packs); /* of the loop of one thread */
+
+/* alone.c: sets the rows that are brought to a thread, and the body with them; share and packs are set. Whether there would be any; bytes of shared memory; the body of a function that has them. */
+void    cuda_choose_alone(Arena *a, CudaPart *part);
+bool    cuda_can_be_alone(Arena *a, const CudaPart *part);
+int64_t cuda_alone_shared(const CudaPart *part);
+void    cuda_alone_body(Buf *b, const CudaPart *part);
 
 /* dialect.c: for all that is no part; for part. */
 extern const Dialect cuda_dialect;
 const Dialect *cuda_dialect_for(const ThreadPart *part);
 
-/* "for (int i = blockIdx.x * 256 + threadIdx.x; i < 9000; i += gridDim.x * 256)": i goes through what one of `each` does in a block of them. who: its number in the block. */
+/* "for (int i = blockIdx.x * 256 + threadIdx.x; i < 9000; i += gridDim.x * 256)": i goes through what one of `each` does in a block of them. who: its number in the block; NULL: none. */
 void cuda_grid_loop(Buf *b, const CudaPart *part, const char *i, int each, const char *who);
-/* The loops' values from the number of the iteration, the last loop fastest: "const int i0 = thread / 8, i1 = thread % 8;" */
-void cuda_loop_values(Buf *b, const CudaPart *part, const char *number);
+/* The loops' values from the number of the iteration, the last loop fastest: "const int i0 = thread / 8, i1 = thread % 8;" of: NULL, or those that it has alone. */
+void cuda_loop_values(Buf *b, const CudaPart *part, const char *number, const Ix *of, int depth);
 /* The body of a function for BY_WARP, BY_BLOCK or BY_COLUMN. */
 void cuda_row_body(Buf *b, const CudaPart *part);
 /* What the number of a row or column is called: the only loop's own name, when that is its value. */

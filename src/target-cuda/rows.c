@@ -25,12 +25,13 @@ static int lanes_of(const RowPart *r)
     return lanes;
 }
 
-/* Threads do rows of less than 16 one by one, unless those are what the memory's time goes into, or there are too few threads. */
-static bool is_worth_sharing(const CudaPart *part)
+/* Threads do rows of less than 16 one by one, unless there are too few threads, or those are what the memory's time goes into and alone.c has no form for them. */
+static bool is_worth_sharing(Arena *a, const CudaPart *part)
 {
     const RowPart *r = &part->row;
+    const bool     few = part->threads.count < THREADS * part->device->units;
     return r->longest >= 2 * LEAST_LANES ||
-           (part->threads.n_loops > 0 && !r->column && (r->sums || r->scans) && part->lanes == LEAST_LANES && (r->own || part->threads.count < THREADS * part->device->units));
+           (part->threads.n_loops > 0 && !r->column && (r->sums || r->scans) && part->lanes == LEAST_LANES && (few || (r->own && !cuda_can_be_alone(a, part))));
 }
 
 void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
@@ -49,7 +50,7 @@ void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
         return;
     const RowPart *r = &part->row;
     part->lanes = lanes_of(r);
-    if (!is_worth_sharing(part))
+    if (!is_worth_sharing(a, part))
         return;
     if (r->column)
         part->share = t->count < THREADS * part->device->units ? BY_COLUMN : BY_THREAD;
@@ -65,6 +66,8 @@ int cuda_part_threads(const CudaPart *part)
         return cuda_passes_threads(part);
     if (part->share == BY_ONE)
         return part->abreast > 1 ? THREADS : 1;
+    if (part->n_alone > 0)
+        return part->alone_threads;
     return part->share == BY_BLOCK && part->stage == 0 && part->row.longest >= LONG_ROW ? LONG_ROW_THREADS : THREADS;
 }
 
@@ -75,7 +78,7 @@ int64_t cuda_part_blocks(const CudaPart *part)
         return cuda_passes_blocks(part) < cuda_most_blocks(part) ? cuda_passes_blocks(part) : cuda_most_blocks(part);
     switch (part->share) {
     case BY_ONE: return 1;
-    case BY_THREAD: each = THREADS * part->width; break;
+    case BY_THREAD: each = cuda_part_threads(part) * part->width; break;
     case BY_WARP: each = THREADS / part->lanes; break;
     case BY_BLOCK: break;
     case BY_COLUMN: each = WARP; break;
@@ -425,7 +428,7 @@ static void put_rows(Buf *b, const CudaPart *part)
         cuda_grid_loop(b, part, i, 1, NULL);
     buf_puts(b, part->stage == 1 ? "" : " {\n");
     if (strcmp(i, "row") == 0)
-        cuda_loop_values(b, part, i);
+        cuda_loop_values(b, part, i, NULL, 2);
     put_steps(b, part, NULL, 2);
     buf_puts(b, "    }\n");
 }
@@ -448,7 +451,7 @@ static void put_columns(Buf *b, const CudaPart *part)
     else
         buf_printf(b, "        const %s %s = %s ? first + lane : %lld;\n", part->dialect->index, i, limit, (long long)t->count - 1);
     if (strcmp(i, "row") == 0)
-        cuda_loop_values(b, part, i);
+        cuda_loop_values(b, part, i, NULL, 2);
     put_steps(b, part, limit, 2);
     buf_puts(b, "    }\n");
     arena_free(a);
