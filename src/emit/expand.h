@@ -69,6 +69,8 @@ bool row_sums_expand(const Inst *i);
 void expand_row_sums(Inst *i);
 bool sum_over_rows_expands(const Inst *i);
 void expand_sum_over_rows(Inst *i);
+/* On a device: a sum of each of so many rows, of so many elements in all, is worth threads of its own before anything is made of it. */
+bool rows_are_for_threads(int64_t rows, int64_t elements);
 bool choice_expands(const Inst *i);
 void expand_choice(Inst *i);
 bool window_expands(const Inst *i);

@@ -3,6 +3,7 @@
 #include "emit/abreast.h"
 #include "emit/beside.h"
 #include "emit/columns.h"
+#include "emit/expand.h"
 #include "emit/loop_blocks.h"
 #include "emit/lower.h"
 #include "emit/lower_reduction.h"
@@ -528,7 +529,6 @@ static void widen_once(Lower *L)
 /* x has a value of each of many rows that are reduced for it. */
 static bool is_of_reduced_rows(Lower *L, const Inst *x)
 {
-    enum { LEAST_ROW = 16 /* elements that are not worth several threads */ };
     const int64_t count = shape_is_array(x->shape) ? shape_count(x->shape) : 0;
     Map           behind = map_new(L->arena);
     bool          any = false;
@@ -536,7 +536,7 @@ static bool is_of_reduced_rows(Lower *L, const Inst *x)
     for (const Inst *i = x; i && count > 1 && !any; i = i->prev) {
         if (!map_has(&behind, i) || map_has(&L->memory, i))
             continue;
-        any = i->op == OP_REDUCE && shape_count(reduction_shape(i, 0)) == count && shape_count(inst_operand(i, 0)->shape) >= LEAST_ROW * count;
+        any = i->op == OP_REDUCE && shape_count(reduction_shape(i, 0)) == count && rows_are_for_threads(count, shape_count(inst_operand(i, 0)->shape));
         for (int32_t k = 0; k < i->n_operands; k++)
             map_put(&behind, inst_operand(i, k), L);
     }

@@ -14,7 +14,7 @@
 
 #include "analysis/cost.h"
 
-enum { ROLE_ROW = 50, MAX_SEEN = 8, BESIDE = 2048 /* bytes of a device's shared memory that are for other things */ };
+enum { ROLE_ROW = 50, MAX_SEEN = 8, LEAST_EACH = 16 /* elements of a row that are worth threads of its own */, BESIDE = 2048 /* bytes of a device's shared memory that are for other things */ };
 
 /* Where a value was computed, and where its rows are. */
 struct RowPlace {
@@ -106,6 +106,31 @@ static bool fits(const Lower *L, const Shape *s, const RowDims *r)
     return bytes <= KEPT_ROW_BYTES && L->local_bytes + bytes <= MOST_LOCAL_BYTES;
 }
 
+/* Something is reduced for x. */
+static bool is_of_sums(Lower *L, const Inst *x)
+{
+    Map  behind = map_new(L->arena);
+    bool any = false;
+    map_put(&behind, x, L);
+    for (const Inst *i = x; i && !any; i = i->prev)
+        for (int32_t k = 0; k < i->n_operands && map_has(&behind, i) && !map_has(&L->memory, i); k++) {
+            map_put(&behind, inst_operand(i, k), L);
+            any |= i->op == OP_REDUCE;
+        }
+    return any;
+}
+
+/* On a device: x is a number of each of many rows, all of them as one row of its own, for loops over the rows that have nothing else to do with each other. Threads of each make it again. */
+static bool is_of_apart(Lower *L, const Inst *x, const RowDims *r)
+{
+    bool apart = false;
+    if (!L->plan->device || feeds_choice(L, x) || row_count(x->shape, r) != shape_count(x->shape))
+        return false;
+    for (const Use *u = x->uses; u; u = u->next)
+        apart |= u->user->op == OP_BROADCAST && shape_count(u->user->shape) >= LEAST_EACH * shape_count(x->shape);
+    return apart && !is_of_sums(L, x);
+}
+
 void row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block)
 {
     const Shape *s = x->shape;
@@ -116,7 +141,7 @@ void row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block)
     for (RowPlace *p = places; p && seen < MAX_SEEN; p = p->next, seen++) {
         const KBlock *both = common_block(p->block, block);
         const RowDims *row = both == p->block || both == block ? NULL : row_of(L, s, p->index, index, both);
-        if (!row || p->consumer == L->consumer || !fits(L, s, row))
+        if (!row || p->consumer == L->consumer || !fits(L, s, row) || is_of_apart(L, x, row))
             continue;
         vec_push(L->arena, &L->wanted_rows, ((WantedRow){x, row}));
         return;
