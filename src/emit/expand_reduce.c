@@ -633,22 +633,33 @@ static const Inst *last_reduction(const Inst *i)
     return r->op == OP_REDUCE ? r : NULL;
 }
 
-/* How many parts r's outermost reduced dimension is cut into, for so many blocks; 0: it is not. */
+/* What lies side by side is not reduced. */
+static bool goes_down_columns(const Inst *r)
+{
+    const Shape *in = inst_operand(r, 0)->shape;
+    int32_t      d = in->rank - 1;
+    while (d > 0 && in->dims[d] == 1)
+        d--;
+    return d >= 0 && !ints_has(inst_ints(r, ATTR_DIMENSIONS), d);
+}
+
+/* How many parts r's outermost reduced dimension is cut into, for so many blocks; 0: it is not. A block has 32 columns. */
 static int64_t choice_parts(const Inst *r)
 {
-    enum { MOST_BLOCKS = 1024, LEAST_PART = 4096 /* elements */, FEW = 64 /* results */ };
+    enum { MOST_BLOCKS = 1024, LEAST_PART = 4096 /* elements */, FEW = 64 /* results */, LANES = 32, LEAST_COLUMN_PART = 128, FEW_COLUMNS = 4096 };
     const Shape *in = inst_operand(r, 0)->shape;
     if (r->n_operands != 4 || !layout_is_row_major(in) || !layout_is_row_major(inst_operand(r, 1)->shape) || shape_count(in) == 0)
         return 0;
     const Shape *out = r->shape->elems[0];
     const Comp  *by = inst_callee(r, 0);
-    if (shape_count(out) > FEW || !layout_is_row_major(out) || !layout_is_row_major(r->shape->elems[1]) ||
+    const bool   columns = goes_down_columns(r);
+    if (shape_count(out) > (columns ? FEW_COLUMNS : FEW) || !layout_is_row_major(out) || !layout_is_row_major(r->shape->elems[1]) ||
         !(choice_is_extreme(by, OP_MAXIMUM, true) || choice_is_extreme(by, OP_MINIMUM, true)))
         return 0;
     const int32_t cut = cut_dim(r);
-    const int64_t row = shape_count(in) / shape_count(out);
-    for (int64_t p = MOST_BLOCKS / shape_count(out); cut >= 0 && p >= LEAST_PARTS; p--)
-        if (in->dims[cut] % p == 0 && row / p >= LEAST_PART)
+    const int64_t row = shape_count(in) / shape_count(out), blocks = columns ? (shape_count(out) + LANES - 1) / LANES : shape_count(out);
+    for (int64_t p = MOST_BLOCKS / blocks; cut >= 0 && p >= LEAST_PARTS; p--)
+        if (in->dims[cut] % p == 0 && row / p >= (columns ? LEAST_COLUMN_PART : LEAST_PART))
             return p;
     return 0;
 }

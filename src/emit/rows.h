@@ -38,7 +38,7 @@ typedef struct RowPart {
     bool     scans;       /* or to be combined with all that is before it */
     bool     own;         /* some of what such loops read along them is no other row's */
     int32_t  tail;        /* steps from here on are for one thread */
-    bool     column;      /* one sum down a column: neighbours in memory are neighbours in the part's last loop */
+    bool     column;      /* one sum or choice down a column: neighbours in memory are neighbours in the part's last loop */
 } RowPart;
 
 /* False: the part has another form, or loops too short to share. */

@@ -1,4 +1,4 @@
-/* Parts that threads share. A warp for each of many short rows, half or a quarter of one for rows of less than 32 or 16; a block for each long one; for a column's sum a block of 32 columns, eight threads for each:
+/* Parts that threads share. A warp for each of many short rows, half or a quarter of one for rows of less than 32 or 16; a block for each long one; for a column's sum or choice a block of 32 columns, eight threads for each:
  *
  *     for (int i0 = blockIdx.x * 8 + threadIdx.x / 32; i0 < 64; i0 += gridDim.x * 8) {
  *         float acc = 0.0f;
@@ -193,8 +193,9 @@ static void put_shared(Buf *b, const CudaPart *part)
             const KTemp *acc = s->combined[k]->temp;
             buf_printf(b, "    __shared__ %s %s_parts[%d]%s;\n", dialect_type(&cuda_dialect, acc->type), acc->name, warps, part->share == BY_COLUMN ? "[32]" : "");
         }
-        for (int32_t k = 0; k < s->n_chosen && part->share == BY_BLOCK; k++)
-            buf_printf(b, "    __shared__ %s %s_parts[%d];\n", dialect_type(&cuda_dialect, s->chosen[k]->type), s->chosen[k]->element_of->name, warps);
+        for (int32_t k = 0; k < s->n_chosen && part->share != BY_WARP; k++)
+            buf_printf(b, "    __shared__ %s %s_parts[%d]%s;\n", dialect_type(&cuda_dialect, s->chosen[k]->type), s->chosen[k]->element_of->name, warps,
+                       part->share == BY_COLUMN ? "[32]" : "");
     }
 }
 
@@ -285,24 +286,37 @@ static void put_chosen(Buf *b, const CudaPart *part, const RowStep *step, const 
         dialect_stmt(b, part->dialect, s, depth);
 }
 
+/* Through shared memory: of warps that have the same already the first lanes', of a column what each of its threads has. */
+static void put_chosen_parts(Buf *b, const CudaPart *part, const RowStep *step, int depth)
+{
+    const bool column = part->share == BY_COLUMN;
+    const int  in = 4 * depth;
+    buf_printf(b, "%*s__syncthreads(); // parts may still be read, of the %s before\n", in, "", column ? "columns" : "row");
+    if (!column)
+        buf_printf(b, "%*sif (threadIdx.x %% 32 == 0) {\n", in, "");
+    for (int32_t k = 0; k < step->n_chosen; k++) {
+        const char *acc = step->chosen[k]->element_of->name;
+        buf_printf(b, "%*s%s_parts[%s] = %s;\n", column ? in : in + 4, "", acc, column ? "share][lane" : "threadIdx.x / 32", acc);
+    }
+    if (!column)
+        buf_printf(b, "%*s}\n", in, "");
+    buf_printf(b, "%*s__syncthreads();\n%*sfor (int warp = 0; warp < %d; warp++) {\n", in, "", in, "", cuda_part_threads(part) / WARP);
+    put_chosen(b, part, step, "", column ? "_parts[warp][lane]" : "_parts[warp]", depth + 1);
+    buf_printf(b, "%*s}\n", in, "");
+}
+
 /* All threads have the same afterwards. Where an element is NaN the order matters: then each goes through the row from first to last. */
 static void put_choice(Buf *b, const CudaPart *part, const RowStep *step, int depth)
 {
-    const bool block = part->share == BY_BLOCK;
-    const int  in = 4 * depth, warps = cuda_part_threads(part) / WARP;
-    buf_printf(b, "%*sfor (int by = %d; by > 0; by /= 2) {\n", in, "", block ? WARP / 2 : part->lanes / 2);
-    put_chosen(b, part, step, cuda_in_groups(part) ? "__shfl_xor_sync(group, " : "__shfl_xor_sync(0xffffffffu, ", ", by)", depth + 1);
-    buf_printf(b, "%*s}\n", in, "");
-    if (block) {
-        buf_printf(b, "%*s__syncthreads(); // parts may still be read, of the row before\n%*sif (threadIdx.x %% 32 == 0) {\n", in, "", in, "");
-        for (int32_t k = 0; k < step->n_chosen; k++) {
-            const char *acc = step->chosen[k]->element_of->name;
-            buf_printf(b, "%*s%s_parts[threadIdx.x / 32] = %s;\n", in + 4, "", acc, acc);
-        }
-        buf_printf(b, "%*s}\n%*s__syncthreads();\n%*sfor (int warp = 0; warp < %d; warp++) {\n", in, "", in, "", in, "", warps);
-        put_chosen(b, part, step, "", "_parts[warp]", depth + 1);
+    const bool block = part->share != BY_WARP;
+    const int  in = 4 * depth;
+    if (part->share != BY_COLUMN) {
+        buf_printf(b, "%*sfor (int by = %d; by > 0; by /= 2) {\n", in, "", block ? WARP / 2 : part->lanes / 2);
+        put_chosen(b, part, step, cuda_in_groups(part) ? "__shfl_xor_sync(group, " : "__shfl_xor_sync(0xffffffffu, ", ", by)", depth + 1);
         buf_printf(b, "%*s}\n", in, "");
     }
+    if (block)
+        put_chosen_parts(b, part, step, depth);
     if (!minds_nan(step))
         return;
     buf_printf(b, "%*sif (%s) {\n", in, "", block ? "__syncthreads_or(odd)" : cuda_in_groups(part) ? "__any_sync(group, odd)" : "__any_sync(0xffffffffu, odd)");
@@ -312,7 +326,7 @@ static void put_choice(Buf *b, const CudaPart *part, const RowStep *step, int de
         buf_puts(b, ";\n");
     }
     dialect_stmt(b, part->dialect, step->stmt, depth + 1);
-    buf_printf(b, "%*s%s; // the row may be overwritten from here on\n%*s}\n", in + 4, "", block ? "__syncthreads()" : sync_lanes(part), in, "");
+    buf_printf(b, "%*s%s; // the %s may be overwritten from here on\n%*s}\n", in + 4, "", block ? "__syncthreads()" : sync_lanes(part), part->share == BY_COLUMN ? "columns" : "row", in, "");
 }
 
 static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int depth)
