@@ -16,12 +16,14 @@
  *
  *   X[k] = (Z[k] + conj Z[h - k]) / 2 + v^k (Z[k] - conj Z[h - k]) / 2i            X[0] = Re Z[0] + Im Z[0], X[h] = Re Z[0] - Im Z[0]
  *
- * IRFFT reads neither the imaginary part of X[0] nor that of X[l/2]: they cannot reach a real result. */
+ * IRFFT reads neither the imaginary part of X[0] nor that of X[l/2]: they cannot reach a real result.
+ *
+ * For many threads all lines of an axis lie behind each other in working memory, and each step, as a stage is one, is a nest of its own over all of them, whose iterations are apart. */
 #include "emit/lower.h"
 
 #include <math.h>
 
-enum { ROLE_BATCH = 80, ROLE_PASS = 81, MAX_AXES = 3, MAX_FACTOR = 13, MAX_TABLE = 32, WIDTH = 16 /* lines at once, half of it of long ones */, LONG = 4096 };
+enum { ROLE_BATCH = 80, ROLE_PASS = 81, MAX_AXES = 3, MAX_FACTOR = 13, MAX_TABLE = 32, WIDTH = 16 /* lines at once, half of it of long ones */, LONG = 4096, MOST_APART = 1 << 28 /* bytes of lines */ };
 
 typedef struct Z { const KExpr *re, *im; } Z;
 typedef struct Line { KArray *re, *im; } Line;
@@ -53,6 +55,8 @@ typedef struct Fft {
     bool        from_operand, to_result;
     const Ix *const *batch;
     const Ix   *at[MAX_AXES];
+    bool        apart;               /* each step goes through all lines, */
+    int32_t     n_open;              /* for which so many loops are open */
 } Fft;
 
 static const KExpr *number(Arena *a, Type t, double v) { return kx_float(a, t, v); }
@@ -94,8 +98,8 @@ static Line line_swapped(Line x) { return (Line){ x.im, x.re }; }
 static Line new_line(Lower *L, Type t, int64_t n, const char *name)
 {
     const Shape *s = shape_array(L->arena, t, 1, &n);
-    Line         x = { temp_array(L, s, arena_printf(L->arena, "%s_re", name)), NULL };
-    x.im = temp_array(L, s, arena_printf(L->arena, "%s_im", name));
+    Line         x = { stage_array(L, s, arena_printf(L->arena, "%s_re", name)), NULL };
+    x.im = stage_array(L, s, arena_printf(L->arena, "%s_im", name));
     return x;
 }
 
@@ -226,16 +230,52 @@ static void butterfly(Lower *L, int64_t p, const Z *z, bool inverse, Z *out)
         odd_butterfly(L, p, z, inverse, out);
 }
 
+static const Ix *loop_over(Lower *L, Fft *f, int64_t n)
+{
+    f->n_open++;
+    return ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+}
+
+/* Goes to each line of the axis; where it begins. What a step does for a single one is in a loop, too: so it stays behind the step before. */
+static const Ix *lines_open(Lower *L, Fft *f)
+{
+    const Shape  *s = f->x->shape;
+    const int32_t n = s->rank - f->axes;
+    const Ix    **at = ARENA_ARRAY(L->arena, const Ix *, n), *line = ix_const(&L->ix, 0);
+    if (!f->apart)
+        return line;
+    for (int32_t d = 0; d < n; d++) {
+        at[d] = loop_over(L, f, s->dims[d]);
+        line = ix_add(&L->ix, ix_times(&L->ix, line, s->dims[d]), at[d]);
+    }
+    f->batch = at;
+    if (n == 0 && f->axes == 1)
+        line = loop_over(L, f, 1);
+    for (int32_t k = 0; k < f->axes; k++)
+        if (k != f->axis) {
+            f->at[k] = loop_over(L, f, f->grid_dims[k]);
+            line = ix_add(&L->ix, ix_times(&L->ix, line, f->grid_dims[k]), f->at[k]);
+        }
+    return ix_times(&L->ix, line, f->lengths[f->axis].padded);
+}
+
+static void lines_close(Lower *L, Fft *f)
+{
+    for (; f->n_open > 0; f->n_open--)
+        block_close(L);
+}
+
 /* One stage, from a to b, which hold width lines. */
-static void stage_factor(Lower *L, const Length *n, int64_t m, int64_t p, int64_t width, Line a, Line b)
+static void stage_factor(Lower *L, Fft *f, const Length *n, int64_t m, int64_t p, int64_t width, Line a, Line b)
 {
     int64_t   turn = n->padded / (m * p), s = turn * width;
     IxCtx    *cx = &L->ix;
+    const Ix *line = lines_open(L, f);
     const Ix *k = m > 1 ? ix_of(cx, loop_open(L, 0, m, NULL, 1)) : ix_const(cx, 0);
-    Z         w[MAX_FACTOR + 1], z[MAX_FACTOR + 1], out[MAX_FACTOR + 1];
+    Z         w[MAX_FACTOR + 1], z[MAX_FACTOR + 1] = { { NULL, NULL } }, out[MAX_FACTOR + 1];
     for (int64_t t = 1; t < p && m > 1; t++)
         w[t] = z_bind(L, n->last[t].re && s == 1 ? line_load(L, n->last[t], k) : line_load(L, n->roots, ix_times(cx, k, t * turn)), "w");
-    const Ix *q = s > 1 ? ix_of(cx, loop_open(L, 0, s, NULL, 1)) : ix_const(cx, 0);
+    const Ix *q = ix_add(cx, line, s > 1 ? ix_of(cx, loop_open(L, 0, s, NULL, 1)) : ix_const(cx, 0));
     for (int64_t t = 0; t < p; t++) {
         const Ix *from = ix_add(cx, ix_add(cx, ix_times(cx, k, p * s), q), ix_const(cx, t * s));
         z[t] = z_bind(L, line_load(L, a, from), "a");
@@ -249,14 +289,15 @@ static void stage_factor(Lower *L, const Length *n, int64_t m, int64_t p, int64_
         block_close(L);
     if (m > 1)
         block_close(L);
+    lines_close(L, f);
 }
 
 /* Transforms *a; the result is in *a, the other line in *b. */
-static void stages(Lower *L, const Length *n, int64_t width, Line *a, Line *b)
+static void stages(Lower *L, Fft *f, const Length *n, int64_t width, Line *a, Line *b)
 {
     for (int64_t m = 1, p; m < n->padded; m *= p) {
         p = next_factor(n->padded / m);
-        stage_factor(L, n, m, p, width, *a, *b);
+        stage_factor(L, f, n, m, p, width, *a, *b);
         Line swap = *a;
         *a = *b;
         *b = swap;
@@ -272,19 +313,21 @@ static bool has_large_factor(int64_t n)
 }
 
 /* x[j] *= y[j], 0 <= j < n */
-static void multiply_line(Lower *L, Line x, Line y, int64_t n)
+static void multiply_line(Lower *L, Fft *f, Line x, Line y, int64_t n)
 {
-    const Ix *j = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
-    Z         v = z_bind(L, line_load(L, x, j), "a");
-    line_store(L, x, j, z_mul(L->arena, v, line_load(L, y, j)));
+    const Ix *line = lines_open(L, f), *j = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1)), *place = ix_add(&L->ix, line, j);
+    Z         v = z_bind(L, line_load(L, x, place), "a");
+    line_store(L, x, place, z_mul(L->arena, v, line_load(L, y, j)));
     block_close(L);
+    lines_close(L, f);
 }
 
-static void clear_line(Lower *L, Line x, int64_t from, int64_t end)
+static void clear_line(Lower *L, Fft *f, Line x, int64_t from, int64_t end)
 {
-    const Ix *j = ix_of(&L->ix, loop_open(L, from, end, NULL, 1));
-    line_store(L, x, j, (Z){ number(L->arena, x.re->type, 0), number(L->arena, x.re->type, 0) });
+    const Ix *line = lines_open(L, f), *j = ix_of(&L->ix, loop_open(L, from, end, NULL, 1));
+    line_store(L, x, ix_add(&L->ix, line, j), (Z){ number(L->arena, x.re->type, 0), number(L->arena, x.re->type, 0) });
     block_close(L);
+    lines_close(L, f);
 }
 
 /* c[j] = e^(-+pi i j^2 / n), the angle of j^2 modulo 2 n. */
@@ -300,39 +343,61 @@ static void make_chirp(Lower *L, const Length *n, bool inverse)
     block_close(L);
 }
 
-/* The filter: conj c[|j|] / padded, around 0, transformed. */
-static void make_filter(Lower *L, Fft *f, const Length *n)
+/* conj c[j] / padded */
+static Z filter_value(Lower *L, const Length *n, const Ix *j)
 {
     Arena       *a = L->arena;
     const KExpr *scale = number(a, TYPE_F64, 1.0 / (double)n->padded);
+    Z            c = line_load(L, n->chirp, j);
+    return z_bind(L, (Z){ mul(a, c.re, scale), mul(a, c.im, neg(a, scale)) }, "c");
+}
+
+/* The filter: that of |j|, around 0, transformed. */
+static void make_filter(Lower *L, Fft *f, const Length *n)
+{
     Line         x = f->line[0], other = f->line[1];
-    clear_line(L, x, 0, n->padded);
+    const bool   apart = f->apart;
+    f->apart = false; /* there is one */
+    clear_line(L, f, x, 0, n->padded);
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, n->n, NULL, 1));
-    Z         c = line_load(L, n->chirp, j);
-    Z         v = z_bind(L, (Z){ mul(a, c.re, scale), mul(a, c.im, neg(a, scale)) }, "c");
-    line_store(L, x, j, v);
+    line_store(L, x, j, filter_value(L, n, j));
     block_close(L);
     const Ix *k = ix_of(&L->ix, loop_open(L, 1, n->n, NULL, 1));
-    line_store(L, x, ix_plus(&L->ix, ix_times(&L->ix, k, -1), n->padded), line_load(L, x, k));
+    line_store(L, x, ix_plus(&L->ix, ix_times(&L->ix, k, -1), n->padded), filter_value(L, n, k));
     block_close(L);
-    stages(L, n, 1, &x, &other);
+    stages(L, f, n, 1, &x, &other);
     j = ix_of(&L->ix, loop_open(L, 0, n->padded, NULL, 1));
     line_store(L, n->filter, j, line_load(L, x, j));
     block_close(L);
+    f->apart = apart;
 }
 
-static void bluestein(Lower *L, const Length *n, Line *a, Line *b)
+static void bluestein(Lower *L, Fft *f, const Length *n, Line *a, Line *b)
 {
-    multiply_line(L, *a, n->chirp, n->n);
-    clear_line(L, *a, n->n, n->padded);
-    stages(L, n, 1, a, b);
-    multiply_line(L, *a, n->filter, n->padded);
+    multiply_line(L, f, *a, n->chirp, n->n);
+    clear_line(L, f, *a, n->n, n->padded);
+    stages(L, f, n, 1, a, b);
+    multiply_line(L, f, *a, n->filter, n->padded);
     *a = line_swapped(*a); /* the inverse transform is the transform with its parts swapped, before and after */
     *b = line_swapped(*b);
-    stages(L, n, 1, a, b);
+    stages(L, f, n, 1, a, b);
     *a = line_swapped(*a);
     *b = line_swapped(*b);
-    multiply_line(L, *a, n->chirp, n->n);
+    multiply_line(L, f, *a, n->chirp, n->n);
+}
+
+/* Where the element at f->at is between axes. */
+static const Ix *grid_place(Lower *L, const Fft *f)
+{
+    const Ix *batch = ix_const(&L->ix, 0), *place = ix_linear(&L->ix, f->axes, f->at, f->grid_dims);
+    int64_t   points = 1;
+    if (!f->apart)
+        return place;
+    for (int32_t d = 0; d < f->x->shape->rank - f->axes; d++)
+        batch = ix_add(&L->ix, ix_times(&L->ix, batch, f->x->shape->dims[d]), f->batch[d]);
+    for (int32_t k = 0; k < f->axes; k++)
+        points *= f->grid_dims[k];
+    return ix_add(&L->ix, ix_times(&L->ix, batch, points), place);
 }
 
 /* The element at f->at with index k along the axis, from the operand or from between axes. */
@@ -341,7 +406,7 @@ static Z read_element(Lower *L, Fft *f, const Ix *k)
     Arena *a = L->arena;
     f->at[f->axis] = k;
     if (!f->from_operand)
-        return z_bind(L, line_load(L, f->grid, ix_linear(&L->ix, f->axes, f->at, f->grid_dims)), "a");
+        return z_bind(L, line_load(L, f->grid, grid_place(L, f)), "a");
     const Inst  *x = inst_operand(f->x, 0);
     Type         t = x->shape->type;
     int32_t      rank = x->shape->rank, leaf = 0;
@@ -358,10 +423,10 @@ static Z read_element(Lower *L, Fft *f, const Ix *k)
 }
 
 /* The place of element k of the lines, one of which a loop goes to. */
-static const Ix *line_open(Lower *L, Fft *f, const Ix *k)
+static const Ix *line_open(Lower *L, Fft *f, const Ix *line, const Ix *k)
 {
     if (f->width == 1)
-        return k;
+        return ix_add(&L->ix, line, k);
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, f->width, NULL, 1));
     f->at[f->axes - 1] = ix_add(&L->ix, f->column, j);
     return ix_add(&L->ix, ix_times(&L->ix, k, f->width), j);
@@ -373,39 +438,46 @@ static void line_close(Lower *L, const Fft *f)
         block_close(L);
 }
 
-/* Lines of n values; from half a spectrum the other half is conj X[n - k]. */
-static void read_line(Lower *L, Fft *f, int64_t n, bool half)
+/* From half a spectrum, of which the other half is conj X[n - k]. */
+static void read_half(Lower *L, Fft *f, int64_t n)
 {
     Arena    *a = L->arena;
     Line      x = f->line[0];
-    const Ix *none = ix_const(&L->ix, 0), *k;
-    if (f->pairs && f->axis == f->axes - 1) {
-        k = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
-        const Ix *even = ix_times(&L->ix, k, 2);
-        line_store(L, x, k, (Z){ read_element(L, f, even).re, read_element(L, f, ix_plus(&L->ix, even, 1)).re });
-        block_close(L);
-        return;
-    }
-    if (!half) {
-        k = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
-        const Ix *place = line_open(L, f, k);
-        line_store(L, x, place, read_element(L, f, k));
-        line_close(L, f);
-        block_close(L);
-        return;
-    }
-    line_store(L, x, none, (Z){ read_element(L, f, none).re, number(a, f->type, 0) });
+    const Ix *line = lines_open(L, f), *none = ix_const(&L->ix, 0), *k = ix_const(&L->ix, n / 2);
+    line_store(L, x, line, (Z){ read_element(L, f, none).re, number(a, f->type, 0) });
+    if (n % 2 == 0)
+        line_store(L, x, ix_add(&L->ix, line, k), (Z){ read_element(L, f, k).re, number(a, f->type, 0) });
+    lines_close(L, f);
     if (n > 2) {
+        line = lines_open(L, f);
         k = ix_of(&L->ix, loop_open(L, 1, (n + 1) / 2, NULL, 1));
         Z v = z_bind(L, read_element(L, f, k), "v");
-        line_store(L, x, k, v);
-        line_store(L, x, ix_plus(&L->ix, ix_times(&L->ix, k, -1), n), (Z){ v.re, neg(a, v.im) });
+        line_store(L, x, ix_add(&L->ix, line, k), v);
+        line_store(L, x, ix_add(&L->ix, line, ix_plus(&L->ix, ix_times(&L->ix, k, -1), n)), (Z){ v.re, neg(a, v.im) });
         block_close(L);
+        lines_close(L, f);
     }
-    if (n % 2 == 0) {
-        k = ix_const(&L->ix, n / 2);
-        line_store(L, x, k, (Z){ read_element(L, f, k).re, number(a, f->type, 0) });
+}
+
+/* Lines of n values; half: from half a spectrum. */
+static void read_line(Lower *L, Fft *f, int64_t n, bool half)
+{
+    if (half) {
+        read_half(L, f, n);
+        return;
     }
+    Line      x = f->line[0];
+    const Ix *line = lines_open(L, f), *k = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+    if (f->pairs && f->axis == f->axes - 1) {
+        const Ix *even = ix_times(&L->ix, k, 2);
+        line_store(L, x, ix_add(&L->ix, line, k), (Z){ read_element(L, f, even).re, read_element(L, f, ix_plus(&L->ix, even, 1)).re });
+    } else {
+        const Ix *place = line_open(L, f, line, k);
+        line_store(L, x, place, read_element(L, f, k));
+        line_close(L, f);
+    }
+    block_close(L);
+    lines_close(L, f);
 }
 
 /* Element k of the transformed line, to the result or between axes. */
@@ -415,7 +487,7 @@ static void write_element(Lower *L, Fft *f, const Ix *k, Z v)
     const Shape *s = f->to->shape;
     f->at[f->axis] = k;
     if (!f->to_result) {
-        line_store(L, f->grid, ix_linear(&L->ix, f->axes, f->at, f->grid_dims), v);
+        line_store(L, f->grid, grid_place(L, f), v);
         return;
     }
     const Ix **at = ARENA_ARRAY(a, const Ix *, s->rank);
@@ -430,13 +502,14 @@ static void write_element(Lower *L, Fft *f, const Ix *k, Z v)
 static void write_line(Lower *L, Fft *f, Line x, int64_t n, int64_t keep)
 {
     Arena    *a = L->arena;
-    const Ix *k = ix_of(&L->ix, loop_open(L, 0, keep, NULL, 1));
-    Z         v = line_load(L, x, line_open(L, f, k));
+    const Ix *line = lines_open(L, f), *k = ix_of(&L->ix, loop_open(L, 0, keep, NULL, 1));
+    Z         v = line_load(L, x, line_open(L, f, line, k));
     if (f->inverse)
         v = (Z){ kx_binary(a, KOP_DIV, f->type, v.re, number(a, f->type, (double)n)), kx_binary(a, KOP_DIV, f->type, v.im, number(a, f->type, (double)n)) };
     write_element(L, f, k, v);
     line_close(L, f);
     block_close(L);
+    lines_close(L, f);
 }
 
 /* The spectrum of a real line from that of its h pairs. */
@@ -444,17 +517,21 @@ static void write_pairs(Lower *L, Fft *f, Line x, int64_t h)
 {
     Arena       *a = L->arena;
     const KExpr *half = number(a, f->type, 0.5), *none = number(a, f->type, 0);
-    Z            first = z_bind(L, line_load(L, x, ix_const(&L->ix, 0)), "first");
+    const Ix    *line = lines_open(L, f);
+    Z            first = z_bind(L, line_load(L, x, line), "first");
     write_element(L, f, ix_const(&L->ix, 0), (Z){ add(a, first.re, first.im), none });
+    write_element(L, f, ix_const(&L->ix, h), (Z){ sub(a, first.re, first.im), none });
+    lines_close(L, f);
     if (h > 1) {
-        const Ix *k = ix_of(&L->ix, loop_open(L, 1, h, NULL, 1));
-        Z         z = z_bind(L, line_load(L, x, k), "z"), y = z_bind(L, line_load(L, x, ix_plus(&L->ix, ix_times(&L->ix, k, -1), h)), "y");
+        line = lines_open(L, f);
+        const Ix *k = ix_of(&L->ix, loop_open(L, 1, h, NULL, 1)), *other = ix_plus(&L->ix, ix_times(&L->ix, k, -1), h);
+        Z         z = z_bind(L, line_load(L, x, ix_add(&L->ix, line, k)), "z"), y = z_bind(L, line_load(L, x, ix_add(&L->ix, line, other)), "y");
         Z         even = { mul(a, half, add(a, z.re, y.re)), mul(a, half, sub(a, z.im, y.im)) };
         Z         odd = z_bind(L, (Z){ mul(a, half, add(a, z.im, y.im)), mul(a, half, sub(a, y.re, z.re)) }, "odd");
         write_element(L, f, k, z_add(a, even, z_mul(a, line_load(L, f->twist, k), odd)));
         block_close(L);
+        lines_close(L, f);
     }
-    write_element(L, f, ix_const(&L->ix, h), (Z){ sub(a, first.re, first.im), none });
 }
 
 static void transform_lines(Lower *L, Fft *f)
@@ -464,9 +541,9 @@ static void transform_lines(Lower *L, Fft *f)
     Line          a = f->line[0], b = f->line[1];
     read_line(L, f, n->n, last && f->kind == FFT_IRFFT);
     if (n->padded == n->n)
-        stages(L, n, f->width, &a, &b);
+        stages(L, f, n, f->width, &a, &b);
     else
-        bluestein(L, n, &a, &b);
+        bluestein(L, f, n, &a, &b);
     if (last && f->pairs)
         write_pairs(L, f, a, n->n);
     else
@@ -503,20 +580,45 @@ static void transform_row(Lower *L, void *cookie, const Ix *const *index)
     }
 }
 
-/* One batch element: axis by axis, the last one first, but last for IRFFT. */
+/* Axis by axis, the last one first, but last for IRFFT. */
+static void begin_pass(Fft *f, int32_t pass)
+{
+    f->axis = f->kind == FFT_IRFFT ? (pass == f->axes - 1 ? pass : f->axes - 2 - pass) : f->axes - 1 - pass;
+    f->from_operand = pass == 0;
+    f->to_result = pass == f->axes - 1;
+}
+
 static void transform_batch(Lower *L, void *cookie, const Ix *const *batch)
 {
     Fft *f = cookie;
     f->batch = batch;
     for (int32_t pass = 0; pass < f->axes; pass++) {
         int64_t extents[MAX_AXES];
-        f->axis = f->kind == FFT_IRFFT ? (pass == f->axes - 1 ? pass : f->axes - 2 - pass) : f->axes - 1 - pass;
-        f->from_operand = pass == 0;
-        f->to_result = pass == f->axes - 1;
+        begin_pass(f, pass);
         for (int32_t k = 0; k < f->axes; k++)
             extents[k] = k == f->axis || k == f->axes - 1 ? 1 : f->grid_dims[k];
         nest(L, f->axes, plan_dims(L, f->x, ROLE_PASS + pass, f->axes, extents), NULL, transform_row, f);
     }
+}
+
+static void transform_apart(Lower *L, Fft *f)
+{
+    f->width = 1;
+    for (int32_t pass = 0; pass < f->axes; pass++) {
+        begin_pass(f, pass);
+        transform_lines(L, f);
+    }
+}
+
+/* How many lines there are along that axis; -1: how many points. */
+static int64_t lines_of(const Fft *f, int32_t axis)
+{
+    int64_t n = 1;
+    for (int32_t d = 0; d < f->x->shape->rank - f->axes; d++)
+        n *= f->x->shape->dims[d];
+    for (int32_t k = 0; k < f->axes; k++)
+        n *= k == axis ? 1 : f->grid_dims[k];
+    return n;
 }
 
 static void prepare_length(Lower *L, Fft *f, int32_t axis)
@@ -565,17 +667,24 @@ void stage_fft(Lower *L, const Inst *x, KArray *const *to)
         wide |= n->padded != n->n;
     }
     f.type = wide ? TYPE_F64 : TYPE_F32;
+    int64_t all = 0;
+    for (int32_t k = 0; k < f.axes; k++)
+        all = f.lengths[k].padded * lines_of(&f, k) > all ? f.lengths[k].padded * lines_of(&f, k) : all;
+    f.apart = L->plan->plain && all > 0 && all <= MOST_APART / 4 / type_bytes(f.type);
     for (int32_t k = 0; k < f.axes; k++)
         if (f.lengths[k].padded * width_of(&f, k) > longest)
             longest = f.lengths[k].padded * width_of(&f, k);
-    f.line[0] = new_line(L, f.type, longest, "a");
-    f.line[1] = new_line(L, f.type, longest, "b");
+    f.line[0] = new_line(L, f.type, f.apart ? all : longest, "a");
+    f.line[1] = new_line(L, f.type, f.apart ? all : longest, "b");
     if (f.axes > 1)
-        f.grid = new_line(L, f.type, points, "grid");
+        f.grid = new_line(L, f.type, f.apart ? lines_of(&f, -1) : points, "grid");
     for (int32_t k = 0; k < f.axes; k++)
         prepare_length(L, &f, k);
     if (f.pairs)
         f.twist = roots_of_unity(L, f.type, lengths.v[f.axes - 1], false);
     f.to->rewritten = true;
-    nest(L, s->rank - f.axes, plan_dims(L, x, ROLE_BATCH, s->rank - f.axes, s->dims), NULL, transform_batch, &f);
+    if (f.apart)
+        transform_apart(L, &f);
+    else
+        nest(L, s->rank - f.axes, plan_dims(L, x, ROLE_BATCH, s->rank - f.axes, s->dims), NULL, transform_batch, &f);
 }

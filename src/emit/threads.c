@@ -551,11 +551,49 @@ static KBlock *group_body(Arena *a, const StmtGroups *g, const StmtGroup *x)
     return body;
 }
 
+typedef struct Written {
+    const Kernel *k;
+    const KBlock *by;
+    const KArray *sought;
+    bool          found;
+} Written;
+
+static void seek_store(void *cookie, const KStmt *s)
+{
+    Written *w = cookie;
+    w->found |= s->kind == KS_STORE && kernel_same_memory(w->k, s->array, w->sought);
+}
+
+static void seek_load(void *cookie, const KExpr *x)
+{
+    Written *w = cookie;
+    KVisitor v = { NULL, seek_store, w };
+    w->sought = x->array;
+    if (x->kind == KX_LOAD)
+        kernel_visit(w->by, &v);
+}
+
+/* A value between those statements, which a part would have in front of it, is of what the part writes. */
+static bool values_wait(const Kernel *k, const StmtGroups *g, int32_t from, int32_t to, const KBlock *part)
+{
+    Written w = { .k = k, .by = part };
+    for (int32_t j = from; j < to && !w.found; j++) {
+        KVisitor v = { seek_load, NULL, &w };
+        KStmt    copy = *g->stmts[j];
+        KBlock   alone = { .first = &copy };
+        copy.next = NULL;
+        if (g->again[j])
+            kernel_visit(&alone, &v);
+    }
+    return w.found;
+}
+
 int32_t kernel_threads(Arena *a, const Kernel *k, ThreadPart **parts)
 {
     VEC(ThreadPart) v = { 0 };
     StmtGroups      g;
-    KBlock         *serial = NULL; /* the body of the last part, when that is single statements for one thread */
+    KBlock         *serial = NULL; /* the body of the last part, when that is single statements for one thread, */
+    int32_t         serial_from = 0; /* from that one on */
     kernel_groups(a, k, &g);
     const StmtGroup **of = ARENA_ARRAY(a, const StmtGroup *, g.n); /* a part's own values are those of the group */
     for (int32_t j = 0; j < g.n; j++) {
@@ -564,13 +602,14 @@ int32_t kernel_threads(Arena *a, const Kernel *k, ThreadPart **parts)
         const bool       alone = x->to == x->from + 1;
         ThreadPart       part = { .count = 1 };
         const bool       spread = alone && spread_part(a, k, first, &part);
-        if (alone && !spread && serial) {
+        if (alone && !spread && serial && !values_wait(k, &g, serial_from, x->from, serial)) {
             kblock_append_copy(a, serial, first);
             continue;
         }
         if (!spread)
             part = (ThreadPart){ .body = group_body(a, &g, x), .count = 1 };
         serial = alone && !spread ? (KBlock *)(uintptr_t)part.body : NULL;
+        serial_from = x->from;
         of[v.n] = alone ? NULL : x;
         vec_push(a, &v, part);
     }
