@@ -390,6 +390,23 @@ static bool print_small_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, 
     return s->from || s->end || b->line >= 0 || (s->loop->hi - s->loop->lo + 1) % small.size != 0;
 }
 
+/* What blocks leave: one more that ends with the loop, else the loop itself. */
+static void print_last(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
+{
+    LoopBlocks last;
+    if (!loop_last_block(s, b, &last)) {
+        print_plain_for(p, s, BLOCK_FROM, NULL, depth);
+        return;
+    }
+    indent(p, depth);
+    buf_printf(p->b, BLOCK_FROM " = %lld;\n", (long long)(s->loop->hi + 1 - last.size));
+    indent(p, depth);
+    buf_puts(p->b, "{\n");
+    print_one_block(p, s, &last, depth + 1);
+    indent(p, depth);
+    buf_puts(p->b, "}\n");
+}
+
 /* The blocks, smaller ones, and where they end the loop itself. */
 void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
 {
@@ -419,7 +436,7 @@ void print_in_blocks(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)
     if (!b->rest)
         return;
     if (print_small_blocks(p, s, b, inside))
-        print_plain_for(p, s, BLOCK_FROM, NULL, inside);
+        print_last(p, s, b, inside);
     indent(p, depth);
     buf_puts(p->b, "}\n");
 }

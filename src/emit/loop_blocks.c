@@ -337,6 +337,38 @@ bool loop_small_blocks(const KStmt *loop, const LoopBlocks *b, LoopBlocks *small
     return b->rest && b->n_in + b->n_out > 0 && b->taken.n == 0 && small->size < b->size && !(fixed && trips(loop) % b->size < small->size);
 }
 
+static void find_local(void *cookie, const KExpr *x)
+{
+    *(bool *)cookie |= x->kind == KX_LOAD && x->array->kind == KARRAY_LOCAL;
+}
+
+/* Nothing that the loop stores is what it loads, nor has that just been stored by others, whose stores a vector would wait for. */
+static bool stores_apart(const KStmt *loop)
+{
+    bool           local = false;
+    const KVisitor v = { find_local, NULL, &local };
+    kernel_visit(loop->body, &v);
+    bool apart = !local;
+    for (const KStmt *s = loop->body->first; s && apart; s = s->next) {
+        apart = s->kind == KS_DECLARE || (s->kind == KS_STORE && !s->atomic && s->array->restricted);
+        for (const KStmt *t = loop->body->first; t && apart && s->kind == KS_STORE; t = t->next)
+            apart = !t->value || !kx_loads_from(t->value, s->array, NULL);
+    }
+    return apart;
+}
+
+bool loop_last_block(const KStmt *loop, const LoopBlocks *b, LoopBlocks *last)
+{
+    int64_t least = 3; /* fewer of bf16 take no longer one by one */
+    loop_small_blocks(loop, b, last);
+    for (int32_t k = 0; k < b->n_out; k++) {
+        if (!b->out[k].half || b->out[k].streamed)
+            return false;
+        least = b->out[k].array->type == TYPE_F16 ? 1 : least;
+    }
+    return b->rest && !loop->from && !loop->end && b->line < 0 && b->n_out > 0 && b->taken.n == 0 && trips(loop) % last->size >= least && stores_apart(loop);
+}
+
 /* ---- past the caches ---- */
 
 static int64_t array_bytes(const KArray *x)

@@ -49,6 +49,9 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b);
 /* Blocks of half as many elements or fewer for what those leave. False: there are none. */
 bool loop_small_blocks(const KStmt *loop, const LoopBlocks *b, LoopBlocks *small);
 
+/* A block of that size that ends with the loop and makes some elements once more. False: something would be read as it is then, or nothing is left. */
+bool loop_last_block(const KStmt *loop, const LoopBlocks *b, LoopBlocks *last);
+
 /* The number of what x loads, of what s stores; -1: none of them. */
 int32_t blocked_in(const LoopBlocks *b, const KExpr *x);
 int32_t blocked_out(const LoopBlocks *b, const KStmt *s);
