@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { LEAST = 17 /* iterations: gcc unrolls fewer before it makes vectors */, LEAST_DEAR = 16, FEW = 4 /* elements of a line */ };
+enum { LEAST = 17 /* iterations: gcc unrolls fewer before it makes vectors */, LEAST_DEAR = 16, LEAST_STORED = 8 /* of what is only stored */, FEW = 4 /* elements of a line */ };
 
 typedef struct Look {
     const KStmt *loop;
@@ -223,11 +223,21 @@ static void keep_dear(Look *l)
     }
 }
 
+/* Whether there are so many iterations that what is taken in them is worth blocks. */
+static bool is_long(const Look *l)
+{
+    const int64_t n = l->loop->loop->hi - l->loop->loop->lo + 1;
+    bool          stored = true;
+    for (int32_t k = 0; k < l->t->n; k++)
+        stored &= l->t->v[k].to != NULL;
+    return n >= (stored ? LEAST_STORED : l->dear ? LEAST_DEAR : LEAST);
+}
+
 bool loop_taken(const KStmt *loop, LoopTaken *t)
 {
     Look l = { .loop = loop, .t = t };
     t->n = t->n_places = t->n_statements = 0;
-    if (!find_statements(&l) || loop->loop->hi - loop->loop->lo + 1 < (l.dear ? LEAST_DEAR : LEAST))
+    if (!find_statements(&l) || loop->loop->hi - loop->loop->lo + 1 < LEAST_STORED)
         return false;
     mark_all(&l);
     if (t->n && !l.failed) {
@@ -241,6 +251,8 @@ bool loop_taken(const KStmt *loop, LoopTaken *t)
     for (int32_t k = 0; k < t->n; k++)
         t->v[k].half = !l.bare[k];
     find_stored(&l);
+    if (!is_long(&l))
+        t->n = 0;
     return t->n > 0;
 }
 
