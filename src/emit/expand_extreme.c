@@ -98,14 +98,14 @@ void expand_extreme(Inst *i)
 
 bool scatter_extreme_expands(const Inst *i)
 {
-    enum { LEAST = 8, MOST = 32 /* elements beside each other: one loop, of which compilers make a few vectors */ };
+    enum { MOST = 32 /* elements beside each other: one loop, of which compilers make a few vectors; integers are less work where there is none, too */ };
     if (i->op != OP_SCATTER || i->n_operands != 3 || !shape_is_array(i->shape) || (i->shape->type != TYPE_BF16 && i->shape->type != TYPE_F16) ||
         inst_operand(i, 2)->shape->type != i->shape->type)
         return false;
     const Op     op = comp_binary_op(inst_callee(i, 0));
     const Shape *updates = inst_operand(i, 2)->shape;
     const Ints   window = inst_ints(i, ATTR_UPDATE_WINDOW_DIMS);
-    return (op == OP_MAXIMUM || op == OP_MINIMUM) && updates->rank > 0 && ints_has(window, layout_dim(updates, 0)) && updates->dims[layout_dim(updates, 0)] >= LEAST &&
+    return (op == OP_MAXIMUM || op == OP_MINIMUM) && updates->rank > 0 && ints_has(window, layout_dim(updates, 0)) &&
            updates->dims[layout_dim(updates, 0)] <= MOST;
 }
 

@@ -144,10 +144,27 @@ static void print_block_out(Printer *p, const LoopBlocks *b, int depth)
 }
 
 /* for (int64_t hlo_k = 0; hlo_k < 32; hlo_k++) { */
-static void open_block_loop(Printer *p, const LoopBlocks *b, int depth)
+static void open_block_loop(Printer *p, int64_t from, int64_t end, int depth)
 {
     indent(p, depth);
-    buf_printf(p->b, "for (%s " BLOCK_PLACE " = 0; " BLOCK_PLACE " < %d; " BLOCK_PLACE "++) {\n", p->dialect->index, (int)b->size);
+    buf_printf(p->b, "for (%s " BLOCK_PLACE " = %d; " BLOCK_PLACE " < %d; " BLOCK_PLACE "++) {\n", p->dialect->index, (int)from, (int)end);
+}
+
+/* The next piece of a block's loop, where that has one. */
+static bool open_piece(Printer *p, const KStmt *s, const LoopBlocks *b, int64_t *from, int depth)
+{
+    bool rolled;
+    if (*from == b->size)
+        return false;
+    const int64_t end = *from + loop_piece(b, *from, &rolled);
+    print_hints(p, s, depth);
+    if (rolled && p->dialect->hints && !s->rolled && !s->unrolled) {
+        indent(p, depth);
+        buf_puts(p->b, "HLO_ROLLED\n");
+    }
+    open_block_loop(p, *from, end, depth);
+    *from = end;
+    return true;
 }
 
 static void close_block_loop(Printer *p, int depth)
@@ -175,7 +192,7 @@ static void print_places(Printer *p, const KStmt *s, const LoopBlocks *b, int de
     Printer inner = *p;
     int32_t k = 0;
     inner.place = BLOCK_FROM " + " BLOCK_PLACE;
-    open_block_loop(p, b, depth);
+    open_block_loop(p, 0, b->size, depth);
     for (const KStmt *t = s->body->first; t; t = t->next, k++)
         if (b->taken.role[k] & TAKEN_PLACING) {
             print_stmt(&inner, t, depth + 1);
@@ -297,12 +314,12 @@ static void print_step(Printer *p, const KStmt *s, const LoopBlocks *b, int32_t 
         return;
     inner.halves = half ? s : NULL;
     round_wants(s, r, step, half, wanted);
-    print_hints(p, s, depth);
-    open_block_loop(p, b, depth);
-    k = 0;
-    for (const KStmt *t = s->body->first; t; t = t->next, k++)
-        print_in_step(&inner, t, r, k, step, wanted[k], depth + 1);
-    close_block_loop(p, depth);
+    for (int64_t from = 0; open_piece(p, s, b, &from, depth);) {
+        k = 0;
+        for (const KStmt *t = s->body->first; t; t = t->next, k++)
+            print_in_step(&inner, t, r, k, step, wanted[k], depth + 1);
+        close_block_loop(p, depth);
+    }
     k = 0;
     for (const KStmt *t = s->body->first; t; t = t->next, k++)
         if (is_own(r, k, step, half))
@@ -332,15 +349,15 @@ static void print_rest_of_block(Printer *p, const KStmt *s, const LoopBlocks *b,
         print_steps(&inner, s, b, depth);
         return;
     }
-    print_hints(p, s, depth);
-    open_block_loop(p, b, depth);
-    k = 0;
-    for (const KStmt *t = s->body->first; t; t = t->next, k++)
-        if (b->taken.n && b->taken.role[k] & TAKEN_KEPT)
-            print_kept(p, dialect_type(p->dialect, t->temp->type), t->temp, BLOCK_KEPT, k, depth + 1);
-        else if (is_rest(b, t, k))
-            print_stmt(&inner, t, depth + 1);
-    close_block_loop(p, depth);
+    for (int64_t from = 0; open_piece(p, s, b, &from, depth);) {
+        k = 0;
+        for (const KStmt *t = s->body->first; t; t = t->next, k++)
+            if (b->taken.n && b->taken.role[k] & TAKEN_KEPT)
+                print_kept(p, dialect_type(p->dialect, t->temp->type), t->temp, BLOCK_KEPT, k, depth + 1);
+            else if (is_rest(b, t, k))
+                print_stmt(&inner, t, depth + 1);
+        close_block_loop(p, depth);
+    }
 }
 
 static void print_one_block(Printer *p, const KStmt *s, const LoopBlocks *b, int depth)

@@ -369,6 +369,18 @@ bool loop_last_block(const KStmt *loop, const LoopBlocks *b, LoopBlocks *last)
     return b->rest && !loop->from && !loop->end && b->line < 0 && b->n_out > 0 && b->taken.n == 0 && trips(loop) % last->size >= least && stores_apart(loop);
 }
 
+int64_t loop_piece(const LoopBlocks *b, int64_t from, bool *rolled)
+{
+    const int64_t left = b->size - from;
+    bool          halves = false;
+    for (int32_t k = 0; k < b->n_in; k++)
+        halves |= b->in[k].as_f16;
+    for (int32_t k = 0; k < b->n_out; k++)
+        halves |= b->out[k].as_f16;
+    *rolled = halves && left < BLOCK;
+    return !halves ? left : left >= BLOCK ? left / BLOCK * BLOCK : left >= FIXED_BLOCK ? FIXED_BLOCK : left;
+}
+
 /* ---- past the caches ---- */
 
 static int64_t array_bytes(const KArray *x)

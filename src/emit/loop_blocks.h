@@ -52,6 +52,10 @@ bool loop_small_blocks(const KStmt *loop, const LoopBlocks *b, LoopBlocks *small
 /* A block of that size that ends with the loop and makes some elements once more. False: something would be read as it is then, or nothing is left. */
 bool loop_last_block(const KStmt *loop, const LoopBlocks *b, LoopBlocks *last);
 
+/* Of a block's loop the elements from that one on that are a loop by themselves: gcc leaves what is beside whole vectors to scalars, whose results in memory a vector then waits for, and
+ * unrolls short loops before it makes vectors. `rolled`: it is to be kept from that (the larger of 1471 rows of 40 of f16 13.1 and 2.8 us). */
+int64_t loop_piece(const LoopBlocks *b, int64_t from, bool *rolled);
+
 /* The number of what x loads, of what s stores; -1: none of them. */
 int32_t blocked_in(const LoopBlocks *b, const KExpr *x);
 int32_t blocked_out(const LoopBlocks *b, const KStmt *s);

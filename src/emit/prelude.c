@@ -215,10 +215,12 @@ static const Helper helpers[] = {
     /* Floats. Extremes give NaN when either operand is; b > a ? b : a is one instruction of many processors, a when b is NaN. */
     /* Of one element, in no vector: the choice of a NaN through a register of integers takes as long as all the rest. */
     { H_FLOAT, "max_alone", "max_$",
-      "$T max_alone_$X($T a, $T b)\n{\n#if defined __GNUC__\n    typedef $T v16 __attribute__((vector_size(16)));\n    typedef int$N_t s16 __attribute__((vector_size(16)));\n"
+      "$T max_alone_$X($T a, $T b)\n{\n#if defined __AVX512FP16__ && defined __GNUC__ && !defined __clang__\n    __asm__(\"\" : \"+v\"(a), \"+v\"(b)); /* else gcc compares what f16 they were, and jumps */\n#endif\n#if defined __GNUC__\n"
+      "    typedef $T v16 __attribute__((vector_size(16)));\n    typedef int$N_t s16 __attribute__((vector_size(16)));\n"
       "    v16 r = { b > a ? b : a }, v = { b };\n    r = (v16)((s16)r | (s16)(v != v));\n    (void)max_$X;\n    return r[0];\n#else\n    return max_$X(a, b);\n#endif\n}\n" },
     { H_FLOAT, "min_alone", "min_$",
-      "$T min_alone_$X($T a, $T b)\n{\n#if defined __GNUC__\n    typedef $T v16 __attribute__((vector_size(16)));\n    typedef int$N_t s16 __attribute__((vector_size(16)));\n"
+      "$T min_alone_$X($T a, $T b)\n{\n#if defined __AVX512FP16__ && defined __GNUC__ && !defined __clang__\n    __asm__(\"\" : \"+v\"(a), \"+v\"(b)); /* else gcc compares what f16 they were, and jumps */\n#endif\n#if defined __GNUC__\n"
+      "    typedef $T v16 __attribute__((vector_size(16)));\n    typedef int$N_t s16 __attribute__((vector_size(16)));\n"
       "    v16 r = { b < a ? b : a }, v = { b };\n    r = (v16)((s16)r | (s16)(v != v));\n    (void)min_$X;\n    return r[0];\n#else\n    return min_$X(a, b);\n#endif\n}\n" },
     { H_FLOAT, "max", "", "$T max_$X($T a, $T b)\n{\n    $T r = b > a ? b : a;\n    return b != b ? b : r;\n}\n" },
     { H_FLOAT, "min", "", "$T min_$X($T a, $T b)\n{\n    $T r = b < a ? b : a;\n    return b != b ? b : r;\n}\n" },
@@ -442,10 +444,12 @@ static const Helper helpers[] = {
       "    y = y >= 65536.0f ? __builtin_inff() : y;\n    return u32_as_f32(f32_as_u32(y) | (f32_as_u32(x) & 0x80000000u));\n}\n" },
     /* Of one element, in no vector. */
     { H_EXACT, "f16_alone_to_f32", "f16_to_f32",
-      "float f16_alone_to_f32(uint16_t x)\n{\n#if defined __F16C__ && defined __GNUC__\n    typedef short v8s __attribute__((vector_size(16)));\n    (void)f16_to_f32;\n"
+      "float f16_alone_to_f32(uint16_t x)\n{\n#if defined __AVX512FP16__ && defined __GNUC__ && !defined __clang__\n    _Float16 h;\n    __builtin_memcpy(&h, &x, sizeof h);\n    (void)f16_to_f32;\n    return h;\n"
+      "#elif defined __F16C__ && defined __GNUC__\n    typedef short v8s __attribute__((vector_size(16)));\n    (void)f16_to_f32;\n"
       "    return __builtin_ia32_vcvtph2ps((v8s){ (short)x })[0];\n#else\n    return f16_to_f32(x);\n#endif\n}\n" },
     { H_EXACT, "f32_alone_to_f16", "f32_to_f16",
-      "uint16_t f32_alone_to_f16(float x)\n{\n#if defined __F16C__ && defined __GNUC__\n    typedef float v4f __attribute__((vector_size(16)));\n    (void)f32_to_f16;\n"
+      "uint16_t f32_alone_to_f16(float x)\n{\n#if defined __AVX512FP16__ && defined __GNUC__ && !defined __clang__\n    _Float16 h = (_Float16)x;\n    uint16_t r;\n    __builtin_memcpy(&r, &h, sizeof r);\n    (void)f32_to_f16;\n    return r;\n"
+      "#elif defined __F16C__ && defined __GNUC__\n    typedef float v4f __attribute__((vector_size(16)));\n    (void)f32_to_f16;\n"
       "    return (uint16_t)__builtin_ia32_vcvtps2ph((v4f){ x }, 4)[0];\n#else\n    return f32_to_f16(x);\n#endif\n}\n" },
     { H_EXACT, "f16_round_alone", "f16_round",
       "float f16_round_alone(float x)\n{\n#if defined __F16C__ && defined __GNUC__\n    typedef float v4f __attribute__((vector_size(16)));\n    (void)f16_round;\n"
@@ -991,6 +995,14 @@ static void need_halves(Prelude *p, const KStmt *s, const LoopBlocks *b)
     }
 }
 
+static bool has_rolled_piece(const LoopBlocks *b)
+{
+    bool rolled = false;
+    for (int64_t from = 0; from < b->size && !rolled;)
+        from += loop_piece(b, from, &rolled);
+    return rolled;
+}
+
 static void need_blocks(Prelude *p, const KStmt *s)
 {
     LoopBlocks b;
@@ -1000,6 +1012,8 @@ static void need_blocks(Prelude *p, const KStmt *s)
     }
     if (s->kind != KS_FOR || !p->dialect->blocks || !loop_blocks(s, &b))
         return;
+    LoopBlocks small;
+    p->rolled |= has_rolled_piece(&b) || ((loop_small_blocks(s, &b, &small) || loop_last_block(s, &b, &small)) && has_rolled_piece(&small));
     need_halves(p, s, &b);
     for (int32_t k = 0; k < b.n_in; k++)
         if (!b.in[k].as_f16)
