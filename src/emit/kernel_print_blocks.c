@@ -192,6 +192,10 @@ static void print_places(Printer *p, const KStmt *s, const LoopBlocks *b, int de
     Printer inner = *p;
     int32_t k = 0;
     inner.place = BLOCK_FROM " + " BLOCK_PLACE;
+    if (loop_rolls_places(b) && p->dialect->hints) {
+        indent(p, depth);
+        buf_puts(p->b, "HLO_ROLLED\n");
+    }
     open_block_loop(p, 0, b->size, depth);
     for (const KStmt *t = s->body->first; t; t = t->next, k++)
         if (b->taken.role[k] & TAKEN_PLACING) {

@@ -381,6 +381,11 @@ int64_t loop_piece(const LoopBlocks *b, int64_t from, bool *rolled)
     return !halves ? left : left >= BLOCK ? left / BLOCK * BLOCK : left >= FIXED_BLOCK ? FIXED_BLOCK : left;
 }
 
+bool loop_rolls_places(const LoopBlocks *b)
+{
+    return b->taken.n && b->taken.n_places && b->size <= FIXED_BLOCK;
+}
+
 /* ---- past the caches ---- */
 
 static int64_t array_bytes(const KArray *x)

@@ -56,6 +56,9 @@ bool loop_last_block(const KStmt *loop, const LoopBlocks *b, LoopBlocks *last);
  * unrolls short loops before it makes vectors. `rolled`: it is to be kept from that (the larger of 1471 rows of 40 of f16 13.1 and 2.8 us). */
 int64_t loop_piece(const LoopBlocks *b, int64_t from, bool *rolled);
 
+/* The loop of a block's places is so short that it is to be kept from being unrolled, likewise. */
+bool loop_rolls_places(const LoopBlocks *b);
+
 /* The number of what x loads, of what s stores; -1: none of them. */
 int32_t blocked_in(const LoopBlocks *b, const KExpr *x);
 int32_t blocked_out(const LoopBlocks *b, const KStmt *s);
