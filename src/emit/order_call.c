@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum { LEAST = 4096, WIDEST = 16, MOST_RANK = 32, /* elements below which loops in the text are as good; bytes */
-       THIN = 4 /* elements of a row, to or from: compilers interleave so few (8x3x224x224 of f32, features last: 1.3 ms by the runtime, 0.1) */ };
+       THIN = 4 /* elements of a row, to or from: compilers interleave so few (8x3x224x224 of f32, features last: 1.3 ms by the runtime, 0.1) */,
+       LONG = 32 /* elements of the other one */ };
 
 static void widen(hlort_axes *x)
 {
@@ -43,7 +44,7 @@ static bool collapse(hlort_axes *x, const Shape *to, const int64_t *from)
     return true;
 }
 
-/* One of the two dimensions that change places is so short that loops which know its size are better. */
+/* A dimension so short beside a long one, as neighbours in the source or in the result, that loops which know its size are better. */
 static bool is_thin(const hlort_axes *x)
 {
     const hlort_axis *down = NULL, *across = NULL;
@@ -51,7 +52,9 @@ static bool is_thin(const hlort_axes *x)
         down = x->axis[k].to == 1 ? &x->axis[k] : down;
         across = x->axis[k].from == 1 ? &x->axis[k] : across;
     }
-    return down && across && down != across && (down->count <= THIN || across->count <= THIN);
+    if (!down || !across || down == across)
+        return false;
+    return (across->count <= THIN && down->from == across->count && down->count >= LONG) || (down->count <= THIN && across->to == down->count && across->count >= LONG);
 }
 
 bool transpose_call(const Inst *i, const Shape *from, const Shape *to, OrderCall *out)

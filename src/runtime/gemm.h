@@ -81,6 +81,7 @@ typedef struct KernelSet {
     void (*narrow_rows[GEMM_TYPES])(uint16_t *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows, int64_t n); /* likewise, what such instructions summed */
     void (*widen[GEMM_TYPES])(float *to, const uint16_t *from, int64_t n); /* operands to sums, likewise */
     TurnFunction *turn[HLORT_TURN_SIZES];
+    GridFunction *grid[HLORT_TURN_SIZES];
     RunsFunction *runs;
     const ScanKernels *scan[HLORT_SCAN_F16]; /* NULL: the rest has them */
     ScanLinesFunction *scan_narrow[HLORT_SCAN_TYPES - HLORT_SCAN_F16][HLORT_SCAN_KINDS]; /* likewise */

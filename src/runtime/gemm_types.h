@@ -247,6 +247,7 @@ const KernelSet SET(hlort) = {
     .narrow = { [GEMM_BF16] = SET(hlort_narrow_bf16), [GEMM_F16] = SET(hlort_narrow_f16) },
     .widen = { [GEMM_BF16] = SET(hlort_widen_bf16), [GEMM_BF16_F32] = SET(hlort_widen_bf16), [GEMM_F16] = SET(hlort_widen_f16), [GEMM_F16_F32] = SET(hlort_widen_f16) },
     .turn = { HLORT_PASTE(hlort_turn_any_1, HLORT_SET), HLORT_PASTE(hlort_turn_any_2, HLORT_SET), HLORT_PASTE(hlort_turn_any_4, HLORT_SET), HLORT_PASTE(hlort_turn_any_8, HLORT_SET), HLORT_PASTE(hlort_turn_any_16, HLORT_SET) },
+    .grid = { HLORT_PASTE(hlort_turn_grid_1, HLORT_SET), HLORT_PASTE(hlort_turn_grid_2, HLORT_SET), HLORT_PASTE(hlort_turn_grid_4, HLORT_SET), HLORT_PASTE(hlort_turn_grid_8, HLORT_SET), HLORT_PASTE(hlort_turn_grid_16, HLORT_SET) },
     .runs = SET(hlort_runs),
     .scan = { &SET(hlort_scan_f32_kernels), &SET(hlort_scan_f64_kernels), &SET(hlort_scan_s32_kernels), &SET(hlort_scan_s64_kernels) },
     .scan_narrow = { { SET(hlort_scan_f16_add_lines), SET(hlort_scan_f16_multiply_lines), SET(hlort_scan_f16_minimum_lines), SET(hlort_scan_f16_maximum_lines) },

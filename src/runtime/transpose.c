@@ -1,8 +1,8 @@
 /* transpose.c - arrays with their dimensions in another order.
  *
  * Where neighbours stay neighbours, runs are copied. Else one dimension's neighbours lie together in the result (`down`: rows of the source) and another's in the
- * source (`across`), and rectangles of the two are turned, which is in transpose_body.h; all other dimensions are outside. Results that are larger than caches are
- * written past them. */
+ * source (`across`), and rectangles of the two are turned, which is in transpose_body.h; all other dimensions are outside. Where the two fill no
+ * lines, rows and columns are of several dimensions each, by tables of where they begin. Results that are larger than caches are written past them. */
 #include "runtime/gemm.h"
 #include "runtime/pool.h"
 #include "runtime/transpose.h"
@@ -16,7 +16,8 @@ enum {
     NARROW = 4 * LINE,      /* rows so short are taken more at a time */
     STREAM = 8 << 20,       /* bytes of a result from which it is written past the caches */
     LEAST_COLLECTED = 8 * LINE, /* bytes of rows of which most lines are whole, wherever they begin */
-    THIN = 4,               /* a dimension of up to so many is not worth tiles */
+    GRID = 4 * LINE, MOST_GRID = 2 * GRID, /* bytes of a side of several dimensions; elements */
+    FEW_RUNS = 16, MOST_RUNS = 128, /* along a dimension; of several together */
     PART_BYTES = 128 * 1024 /* what one part of the work should at least be */
 };
 
@@ -25,86 +26,27 @@ typedef struct Pieces {
     int64_t number, size;
 } Pieces;
 
+/* Dimensions that follow each other without gaps: rows of a grid in the result, columns in the source. */
+typedef struct Side {
+    int64_t    n, inside, inner; /* from the innermost one on; elements of all but the last, of which there are pieces, and of the first alone */
+    hlort_axis axis[HLORT_MOST_AXES];
+    int64_t    at[MOST_GRID];    /* of each element of a piece, where it is on the other side, in bytes */
+} Side;
+
 typedef struct Turn {
     const KernelSet  *set;
     const hlort_axes *d;
     const char       *from;
     char             *to;
-    hlort_axis        down, across; /* in bytes; `down` of a copy of runs: what is looped over inside of a unit */
+    hlort_axis        down, across; /* in bytes; `down` of a copy of runs: what is looped over inside of a unit; of a grid the last ones of its sides */
     int64_t           run;          /* of a copy: bytes; 0: rectangles are turned */
     int64_t           n_outer, members;
     hlort_axis        outer[HLORT_MOST_AXES];
     Pieces            of_down, of_across;
     int64_t           parts;
     TurnStores        past;
+    const Side       *rows, *columns; /* of a grid; of runs that come from all over, rows; else NULL */
 } Turn;
-
-static TurnFunction *turn_function(const Turn *x)
-{
-    return x->set->turn[__builtin_ctzll((uint64_t)x->d->bytes)];
-}
-
-/* ---- what has an edge shorter than a line ---- */
-
-/* Up to a line, as two halves that overlap. */
-static void copy_short(char *to, const char *from, int64_t bytes)
-{
-    if (bytes >= 32) {
-        memcpy(to, from, 32);
-        memcpy(to + bytes - 32, from + bytes - 32, 32);
-    } else if (bytes >= 16) {
-        memcpy(to, from, 16);
-        memcpy(to + bytes - 16, from + bytes - 16, 16);
-    } else if (bytes >= 8) {
-        memcpy(to, from, 8);
-        memcpy(to + bytes - 8, from + bytes - 8, 8);
-    } else {
-        for (int64_t k = 0; k < bytes; k++)
-            to[k] = from[k];
-    }
-}
-
-/* Block by block, through blocks that are whole. */
-static void turn_short(const Turn *x, const char *from, char *to, int64_t rows, int64_t columns)
-{
-    char          in[LINE * LINE] __attribute__((aligned(64))) = { 0 }, out[LINE * LINE] __attribute__((aligned(64)));
-    const int64_t bytes = x->d->bytes, edge = LINE / bytes;
-    for (int64_t c = 0; c < columns; c += edge)
-        for (int64_t r = 0; r < rows; r += edge) {
-            const int64_t down = hlort_min(edge, rows - r), across = hlort_min(edge, columns - c);
-            for (int64_t k = 0; k < down; k++)
-                copy_short(in + k * LINE, from + (r + k) * x->down.from + c * bytes, across * bytes);
-            turn_function(x)(&(TurnPart){ in, out, edge, edge, LINE, LINE, HLORT_STORED });
-            for (int64_t k = 0; k < across; k++)
-                copy_short(to + (c + k) * x->across.to + r * bytes, out + k * LINE, down * bytes);
-        }
-}
-
-/* With a thin dimension: element by element, the longer dimension inside. */
-#define THIN_PART(TYPE)                                                                           \
-    for (int64_t r0 = 0; r0 < n_rows; r0 += 256)                                                     \
-        for (int64_t c0 = 0; c0 < n_columns; c0 += 256) {                                            \
-            const int64_t rows = hlort_min(n_rows, r0 + 256), columns = hlort_min(n_columns, c0 + 256); \
-            if (columns - c0 < rows - r0)                                                            \
-                for (int64_t c = c0; c < columns; c++)                                               \
-                    for (int64_t r = r0; r < rows; r++)                                              \
-                        memcpy(to + r * x->down.to + c * x->across.to, from + r * x->down.from + c * x->across.from, sizeof(TYPE)); \
-            else                                                                                     \
-                for (int64_t r = r0; r < rows; r++)                                                  \
-                    for (int64_t c = c0; c < columns; c++)                                           \
-                        memcpy(to + r * x->down.to + c * x->across.to, from + r * x->down.from + c * x->across.from, sizeof(TYPE)); \
-        }
-
-static void turn_thin(const Turn *x, const char *from, char *to, int64_t n_rows, int64_t n_columns)
-{
-    switch (x->d->bytes) {
-    case 1: THIN_PART(uint8_t) break;
-    case 2: THIN_PART(uint16_t) break;
-    case 4: THIN_PART(uint32_t) break;
-    case 8: THIN_PART(uint64_t) break;
-    default: THIN_PART(uint64_t[2]) break;
-    }
-}
 
 /* ---- a unit of work: a piece of one member ---- */
 
@@ -118,36 +60,65 @@ static int64_t count_of(const Pieces *p, int64_t number, int64_t all)
     return number == p->number - 1 ? all - begin_of(p, number) : p->size;
 }
 
-static void unit(const Turn *x, int64_t number)
+/* `times`: with as many members of the innermost dimension outside. */
+static void unit(const Turn *x, const char *from, char *to, int64_t r, int64_t c, int64_t times)
 {
-    const int64_t c = number % x->of_across.number, r = number / x->of_across.number % x->of_down.number, edge = LINE / x->d->bytes;
-    const int64_t rows = count_of(&x->of_down, r, x->down.count), columns = count_of(&x->of_across, c, x->across.count);
-    const char   *from = x->from + begin_of(&x->of_down, r) * x->down.from + begin_of(&x->of_across, c) * x->across.from;
-    char         *to = x->to + begin_of(&x->of_down, r) * x->down.to + begin_of(&x->of_across, c) * x->across.to;
-    int64_t       rest = number / (x->of_across.number * x->of_down.number);
-    for (int64_t k = x->n_outer - 1; k >= 0; k--) {
-        int64_t at = rest % x->outer[k].count;
-        rest /= x->outer[k].count;
-        from += at * x->outer[k].from;
-        to += at * x->outer[k].to;
-    }
-    if (x->run)
-        x->set->runs(&(RunsPart){ from, to, rows, x->run, x->down.from, x->down.to, x->past });
-    else if (rows >= edge && columns >= edge)
-        turn_function(x)(&(TurnPart){ from, to, rows, columns, x->down.from, x->across.to, x->past });
-    else if (x->down.count <= THIN || x->across.count <= THIN)
-        turn_thin(x, from, to, rows, columns);
+    const int64_t rows = count_of(&x->of_down, r, x->down.count), columns = count_of(&x->of_across, c, x->across.count), size = __builtin_ctzll((uint64_t)x->d->bytes);
+    from += begin_of(&x->of_down, r) * x->down.from + begin_of(&x->of_across, c) * x->across.from;
+    to += begin_of(&x->of_down, r) * x->down.to + begin_of(&x->of_across, c) * x->across.to;
+    if (x->run && x->rows)
+        x->set->runs(&(RunsPart){ from, to, rows * x->rows->inside, x->run, 0, x->run, x->rows->at, columns, x->across.to, x->past });
+    else if (x->run)
+        x->set->runs(&(RunsPart){ from, to, rows, x->run, x->down.from, x->down.to, NULL, columns, x->across.to, x->past });
+    else if (x->rows)
+        x->set->grid[size](&(GridPart){ from, to, rows * x->rows->inside, columns * x->columns->inside, x->rows->n > 1 ? x->rows->inner : rows, x->columns->n > 1 ? x->columns->inner : columns,
+                                        x->rows->at, x->columns->at, times, times > 1 ? x->outer[x->n_outer - 1].from : 0, times > 1 ? x->outer[x->n_outer - 1].to : 0 });
     else
-        turn_short(x, from, to, rows, columns);
+        x->set->turn[size](&(TurnPart){ from, to, rows, columns, x->down.from, x->across.to, x->past });
 }
 
+/* Units are counted by hand: quotients of each one's number take as long as a small one. */
 static void part(void *job, int64_t number, void *memory)
 {
     const Turn   *x = job;
-    const int64_t units = x->members * x->of_down.number * x->of_across.number;
+    const int64_t units = x->members * x->of_down.number * x->of_across.number, first = units * number / x->parts, end = units * (number + 1) / x->parts;
+    int64_t       c = first % x->of_across.number, r = first / x->of_across.number % x->of_down.number, rest = first / (x->of_across.number * x->of_down.number);
+    const int     together = x->rows && !x->run && x->n_outer > 0 && x->of_down.number * x->of_across.number == 1;
+    const hlort_axis *last = &x->outer[x->n_outer > 0 ? x->n_outer - 1 : 0];
+    int64_t       at[HLORT_MOST_AXES];
+    const char   *from = x->from;
+    char         *to = x->to;
     (void)memory;
-    for (int64_t k = units * number / x->parts; k < units * (number + 1) / x->parts; k++)
-        unit(x, k);
+    for (int64_t k = x->n_outer - 1; k >= 0; k--) {
+        at[k] = rest % x->outer[k].count;
+        rest /= x->outer[k].count;
+        from += at[k] * x->outer[k].from;
+        to += at[k] * x->outer[k].to;
+    }
+    for (int64_t u = first, n; u < end; u += n) {
+        n = together ? hlort_min(end - u, last->count - at[x->n_outer - 1]) : 1;
+        unit(x, from, to, r, c, n);
+        if (n > 1) {
+            at[x->n_outer - 1] += n - 1;
+            from += (n - 1) * last->from;
+            to += (n - 1) * last->to;
+        }
+        if (++c < x->of_across.number)
+            continue;
+        c = 0;
+        if (++r < x->of_down.number)
+            continue;
+        r = 0;
+        for (int64_t k = x->n_outer - 1; k >= 0; k--) {
+            from += x->outer[k].from;
+            to += x->outer[k].to;
+            if (++at[k] < x->outer[k].count)
+                break;
+            at[k] = 0;
+            from -= x->outer[k].count * x->outer[k].from;
+            to -= x->outer[k].count * x->outer[k].to;
+        }
+    }
 #if defined(__x86_64__)
     if (x->past)
         __builtin_ia32_sfence();
@@ -205,17 +176,140 @@ static Pieces in_pieces(int64_t n, int64_t bytes, int64_t element)
     return (Pieces){ number < 1 ? 1 : number, size };
 }
 
+/* The next dimension of a side is the one that begins where those so far end. */
+static int grow(Side *side, const hlort_axes *d, int64_t count, int in_result, char *taken)
+{
+    for (int64_t k = 0; k < d->n; k++)
+        if (!taken[k] && (in_result ? d->axis[k].to : d->axis[k].from) == count) {
+            side->axis[side->n++] = (hlort_axis){ d->axis[k].count, d->axis[k].to * d->bytes, d->axis[k].from * d->bytes };
+            taken[k] = 1;
+            return 1;
+        }
+    return 0;
+}
+
+static int64_t side_count(const Side *side)
+{
+    int64_t n = 1;
+    for (int64_t k = 0; k < side->n; k++)
+        n *= side->axis[k].count;
+    return n;
+}
+
+/* A piece is so many elements, or about half of them, and there is room for a line's in the table. */
+static Pieces cut_side(Side *side, int64_t most, int64_t line, int in_result)
+{
+    const hlort_axis *last = &side->axis[side->n - 1];
+    side->inner = side->axis[0].count;
+    side->inside = side_count(side) / last->count;
+    const Pieces  p = in_pieces(last->count, most / 2, side->inside);
+    const int64_t longest = last->count - (p.number - 1) * p.size;
+    int64_t       n = 1;
+    side->at[0] = 0;
+    for (int64_t k = 0; k < side->n; k++) {
+        const int64_t step = in_result ? side->axis[k].from : side->axis[k].to, count = k == side->n - 1 ? longest : side->axis[k].count;
+        for (int64_t i = 1; i < count; i++)
+            for (int64_t j = 0; j < n; j++)
+                side->at[i * n + j] = side->at[j] + i * step;
+        n *= count;
+    }
+    for (; n < line; n++)
+        side->at[n] = side->at[n - 1];
+    return p;
+}
+
+static void set_outer(Turn *x, const char *taken)
+{
+    const hlort_axes *d = x->d;
+    x->n_outer = 0;
+    for (int64_t k = 0; k < d->n; k++)
+        if (!taken[k])
+            x->outer[x->n_outer++] = (hlort_axis){ d->axis[k].count, d->axis[k].to * d->bytes, d->axis[k].from * d->bytes };
+}
+
+/* Rows and columns of several dimensions each, the shorter side grows first. */
+static void make_grid(Turn *x, Side *rows, Side *columns)
+{
+    const hlort_axes *d = x->d;
+    const int64_t     bytes = d->bytes;
+    char              taken[HLORT_MOST_AXES] = { 0 };
+    int               more_rows = grow(rows, d, 1, 1, taken), more_columns = grow(columns, d, 1, 0, taken);
+    while (more_rows || more_columns) {
+        const int64_t down = side_count(rows), across = side_count(columns);
+        if (more_rows && (down <= across || !more_columns))
+            more_rows = down * bytes < GRID && grow(rows, d, down, 1, taken);
+        else
+            more_columns = across * bytes < GRID && grow(columns, d, across, 0, taken);
+    }
+    x->of_down = cut_side(rows, 2 * GRID / bytes, LINE / bytes, 1);
+    x->of_across = cut_side(columns, 2 * GRID / bytes, LINE / bytes, 0);
+    x->down = rows->axis[rows->n - 1];
+    x->across = columns->axis[columns->n - 1];
+    x->rows = rows;
+    x->columns = columns;
+    set_outer(x, taken);
+}
+
+/* Runs in the order of the result. */
+static void make_rows(Turn *x, Side *rows)
+{
+    const hlort_axes *d = x->d;
+    int64_t           run = 1;
+    char              taken[HLORT_MOST_AXES] = { 0 };
+    for (int64_t k = 0; k < d->n; k++)
+        if (d->axis[k].to == 1) {
+            taken[k] = 1;
+            run = d->axis[k].count;
+        }
+    while (side_count(rows) < MOST_RUNS / 2 && grow(rows, d, run * side_count(rows), 1, taken))
+        ;
+    x->of_down = cut_side(rows, MOST_RUNS, 1, 1);
+    x->down = rows->axis[rows->n - 1];
+    x->rows = rows;
+    set_outer(x, taken);
+}
+
+/* Short runs that are neighbours in the source are copied together, so that a line is read once: the dimension, of those outside, that they lie along. */
+static void make_beside(Turn *x)
+{
+    for (int64_t k = 0; k < x->n_outer; k++)
+        if (x->outer[k].from == x->run) {
+            x->across = x->outer[k];
+            x->of_across = in_pieces(x->across.count, LINE, x->run);
+            x->n_outer--;
+            for (int64_t i = k; i < x->n_outer; i++)
+                x->outer[i] = x->outer[i + 1];
+        }
+}
+
+/* Lines do not fit a dimension: a grid may have more of them. */
+static int is_short(const hlort_axis *a, const hlort_axes *d)
+{
+    const int64_t row = a->count * d->bytes;
+    return row < LINE || (row < GRID && row % LINE != 0 && d->n > 2);
+}
+
 void hlort_transpose_by(const KernelSet *s, const hlort_axes *d, const hlort_how *how, const void *from, void *to)
 {
     Turn x = { .set = s->runs ? s : s->rest, .d = d, .from = from, .to = to, .members = 1, .past = stores(d, to) };
+    Side rows, columns;
+    rows.n = columns.n = 0;
     sort_axes(&x);
+    x.of_across = in_pieces(x.across.count, x.run ? d->bytes : ACROSS, d->bytes);
+    x.of_down = x.run ? in_pieces(x.down.count, PART_BYTES, x.run) : in_pieces(x.down.count, x.past == HLORT_ANYWHERE ? HLORT_COLLECTED : x.across.count * d->bytes <= NARROW ? 4 * DOWN : DOWN, d->bytes);
+    if (!x.run && (is_short(&x.down, d) || is_short(&x.across, d)))
+        make_grid(&x, &rows, &columns);
+    else if (x.run && x.past == HLORT_STORED && x.down.count < FEW_RUNS && d->n > 2)
+        make_rows(&x, &rows);
+    if (x.run && x.run < LINE && x.past == HLORT_STORED)
+        make_beside(&x);
     for (int64_t k = 0; k < x.n_outer; k++)
         x.members *= x.outer[k].count;
-    const int64_t all = x.members * x.down.count * (x.run ? x.run : x.across.count * d->bytes), row = x.across.count * d->bytes;
+    int64_t all = d->bytes;
+    for (int64_t k = 0; k < d->n; k++)
+        all *= d->axis[k].count;
     if (all == 0)
         return;
-    x.of_across = in_pieces(x.across.count, x.run ? d->bytes : ACROSS, d->bytes);
-    x.of_down = x.run ? in_pieces(x.down.count, PART_BYTES, x.run) : in_pieces(x.down.count, x.past == HLORT_ANYWHERE ? HLORT_COLLECTED : row <= NARROW ? 4 * DOWN : DOWN, d->bytes);
     x.parts = hlort_min(hlort_min(x.members * x.of_down.number * x.of_across.number, hlort_ceildiv(all, PART_BYTES)), 8 * (int64_t)pool_threads(how->pool));
     pool_run(how->pool, part, &x, x.parts, how->work);
 }

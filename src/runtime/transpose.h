@@ -21,11 +21,25 @@ typedef struct TurnPart {
 
 typedef void TurnFunction(const TurnPart *x);
 
+/* Likewise, where neither rows nor columns are evenly apart: to[to_row[c] + r] = from[from_row[r] + c], in bytes. Tables have as many entries as a line has elements, at least.
+ * Of each side's axes the innermost one has so many; what it is no multiple of are its pieces, of which this is one. Edges may be short. */
+typedef struct GridPart {
+    const char    *from;
+    char          *to;
+    int64_t        rows, columns, inner_rows, inner_columns;
+    const int64_t *from_row, *to_row;
+    int64_t        times, from_next, to_next; /* so many such parts, the next one so far behind in either */
+} GridPart;
+
+typedef void GridFunction(const GridPart *x);
+
 /* Rows of the result that lie as they are in the source. */
 typedef struct RunsPart {
     const char *from;
     char       *to;
     int64_t     count, bytes, from_row, to_row;
+    const int64_t *at; /* where each is in the source, instead of from_row; NULL */
+    int64_t     beside, to_beside; /* of short ones: so many lie one behind the other in the source, and so far apart in the result */
     TurnStores  past;
 } RunsPart;
 

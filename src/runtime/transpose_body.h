@@ -33,6 +33,27 @@ typedef HLORT_PASTE(TURN_WORD, TURN_BYTES) TURN(vu) __attribute__((vector_size(V
 #define LOW(k)  2 * k, VT + 2 * k
 #define HIGH(k) 2 * k + 1, VT + 2 * k + 1
 #endif
+#if TURN_BYTES == 1
+#define TURN_FEW_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define TURN_FEW_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define TURN_MORE_LOW 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55
+#define TURN_MORE_HIGH 8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63
+#elif TURN_BYTES == 2
+#define TURN_FEW_LOW  0, 8, 1, 9, 2, 10, 3, 11
+#define TURN_FEW_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#define TURN_MORE_LOW 0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27
+#define TURN_MORE_HIGH 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31
+#elif TURN_BYTES == 4
+#define TURN_FEW_LOW  0, 4, 1, 5
+#define TURN_FEW_HIGH 2, 6, 3, 7
+#define TURN_MORE_LOW 0, 8, 1, 9, 4, 12, 5, 13
+#define TURN_MORE_HIGH 2, 10, 3, 11, 6, 14, 7, 15
+#else
+#define TURN_FEW_LOW  0, 2
+#define TURN_FEW_HIGH 1, 3
+#define TURN_MORE_LOW 0, 4, 2, 6
+#define TURN_MORE_HIGH 1, 5, 3, 7
+#endif
 #if VECTOR_BYTES == 64
 #define PIECES(f) f(0), f(1), f(2), f(3)
 #elif VECTOR_BYTES == 32
@@ -41,11 +62,17 @@ typedef HLORT_PASTE(TURN_WORD, TURN_BYTES) TURN(vu) __attribute__((vector_size(V
 #define PIECES(f) f(0)
 #endif
 
-/* Columns of T rows, from these on: piece q of r[i] is column q * T + i. */
-INLINE void TURN(pieces)(TURN(v) r[T], const char *from, int64_t from_row)
+/* Where row i is: rows are `row` apart, or lie as a table says. */
+INLINE int64_t TURN(at)(const int64_t *rows, int64_t row, int64_t i)
+{
+    return rows ? rows[i] : i * row;
+}
+
+/* Columns of T rows, from row `first` on: piece q of r[i] is column q * T + i. */
+INLINE void TURN(pieces)(TURN(v) r[T], const char *from, const int64_t *rows, int64_t from_row, int first)
 {
     UNROLL for (int i = 0; i < T; i++)
-        r[i] = *(const TURN(vu) *)(from + i * from_row);
+        r[i] = *(const TURN(vu) *)(from + TURN(at)(rows, from_row, first + i));
 #if T > 1
     UNROLL for (int round = 1; round < T; round *= 2) {
         TURN(v) s[T];
@@ -67,7 +94,7 @@ INLINE void TURN(put)(char *to, SET(pairs) v, const int past)
         *(SET(pairs_u) *)to = v;
 }
 
-INLINE void TURN(block)(const char *from, int64_t from_row, char *to, int64_t to_row, const int past)
+INLINE void TURN(block_of)(const char *from, const int64_t *rows, int64_t from_row, char *to, const int64_t *columns, int64_t to_row, const int past)
 {
     for (int h = 0; h < HLORT_LINE / VECTOR_BYTES; h++) {
         TURN(v) r[4][T];
@@ -77,7 +104,7 @@ INLINE void TURN(block)(const char *from, int64_t from_row, char *to, int64_t to
         UNROLL
 #endif
         for (int g = 0; g < 4; g++)
-            TURN(pieces)(r[g], from + g * T * from_row + h * VECTOR_BYTES, from_row);
+            TURN(pieces)(r[g], from + h * VECTOR_BYTES, rows, from_row, g * T);
         UNROLL for (int i = 0; i < T; i++) {
             SET(pairs) p[4], line[Q][4 / Q];
             UNROLL for (int g = 0; g < 4; g++)
@@ -100,9 +127,14 @@ INLINE void TURN(block)(const char *from, int64_t from_row, char *to, int64_t to
 #endif
             UNROLL for (int q = 0; q < Q; q++)
                 UNROLL for (int g = 0; g < 4 / Q; g++)
-                    TURN(put)(to + ((h * Q + q) * T + i) * to_row + g * VECTOR_BYTES, line[q][g], past);
+                    TURN(put)(to + TURN(at)(columns, to_row, (h * Q + q) * T + i) + g * VECTOR_BYTES, line[q][g], past);
         }
     }
+}
+
+INLINE void TURN(block)(const char *from, int64_t from_row, char *to, int64_t to_row, const int past)
+{
+    TURN(block_of)(from, NULL, from_row, to, NULL, to_row, past);
 }
 
 /* Blocks at the lower and the right edge are moved back: what they share with those before is written twice. The next block across is fetched ahead, since it lies on
@@ -173,6 +205,236 @@ static void TURN(any)(const TurnPart *x)
     }
 }
 
+/* ---- what lines do not fill: vectors of 128 bits, one piece of those above ---- */
+
+typedef HLORT_PASTE(TURN_WORD, TURN_BYTES) TURN(few) __attribute__((vector_size(16)));
+
+INLINE TURN(few) TURN(few_load)(const char *from, int64_t bytes, const int whole)
+{
+    hlort_two_words x = { 0 };
+    if (whole)
+        __builtin_memcpy(&x, from, 16);
+    else
+        x = hlort_load_part(from, bytes);
+    return (TURN(few))x;
+}
+
+INLINE void TURN(few_store)(char *to, TURN(few) x, int64_t bytes, const int whole)
+{
+    if (whole)
+        __builtin_memcpy(to, &x, 16);
+    else
+        hlort_store_part(to, (hlort_two_words)x, bytes);
+}
+
+/* So many rounds of n vectors. */
+INLINE void TURN(zip)(TURN(few) *r, const int n, const int rounds)
+{
+#if T > 1
+    UNROLL for (int round = 0; round < rounds; round++) {
+        TURN(few) s[T];
+        UNROLL for (int i = 0; i < n / 2; i++) {
+            s[2 * i] = __builtin_shufflevector(r[i], r[i + n / 2], TURN_FEW_LOW);
+            s[2 * i + 1] = __builtin_shufflevector(r[i], r[i + n / 2], TURN_FEW_HIGH);
+        }
+        UNROLL for (int i = 0; i < n; i++)
+            r[i] = s[i];
+    }
+#else
+    (void)r, (void)n, (void)rounds;
+#endif
+}
+
+enum { TURN(rounds) = T == 16 ? 4 : T == 8 ? 3 : T == 4 ? 2 : T == 2 };
+
+INLINE void TURN(cells_of)(const GridPart *x, const int whole_rows, const int whole_columns)
+{
+    const int64_t  rows = x->rows, columns = x->columns, down = hlort_min(T, rows), across = hlort_min(T, columns);
+    const int64_t *from_row = x->from_row, *to_row = x->to_row;
+    ROLLED for (int64_t c0 = 0; c0 < columns; c0 += T) {
+        const int64_t c = hlort_min(c0, columns - across);
+        const char   *from = x->from + c * TURN_BYTES;
+        char         *to[T];
+        UNROLL for (int i = 0; i < T; i++)
+            to[i] = x->to + to_row[c + i];
+        ROLLED for (int64_t r0 = 0; r0 < rows; r0 += T) {
+            const int64_t r = hlort_min(r0, rows - down);
+            TURN(few)     cell[T];
+            UNROLL for (int i = 0; i < T; i++)
+                cell[i] = TURN(few_load)(from + from_row[r + i], across * TURN_BYTES, whole_columns);
+            TURN(zip)(cell, T, TURN(rounds));
+            UNROLL for (int i = 0; i < T; i++)
+                if (whole_columns || i < across)
+                    TURN(few_store)(to[i] + r * TURN_BYTES, cell[i], down * TURN_BYTES, whole_rows);
+        }
+    }
+}
+
+#if VECTOR_BYTES >= 32
+/* Cells of twice T rows and columns. */
+typedef HLORT_PASTE(TURN_WORD, TURN_BYTES) TURN(more) __attribute__((vector_size(32)));
+typedef HLORT_PASTE(TURN_WORD, TURN_BYTES) TURN(more_u) __attribute__((vector_size(32), aligned(1), may_alias));
+
+static void TURN(large_cells)(const GridPart *x)
+{
+    const int64_t  rows = x->rows, columns = x->columns;
+    const int64_t *from_row = x->from_row, *to_row = x->to_row;
+    ROLLED for (int64_t c0 = 0; c0 < columns; c0 += 2 * T) {
+        const int64_t c = hlort_min(c0, columns - 2 * T);
+        const char   *from = x->from + c * TURN_BYTES;
+        char         *to[2 * T];
+        UNROLL for (int i = 0; i < 2 * T; i++)
+            to[i] = x->to + to_row[c + i];
+        ROLLED for (int64_t r0 = 0; r0 < rows; r0 += 2 * T) {
+            const int64_t r = hlort_min(r0, rows - 2 * T);
+            TURN(more)    v[2][T];
+#if TURN_BYTES < 2
+            ROLLED
+#else
+            UNROLL
+#endif
+            for (int g = 0; g < 2; g++) {
+                UNROLL for (int i = 0; i < T; i++)
+                    v[g][i] = *(const TURN(more_u) *)(from + from_row[r + g * T + i]);
+#if T > 1
+                UNROLL for (int round = 1; round < T; round *= 2) {
+                    TURN(more) s[T];
+                    UNROLL for (int i = 0; i < T / 2; i++) {
+                        s[2 * i] = __builtin_shufflevector(v[g][i], v[g][i + T / 2], TURN_MORE_LOW);
+                        s[2 * i + 1] = __builtin_shufflevector(v[g][i], v[g][i + T / 2], TURN_MORE_HIGH);
+                    }
+                    UNROLL for (int i = 0; i < T; i++)
+                        v[g][i] = s[i];
+                }
+#endif
+            }
+            UNROLL for (int i = 0; i < T; i++) {
+                typedef long long four __attribute__((vector_size(32)));
+                const four a = (four)v[0][i], b = (four)v[1][i];
+                *(TURN(more_u) *)(to[i] + r * TURN_BYTES) = (TURN(more))__builtin_shufflevector(a, b, 0, 1, 4, 5);
+                *(TURN(more_u) *)(to[T + i] + r * TURN_BYTES) = (TURN(more))__builtin_shufflevector(a, b, 2, 3, 6, 7);
+            }
+        }
+    }
+}
+#endif
+
+/* n columns that lie one behind the other in the source, rows as well: T rows are n vectors. */
+INLINE void TURN(apart)(const GridPart *x, const int n)
+{
+    enum { AHEAD = 8 };
+    const int64_t  inner = x->inner_rows, rows = x->rows;
+    const int64_t *from_row = x->from_row;
+    const char    *source = x->from;
+    char          *to[T];
+    UNROLL for (int i = 0; i < n; i++)
+        to[i] = x->to + x->to_row[i];
+    ROLLED for (int64_t row = 0; row < rows; row += inner) {
+        if (row + AHEAD * inner < rows)
+            __builtin_prefetch(source + from_row[row + AHEAD * inner], 0, 3);
+        ROLLED for (int64_t r0 = 0; r0 < inner; r0 += T) {
+            const int64_t r = hlort_min(r0, inner - T);
+            const char   *from = source + from_row[row] + r * n * TURN_BYTES;
+            TURN(few)     v[T];
+            UNROLL for (int i = 0; i < n; i++)
+                v[i] = TURN(few_load)(from + 16 * i, 16, 1);
+            TURN(zip)(v, n, TURN(rounds));
+            UNROLL for (int i = 0; i < n; i++)
+                TURN(few_store)(to[i] + (row + r) * TURN_BYTES, v[i], 16, 1);
+        }
+    }
+}
+
+/* Likewise in the result: T columns of n rows. */
+INLINE void TURN(together)(const GridPart *x, const int n)
+{
+    const int64_t  inner = x->inner_columns, columns = x->columns;
+    const int64_t *to_row = x->to_row;
+    const char    *from[T];
+    char          *result = x->to;
+    UNROLL for (int i = 0; i < n; i++)
+        from[i] = x->from + x->from_row[i];
+    ROLLED for (int64_t column = 0; column < columns; column += inner)
+        ROLLED for (int64_t c0 = 0; c0 < inner; c0 += T) {
+            const int64_t c = hlort_min(c0, inner - T);
+            char         *to = result + to_row[column] + c * n * TURN_BYTES;
+            TURN(few)     v[T];
+            UNROLL for (int i = 0; i < n; i++)
+                v[i] = TURN(few_load)(from[i] + (column + c) * TURN_BYTES, 16, 1);
+            TURN(zip)(v, n, n == 8 ? 3 : n == 4 ? 2 : 1);
+            UNROLL for (int i = 0; i < n; i++)
+                TURN(few_store)(to + 16 * i, v[i], 16, 1);
+        }
+}
+
+static int TURN(thin)(const GridPart *x)
+{
+    const int64_t rows = x->rows, columns = x->columns;
+#define THIN(n)                                                                          \
+    if (n < T && columns == n && x->inner_rows >= T && x->from_row[1] == n * TURN_BYTES) { \
+        TURN(apart)(x, n);                                                               \
+        return 1;                                                                        \
+    }                                                                                    \
+    if (n < T && rows == n && x->inner_columns >= T && x->to_row[1] == n * TURN_BYTES) {   \
+        TURN(together)(x, n);                                                            \
+        return 1;                                                                        \
+    }
+#if T > 2
+    THIN(2)
+#endif
+#if T > 4
+    THIN(4)
+#endif
+#if T > 8
+    THIN(8)
+#endif
+#undef THIN
+    (void)rows, (void)columns;
+    return 0;
+}
+
+static void TURN(blocks)(const GridPart *x)
+{
+    enum { EDGE = HLORT_LINE / TURN_BYTES };
+    const int64_t rows = x->rows, columns = x->columns;
+    ROLLED for (int64_t c0 = 0; c0 < columns; c0 += EDGE) {
+        const int64_t c = hlort_min(c0, columns - EDGE);
+        ROLLED for (int64_t r0 = 0; r0 < rows; r0 += EDGE) {
+            const int64_t r = hlort_min(r0, rows - EDGE);
+            TURN(block_of)(x->from + c * TURN_BYTES, x->from_row + r, 0, x->to + r * TURN_BYTES, x->to_row + c, 0, 0);
+        }
+    }
+}
+
+static void TURN(grid)(const GridPart *x)
+{
+    enum { EDGE = HLORT_LINE / TURN_BYTES };
+    const int64_t rows = x->rows, columns = x->columns;
+    GridPart      y = *x;
+    for (int64_t k = 0; k < x->times; k++, y.from += x->from_next, y.to += x->to_next) {
+        if (rows >= EDGE && columns >= EDGE)
+            TURN(blocks)(&y);
+        else if (TURN(thin)(&y))
+            ;
+#if VECTOR_BYTES >= 32
+        else if (rows >= 2 * T && columns >= 2 * T)
+            TURN(large_cells)(&y);
+#endif
+        else if (rows >= T && columns >= T)
+            TURN(cells_of)(&y, 1, 1);
+        else if (rows >= T)
+            TURN(cells_of)(&y, 1, 0);
+        else if (columns >= T)
+            TURN(cells_of)(&y, 0, 1);
+        else
+            TURN(cells_of)(&y, 0, 0);
+    }
+}
+
+#undef TURN_FEW_LOW
+#undef TURN_FEW_HIGH
+#undef TURN_MORE_LOW
+#undef TURN_MORE_HIGH
 #undef Q
 #undef T
 #undef VT

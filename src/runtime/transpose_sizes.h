@@ -1,6 +1,8 @@
 /* transpose_sizes.h - what turns and copies, of one set of instructions, for elements of every size. */
 #include "runtime/transpose.h"
 
+#include <stddef.h>
+
 typedef long long SET(pairs) __attribute__((vector_size(VECTOR_BYTES)));
 typedef long long SET(pairs_u) __attribute__((vector_size(VECTOR_BYTES), aligned(1), may_alias));
 
@@ -48,6 +50,52 @@ INLINE void SET(hlort_put_run)(char *to, const char *from, int64_t bytes)
     __builtin_memcpy(to + end, from + end, (uint64_t)(bytes - end));
 }
 
+#ifndef HLORT_TWO_WORDS
+#define HLORT_TWO_WORDS
+typedef uint64_t hlort_two_words __attribute__((vector_size(16)));
+
+/* Fewer than 16 bytes, of which nothing is read or written twice beside its array: two halves that overlap, as numbers. */
+static inline hlort_two_words hlort_load_part(const char *from, int64_t bytes)
+{
+    uint64_t a = 0, b = 0;
+    if (bytes >= 8) {
+        __builtin_memcpy(&a, from, 8);
+        if (bytes > 8) {
+            __builtin_memcpy(&b, from + bytes - 8, 8);
+            b >>= 8 * (16 - bytes);
+        }
+    } else if (bytes >= 4) {
+        uint32_t c, d;
+        __builtin_memcpy(&c, from, 4);
+        __builtin_memcpy(&d, from + bytes - 4, 4);
+        a = c | (uint64_t)d << 8 * (bytes - 4);
+    } else {
+        for (int64_t k = 0; k < bytes; k++)
+            a |= (uint64_t)(uint8_t)from[k] << 8 * k;
+    }
+    return (hlort_two_words){ a, b };
+}
+
+static inline void hlort_store_part(char *to, hlort_two_words x, int64_t bytes)
+{
+    const uint64_t a = x[0];
+    if (bytes >= 8) {
+        __builtin_memcpy(to, &a, 8);
+        if (bytes > 8) {
+            const uint64_t b = a >> 8 * (bytes - 8) | x[1] << 8 * (16 - bytes);
+            __builtin_memcpy(to + bytes - 8, &b, 8);
+        }
+    } else if (bytes >= 4) {
+        const uint32_t c = (uint32_t)a, d = (uint32_t)(a >> 8 * (bytes - 4));
+        __builtin_memcpy(to, &c, 4);
+        __builtin_memcpy(to + bytes - 4, &d, 4);
+    } else {
+        for (int64_t k = 0; k < bytes; k++)
+            to[k] = (char)(a >> 8 * k);
+    }
+}
+#endif
+
 #define TURN_WORD_1 uint8_t
 #define TURN_WORD_2 uint16_t
 #define TURN_WORD_4 uint32_t
@@ -64,20 +112,64 @@ INLINE void SET(hlort_put_run)(char *to, const char *from, int64_t bytes)
 #define TURN_BYTES  16
 #include "runtime/transpose_body.h"
 
+/* Runs that a line holds, as two halves that overlap. */
+INLINE void SET(hlort_short_runs)(const RunsPart *x, const int half, const int once)
+{
+    enum { AHEAD = 8 };
+    const int64_t  bytes = once ? half : x->bytes, rest = bytes - half, beside = x->beside, to_beside = x->to_beside, to_row = x->to_row, from_row = x->from_row, count = x->count;
+    const int64_t *at = x->at;
+    const char    *source = x->from;
+    char          *to = x->to;
+    ROLLED for (int64_t r = 0; r < count; r++, to += to_row) {
+        const char *from = source + (at ? at[r] : r * from_row);
+        if (from_row >= 4 * HLORT_LINE)
+            __builtin_prefetch(from + AHEAD * from_row, 0, 2);
+        ROLLED for (int64_t k = 0; k < beside; k++) {
+            __builtin_memcpy(to + k * to_beside, from + k * bytes, (uint64_t)half);
+            if (!once)
+                __builtin_memcpy(to + k * to_beside + rest, from + k * bytes + rest, (uint64_t)half);
+        }
+    }
+}
+
 /* What lies a few runs ahead is fetched, where it is on another page or two. */
-static void SET(hlort_runs)(const RunsPart *x)
+INLINE void SET(hlort_long_runs)(const RunsPart *x, const int64_t *at)
 {
     enum { AHEAD = 4, MOST = 1024 };
     const int64_t bytes = x->bytes, fetched = hlort_min(bytes, MOST);
     for (int64_t r = 0; r < x->count; r++) {
-        const char *from = x->from + r * x->from_row;
+        const char *from = x->from + (at ? at[r] : r * x->from_row);
         char       *to = x->to + r * x->to_row;
         if (r + AHEAD < x->count)
             ROLLED for (int64_t k = 0; k < fetched; k += HLORT_LINE)
-                __builtin_prefetch(from + AHEAD * x->from_row + k, 0, 2);
+                __builtin_prefetch(x->from + (at ? at[r + AHEAD] : (r + AHEAD) * x->from_row) + k, 0, 2);
         if (x->past == HLORT_STORED)
             SET(hlort_copy_run)(to, from, bytes);
         else
             SET(hlort_put_run)(to, from, bytes);
     }
+}
+
+static void SET(hlort_runs)(const RunsPart *x)
+{
+    const int64_t bytes = x->bytes;
+    if (bytes < HLORT_LINE && bytes > 1 && x->past == HLORT_STORED) {
+        if (bytes == 32)
+            SET(hlort_short_runs)(x, 32, 1);
+        else if (bytes > 32)
+            SET(hlort_short_runs)(x, 32, 0);
+        else if (bytes >= 16)
+            SET(hlort_short_runs)(x, 16, 0);
+        else if (bytes >= 8)
+            SET(hlort_short_runs)(x, 8, 0);
+        else if (bytes >= 4)
+            SET(hlort_short_runs)(x, 4, 0);
+        else
+            SET(hlort_short_runs)(x, 2, 0);
+        return;
+    }
+    if (x->at)
+        SET(hlort_long_runs)(x, x->at);
+    else
+        SET(hlort_long_runs)(x, NULL);
 }
