@@ -6,7 +6,7 @@
 #include "runtime/pool.h"
 #include "runtime/vec.h"
 
-enum { ROW = 8, PART = 1 << 13, MOST_TOGETHER = 2048 }; /* roots that are multiplied at once; points of a part, at least; of lines that are lanes */
+enum { ROW = 8, PART = 1 << 13, MOST_TOGETHER = 240 }; /* roots that are multiplied at once; points of a part, at least; of lines that are lanes where vectors do not fill rows */
 
 typedef struct Memory {
     char *next;
@@ -19,19 +19,22 @@ static void *take(Memory *m, int64_t bytes)
     return p;
 }
 
-/* w(n, k), 0 <= k < n: the angle is brought into an eighth of a turn, where series of sine and cosine end soon. */
-static void root(int64_t n, int64_t k, double *re, double *im)
+/* Sine and cosine, or the real parts of two roots. */
+typedef double Two __attribute__((vector_size(16)));
+typedef float  TwoF __attribute__((vector_size(8)));
+
+/* w(n, k), 0 <= k < n, in that eighth of a turn: the angle is brought into the first one, where series of sine and cosine end soon. */
+static void root(int64_t n, int64_t k, int64_t eighth, double *re, double *im)
 {
-    static const double cosine[] = { 1, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000 };
-    static const double sine[] = { 1, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000 };
-    const int64_t eighth = 8 * k / n, rest = 8 * k - eighth * n;
-    const double  x = 0.78539816339744830962 * ((double)(eighth % 2 ? n - rest : rest) / (double)n), x2 = x * x;
-    double        c = cosine[8], s = sine[8];
-    for (int i = 7; i >= 0; i--) {
-        c = c * x2 + cosine[i];
-        s = s * x2 + sine[i];
-    }
-    s *= x;
+    static const Two series[] = { { 1, 1 }, { -1.0 / 2, -1.0 / 6 }, { 1.0 / 24, 1.0 / 120 }, { -1.0 / 720, -1.0 / 5040 }, { 1.0 / 40320, 1.0 / 362880 }, { -1.0 / 3628800, -1.0 / 39916800 },
+                                  { 1.0 / 479001600, 1.0 / 6227020800 }, { -1.0 / 87178291200, -1.0 / 1307674368000 }, { 1.0 / 20922789888000, 1.0 / 355687428096000 } };
+    const int64_t rest = 8 * k - eighth * n;
+    const double  x = 0.78539816339744830962 * ((double)(eighth % 2 ? n - rest : rest) / (double)n);
+    const Two     x2 = { x * x, x * x };
+    Two           sum = series[8];
+    for (int i = 7; i >= 0; i--)
+        sum = sum * x2 + series[i];
+    const double c = sum[0], s = sum[1] * x;
     const int    turned = (int)((eighth + 1) / 2 % 2); /* sine and cosine change places */
     const double a = turned ? s : c, b = turned ? c : s;
     *re = eighth >= 2 && eighth < 6 ? -a : a;
@@ -41,20 +44,28 @@ static void root(int64_t n, int64_t k, double *re, double *im)
 /* All roots of n as products of two of about sqrt(n) each. */
 typedef struct Roots {
     int64_t n, coarse_n, fine_n;
+    int     shift; /* fine_n is 1 << shift */
     double *coarse, *fine;
 } Roots;
 
+/* w(n, k step), k < count; count step is less than n + step. */
 static void put_line(double *to, int64_t count, int64_t n, int64_t step)
 {
-    for (int64_t k = 0; k < count; k++)
-        root(n, k * step % n, &to[k], &to[count + k]);
+    int64_t eighth = 0;
+    for (int64_t k = 0; k < count; k++) {
+        while (8 * k * step >= (eighth + 1) * n)
+            eighth++;
+        root(n, k * step, eighth, &to[k], &to[count + k]);
+    }
 }
 
 static Roots roots_of(int64_t n, Memory *m)
 {
     Roots r = { .n = n, .fine_n = 1 };
-    while (r.fine_n * r.fine_n < n)
+    while (r.fine_n * r.fine_n < n) {
         r.fine_n *= 2;
+        r.shift++;
+    }
     r.coarse_n = hlort_ceildiv(n, r.fine_n);
     r.coarse = take(m, 2 * r.coarse_n * (int64_t)sizeof(double));
     r.fine = take(m, 2 * r.fine_n * (int64_t)sizeof(double));
@@ -63,9 +74,9 @@ static Roots roots_of(int64_t n, Memory *m)
     return r;
 }
 
-static void look_up(const Roots *r, int64_t k, double *re, double *im)
+static inline void look_up(const Roots *r, int64_t k, double *re, double *im)
 {
-    const int64_t h = k / r->fine_n, f = k % r->fine_n;
+    const int64_t h = k >> r->shift, f = k & (r->fine_n - 1);
     const double  a = r->coarse[h], b = r->coarse[r->coarse_n + h], c = r->fine[f], d = r->fine[r->fine_n + f];
     *re = a * c - b * d;
     *im = a * d + b * c;
@@ -79,38 +90,68 @@ static void put(void *to, int64_t bytes, int64_t at, double x)
         ((double *)to)[at] = x;
 }
 
-/* w(n, k step) for k < count, the real parts from `at`, the imaginary ones from `at` + im on. */
-static void put_row(void *to, int64_t bytes, int64_t at, int64_t im, int64_t count, const Roots *r, int64_t step)
+static inline void put_two(void *to, int64_t bytes, int64_t at, Two x)
 {
-    double x[ROW], y[ROW], fine[2][ROW];
-    for (int64_t k = 0; k < ROW && k < count; k++)
-        look_up(r, k * step % r->n, &fine[0][k], &fine[1][k]);
-    for (int64_t k = 0; k < count; k += ROW) {
+    const TwoF narrow = __builtin_convertvector(x, TwoF);
+    if (bytes == 4)
+        __builtin_memcpy((float *)to + at, &narrow, sizeof narrow);
+    else
+        __builtin_memcpy((double *)to + at, &x, sizeof x);
+}
+
+/* w(n, k step) for k < count, the real parts from `at`, the imaginary ones from `at` + im on. step is less than n. */
+static inline void put_row_of(void *to, const int64_t bytes, int64_t at, int64_t im, int64_t count, const Roots *r, int64_t step)
+{
+    const int64_t jump = ROW * step % r->n;
+    double        fine[2][ROW] = { { 0 } };
+    for (int64_t k = 0, place = 0; k < ROW && k < count; k++) {
+        look_up(r, place, &fine[0][k], &fine[1][k]);
+        place += step;
+        place -= place >= r->n ? r->n : 0;
+    }
+    for (int64_t k = 0, place = 0; k < count; k += ROW) {
         double a, b;
-        look_up(r, k * step % r->n, &a, &b);
-        for (int64_t i = 0; i < ROW && k + i < count; i++) {
-            x[i] = a * fine[0][i] - b * fine[1][i];
-            y[i] = a * fine[1][i] + b * fine[0][i];
-        }
-        for (int64_t i = 0; i < ROW && k + i < count; i++) {
-            put(to, bytes, at + k + i, x[i]);
-            put(to, bytes, at + im + k + i, y[i]);
-        }
+        look_up(r, place, &a, &b);
+        place += jump;
+        place -= place >= r->n ? r->n : 0;
+        if (k + ROW <= count)
+            for (int64_t i = 0; i < ROW; i += 2) {
+                const Two c = { fine[0][i], fine[0][i + 1] }, d = { fine[1][i], fine[1][i + 1] };
+                put_two(to, bytes, at + k + i, a * c - b * d);
+                put_two(to, bytes, at + im + k + i, a * d + b * c);
+            }
+        else
+            for (int64_t i = 0; k + i < count; i++) {
+                put(to, bytes, at + k + i, a * fine[0][i] - b * fine[1][i]);
+                put(to, bytes, at + im + k + i, a * fine[1][i] + b * fine[0][i]);
+            }
     }
 }
 
-static const void *table(int64_t rows, int64_t columns, int64_t first_row, const Roots *r, int64_t bytes, Memory *m)
+static void put_row(void *to, int64_t bytes, int64_t at, int64_t im, int64_t count, const Roots *r, int64_t step)
+{
+    if (bytes == 4)
+        put_row_of(to, 4, at, im, count, r, step);
+    else
+        put_row_of(to, 8, at, im, count, r, step);
+}
+
+/* w(n, row column by), of rows from the first one on. */
+static const void *table(int64_t rows, int64_t columns, int64_t first_row, int64_t by, const Roots *r, int64_t bytes, Memory *m)
 {
     void *to = take(m, 2 * rows * columns * bytes);
-    for (int64_t k = 0; k < rows; k++)
-        put_row(to, bytes, k * columns, rows * columns, columns, r, first_row + k);
+    for (int64_t k = 0, step = first_row * by % r->n; k < rows; k++) {
+        put_row(to, bytes, k * columns, rows * columns, columns, r, step);
+        step += by;
+        step -= step >= r->n ? r->n : 0;
+    }
     return to;
 }
 
 static const void *roots_table(int64_t n, int64_t bytes, Memory *m)
 {
     const Roots r = roots_of(n, m);
-    return table(1, n, 1, &r, bytes, m);
+    return table(1, n, 1, 1, &r, bytes, m);
 }
 
 /* The divisor of n closest to its root from below that prime factors of `rest` make, times `done`. */
@@ -130,10 +171,23 @@ static int64_t near_root(int64_t n, int64_t rest, int64_t done)
     return best;
 }
 
+/* Of any prime factors. */
+static int64_t nearest_divisor(int64_t n)
+{
+    int64_t x = 1;
+    while (x * x <= n / 4)
+        x *= 2;
+    while ((x + 1) * (x + 1) <= n)
+        x++;
+    while (n % x != 0)
+        x--;
+    return x;
+}
+
 /* For lines: of lanes, or alone. */
 static void split(FftLength *l)
 {
-    l->first = near_root(l->n, l->n, 1);
+    l->first = nearest_divisor(l->n);
     l->second = l->n / l->first;
     if (l->first == 1) {
         l->first = l->n;
@@ -141,11 +195,12 @@ static void split(FftLength *l)
     }
 }
 
+/* r: the roots of l->n, or of a multiple of it. */
 static void line_tables(FftLength *l, int64_t columns, const Roots *r, int64_t bytes, Memory *m)
 {
-    l->first_roots = roots_table(l->first, bytes, m);
-    l->second_roots = l->second == l->first ? l->first_roots : roots_table(l->second, bytes, m);
-    l->twist = table(l->first, columns, 0, r, bytes, m);
+    l->first_roots = table(1, l->first, 1, r->n / l->first % r->n, r, bytes, m);
+    l->second_roots = l->second == l->first ? l->first_roots : table(1, l->second, 1, r->n / l->second % r->n, r, bytes, m);
+    l->twist = table(l->first, columns, 0, r->n / l->n % r->n, r, bytes, m);
 }
 
 /* ---- axes ---- */
@@ -190,7 +245,7 @@ static int go_around(Plan *p, FftLength *l, int64_t lines)
     line_tables(a, a->second, &r, bytes, &p->memory);
     const int together = lines >= FFT_LANES / 2 && 2 * m * FFT_LANES * bytes <= FFT_AROUND_BLOCK;
     if (together)
-        a->roots = table(1, m, 1, &r, bytes, &p->memory);
+        a->roots = table(1, m, 1, 1, &r, bytes, &p->memory);
     char *chirp = take(&p->memory, 2 * n * bytes), *filter = take(&p->memory, 2 * m * bytes);
     __builtin_memset(filter, 0, (size_t)(2 * m * bytes));
     for (int64_t k = 0; k < n; k++) {
@@ -309,9 +364,10 @@ static void transform_lines(Plan *p, const void *x, void *y, double scale)
     j.side = !is_real(d) ? FFT_COMPLEX : d->kind == HLORT_RFFT ? FFT_TO_HALF : FFT_FROM_HALF;
     for (int64_t k = 0; k < axis; k++)
         j.count *= d->size[k];
+    Roots r = { .n = 0 };
     if (is_real(d) && l.n < j.size) {
-        const Roots r = roots_of(j.size, &p->memory);
-        j.half = table(1, l.n / 2 + 1, 1, &r, bytes, &p->memory);
+        r = roots_of(j.size, &p->memory);
+        j.half = table(1, l.n / 2 + 1, 1, 1, &r, bytes, &p->memory);
     }
     const int odd_line = is_real(d) && l.n == j.size, smooth = hlort_fft_is_smooth(l.n);
     FftLength rows;
@@ -330,11 +386,12 @@ static void transform_lines(Plan *p, const void *x, void *y, double scale)
     const int64_t least = l.second < l.first ? l.second : l.first;
     if (smooth && j.count >= FFT_LANES / 2 && (least < 12 || ((l.first % 4 || l.second % 4) && l.n <= MOST_TOGETHER)))
         j.lanes = FFT_LANES;
+    if (smooth && r.n == 0)
+        r = roots_of(l.n, &p->memory);
     if (smooth && (j.lanes > 1 || l.second == 1)) {
         l.second = 1;
-        l.roots = roots_table(l.n, bytes, &p->memory);
+        l.roots = table(1, l.n, 1, r.n / l.n % r.n, &r, bytes, &p->memory);
     } else if (smooth) {
-        const Roots r = roots_of(l.n, &p->memory);
         line_tables(&l, l.second, &r, bytes, &p->memory);
     }
     run_lines(p, &j);

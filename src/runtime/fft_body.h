@@ -16,11 +16,13 @@ typedef TW Z(tqu) __attribute__((vector_size(16), aligned(sizeof(TW)), may_alias
 #define FFT_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #define FFT_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
 #define FFT_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7)
+#define FFT_BACK(a)    __builtin_shufflevector(a, a, 3, 2, 1, 0)
 #else
 #define FFT_LOW(a, b)  __builtin_shufflevector(a, b, 0, 2)
 #define FFT_HIGH(a, b) __builtin_shufflevector(a, b, 1, 3)
 #define FFT_EVEN       FFT_LOW
 #define FFT_ODD        FFT_HIGH
+#define FFT_BACK(a)    __builtin_shufflevector(a, a, 1, 0)
 #endif
 #define LANES (VECTOR_BYTES / 16 * FEW)
 #if LANES == 16
@@ -28,17 +30,21 @@ typedef TW Z(tqu) __attribute__((vector_size(16), aligned(sizeof(TW)), may_alias
 #define FFT_WIDE_HIGH(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #define FFT_WIDE_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
 #define FFT_WIDE_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
+#define FFT_WIDE_BACK(a)    __builtin_shufflevector(a, a, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #elif LANES == 8
 #define FFT_WIDE_LOW(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define FFT_WIDE_HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 #define FFT_WIDE_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
 #define FFT_WIDE_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#define FFT_WIDE_BACK(a)    __builtin_shufflevector(a, a, 7, 6, 5, 4, 3, 2, 1, 0)
 #elif LANES == 4
 #define FFT_WIDE_LOW(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define FFT_WIDE_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #define FFT_WIDE_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
 #define FFT_WIDE_ODD(a, b)  __builtin_shufflevector(a, b, 1, 3, 5, 7)
+#define FFT_WIDE_BACK(a)    __builtin_shufflevector(a, a, 3, 2, 1, 0)
 #else
+#define FFT_WIDE_BACK FFT_BACK
 #define FFT_WIDE_LOW  FFT_LOW
 #define FFT_WIDE_HIGH FFT_HIGH
 #define FFT_WIDE_EVEN FFT_LOW
@@ -84,6 +90,22 @@ INLINE void Z(one_join)(TW *x, TW even, TW odd)
     x[1] = odd;
 }
 
+/* Lanes in the other order. */
+INLINE VW Z(wide_backward)(VW x)
+{
+    return FFT_WIDE_BACK(x);
+}
+
+INLINE TQ Z(few_backward)(TQ x)
+{
+    return FFT_BACK(x);
+}
+
+INLINE TW Z(one_backward)(TW x)
+{
+    return x;
+}
+
 #define L(x) Z(wide_##x)
 #define T    VW
 #define TU   VWU
@@ -105,27 +127,30 @@ INLINE void Z(stage_of)(const int p, const int in, const int out, int64_t n, int
         TW        w[2 * FFT_MOST_FACTOR];
         const TW *from = a + k * p * row * (in ? 2 : 1);
         TW       *to = b + k * row * (out ? 2 : 1);
-        int64_t   q = 0;
 #define AT(q) p, in, out, from + (in ? 2 : 1) * (q), from + all + (q), row, to + (out ? 2 : 1) * (q), to + all + (q), m * row
+/* the last vector is moved back */
+#define ROW(w)                                                              \
+    do {                                                                    \
+        if (row >= VL)                                                      \
+            ROLLED for (int64_t q = 0; q < row; q += VL)                    \
+                Z(wide_butterfly)(AT(hlort_min(q, row - VL)), w, swap, scale); \
+        else if (row >= FEW)                                                \
+            ROLLED for (int64_t q = 0; q < row; q += FEW)                   \
+                Z(few_butterfly)(AT(hlort_min(q, row - FEW)), w, swap, scale); \
+        else                                                                \
+            ROLLED for (int64_t q = 0; q < row; q++)                        \
+                Z(one_butterfly)(AT(q), w, swap, scale);                    \
+    } while (0)
         if (in || (k == 0 && p % 2 == 0)) { /* w is 1 */
-            for (; q + VL <= row; q += VL)
-                Z(wide_butterfly)(AT(q), NULL, swap, scale);
-            for (; q + FEW <= row; q += FEW)
-                Z(few_butterfly)(AT(q), NULL, swap, scale);
-            for (; q < row; q++)
-                Z(one_butterfly)(AT(q), NULL, swap, scale);
+            ROW(NULL);
             continue;
         }
         for (int t = 1; t < p; t++) {
             w[2 * t] = roots[k * t * turn];
             w[2 * t + 1] = roots[n + k * t * turn];
         }
-        for (; q + VL <= row; q += VL)
-            Z(wide_butterfly)(AT(q), w, swap, scale);
-        for (; q + FEW <= row; q += FEW)
-            Z(few_butterfly)(AT(q), w, swap, scale);
-        for (; q < row; q++)
-            Z(one_butterfly)(AT(q), w, swap, scale);
+        ROW(w);
+#undef ROW
 #undef AT
     }
 }
@@ -175,18 +200,20 @@ APART void Z(stage_prime)(int64_t p, int64_t n, int64_t m, int64_t s, const TW *
     for (int64_t k = 0; k < m; k++) {
         const TW *from = a + k * p * row;
         TW       *to = b + k * row;
-        int64_t   q = 0;
         for (int64_t t = 1; t < p; t++) {
             w[2 * t] = roots[k * t * turn];
             w[2 * t + 1] = roots[n + k * t * turn];
         }
 #define AT(q) p, from + (q), from + all + (q), row, to + (q), to + all + (q), m *row, w, c
-        for (; q + VL <= row; q += VL)
-            Z(wide_prime)(AT(q));
-        for (; q + FEW <= row; q += FEW)
-            Z(few_prime)(AT(q));
-        for (; q < row; q++)
-            Z(one_prime)(AT(q));
+        if (row >= VL)
+            for (int64_t q = 0; q < row; q += VL)
+                Z(wide_prime)(AT(hlort_min(q, row - VL)));
+        else if (row >= FEW)
+            for (int64_t q = 0; q < row; q += FEW)
+                Z(few_prime)(AT(hlort_min(q, row - FEW)));
+        else
+            for (int64_t q = 0; q < row; q++)
+                Z(one_prime)(AT(q));
 #undef AT
     }
 }
@@ -210,14 +237,24 @@ static TW *Z(stages)(int64_t n, int64_t m, int64_t end, int64_t s, const TW *roo
     return a;
 }
 
-/* to[column][row] = from[row][column] by[row][column] for rows r .. r_end - 1 and columns c .. c_end - 1 of matrices of rows x columns; by NULL: 1. */
-static void Z(turn_part)(int64_t rows, int64_t columns, int64_t r0, int64_t r_end, int64_t c0, int64_t c_end, const TW *from, const TW *by, TW *to)
+/* to[column][row] = from[row][column] by[row][column] for matrices of rows x columns; by NULL: 1. Blocks at the lower and the right edge are moved back. */
+static void Z(turn_few)(int64_t rows, int64_t columns, const TW *from, const TW *by, TW *to)
 {
     const int64_t all = rows * columns;
-    for (int64_t r = r0, high; r < r_end; r += high) {
-        high = r + FEW <= r_end ? FEW : 1;
-        int64_t c = c0;
-        for (; high == FEW && c + FEW <= c_end; c += FEW) {
+    if (rows < FEW || columns < FEW) {
+        for (int64_t k = 0; k < rows; k++)
+            for (int64_t c = 0; c < columns; c++) {
+                const int64_t at = k * columns + c;
+                const TW      x = from[at], y = from[all + at];
+                to[c * rows + k] = by ? x * by[at] - y * by[all + at] : x;
+                to[all + c * rows + k] = by ? x * by[all + at] + y * by[at] : y;
+            }
+        return;
+    }
+    for (int64_t r0 = 0; r0 < rows; r0 += FEW) {
+        const int64_t r = hlort_min(r0, rows - FEW);
+        for (int64_t c0 = 0; c0 < columns; c0 += FEW) {
+            const int64_t c = hlort_min(c0, columns - FEW);
             TQ re[FEW], im[FEW];
             UNROLL
             for (int k = 0; k < FEW; k++) {
@@ -248,13 +285,6 @@ static void Z(turn_part)(int64_t rows, int64_t columns, int64_t r0, int64_t r_en
                 *(TQU *)(to + all + (c + k) * rows + r) = im[k];
             }
         }
-        for (; c < c_end; c++)
-            for (int64_t k = r; k < r + high; k++) {
-                const int64_t at = k * columns + c;
-                const TW      x = from[at], y = from[all + at];
-                to[c * rows + k] = by ? x * by[at] - y * by[all + at] : x;
-                to[all + c * rows + k] = by ? x * by[all + at] + y * by[at] : y;
-            }
     }
 }
 
@@ -296,9 +326,15 @@ INLINE void Z(turn_block)(int64_t rows, int64_t columns, int64_t at, int64_t all
 
 APART void Z(turn)(int64_t rows, int64_t columns, const TW *from, const TW *by, TW *to)
 {
-    const int64_t all = rows * columns, wide_rows = rows / VL * VL, wide_columns = columns / VL * VL;
-    for (int64_t r = 0; r < wide_rows; r += VL)
-        for (int64_t c = 0; c < wide_columns; c += VL)
+    const int64_t all = rows * columns;
+    if (rows < VL || columns < VL) {
+        Z(turn_few)(rows, columns, from, by, to);
+        return;
+    }
+    for (int64_t r0 = 0; r0 < rows; r0 += VL) {
+        const int64_t r = hlort_min(r0, rows - VL);
+        for (int64_t c0 = 0; c0 < columns; c0 += VL) {
+            const int64_t c = hlort_min(c0, columns - VL);
             if (by) {
                 Z(turn_block)(rows, columns, r * columns + c, all, 0, from, by, to + c * rows + r);
                 Z(turn_block)(rows, columns, r * columns + c, all, 1, from, by, to + c * rows + r);
@@ -306,8 +342,8 @@ APART void Z(turn)(int64_t rows, int64_t columns, const TW *from, const TW *by, 
                 Z(turn_block)(rows, columns, r * columns + c, all, 0, from, NULL, to + c * rows + r);
                 Z(turn_block)(rows, columns, r * columns + c, all, 1, from, NULL, to + c * rows + r);
             }
-    Z(turn_part)(rows, columns, 0, wide_rows, wide_columns, columns, from, by, to);
-    Z(turn_part)(rows, columns, wide_rows, rows, 0, columns, from, by, to);
+        }
+    }
 }
 
 /* Transforms the points of a line in a; b is as large. Where they end. */
@@ -330,15 +366,6 @@ static int64_t Z(last_factor)(int64_t n)
     return p;
 }
 
-INLINE TQ Z(backward)(TQ x)
-{
-#if FEW == 4
-    return __builtin_shufflevector(x, x, 3, 2, 1, 0);
-#else
-    return __builtin_shufflevector(x, x, 1, 0);
-#endif
-}
-
 /* n points, the first of which is number `at`. */
 static void Z(load)(const FftPoints *p, int64_t at, int64_t n, int swap, TW *re, TW *im)
 {
@@ -349,13 +376,20 @@ static void Z(load)(const FftPoints *p, int64_t at, int64_t n, int swap, TW *re,
         re = im;
         im = other;
     }
-    if (p->step == 2 && y == x + 1)
+    if (p->step == 2 && y == x + 1) {
+        for (; k + VL <= n; k += VL) {
+            VW a, b;
+            Z(wide_part)(x + 2 * k, &a, &b);
+            *(VWU *)(re + k) = a;
+            *(VWU *)(im + k) = b;
+        }
         for (; k + FEW <= n; k += FEW) {
             TQ a, b;
             Z(few_part)(x + 2 * k, &a, &b);
             *(TQU *)(re + k) = a;
             *(TQU *)(im + k) = b;
         }
+    }
     if (p->step == 1 && y)
         for (; k + FEW <= n; k += FEW) {
             *(TQU *)(re + k) = *(const TQU *)(x + k);
@@ -382,6 +416,9 @@ static void Z(store)(const FftPoints *p, int64_t at, int64_t n, int swap, const 
             *(TQU *)(y + k) = *(const TQU *)(im + k) * scale;
         }
     if (p->step == 2 && y == x + 1)
+        for (; k + VL <= n; k += VL)
+            Z(wide_join)(x + 2 * k, *(const VWU *)(re + k) * scale, *(const VWU *)(im + k) * scale);
+    if (p->step == 2 && y == x + 1)
         for (; k + FEW <= n; k += FEW)
             Z(few_join)(x + 2 * k, *(const TQU *)(re + k) * scale, *(const TQU *)(im + k) * scale);
     for (; k < n; k++) {
@@ -396,65 +433,37 @@ static void Z(store)(const FftPoints *p, int64_t at, int64_t n, int swap, const 
  *     x[k] = e + w(2 h, k) o, x[h - k] = conj(e - w(2 h, k) o)        e = (z[k] + conj z[h - k]) / 2, o = (z[k] - conj z[h - k]) / 2i */
 static void Z(untangle)(int64_t h, int64_t from, int64_t end, const TW *zr, const TW *zi, const TW *half, TW *x, TW scale)
 {
-    const TW *halfi = half + h / 2 + 1;
-    const TW  by = scale / 2;
-    int64_t   k = from;
+    const TW by = scale / 2;
+    int64_t  k = from;
     if (k == 0) {
         x[0] = (zr[0] + zi[0]) * scale;
         x[2 * h] = (zr[0] - zi[0]) * scale;
         x[1] = x[2 * h + 1] = 0;
         k = 1;
     }
-    for (; k + FEW <= end && k + FEW - 1 < h - k - FEW + 1; k += FEW) {
-        const int64_t other = h - k - FEW + 1;
-        const TQ      a = *(const TQU *)(zr + k), b = *(const TQU *)(zi + k), c = Z(backward)(*(const TQU *)(zr + other)), d = Z(backward)(*(const TQU *)(zi + other));
-        const TQ      wr = *(const TQU *)(half + k) * by, wi = *(const TQU *)(halfi + k) * by, or = b + d, oi = c - a;
-        const TQ      er = (a + c) * by, ei = (b - d) * by, tr = or * wr - oi * wi, ti = or * wi + oi * wr;
-        Z(few_join)(x + 2 * k, er + tr, ei + ti);
-        Z(few_join)(x + 2 * other, Z(backward)(er - tr), Z(backward)(ti - ei));
-    }
-    for (; k < end; k++) {
-        const TW a = zr[k], b = zi[k], c = zr[h - k], d = zi[h - k], wr = half[k] * by, wi = halfi[k] * by, or = b + d, oi = c - a;
-        const TW er = (a + c) * by, ei = (b - d) * by, tr = or * wr - oi * wi, ti = or * wi + oi * wr;
-        x[2 * k] = er + tr;
-        x[2 * k + 1] = ei + ti;
-        x[2 * (h - k)] = er - tr;
-        x[2 * (h - k) + 1] = ti - ei;
-    }
+    for (; k + VL <= end && k + VL - 1 < h - k - VL + 1; k += VL)
+        Z(wide_untangled)(h, k, zr, zi, half, x, by);
+    for (; k + FEW <= end && k + FEW - 1 < h - k - FEW + 1; k += FEW)
+        Z(few_untangled)(h, k, zr, zi, half, x, by);
+    for (; k < end; k++)
+        Z(one_untangled)(h, k, zr, zi, half, x, by);
 }
 
 /* And back: z[k] = e + i o, z[h - k] = conj e + i conj o, e = (x[k] + conj x[h - k]) / 2, o = (x[k] - conj x[h - k]) conj w(2 h, k) / 2. */
 static void Z(tangle)(int64_t h, int64_t from, int64_t end, const TW *x, const TW *half, TW *zr, TW *zi)
 {
-    const TW *halfi = half + h / 2 + 1, by = (TW)0.5;
-    int64_t   k = from;
+    int64_t k = from;
     if (k == 0) { /* imaginary parts of the two ends reach no real number */
-        zr[0] = (x[0] + x[2 * h]) * by;
-        zi[0] = (x[0] - x[2 * h]) * by;
+        zr[0] = (x[0] + x[2 * h]) * (TW)0.5;
+        zi[0] = (x[0] - x[2 * h]) * (TW)0.5;
         k = 1;
     }
-    for (; k + FEW <= end && k + FEW - 1 < h - k - FEW + 1; k += FEW) {
-        const int64_t other = h - k - FEW + 1;
-        TQ            a, b, c, d;
-        Z(few_part)(x + 2 * k, &a, &b);
-        Z(few_part)(x + 2 * other, &c, &d);
-        c = Z(backward)(c);
-        d = Z(backward)(d);
-        const TQ wr = *(const TQU *)(half + k) * by, wi = *(const TQU *)(halfi + k) * by, dr = a - c, di = b + d;
-        const TQ er = (a + c) * by, ei = (b - d) * by, or = dr * wr + di * wi, oi = di * wr - dr * wi;
-        *(TQU *)(zr + k) = er - oi;
-        *(TQU *)(zi + k) = ei + or;
-        *(TQU *)(zr + other) = Z(backward)(er + oi);
-        *(TQU *)(zi + other) = Z(backward)(or - ei);
-    }
-    for (; k < end; k++) {
-        const TW a = x[2 * k], b = x[2 * k + 1], c = x[2 * (h - k)], d = x[2 * (h - k) + 1], wr = half[k] * by, wi = halfi[k] * by, dr = a - c, di = b + d;
-        const TW er = (a + c) * by, ei = (b - d) * by, or = dr * wr + di * wi, oi = di * wr - dr * wi;
-        zr[k] = er - oi;
-        zi[k] = ei + or;
-        zr[h - k] = er + oi;
-        zi[h - k] = or - ei;
-    }
+    for (; k + VL <= end && k + VL - 1 < h - k - VL + 1; k += VL)
+        Z(wide_tangled)(h, k, x, half, zr, zi);
+    for (; k + FEW <= end && k + FEW - 1 < h - k - FEW + 1; k += FEW)
+        Z(few_tangled)(h, k, x, half, zr, zi);
+    for (; k < end; k++)
+        Z(one_tangled)(h, k, x, half, zr, zi);
 }
 
 /* The points of a line, and what they become. A real line of odd size is one of complex points. */
@@ -711,5 +720,7 @@ static void Z(run)(const FftJob *j, int step, int64_t part, void *memory)
 #undef FFT_WIDE_HIGH
 #undef FFT_WIDE_EVEN
 #undef FFT_WIDE_ODD
+#undef FFT_WIDE_BACK
+#undef FFT_BACK
 #undef FEW
 #undef Z

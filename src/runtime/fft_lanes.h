@@ -144,6 +144,35 @@ INLINE void L(prime)(int64_t p, const TW *ar, const TW *ai, int64_t a_step, TW *
     if (r <= p / 2)
         L(prime_rows)(1, p, r, c, kept, xr, xi, br, bi, b_step);
 }
+/* Points k and on of a spectrum, and h minus those, from those of pairs, fft_body.h; by: half of the scale. */
+INLINE void L(untangled)(int64_t h, int64_t k, const TW *zr, const TW *zi, const TW *half, TW *x, TW by)
+{
+    const int64_t other = h - k - (int64_t)(sizeof(T) / sizeof(TW)) + 1;
+    const TW     *halfi = half + h / 2 + 1;
+    const T       a = *(const TU *)(zr + k), b = *(const TU *)(zi + k), c = L(backward)(*(const TU *)(zr + other)), d = L(backward)(*(const TU *)(zi + other));
+    const T       wr = *(const TU *)(half + k) * by, wi = *(const TU *)(halfi + k) * by, or = b + d, oi = c - a;
+    const T       er = (a + c) * by, ei = (b - d) * by, tr = or * wr - oi * wi, ti = or * wi + oi * wr;
+    L(join)(x + 2 * k, er + tr, ei + ti);
+    L(join)(x + 2 * other, L(backward)(er - tr), L(backward)(ti - ei));
+}
+
+/* And back. */
+INLINE void L(tangled)(int64_t h, int64_t k, const TW *x, const TW *half, TW *zr, TW *zi)
+{
+    const int64_t other = h - k - (int64_t)(sizeof(T) / sizeof(TW)) + 1;
+    const TW     *halfi = half + h / 2 + 1, by = (TW)0.5;
+    T             a, b, c, d;
+    L(part)(x + 2 * k, &a, &b);
+    L(part)(x + 2 * other, &c, &d);
+    c = L(backward)(c);
+    d = L(backward)(d);
+    const T wr = *(const TU *)(half + k) * by, wi = *(const TU *)(halfi + k) * by, dr = a - c, di = b + d;
+    const T er = (a + c) * by, ei = (b - d) * by, or = dr * wr + di * wi, oi = di * wr - dr * wi;
+    *(TU *)(zr + k) = er - oi;
+    *(TU *)(zi + k) = ei + or;
+    *(TU *)(zr + other) = L(backward)(er + oi);
+    *(TU *)(zi + other) = L(backward)(or - ei);
+}
 #undef L
 #undef T
 #undef TU
