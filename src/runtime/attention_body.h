@@ -21,7 +21,12 @@ typedef int32_t N(Ints) __attribute__((vector_size(VECTOR_BYTES)));
 enum {
     N(KEYS) = KC / K(NR) * K(NR), /* of a block: whole panels */
     N(STRIP) = MR * K(LDA),       /* floats of a block */
-    N(O_ROW) = HLORT_MOST_WIDE + 2 * K(NR)
+    N(O_ROW) = HLORT_MOST_WIDE + 2 * K(NR),
+#if FUSED && IN_PLACE
+    N(LYING) = K(PLAIN) /* how tiles read values where they lie */
+#else
+    N(LYING) = K(PACKED) /* none do */
+#endif
 };
 
 typedef struct {
@@ -36,38 +41,52 @@ _Static_assert(sizeof(N(Group)) + (ATTENTION_OWN_KEYS / N(KEYS) + 1) * N(STRIP) 
 
 /* ---- packing ---- */
 
-/* The size of the largest of n words, which may be infinite or NaN. */
-static float N(most)(const TW *w, int64_t n)
+/* The size of the largest of `rows` times n words, which may be infinite or NaN. */
+static float N(most)(const TW *w, int64_t row, int64_t rows, int64_t n)
 {
     N(Ints) most = { 0 };
     union {
         int32_t i;
         float   f;
     } all = { 0 };
-    for (int64_t p = 0; p < n; p += VL)
-        for (int g = 0; g < G; g++) {
-            const N(Ints) x = G == 1 ? *(const N(Ints) *)(w + p) & 0x7fffffff : (*(const N(Ints) *)(w + p) << 16 * g) & 0x7fff0000, more = x > most;
-            most = (x & more) | (most & ~more);
-        }
+    for (int64_t r = 0; r < rows; r++, w += row)
+        for (int64_t p = 0; p < n; p += VL)
+            for (int g = 0; g < G; g++) {
+                const N(Ints) y = (N(Ints))*(const VWU *)(w + p), x = G == 1 ? y & 0x7fffffff : (y << 16 * g) & 0x7fff0000, more = x > most;
+                most = (x & more) | (most & ~more);
+            }
     for (int l = 0; l < VL; l++)
         all.i = most[l] > all.i ? most[l] : all.i;
     return all.f;
 }
 
+/* How many columns of values are read where they lie: whole panels, which few groups of rows meet. */
+static int64_t N(columns_read)(const hlort_attention *d)
+{
+#if FUSED && IN_PLACE
+    if (d->v_col == 1 && d->rows <= 2 * MR)
+        return d->wide / K(NR) * K(NR);
+#endif
+    (void)d;
+    return 0;
+}
+
 static void N(attention_pack)(AttentionMember *m, int values)
 {
     const hlort_attention *d = m->d;
-    const int64_t          keys = hlort_ceildiv(d->keys, G), head = hlort_ceildiv(d->head, G);
-    TW                    *to = values ? m->values : m->keys;
+    const int64_t          keys = hlort_ceildiv(d->keys, G), head = hlort_ceildiv(d->head, G), read = values ? N(columns_read)(d) : 0;
+    TW                    *to = (TW *)(values ? m->values : m->keys) + read * keys;
     int64_t                n = 0;
     if (values)
-        for (int64_t c = 0; c < d->wide; c += K(NR), n += keys * K(NR))
+        for (int64_t c = read; c < d->wide; c += K(NR), n += keys * K(NR))
             N(pack_b)(to + n, (const TE *)m->v + c * d->v_col, d->v_row, d->v_col, hlort_min(K(NR), d->wide - c), d->keys);
     else
         for (int64_t j = 0; j < d->keys; j += K(NR), n += head * K(NR))
             N(pack_b)(to + n, (const TE *)m->k + j * d->k_row, d->k_col, d->k_row, hlort_min(K(NR), d->keys - j), d->head);
-    if (values || d->beside_it)
-        *(values ? &m->most_value : &m->most_key) = N(most)(to, n);
+    if (values || d->beside_it) {
+        const float packed = N(most)(to, 0, 1, n), lying = read ? N(most)(m->v, d->v_row, d->keys, read) : 0;
+        *(values ? &m->most_value : &m->most_key) = lying > packed || lying != lying ? lying : packed;
+    }
 }
 
 /* ---- rows ---- */
@@ -145,10 +164,14 @@ INLINE void N(fold)(float *to, const VC *v, int64_t n, int sum)
         VW t[VL];
         UNROLL for (int l = 0; l < VL; l++)
             t[l] = (VW)v[hlort_min(r + l, n - 1)];
-        N(transpose)(t);
-        UNROLL for (int s = VL / 2; s > 0; s /= 2)
-            UNROLL for (int l = 0; l < s; l++)
-                t[l] = sum ? (VW)((VC)t[l] + (VC)t[l + s]) : (VW)N(larger)((VC)t[l], (VC)t[l + s]);
+        if (sum) {
+            t[0] = (VW)N(sum_lanes)((VC *)t, VL);
+        } else {
+            N(transpose)(t);
+            UNROLL for (int s = VL / 2; s > 0; s /= 2)
+                UNROLL for (int l = 0; l < s; l++)
+                    t[l] = (VW)N(larger)((VC)t[l], (VC)t[l + s]);
+        }
         if (n - r >= VL)
             *(VCU *)(to + r) = (VC)t[0];
         for (int64_t l = 0; l < n - r && n - r < VL; l++)
@@ -385,7 +408,7 @@ static int N(may_leave_out)(const N(Rows) *x, const float *tops)
     if (d->beside_it) {
         float q = 0;
         for (int64_t r = 0; r < x->n; r++) {
-            const float most = N(most)(x->w->q + r * K(LDA), hlort_ceildiv(d->head, G));
+            const float most = N(most)(x->w->q + r * K(LDA), 0, 1, hlort_ceildiv(d->head, G));
             q = most > q || most != most ? most : q;
         }
         hidden += 2 * d->bound * (float)d->head * q * x->m->most_key;
@@ -420,13 +443,18 @@ static void N(sum_values)(const N(Rows) *x)
     const hlort_attention *d = m->d;
     const int64_t          words = hlort_ceildiv(d->keys, G);
     for (int64_t c = 0, panel = 0; c < d->wide; c += K(NR), panel++) {
-        const int mode = NV > 1 && d->wide - c <= VL ? K(NARROW) : K(PACKED);
+        const int lies = c < N(columns_read)(d), mode = lies ? N(LYING) : NV > 1 && d->wide - c <= VL ? (int)K(NARROW) : K(PACKED);
         K(Tile)   t = { .c = x->w->o + c, .c_row = N(O_ROW) };
         for (int64_t b = x->first / N(KEYS); b * N(KEYS) < x->end; b++) {
             const int64_t from = hlort_max(x->first - b * N(KEYS), 0) / G, end = hlort_ceildiv(hlort_min(x->end - b * N(KEYS), N(KEYS)), G);
             t.kc = end - from;
             t.a = (const TW *)N(scores)(x, b, 0) + from;
             t.b = (TW *)m->values + (panel * words + b * N(KEYS) / G + from) * K(NR);
+#if FUSED && IN_PLACE
+            t.from = (const TE *)m->v + (b * N(KEYS) + from) * d->v_row + c;
+            t.from_row = d->v_row;
+            t.from_next = c + K(NR) < d->wide ? K(NR) : 0;
+#endif
             K(kernels)[x->n][mode](&t);
             t.add = 1;
         }
@@ -494,86 +522,116 @@ INLINE VC N(last_of)(const TE *end, int64_t rest)
     return (VC)((K(Bytes))N(widen)(end - VL) & mask);
 }
 
-static void N(few_scores)(N(Rows) *x)
+enum { N(FEW_TOGETHER) = 2, N(FEW_SUMS) = MR >= 14 ? 16 : 8 }; /* rows for which keys and values are converted once; vectors of sums */
+
+/* Scores of nr rows with the VL keys from j on. */
+INLINE void N(few_products)(int nr, const N(Rows) *x, int64_t r, int64_t j)
 {
-    enum { TOGETHER = 4 };
+    enum { KEYS = 4 }; /* at once */
     const hlort_attention *d = x->m->d;
     const int64_t          whole = d->head / VL * VL, rest = d->head - whole;
-    for (int64_t j = 0; j < d->keys; j += VL)
-        for (int64_t r = 0; r < x->n; r++) {
-            const float *q = (const float *)x->w->q + r * K(LDA);
-            VC           s[VL];
-            UNROLL for (int l = 0; l < VL; l += TOGETHER) {
-                const TE *k[TOGETHER];
-                VC        sum[TOGETHER];
-                UNROLL for (int e = 0; e < TOGETHER; e++) {
-                    k[e] = (const TE *)x->m->k + hlort_min(j + l + e, d->keys - 1) * d->k_row;
-                    sum[e] = (VC){ 0 };
-                }
-                for (int64_t p = 0; p < whole; p += VL) {
-                    const VC by = *(const VCU *)(q + p);
-                    UNROLL for (int e = 0; e < TOGETHER; e++)
-                        sum[e] += by * N(widen)(k[e] + p);
-                }
-                if (rest) {
-                    const VC by = *(const VCU *)(q + d->head - VL);
-                    UNROLL for (int e = 0; e < TOGETHER; e++)
-                        sum[e] += by * N(last_of)(k[e] + d->head, rest);
-                }
-                UNROLL for (int e = 0; e < TOGETHER; e++)
-                    s[l + e] = sum[e];
-            }
-            N(fold)(N(scores)(x, j / N(KEYS), r) + j % N(KEYS), s, VL, 1);
+    const float           *q = (const float *)x->w->q + r * K(LDA);
+    VC                     s[N(FEW_TOGETHER)][VL];
+    UNROLL for (int l = 0; l < VL; l += KEYS) {
+        const TE *k[KEYS];
+        UNROLL for (int e = 0; e < KEYS; e++) {
+            k[e] = (const TE *)x->m->k + hlort_min(j + l + e, d->keys - 1) * d->k_row;
+            UNROLL for (int i = 0; i < nr; i++)
+                s[i][l + e] = (VC){ 0 };
         }
+        for (int64_t p = 0; p < whole; p += VL)
+            UNROLL for (int e = 0; e < KEYS; e++) {
+                const VC y = N(widen)(k[e] + p);
+                UNROLL for (int i = 0; i < nr; i++)
+                    s[i][l + e] += *(const VCU *)(q + i * K(LDA) + p) * y;
+            }
+        if (rest)
+            UNROLL for (int e = 0; e < KEYS; e++) {
+                const VC y = N(last_of)(k[e] + d->head, rest);
+                UNROLL for (int i = 0; i < nr; i++)
+                    s[i][l + e] += *(const VCU *)(q + i * K(LDA) + d->head - VL) * y;
+            }
+    }
+    UNROLL for (int i = 0; i < nr; i++)
+        N(fold)(N(scores)(x, j / N(KEYS), r + i) + j % N(KEYS), s[i], VL, 1);
 }
 
-/* o += sum over n keys of their weights and nv vectors of their values, a few keys side by side. */
-INLINE void N(few_columns)(int nv, const float *w, const TE *v, int64_t v_row, int64_t n, float *o)
+static void N(few_scores)(N(Rows) *x)
 {
-    enum { SUMS = 8 };
-    const int ways = SUMS / nv;
-    VC        sum[SUMS];
+    for (int64_t j = 0; j < x->m->d->keys; j += VL) {
+        int64_t r = 0;
+        for (; r + N(FEW_TOGETHER) <= x->n; r += N(FEW_TOGETHER))
+            N(few_products)(N(FEW_TOGETHER), x, r, j);
+        if (r < x->n)
+            N(few_products)(1, x, r, j);
+    }
+}
+
+/* o += sum over n keys of their weights and nv vectors of their values, of nr rows, a few keys side by side. */
+INLINE void N(few_columns)(int nv, int nr, const float *w, const TE *v, int64_t v_row, int64_t n, float *o)
+{
+    const int ways = N(FEW_SUMS) / (nv * nr);
+    VC        sum[N(FEW_SUMS)];
     int64_t   j = 0;
-    UNROLL for (int k = 0; k < nv; k++)
-        sum[k] = *(const VCU *)(o + k * VL);
-    UNROLL for (int k = nv; k < SUMS; k++)
+    UNROLL for (int i = 0; i < nr; i++)
+        UNROLL for (int k = 0; k < nv; k++)
+            sum[i * nv + k] = *(const VCU *)(o + i * N(O_ROW) + k * VL);
+    UNROLL for (int k = nr * nv; k < N(FEW_SUMS); k++)
         sum[k] = (VC){ 0 };
     for (; j + ways <= n; j += ways)
         UNROLL for (int e = 0; e < ways; e++)
-            UNROLL for (int k = 0; k < nv; k++)
-                sum[e * nv + k] += w[j + e] * N(widen)(v + (j + e) * v_row + k * VL);
+            UNROLL for (int k = 0; k < nv; k++) {
+                const VC y = N(widen)(v + (j + e) * v_row + k * VL);
+                UNROLL for (int i = 0; i < nr; i++)
+                    sum[(e * nr + i) * nv + k] += w[i * K(LDA) + j + e] * y;
+            }
     for (; j < n; j++)
-        UNROLL for (int k = 0; k < nv; k++)
-            sum[k] += w[j] * N(widen)(v + j * v_row + k * VL);
+        UNROLL for (int k = 0; k < nv; k++) {
+            const VC y = N(widen)(v + j * v_row + k * VL);
+            UNROLL for (int i = 0; i < nr; i++)
+                sum[i * nv + k] += w[i * K(LDA) + j] * y;
+        }
     UNROLL for (int e = 1; e < ways; e++)
+        UNROLL for (int k = 0; k < nr * nv; k++)
+            sum[k] += sum[e * nr * nv + k];
+    UNROLL for (int i = 0; i < nr; i++)
         UNROLL for (int k = 0; k < nv; k++)
-            sum[k] += sum[e * nv + k];
-    UNROLL for (int k = 0; k < nv; k++)
-        *(VCU *)(o + k * VL) = sum[k];
+            *(VCU *)(o + i * N(O_ROW) + k * VL) = sum[i * nv + k];
+}
+
+/* The values of a block for nr rows. */
+INLINE void N(few_rows)(int nr, const N(Rows) *x, int64_t b, int64_t r)
+{
+    const int              most = nr == 1 ? 8 : N(FEW_SUMS) / nr;
+    const hlort_attention *d = x->m->d;
+    const int64_t          n = hlort_min(d->keys - b * N(KEYS), N(KEYS)), vectors = d->wide / VL, aside = (vectors + 1) * VL; /* where the vector that ends with the row is summed */
+    const float           *w = N(scores)(x, b, r);
+    const TE              *v = (const TE *)x->m->v + b * N(KEYS) * d->v_row;
+    float                 *o = x->w->o + r * N(O_ROW);
+    int64_t                k = 0;
+    for (; k + most <= vectors; k += most)
+        N(few_columns)(most, nr, w, v + k * VL, d->v_row, n, o + k * VL);
+    for (; k + 4 <= vectors; k += 4)
+        N(few_columns)(4, nr, w, v + k * VL, d->v_row, n, o + k * VL);
+    for (; k < vectors; k++)
+        N(few_columns)(1, nr, w, v + k * VL, d->v_row, n, o + k * VL);
+    if (d->wide % VL)
+        N(few_columns)(1, nr, w, v + d->wide - VL, d->v_row, n, o + aside);
 }
 
 static void N(few_values)(const N(Rows) *x)
 {
     const hlort_attention *d = x->m->d;
-    const int64_t          vectors = d->wide / VL, aside = (vectors + 1) * VL; /* where the vector that ends with the row is summed */
+    const int64_t          aside = (d->wide / VL + 1) * VL;
     for (int64_t r = 0; r < x->n; r++)
         __builtin_memset(x->w->o + r * N(O_ROW), 0, (uint64_t)(aside + VL) * sizeof(float));
-    for (int64_t b = 0; b * N(KEYS) < d->keys; b++)
-        for (int64_t r = 0; r < x->n; r++) {
-            const int64_t n = hlort_min(d->keys - b * N(KEYS), N(KEYS));
-            const float  *w = N(scores)(x, b, r);
-            const TE     *v = (const TE *)x->m->v + b * N(KEYS) * d->v_row;
-            float        *o = x->w->o + r * N(O_ROW);
-            int64_t       k = 0;
-            for (; k + 8 <= vectors; k += 8)
-                N(few_columns)(8, w, v + k * VL, d->v_row, n, o + k * VL);
-            for (; k + 4 <= vectors; k += 4)
-                N(few_columns)(4, w, v + k * VL, d->v_row, n, o + k * VL);
-            for (; k < vectors; k++)
-                N(few_columns)(1, w, v + k * VL, d->v_row, n, o + k * VL);
-            if (d->wide % VL)
-                N(few_columns)(1, w, v + d->wide - VL, d->v_row, n, o + aside);
-        }
+    for (int64_t b = 0; b * N(KEYS) < d->keys; b++) {
+        int64_t r = 0;
+        for (; r + N(FEW_TOGETHER) <= x->n; r += N(FEW_TOGETHER))
+            N(few_rows)(N(FEW_TOGETHER), x, b, r);
+        if (r < x->n)
+            N(few_rows)(1, x, b, r);
+    }
     for (int64_t r = 0; r < x->n && d->wide % VL; r++)
         __builtin_memcpy(x->w->o + r * N(O_ROW) + d->wide - VL, x->w->o + r * N(O_ROW) + aside, VL * sizeof(float));
 }

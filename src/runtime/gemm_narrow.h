@@ -94,14 +94,14 @@ INLINE void N(across)(VW w[NV], const TE *from, int64_t row)
 #define NOT_ZERO(w)   (((w) & 0x7fff7fff) != 0)
 #define NOT_FINITE(w) ((((w) & 0x7f80) == 0x7f80) | (((w) & 0x7f800000) == 0x7f800000))
 #include "runtime/gemm_body.h"
+#define HELD_PAIRS
+#include "runtime/gemv_body.h"
+#undef HELD_PAIRS
 #define WEIGHTS NARROW_BF16
 #define RESULTS SET(hlort_to_bf16)
 #include "runtime/attention_body.h"
 #undef WEIGHTS
 #undef RESULTS
-#define HELD_PAIRS
-#include "runtime/gemv_body.h"
-#undef HELD_PAIRS
 #include "runtime/gemm_words_end.h"
 #undef N
 #undef TE

@@ -347,11 +347,12 @@ static inline int64_t hlort_conv_packed(const hlort_conv *v, int64_t bytes)
     return v->groups * hlort_panels_bytes(bytes, taps * v->in, v->out);
 }
 
-/* Whether keys and values are read as they lie: they would be read twice to be packed, for a few rows. */
-enum { HLORT_FEW_ROWS = 16, HLORT_LEAST_ALONG = 16 };
+/* Whether keys and values are read as they lie, for a few rows: they would be read twice to be packed. What the second cache does not hold is read so for more of them. */
+enum { HLORT_FEW_ROWS = 8, HLORT_FEW_FAR_ROWS = 16, HLORT_LEAST_ALONG = 16, HLORT_NEAR_VALUES = 256 * 1024 /* elements */ };
 static inline int hlort_attention_few(const hlort_attention *d)
 {
-    return d->rows <= HLORT_FEW_ROWS && d->k_col == 1 && d->v_col == 1 && d->head >= HLORT_LEAST_ALONG && d->wide >= HLORT_LEAST_ALONG;
+    const int64_t most = d->keys * (d->head + d->wide) <= HLORT_NEAR_VALUES ? HLORT_FEW_ROWS : HLORT_FEW_FAR_ROWS;
+    return d->rows <= most && d->k_col == 1 && d->v_col == 1 && d->head >= HLORT_LEAST_ALONG && d->wide >= HLORT_LEAST_ALONG;
 }
 
 /* Bytes that the packed keys of a member take, and its values, for any set of instructions; members that are packed together. */
