@@ -6,7 +6,7 @@
  * What is left beside one dimension for rows, columns and sums joins the batch, where a distance of 0 says that an operand does not have it. */
 #include "emit/dot_call.h"
 
-enum { KINDS = 4, LEAST = 4096, LEAST_OF_MANY = 256 }; /* multiplications below which loops in the text are as good: of a product, of one of many */
+enum { KINDS = 4, LEAST = 4096, LEAST_OF_BYTES = 1024, LEAST_OF_MANY = 256 }; /* multiplications below which loops in the text are as good: of a product, of one of bytes, of one of many */
 typedef enum Kind { BATCH, ROWS, COLUMNS, SUMS } Kind;
 enum { OF_LHS, OF_RHS, OF_RESULT };
 
@@ -189,7 +189,7 @@ bool dot_call(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *re
         return false;
     out->symbol = symbol;
     const double one = (double)out->m * (double)out->n * (double)out->k;
-    return one >= LEAST || (one >= LEAST_OF_MANY && one * batch_count(out) >= 2 * LEAST);
+    return one >= (type_bits(lhs->type) == 8 ? LEAST_OF_BYTES : LEAST) || (one >= LEAST_OF_MANY && one * batch_count(out) >= 2 * LEAST);
 }
 
 /* Another pass over what the third cache holds is as fast (measured, with a residual: 3136 x 256 x 64 1063 us with an epilogue, 1040 without). */

@@ -254,6 +254,26 @@ INLINE int N(is_even)(const N(Block) *x, int64_t i, int64_t rows, int64_t *c_row
     return 1;
 }
 
+/* n < VL elements. */
+INLINE void N(copy_some)(TC *to, const TC *from, int64_t n)
+{
+#define SOME(s)                                                  \
+    if (VL > (s) && (n & (s))) {                                 \
+        __builtin_memcpy(to, from, (s) * sizeof *to);            \
+        to += (s), from += (s);                                  \
+    }
+    SOME(8) SOME(4) SOME(2) SOME(1)
+#undef SOME
+}
+
+/* n elements: of a tile's row, too few for a call. */
+INLINE void N(copy_row)(TC *to, const TC *from, int64_t n)
+{
+    for (; n >= VL; n -= VL, to += VL, from += VL)
+        *(VCU *)to = *(const VCU *)from;
+    N(copy_some)(to, from, n);
+}
+
 /* Runs a kernel on the tile at (i, j). What does not fill its vectors, or is not evenly apart, goes through a whole tile aside. */
 INLINE void N(at)(const N(Block) *x, K(Tile) *t, K(Kernel) *kernel, int64_t width, int64_t i, int64_t j, int64_t rows, int64_t columns)
 {
@@ -280,12 +300,12 @@ INLINE void N(at)(const N(Block) *x, K(Tile) *t, K(Kernel) *kernel, int64_t widt
     t->c_row = K(NR);
     if (t->add)
         for (int64_t r = 0; r < rows; r++)
-            __builtin_memcpy(t->c + r * K(NR), N(place)(x, i + r, j), (uint64_t)columns * sizeof(TC));
+            N(copy_row)(t->c + r * K(NR), N(place)(x, i + r, j), columns);
     kernel(t);
     if (last)
         N(finish)(g, t->c, K(NR), i, j, rows, columns);
     for (int64_t r = 0; r < rows; r++)
-        __builtin_memcpy(N(place)(x, i + r, j), t->c + r * K(NR), (uint64_t)columns * sizeof(TC));
+        N(copy_row)(N(place)(x, i + r, j), t->c + r * K(NR), columns);
 }
 
 /* ---- what comes next is fetched into the second cache while tiles are computed: rows that lie far apart, which no processor foresees ---- */

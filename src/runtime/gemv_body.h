@@ -65,18 +65,6 @@ INLINE void N(held)(int mr, int nv, const Gemm *g, const TE *a, const TE *b, TC 
             *(VCU *)(c + r * c_row + v * VL) = acc[r][v];
 }
 
-/* n < VL elements. */
-INLINE void N(copy_some)(TC *to, const TC *from, int64_t n)
-{
-#define SOME(s)                                                  \
-    if (VL > (s) && (n & (s))) {                                 \
-        __builtin_memcpy(to, from, (s) * sizeof *to);            \
-        to += (s), from += (s);                                  \
-    }
-    SOME(8) SOME(4) SOME(2) SOME(1)
-#undef SOME
-}
-
 /* mr rows of C. The last columns are summed twice where they do not fill a vector. */
 INLINE void N(hold)(int mr, const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row, int64_t n)
 {
