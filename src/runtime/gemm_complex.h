@@ -40,26 +40,40 @@ APART void N(pack_a)(TW *out, const TW *a, int64_t a_row, int64_t a_col, int64_t
     }
 }
 
-APART void N(pack_b)(TW *out, const TW *b, int64_t b_row, int64_t b_col, int64_t columns, int64_t k)
+INLINE void N(split)(TW *restrict re, TW *restrict im, const TW *restrict from)
 {
-    for (int64_t p = 0; p < k; p++) {
-        const TW *from = b + 2 * p * b_row;
-        TW       *re = out + 2 * p * K(NR), *im = re + K(NR);
-        for (int64_t j = 0; j < K(NR) && b_col == 1 && columns == K(NR); j++) {
-            re[j] = from[2 * j];
-            im[j] = from[2 * j + 1];
-        }
-        for (int64_t j = 0; j < K(NR) && (b_col != 1 || columns < K(NR)); j++) {
-            re[j] = j < columns ? from[2 * j * b_col] : 0;
-            im[j] = j < columns ? from[2 * j * b_col + 1] : 0;
-        }
+    for (int64_t j = 0; j < VL; j++) {
+        re[j] = from[2 * j];
+        im[j] = from[2 * j + 1];
     }
 }
 
-/* n neighbours of C (+)= real and imaginary parts. */
-INLINE void N(store_row)(TC *restrict to, const TC *restrict re, const TC *restrict im, int64_t n, int add)
+/* Columns behind the last one are zeros. */
+APART void N(pack_b)(TW *out, const TW *b, int64_t b_row, int64_t b_col, int64_t columns, int64_t k)
 {
-    for (int64_t j = 0; j < n; j++) {
+    TW few[2 * VL] = { 0 };
+    if (columns < K(NR))
+        __builtin_memset(out, 0, (uint64_t)(2 * k * K(NR)) * sizeof *out);
+    for (int64_t p = 0; p < k && b_col == 1; p++, out += 2 * K(NR), b += 2 * b_row) {
+        int64_t j = 0;
+        for (; j + VL <= columns; j += VL)
+            N(split)(out + j, out + K(NR) + j, b + 2 * j);
+        if (j < columns) {
+            __builtin_memcpy(few, b + 2 * j, (uint64_t)(2 * (columns - j)) * sizeof *b);
+            N(split)(out + j, out + K(NR) + j, few);
+        }
+    }
+    for (int64_t j = 0; j < columns && b_col != 1; j++, out++, b += 2 * b_col)
+        for (int64_t p = 0; p < k; p++) {
+            out[2 * p * K(NR)] = b[2 * p * b_row];
+            out[(2 * p + 1) * K(NR)] = b[2 * p * b_row + 1];
+        }
+}
+
+/* VL neighbours of C (+)= real and imaginary parts. */
+INLINE void N(join)(TC *restrict to, const TC *restrict re, const TC *restrict im, int add)
+{
+    for (int64_t j = 0; j < VL; j++) {
         to[2 * j] = (add ? to[2 * j] : 0) + re[j];
         to[2 * j + 1] = (add ? to[2 * j + 1] : 0) + im[j];
     }
@@ -68,15 +82,18 @@ INLINE void N(store_row)(TC *restrict to, const TC *restrict re, const TC *restr
 /* The sums of a tile to their place in C. */
 INLINE void N(store)(TC *c, int64_t c_row, const TC *sums, int64_t rows, int64_t columns, int add)
 {
-    for (int64_t r = 0; r < rows; r++) {
-        const TC *re = sums + 2 * r * K(NR), *im = re + K(NR);
-        TC       *to = c + 2 * r * c_row;
-        if (columns == K(NR) && add)
-            N(store_row)(to, re, im, K(NR), 1);
-        else if (columns == K(NR))
-            N(store_row)(to, re, im, K(NR), 0);
-        else
-            N(store_row)(to, re, im, columns, add);
+    TC few[2 * VL];
+    for (int64_t r = 0; r < rows; r++, c += 2 * c_row, sums += 2 * K(NR)) {
+        int64_t j = 0;
+        for (; j + VL <= columns && add; j += VL)
+            N(join)(c + 2 * j, sums + j, sums + K(NR) + j, 1);
+        for (; j + VL <= columns; j += VL)
+            N(join)(c + 2 * j, sums + j, sums + K(NR) + j, 0);
+        if (j == columns)
+            continue;
+        N(join)(few, sums + j, sums + K(NR) + j, 0);
+        for (int64_t e = 0; e < 2 * (columns - j); e++)
+            c[2 * j + e] = (add ? c[2 * j + e] : 0) + few[e];
     }
 }
 
@@ -97,7 +114,7 @@ INLINE void N(panel)(const Gemm *g, N(Work) *w, TW *b, int64_t i0, int64_t i1, i
         const int64_t rows = m / groups + (q < m % groups);
         TC           *c = (TC *)g->c + 2 * (i * g->c_row + j);
         N(fetch_c)(c, g->c_row, rows, columns);
-        K(kernels)[2 * rows][K(PACKED)](&t);
+        K(kernels)[2 * rows][NV > 1 && columns <= VL ? K(NARROW) : K(PACKED)](&t);
         N(store)(c, g->c_row, w->sums, rows, columns, p > 0);
         if (g->epilogue && p + kc >= g->k) {
             hlort_tile done = { c, g->c_row, g->batch, g->row + i, g->column + j, rows, columns, 0, 0 };
