@@ -139,47 +139,60 @@ static void pack_kernel(const Job *job, const char *w, char *to)
     }
 }
 
-static int is_finite(GemmType type, const char *from, int64_t by, int64_t n)
+/* An exponent of ones lies in the last 16 bits of an element: lanes that hold others equal nothing. */
+typedef struct Ones {
+    uint16_t bits;
+    uint16_t mask[8], same[8];
+} Ones;
+
+static void set_ones(Ones *o, GemmType type)
 {
-    int finite = 1;
-    for (int64_t q = 0; q < n; q++) {
-        uint64_t wide;
-        uint32_t word;
-        uint16_t half;
-        switch (type) {
-        case GEMM_F64:
-            __builtin_memcpy(&wide, from + q * by * 8, 8);
-            finite &= (wide >> 52 & 0x7ff) != 0x7ff;
-            break;
-        case GEMM_F32:
-            __builtin_memcpy(&word, from + q * by * 4, 4);
-            finite &= (word >> 23 & 0xff) != 0xff;
-            break;
-        case GEMM_F16:
-        case GEMM_F16_F32:
-            __builtin_memcpy(&half, from + q * by * 2, 2);
-            finite &= (half >> 10 & 0x1f) != 0x1f;
-            break;
-        default:
-            __builtin_memcpy(&half, from + q * by * 2, 2);
-            finite &= (half >> 7 & 0xff) != 0xff;
-            break;
-        }
+    const int64_t parts = hlort_bytes[type][IN] / 2;
+    o->bits = type == GEMM_F64 ? 0x7ff0 : type == GEMM_F16 || type == GEMM_F16_F32 ? 0x7c00 : 0x7f80;
+    for (int64_t l = 0; l < 8; l++) {
+        const int last = l % parts == parts - 1;
+        o->mask[l] = last ? o->bits : 0;
+        o->same[l] = last ? o->bits : 1;
     }
-    return finite;
+}
+
+static int are_finite(const Ones *o, const char *from, int64_t bytes, int64_t by, int64_t n)
+{
+    typedef uint16_t Lanes __attribute__((vector_size(16)));
+    Lanes            mask, same, odd = { 0 };
+    const int64_t    whole = by == 1 ? n * bytes / 16 * 16 : 0;
+    uint64_t         any[2];
+    __builtin_memcpy(&mask, o->mask, sizeof mask);
+    __builtin_memcpy(&same, o->same, sizeof same);
+    for (int64_t at = 0; at < whole; at += 16) {
+        Lanes x;
+        __builtin_memcpy(&x, from + at, sizeof x);
+        odd |= (Lanes)((x & mask) == same);
+    }
+    __builtin_memcpy(any, &odd, sizeof any);
+    for (int64_t q = whole / bytes; q < n; q++) {
+        uint16_t x;
+        __builtin_memcpy(&x, from + q * by * bytes + bytes - 2, sizeof x);
+        any[0] |= (x & o->bits) == o->bits;
+    }
+    return !(any[0] | any[1]);
 }
 
 static int kernel_is_finite(const Job *job)
 {
     const hlort_conv *v = job->v;
-    const int64_t     in = hlort_bytes[job->type][IN];
+    const int64_t     in = hlort_bytes[job->type][IN], tap = v->spatial[job->last].w;
+    const int         lines = v->w_out == 1 && v->w_in == v->out; /* of a tap, one behind the other */
+    Ones              ones;
+    set_ones(&ones, job->type);
     for (int64_t g = 0; g < v->groups; g++)
-        for (int64_t r = 0; r < job->n_runs; r++)
-            for (int64_t q = 0; q < job->runs[r].n; q++) {
-                const int64_t at = v->w_first + g * v->w_group + find_weights(job, r) + q / v->in * v->spatial[job->last].w + q % v->in * v->w_in;
-                if (!is_finite(job->type, job->w + at * in, v->w_out, v->out))
-                    return 0;
-            }
+        for (int64_t r = 0; r < job->n_runs; r++) {
+            const int64_t at = v->w_first + g * v->w_group + find_weights(job, r), pixels = job->runs[r].n / v->in;
+            for (int64_t q = 0; q < pixels; q++)
+                for (int64_t e = 0; e < (lines ? 1 : v->in); e++)
+                    if (!are_finite(&ones, job->w + (at + q * tap + e * v->w_in) * in, in, v->w_out, lines ? v->in * v->out : v->out))
+                        return 0;
+        }
     return 1;
 }
 

@@ -272,7 +272,7 @@ static inline int hlort_conv_by_channel(const hlort_conv *v)
 }
 
 /* Whether a convolution makes features that are neighbours in Y by few products for each: of f32, f64, f16 and bf16 then bands of the image lie in the caches. */
-enum { HLORT_MOST_BAND = 32 * 1024, HLORT_MOST_BAND_KERNEL = 32 * 1024, HLORT_MOST_BAND_RUNS = 256, HLORT_LEAST_BAND_PIXELS = 4, HLORT_LEAST_BAND_MADE = 4,
+enum { HLORT_MOST_BAND = 32 * 1024, HLORT_MOST_BAND_KERNEL = 64 * 1024, HLORT_MOST_BAND_RUNS = 256, HLORT_LEAST_BAND_PIXELS = 4, HLORT_LEAST_BAND_MADE = 4,
        HLORT_SHORT_BAND_TERMS = 128, HLORT_LONG_BAND = 28 };
 static inline int hlort_conv_in_bands(const hlort_conv *v)
 {
