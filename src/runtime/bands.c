@@ -396,7 +396,7 @@ static int has_border(const hlort_conv *v)
 int hlort_bands(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y)
 {
     Job job = { .v = v, .set = s, .kernels = walk_kernels(s, type), .type = type, .x = x, .w = w, .y = y, .last = v->n_spatial - 1 };
-    if (!job.kernels || how->epilogue || !hlort_conv_in_bands(v) || (s->together[type] && v->out > TOGETHER_MOST))
+    if (!job.kernels || how->epilogue || !hlort_conv_fits_bands(v) || (s->together[type] && v->out > TOGETHER_MOST))
         return 0;
     job.n_runs = v->spatial[job.last].window_dilation == 1 ? 1 : v->spatial[job.last].window;
     job.terms = v->in * v->spatial[job.last].window;

@@ -6,7 +6,7 @@
  *     image        a   .   b   .   c             phase 0: tap 0 and 2       y0 = a w0 + b w2,  y2 = b w0 + c w2
  *     pixels       0   1   2   3                 phase 1: tap 1             y1 = b w1,         y3 = c w1
  *
- * With few features that is left to spread.c. Features are the columns of the product when they are neighbours in Y; else pixels are, and the image is B. */
+ * With few features that is left to spread.c, or each phase to bands.c. Features are the columns of the product when they are neighbours in Y; else pixels are, and the image is B. */
 #include "runtime/bands.h"
 #include "runtime/border.h"
 #include "runtime/depthwise.h"
@@ -62,7 +62,7 @@ typedef struct Member {
     int64_t *known;             /* border.h */
 } Member;
 
-enum { MOST = 512, KNOWN = 1024 }; /* rows and columns of a tile; features */
+enum { MOST = 512, KNOWN = 1024, MOST_PHASES = 16 }; /* rows and columns of a tile; features; of a dilated base, in bands */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -102,6 +102,22 @@ static Phase phase_at(const hlort_conv *v, int64_t d, int64_t o)
     p.first = (at + p.t * dilation) / base;
     p.window = p.t < v->spatial[d].window ? (v->spatial[d].window - p.t + p.taps - 1) / p.taps : 0;
     return p;
+}
+
+/* One as a convolution of its own, whose base is not dilated. */
+static void set_phase(hlort_conv *v, int64_t d, const Phase *p, int64_t *y_first)
+{
+    const int64_t base = v->spatial[d].base_dilation;
+    v->w_first += p->t * v->spatial[d].w;
+    *y_first += p->o * v->spatial[d].y;
+    v->spatial[d].out = hlort_ceildiv(v->spatial[d].out - p->o, p->pixels);
+    v->spatial[d].stride = p->pixels * v->spatial[d].stride / base;
+    v->spatial[d].pad = -p->first;
+    v->spatial[d].window = p->window;
+    v->spatial[d].window_dilation = p->taps * v->spatial[d].window_dilation / base;
+    v->spatial[d].base_dilation = 1;
+    v->spatial[d].w *= p->taps;
+    v->spatial[d].y *= p->pixels;
 }
 
 static int64_t count_phases(const hlort_conv *v, int64_t d)
@@ -469,11 +485,40 @@ static void use_packed(Job *x, const Gemm *g)
     packed_done(p);
 }
 
+/* The phases of a dilated base in bands, each of the image as it is. */
+static int in_bands(const Job *x, const hlort_how *how)
+{
+    hlort_conv of[MOST_PHASES];
+    int64_t    y_first[MOST_PHASES] = { 0 }, count = 1;
+    for (int64_t d = 0; d < x->v->n_spatial; d++) {
+        const int64_t n = count_phases(x->v, d);
+        if (n > MOST_PHASES / count)
+            return 0;
+        count *= n;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        int64_t rest = k;
+        of[k] = *x->v;
+        for (int64_t d = 0; d < x->v->n_spatial; d++) {
+            const int64_t n = count_phases(x->v, d);
+            const Phase   p = phase_at(x->v, d, rest % n);
+            rest /= n;
+            set_phase(&of[k], d, &p, &y_first[k]);
+        }
+        if (!hlort_conv_fits_bands(&of[k]))
+            return 0;
+    }
+    for (int64_t k = 0; k < count; k++)
+        if (!hlort_bands(x->set, x->type, &of[k], how, x->x, x->w, x->y + y_first[k] * hlort_bytes[x->type][OUT]))
+            return 0;
+    return 1;
+}
+
 void hlort_convolve(const KernelSet *s, GemmType type, const hlort_conv *v, const hlort_how *how, const void *x, const void *w, void *y)
 {
     Job j = { .v = v, .set = s, .type = type, .x = x, .w = w, .y = y, .images = 1, .how = how };
     if (is_empty(v) || hlort_winograd(s, type, v, how, x, w, y) || hlort_depthwise(s, type, v, how, x, w, y) ||
-        hlort_gradient(s, type, v, how, x, w, y) || hlort_bands(s, type, v, how, x, w, y) || (!how->epilogue && hlort_spread(s, type, v, how, x, w, y)))
+        hlort_gradient(s, type, v, how, x, w, y) || (hlort_conv_in_bands(v) && hlort_bands(s, type, v, how, x, w, y)) || (!how->epilogue && (hlort_spread(s, type, v, how, x, w, y) || in_bands(&j, how))))
         return;
     j.x_end = end_of_image(v, x, hlort_bytes[type][IN]);
     j.swapped = is_swapped(&j);

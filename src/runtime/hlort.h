@@ -274,7 +274,7 @@ static inline int hlort_conv_by_channel(const hlort_conv *v)
 /* Whether a convolution makes features that are neighbours in Y by few products for each: of f32, f64, f16 and bf16 then bands of the image lie in the caches. */
 enum { HLORT_MOST_BAND = 32 * 1024, HLORT_MOST_BAND_KERNEL = 64 * 1024, HLORT_MOST_BAND_RUNS = 256, HLORT_LEAST_BAND_PIXELS = 4, HLORT_LEAST_BAND_MADE = 4,
        HLORT_SHORT_BAND_TERMS = 128, HLORT_LONG_BAND = 28 };
-static inline int hlort_conv_in_bands(const hlort_conv *v)
+static inline int hlort_conv_fits_bands(const hlort_conv *v)
 {
     const int64_t last = v->n_spatial - 1;
     int64_t       taps = 1, runs = 1, reach = v->in;
@@ -292,7 +292,14 @@ static inline int hlort_conv_in_bands(const hlort_conv *v)
     }
     if (v->groups == 1 && taps * v->in > HLORT_SHORT_BAND_TERMS && v->spatial[last].out < HLORT_LONG_BAND)
         return 0; /* few pixels share what is read of a long kernel */
-    return taps > 1 && taps * v->in <= HLORT_MOST_BAND_KERNEL && taps * v->in * v->out <= HLORT_MOST_BAND_KERNEL;
+    return taps * v->in <= HLORT_MOST_BAND_KERNEL && taps * v->in * v->out <= HLORT_MOST_BAND_KERNEL;
+}
+static inline int hlort_conv_in_bands(const hlort_conv *v) /* of one tap it is a dot */
+{
+    int some = 0;
+    for (int64_t d = 0; d < v->n_spatial; d++)
+        some |= v->spatial[d].window > 1;
+    return some && hlort_conv_fits_bands(v);
 }
 
 /* Whether it makes few pixels by large windows, of whose taps some follow each other: of f32 and f64, a filter's gradient. The dimension of those, or -1. */
