@@ -178,6 +178,7 @@ typedef struct Conditions {
     bool sums;          /* something is added to elements of a working array */
     bool scales;        /* with a value that the loop around has just made */
     bool strides, aside; /* elements are not neighbours; there are working arrays */
+    bool computes;       /* a polynomial, which has a test for NaN in it */
     int32_t stores;
     const IxAtom *loop;
 } Conditions;
@@ -210,9 +211,20 @@ static bool chooses(const KExpr *x)
     return x->kind == KX_SELECT;
 }
 
+/* A function of the text. Unrolled, its test for NaN is a branch for each trip, and gcc finds no vectors. */
+static bool is_polynomial(const KExpr *x)
+{
+    static const char *const of[] = { "expf", "expm1f", "logf", "log1pf", "tanhf", "erff", "exp", "tanh" };
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+        if (x->kind == KX_CALL && strcmp(x->fn, of[i]) == 0)
+            return true;
+    return false;
+}
+
 static void note_expr_test(void *cookie, const KExpr *x)
 {
     Conditions *c = cookie;
+    c->computes |= is_polynomial(x);
     c->loads |= x->kind == KX_LOAD;
     c->tests |= may_test(x);
     c->chooses |= chooses(x);
@@ -254,7 +266,7 @@ static void keep_rolled(KBlock *b, bool inner, bool tested)
             KVisitor   v = { note_expr_test, note_stmt_test, &c };
             kernel_visit(s->body, &v);
             const int64_t trips = s->loop->hi - s->loop->lo + 1;
-            const bool    lanes = ((c.chooses || c.stores > 1) && trips >= LANES) || ((c.aside ? c.sums && c.scales && trips % LINE == 0 : !c.strides) && trips >= LINE);
+            const bool    lanes = ((c.chooses || (c.computes && !c.strides) || c.stores > 1) && trips >= LANES) || ((c.aside ? c.sums && c.scales && trips % LINE == 0 : !c.strides) && trips >= LINE);
             s->rolled = c.loads && (c.tests || (c.finds && !c.more) || (lanes && !c.more));
         }
         if (s->kind == KS_FOR && s->loop->hi - s->loop->lo >= UNROLLED)
