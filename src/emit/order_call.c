@@ -9,7 +9,7 @@
 
 enum { LEAST = 4096, WIDEST = 16, MOST_RANK = 32, /* elements below which loops in the text are as good; bytes */
        THIN = 4 /* elements of a row, to or from: compilers interleave so few (8x3x224x224 of f32, features last: 1.3 ms by the runtime, 0.1) */,
-       LONG = 32 /* elements of the other one */ };
+       LONG = 32, LONG_BETWEEN = 16 /* elements of the other one, where neighbours come apart and where they come together */ };
 
 static void widen(hlort_axes *x)
 {
@@ -54,7 +54,7 @@ static bool is_thin(const hlort_axes *x)
     }
     if (!down || !across || down == across)
         return false;
-    return (across->count <= THIN && down->from == across->count && down->count >= LONG) || (down->count <= THIN && across->to == down->count && across->count >= LONG);
+    return (across->count <= THIN && down->from == across->count && down->count >= LONG) || (down->count <= THIN && across->to == down->count && across->count >= LONG_BETWEEN);
 }
 
 bool transpose_call(const Inst *i, const Shape *from, const Shape *to, OrderCall *out)
