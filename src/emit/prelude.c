@@ -1013,7 +1013,8 @@ static void need_blocks(Prelude *p, const KStmt *s)
     if (s->kind != KS_FOR || !p->dialect->blocks || !loop_blocks(s, &b))
         return;
     LoopBlocks small;
-    p->rolled |= loop_rolls_places(&b) || has_rolled_piece(&b) || ((loop_small_blocks(s, &b, &small) || loop_last_block(s, &b, &small)) && has_rolled_piece(&small));
+    loop_small_blocks(s, &b, &small); /* which there are where the loop's range is shared, too */
+    p->rolled |= loop_rolls_places(&b) || has_rolled_piece(&b) || has_rolled_piece(&small);
     need_halves(p, s, &b);
     for (int32_t k = 0; k < b.n_in; k++)
         if (!b.in[k].as_f16)
