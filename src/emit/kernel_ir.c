@@ -524,6 +524,17 @@ bool kernel_loop_is_independent(const KStmt *s)
     return writes;
 }
 
+bool kernel_loop_may_repeat(const KStmt *loop)
+{
+    bool may = true;
+    for (const KStmt *s = loop->body->first; s && may; s = s->next) {
+        may = s->kind != KS_STORE || s->array->restricted;
+        for (const KStmt *t = loop->body->first; t && may && s->kind == KS_STORE; t = t->next)
+            may = !t->value || !kx_loads_from(t->value, s->array, NULL);
+    }
+    return may;
+}
+
 void kblock_append_copy(Arena *a, KBlock *b, const KStmt *s)
 {
     KStmt *copy = arena_copy(a, s, sizeof *s);

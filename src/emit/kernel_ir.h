@@ -165,6 +165,8 @@ bool kx_loads_other(const KExpr *x, const KArray *array, const Ix *own);
 
 /* An innermost loop that writes what may be an operand's own place, element by element: its iterations are independent all the same. */
 bool kernel_loop_is_independent(const KStmt *loop);
+/* Nothing that the loop's own statements store is what they load, or may be: they may be done twice. */
+bool kernel_loop_may_repeat(const KStmt *loop);
 
 /* Expressions. Small simplifications happen here: constants fold, conversions that undo each other vanish. */
 const KExpr *kx_int(Arena *a, Type t, int64_t v);

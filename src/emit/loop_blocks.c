@@ -342,19 +342,15 @@ static void find_local(void *cookie, const KExpr *x)
     *(bool *)cookie |= x->kind == KX_LOAD && x->array->kind == KARRAY_LOCAL;
 }
 
-/* Nothing that the loop stores is what it loads, nor has that just been stored by others, whose stores a vector would wait for. */
-static bool stores_apart(const KStmt *loop)
+/* What the loop reads has not just been stored by others, whose stores a vector would wait for. */
+static bool may_end_twice(const KStmt *loop)
 {
-    bool           local = false;
-    const KVisitor v = { find_local, NULL, &local };
+    bool           other = false;
+    const KVisitor v = { find_local, NULL, &other };
     kernel_visit(loop->body, &v);
-    bool apart = !local;
-    for (const KStmt *s = loop->body->first; s && apart; s = s->next) {
-        apart = s->kind == KS_DECLARE || (s->kind == KS_STORE && !s->atomic && s->array->restricted);
-        for (const KStmt *t = loop->body->first; t && apart && s->kind == KS_STORE; t = t->next)
-            apart = !t->value || !kx_loads_from(t->value, s->array, NULL);
-    }
-    return apart;
+    for (const KStmt *s = loop->body->first; s; s = s->next)
+        other |= s->kind != KS_DECLARE && (s->kind != KS_STORE || s->atomic);
+    return !other && kernel_loop_may_repeat(loop);
 }
 
 bool loop_last_block(const KStmt *loop, const LoopBlocks *b, LoopBlocks *last)
@@ -366,7 +362,7 @@ bool loop_last_block(const KStmt *loop, const LoopBlocks *b, LoopBlocks *last)
             return false;
         least = b->out[k].array->type == TYPE_F16 ? 1 : least;
     }
-    return b->rest && !loop->from && !loop->end && b->line < 0 && b->n_out > 0 && b->taken.n == 0 && trips(loop) % last->size >= least && stores_apart(loop);
+    return b->rest && !loop->from && !loop->end && b->line < 0 && b->n_out > 0 && b->taken.n == 0 && trips(loop) % last->size >= least && may_end_twice(loop);
 }
 
 int64_t loop_piece(const LoopBlocks *b, int64_t from, bool *rolled)

@@ -13,7 +13,7 @@ enum {
 typedef struct Look {
     const KStmt *loop;
     int32_t      choices;
-    bool         dear, narrow, wide, other, again; /* no vectors of 16 and fewer; what is stored is read, or may be */
+    bool         dear, narrow, wide, other; /* no vectors of 16 and fewer */
 } Look;
 
 static void look_at_array(Look *l, const KArray *array, const Ix *at)
@@ -22,14 +22,6 @@ static void look_at_array(Look *l, const KArray *array, const Ix *at)
     l->narrow |= bits == 16;
     l->wide |= bits == 64;
     l->other |= !ix_is_line(at, l->loop->loop) || bits < 16 || bits > 64 || type_is_complex(array->type);
-}
-
-static bool reads(const KBlock *b, const KArray *array)
-{
-    bool found = false;
-    for (const KStmt *s = b->first; s && !found; s = s->next)
-        found = s->value && kx_loads_from(s->value, array, NULL);
-    return found;
 }
 
 static bool divides_integers(const KExpr *x)
@@ -54,7 +46,6 @@ static void look_at_stmt(void *cookie, const KStmt *s)
     l->other |= (s->kind != KS_DECLARE && s->kind != KS_STORE) || (s->kind == KS_STORE && (s->atomic || s->past || ix_coef(s->index, l->loop->loop) != 1));
     if (s->kind == KS_STORE)
         look_at_array(l, s->array, s->index);
-    l->again |= s->kind == KS_STORE && (!s->array->restricted || reads(l->loop->body, s->array));
 }
 
 static bool is_much_left(const Look *l, int64_t n)
@@ -71,12 +62,13 @@ bool loop_in_parts(const KStmt *s, LoopParts *out)
         return false;
     kernel_visit(s->body, &v);
     const int64_t vector = l.wide ? WIDE_VECTOR : VECTOR;
-    *out = (LoopParts){ .n = n, .vector = vector, .least = l.wide || l.narrow ? WIDE_VECTOR : LEAST_PART, .again = l.again };
-    if (l.other || n % vector == 0 || n == VECTOR / 2 || (l.wide && (l.again || n < vector)))
+    const bool    again = !kernel_loop_may_repeat(s);
+    *out = (LoopParts){ .n = n, .vector = vector, .least = l.wide || l.narrow ? WIDE_VECTOR : LEAST_PART, .again = again };
+    if (l.other || n % vector == 0 || n == VECTOR / 2 || (l.wide && (again || n < vector)))
         return false;
     if (l.dear || (!l.narrow && !l.wide && l.choices >= MANY_CHOICES))
-        return n % vector >= LEAST_PART || !l.again;
-    return !l.again && s->loop->depth > 1 && n > VECTOR / 2 && is_much_left(&l, n);
+        return n % vector >= LEAST_PART || !again;
+    return !again && s->loop->depth > 1 && n > VECTOR / 2 && is_much_left(&l, n);
 }
 
 int64_t loop_next_part(const LoopParts *l, int64_t left, int64_t *back)
