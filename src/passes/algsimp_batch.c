@@ -12,8 +12,8 @@ typedef struct Names {
     AttrId map, left_out, of_operand, of_places;
 } Names;
 
-static const Names gather_names = {ATTR_START_INDEX_MAP, ATTR_COLLAPSED_SLICE_DIMS, ATTR_OPERAND_BATCHING_DIMS, ATTR_START_INDICES_BATCHING_DIMS};
-static const Names scatter_names = {ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, ATTR_INSERTED_WINDOW_DIMS, ATTR_INPUT_BATCHING_DIMS, ATTR_SCATTER_INDICES_BATCHING_DIMS};
+static const Names gather_names = { ATTR_START_INDEX_MAP, ATTR_COLLAPSED_SLICE_DIMS, ATTR_OPERAND_BATCHING_DIMS, ATTR_START_INDICES_BATCHING_DIMS };
+static const Names scatter_names = { ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, ATTR_INSERTED_WINDOW_DIMS, ATTR_INPUT_BATCHING_DIMS, ATTR_SCATTER_INDICES_BATCHING_DIMS };
 
 /* The dimension along which x is 0, 1, 2, ...; -1: it is something else. */
 static int64_t counts_along(Simp *s, const Inst *x)
@@ -40,7 +40,7 @@ static int64_t counts_along(Simp *s, const Inst *x)
 
 static Ints without(Simp *s, Ints a, int32_t k)
 {
-    Ints    b = scratch_ints(s, a.n - 1);
+    Ints b = scratch_ints(s, a.n - 1);
     for (int32_t j = 0; j < b.n; j++)
         *ints_at(b, j) = a.v[j + (j >= k)];
     return b;
@@ -71,7 +71,7 @@ static Inst *fewer(Simp *s, Inst *places, int32_t k, int64_t vector)
     SliceRange   *part = ARENA_ARRAY(s->arena, SliceRange, rank);
     int32_t       n = 0;
     for (int32_t d = 0; d < rank; d++) {
-        part[d] = (SliceRange){d == vector, places->shape->dims[d], 1};
+        part[d] = (SliceRange){ d == vector, places->shape->dims[d], 1 };
         sizes[d] = part[d].limit - part[d].start;
     }
     const Shape *shape = simp_shape(s, places->shape->type, rank, sizes);
