@@ -9,6 +9,7 @@
 #include "emit/lower_reduction.h"
 #include "emit/row_in_result.h"
 
+#include "analysis/behind.h"
 #include "analysis/cost.h"
 
 enum { MAX_TRIES = 24, ROLE_ELEMENTS = 0, ROLE_PIECE = 100 };
@@ -530,16 +531,10 @@ static void widen_once(Lower *L)
 static bool is_of_reduced_rows(Lower *L, const Inst *x)
 {
     const int64_t count = shape_is_array(x->shape) ? shape_count(x->shape) : 0;
-    Map           behind = map_new(L->arena);
+    Behind        b = behind_of(L->arena, x, &L->memory);
     bool          any = false;
-    map_put(&behind, x, L);
-    for (const Inst *i = x; i && count > 1 && !any; i = i->prev) {
-        if (!map_has(&behind, i) || map_has(&L->memory, i))
-            continue;
+    for (const Inst *i; count > 1 && !any && (i = behind_next(&b));)
         any = i->op == OP_REDUCE && shape_count(reduction_shape(i, 0)) == count && rows_are_for_threads(count, shape_count(inst_operand(i, 0)->shape));
-        for (int32_t k = 0; k < i->n_operands; k++)
-            map_put(&behind, inst_operand(i, k), L);
-    }
     return any;
 }
 
