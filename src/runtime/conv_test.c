@@ -350,19 +350,6 @@ static void random_case(Case *c, uint32_t *state)
     place(c, orders, (int)below(state, 3) ? 0 : (int)below(state, 8), below(state, 4) ? 0 : 3, state);
 }
 
-static void test_random(int count)
-{
-    uint32_t state = 1;
-    for (int k = 0; k < count; k++) {
-        Case c;
-        random_case(&c, &state);
-        expect(&c, &state);
-        run_everywhere(&c, &state, 8);
-        forget(&c);
-    }
-    puts("ok random");
-}
-
 /* Windows of 3 along some dimensions, with fewer products: tiles at every border, more of them and of features than a block has. The values stay exact. */
 static void pair_case(Case *c, uint32_t *state)
 {
@@ -387,21 +374,6 @@ static void pair_case(Case *c, uint32_t *state)
     place(c, orders, (int)below(state, 3) ? 0 : (int)below(state, 8), below(state, 4) ? 0 : 3, state);
 }
 
-static void test_pairs(int count)
-{
-    uint32_t state = 3;
-    for (int k = 0; k < count; k++) {
-        Case c;
-        pair_case(&c, &state);
-        expect(&c, &state);
-        for (int s = 0; s < N_SETS; s++)
-            if (has(sets[s]))
-                run(&c, sets[s], GEMM_F32, k % 8 ? BARE : DOUBLED);
-        forget(&c);
-    }
-    puts("ok pairs");
-}
-
 /* Large windows that make few pixels, of a batch of features: lines longer than a block of terms, more rows and columns than a tile and a block have. */
 static void gradient_case(Case *c, uint32_t *state)
 {
@@ -422,24 +394,6 @@ static void gradient_case(Case *c, uint32_t *state)
     }
     Order orders[3] = { below(state, 2) ? BATCH_LAST : SHUFFLED, (Order)below(state, ORDERS), (Order)below(state, ORDERS) };
     place(c, orders, (int)below(state, 3) ? 0 : (int)below(state, 8), below(state, 4) ? 0 : 3, state);
-}
-
-static void test_gradients(int count)
-{
-    uint32_t state = 17;
-    int      found = 0;
-    for (int k = 0; k < count; k++) {
-        Case c;
-        gradient_case(&c, &state);
-        found += hlort_conv_gradient(&c.v) >= 0;
-        expect(&c, &state);
-        for (int s = 0; s < N_SETS; s++)
-            if (has(sets[s]))
-                run(&c, sets[s], below(&state, 3) ? GEMM_F32 : GEMM_F64, k % 8 ? BARE : DOUBLED);
-        forget(&c);
-    }
-    CHECK(found > count / 3);
-    puts("ok gradients");
 }
 
 /* Long windows along neighbours that pixels are not, which are the columns of the product: some beside the image in part, panels that end within a vector. */
@@ -463,23 +417,8 @@ static void apart_case(Case *c, uint32_t *state)
     place(c, orders, below(state, 3) ? 0 : (int)below(state, 4), below(state, 4) ? 0 : 3, state);
 }
 
-static void test_apart(int count)
-{
-    uint32_t state = 23;
-    for (int k = 0; k < count; k++) {
-        Case c;
-        apart_case(&c, &state);
-        expect(&c, &state);
-        for (int s = 0; s < N_SETS; s++)
-            if (has(sets[s]))
-                run(&c, sets[s], (GemmType)below(&state, GEMM_C64), k % 8 ? BARE : DOUBLED);
-        forget(&c);
-    }
-    puts("ok apart");
-}
-
 /* Windows of few terms, of every type of floats: lines longer than a band, several bands, kernels of several panels, groups; phases of a dilated base. */
-static void band_case(Case *c, int dilated, uint32_t *state)
+static void band_or_phase(Case *c, int dilated, uint32_t *state)
 {
     static const uint32_t features[] = { 4, 9, 20, 60 };
     hlort_conv           *v = &c->v;
@@ -499,22 +438,58 @@ static void band_case(Case *c, int dilated, uint32_t *state)
     place(c, orders, (int)below(state, 3) ? 0 : (int)below(state, 8), below(state, 4) ? 0 : 3, state);
 }
 
-static void test_bands(int count, int dilated)
+static void band_case(Case *c, uint32_t *state)
 {
-    uint32_t state = 19;
-    int      found = 0;
-    for (int k = 0; k < count; k++) {
-        Case c;
-        band_case(&c, dilated, &state);
-        found += hlort_conv_in_bands(&c.v);
-        expect(&c, &state);
-        for (int s = 0; s < N_SETS; s++)
-            if (has(sets[s]))
-                run(&c, sets[s], (GemmType)below(&state, GEMM_S32), BARE);
-        forget(&c);
+    band_or_phase(c, 0, state);
+}
+
+static void phase_case(Case *c, uint32_t *state)
+{
+    band_or_phase(c, 1, state);
+}
+
+static int is_gradient(const hlort_conv *v)
+{
+    return hlort_conv_gradient(v) >= 0;
+}
+
+static const struct {
+    const char *name;
+    int         count;
+    uint32_t    seed;
+    void      (*make)(Case *c, uint32_t *state);
+    int       (*is_such)(const hlort_conv *v); /* holds for a third of them at least; or NULL */
+    int         n_types;                       /* one of the first so many; 0: all, on one in eight of sets and types */
+    int         doubled;                       /* the epilogue of one in eight */
+} draws[] = {
+    { "random", 4000, 1, random_case, NULL, 0, 0 },
+    { "pairs", 800, 3, pair_case, NULL, GEMM_F64, 1 },
+    { "gradients", 600, 17, gradient_case, is_gradient, GEMM_BF16, 1 },
+    { "bands", 800, 19, band_case, hlort_conv_in_bands, GEMM_S32, 0 },
+    { "phases", 400, 19, phase_case, NULL, GEMM_S32, 0 },
+    { "apart", 500, 23, apart_case, NULL, GEMM_C64, 1 },
+};
+
+static void test_draws(void)
+{
+    for (size_t e = 0; e < sizeof draws / sizeof *draws; e++) {
+        uint32_t state = draws[e].seed;
+        int      found = 0;
+        for (int k = 0; k < draws[e].count; k++) {
+            Case c;
+            draws[e].make(&c, &state);
+            found += draws[e].is_such && draws[e].is_such(&c.v);
+            expect(&c, &state);
+            if (draws[e].n_types == 0)
+                run_everywhere(&c, &state, 8);
+            for (int s = 0; s < N_SETS && draws[e].n_types > 0; s++)
+                if (has(sets[s]))
+                    run(&c, sets[s], (GemmType)below(&state, (uint32_t)draws[e].n_types), draws[e].doubled && k % 8 == 0 ? DOUBLED : BARE);
+            forget(&c);
+        }
+        CHECK(!draws[e].is_such || found > draws[e].count / 3);
+        printf("ok %s\n", draws[e].name);
     }
-    CHECK(dilated || found > count / 3);
-    puts(dilated ? "ok phases" : "ok bands");
 }
 
 /* More columns and rows than a block has, in each order of memory. */
@@ -810,13 +785,8 @@ int main(void)
     test_pairs_not_finite();
     test_not_finite();
     test_nan_image();
-    test_random(4000);
-    test_pairs(800);
-    test_gradients(600);
+    test_draws();
     test_gradient_not_finite();
-    test_bands(800, 0);
-    test_bands(400, 1);
-    test_apart(500);
     test_blocks();
     test_threads();
     return 0;
