@@ -1,16 +1,14 @@
 /* hlo-as: HLO text in, the same module as a protocol buffer out, alone or with values from files. */
 #include "config.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "driver/snapshot_values.h"
 #include "ir/verify.h"
 #include "proto/proto.h"
-#include "proto/read.h"
+#include "proto/module_job.h"
 #include "support/options.h"
 #include "support/tool.h"
 
@@ -65,32 +63,23 @@ static bool write_snapshot(const Args *args, const Module *m, Buf *out, Diag *d)
     return snapshot_values(m, &files, &s, d) && snapshot_write(out, m, &s, d);
 }
 
-static bool process_module(const Args *args, const Module *m, Buf *out, Diag *d)
+static bool make(void *given, Arena *a, Module *m, Buf *out, Diag *d)
 {
-    return (!args->verify || verify_module(m, d)) &&
-           (has_values(args) ? write_snapshot(args, m, out, d) : proto_write(out, m, kind_of(args), d)) && d->errors == 0;
+    const Args *args = given;
+    (void)a;
+    return (!args->verify || verify_module(m, d)) && (has_values(args) ? write_snapshot(args, m, out, d) : proto_write(out, m, kind_of(args), d));
+}
+
+static bool write_product(const void *given, const Buf *out)
+{
+    const Args *args = given;
+    return tool_write(tool.name, out, args->output);
 }
 
 static int process_file(void *given, Arena *a, const char *path)
 {
     const Args *args = given;
-    const char *shown = tool_shown(path);
-    Buf         in = {0}, out = {0};
-    Diag        d;
-    if (!buf_read_file(&in, path))
-        return tool_error(tool.name, "%s: %s", shown, strerror(errno));
-    diag_init(&d, a);
-    diag_source(&d, shown, NULL, 0);
-    tool_messages_begin(&d, &args->messages);
-    Module *m = module_input(&in, &d) ? module_read(&in, NULL, &d) : NULL;
-    bool    good = m && process_module(args, m, &out, &d);
-    tool_messages_print(&d, &args->messages);
-    good = good && tool_write(tool.name, &out, args->output);
-    if (m)
-        module_free(m);
-    buf_free(&in);
-    buf_free(&out);
-    return good ? EXIT_SUCCESS : EXIT_TROUBLE;
+    return module_job(&(ModuleJob){.tool = tool.name, .messages = &args->messages, .make = make, .write = write_product}, given, a, path);
 }
 
 /* What the options ask for is checked before anything is read. */

@@ -2,14 +2,12 @@
  * instruction that computes something. Nothing is written before the whole of it is known to be good. */
 #include "config.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "driver/driver.h"
 #include "emit/names.h"
 #include "ir/verify.h"
-#include "proto/read.h"
+#include "proto/module_job.h"
 #include "support/options.h"
 #include "support/outfile.h"
 #include "support/tool.h"
@@ -22,6 +20,7 @@ typedef struct Args {
     bool        deterministic, pack_constants, verify, stats, extern_calls, json;
     Devices     on;
     bool        standalone; /* what is emitted is one file in any case */
+    const Program *with_weights; /* what has them; NULL: there are none to write */
     MessageArgs messages;
 } Args;
 
@@ -58,11 +57,6 @@ static const ToolInfo tool = {
     .max_files = 1,
 };
 
-typedef struct Product {
-    Buf            text;
-    const Program *weights; /* what has them; NULL: there are none to write */
-} Product;
-
 static TargetCOptions options_for_c(const Args *args)
 {
     return (TargetCOptions){ .weights = args->weights };
@@ -83,22 +77,22 @@ static void put_cuda(const Args *args, const Program *p, Buf *b)
             forms[k].put(b, p);
 }
 
-static void put_product(const Args *args, const Program *p, Product *out)
+static void put_product(Args *args, const Program *p, Buf *out)
 {
     TargetCOptions o = options_for_c(args);
     bool           text = strcmp(args->emit, "source") == 0, with_main = strcmp(args->emit, "main") == 0;
     if (strcmp(args->emit, "plan") == 0)
-        (args->json ? program_report_json : program_report)(&out->text, p);
+        (args->json ? program_report_json : program_report)(out, p);
     else if (is_cuda(args))
-        put_cuda(args, p, &out->text);
+        put_cuda(args, p, out);
     else if (text)
-        target_c_source(&out->text, p, &o);
+        target_c_source(out, p, &o);
     else if (with_main)
-        target_c_main(&out->text, p, &o);
+        target_c_main(out, p, &o);
     else if (strcmp(args->emit, "h") == 0)
-        target_c_header(&out->text, p);
+        target_c_header(out, p);
     if (!is_cuda(args) && (text || with_main) && target_c_has_weights(p, &o))
-        out->weights = p;
+        args->with_weights = p;
 }
 
 /* The linker knows which there are. */
@@ -119,8 +113,9 @@ static bool main_supported(const Program *p, Diag *d)
     return d->errors == 0;
 }
 
-static bool process_module(const Args *args, Module *m, Arena *a, Product *out, Diag *d)
+static bool make(void *given, Arena *a, Module *m, Buf *out, Diag *d)
 {
+    Args *args = given;
     if (args->verify && !verify_module(m, d))
         return false;
     if (!elided_fill(m, args->fill_elided, args->constants, d))
@@ -163,34 +158,18 @@ static bool write_weights(const Args *args, const Program *p)
 }
 
 /* The weights come first: who sees the source may compile it. */
-static bool write_product(const Args *args, const Product *x)
+static bool write_product(const void *given, const Buf *out)
 {
-    if (x->weights && !write_weights(args, x->weights))
+    const Args *args = given;
+    if (args->with_weights && !write_weights(args, args->with_weights))
         return false;
-    return strcmp(args->emit, "none") == 0 || tool_write(tool.name, &x->text, args->output);
+    return strcmp(args->emit, "none") == 0 || tool_write(tool.name, out, args->output);
 }
 
 static int process_file(void *given, Arena *a, const char *path)
 {
     const Args *args = given;
-    const char *shown = tool_shown(path);
-    Buf         in = {0};
-    Product     out = {0};
-    Diag        d;
-    if (!buf_read_file(&in, path))
-        return tool_error(tool.name, "%s: %s", shown, strerror(errno));
-    diag_init(&d, a);
-    diag_source(&d, shown, NULL, 0);
-    tool_messages_begin(&d, &args->messages);
-    Module *m = module_input(&in, &d) ? module_read_in_place(&in, NULL, &d) : NULL;
-    bool    good = m && process_module(args, m, a, &out, &d) && d.errors == 0;
-    tool_messages_print(&d, &args->messages);
-    good = good && write_product(args, &out);
-    if (m)
-        module_free(m);
-    buf_free(&in);
-    buf_free(&out.text);
-    return good ? EXIT_SUCCESS : EXIT_TROUBLE;
+    return module_job(&(ModuleJob){.tool = tool.name, .messages = &args->messages, .make = make, .write = write_product}, given, a, path);
 }
 
 /* Options that are about C. */

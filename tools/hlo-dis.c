@@ -1,14 +1,11 @@
 /* hlo-dis: a protocol buffer in, the module in it as HLO text out; the values that a snapshot has besides go into .npz files. */
 #include "config.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "data/npz.h"
+#include "proto/module_job.h"
 #include "proto/proto.h"
-#include "proto/read.h"
 #include "support/options.h"
 #include "support/tool.h"
 #include "support/vec.h"
@@ -17,6 +14,7 @@
 typedef struct Args {
     const char *output, *arguments, *results;
     MessageArgs messages;
+    Snapshot    values; /* what came with the module */
 } Args;
 
 #define ARG(member) offsetof(Args, member)
@@ -100,31 +98,24 @@ static bool write_values(const Args *args, Arena *a, const Snapshot *s, Diag *d)
     return write_leaves(a, args->arguments, &in, "arguments", d) && write_leaves(a, args->results, &out, "results", d);
 }
 
-static int process_file(void *given, Arena *a, const char *path)
+static bool make(void *given, Arena *a, Module *m, Buf *out, Diag *d)
+{
+    const Args  *args = given;
+    PrintOptions form = print_options_default();
+    print_module(out, m, &form);
+    return write_values(args, a, &args->values, d);
+}
+
+static bool write_product(const void *given, const Buf *out)
 {
     const Args *args = given;
-    PrintOptions form = print_options_default();
-    const char  *shown = tool_shown(path);
-    Buf          in = {0}, out = {0};
-    Snapshot     s = {0};
-    Diag         d;
-    if (!buf_read_file(&in, path))
-        return tool_error(tool.name, "%s: %s", shown, strerror(errno));
-    diag_init(&d, a);
-    diag_source(&d, shown, NULL, 0);
-    tool_messages_begin(&d, &args->messages);
-    Module *m = module_input(&in, &d) ? module_read(&in, &s, &d) : NULL;
-    bool    good = m && d.errors == 0;
-    if (good)
-        print_module(&out, m, &form);
-    good = good && write_values(args, a, &s, &d) && d.errors == 0;
-    tool_messages_print(&d, &args->messages);
-    good = good && tool_write(tool.name, &out, args->output);
-    if (m)
-        module_free(m);
-    buf_free(&in);
-    buf_free(&out);
-    return good ? EXIT_SUCCESS : EXIT_TROUBLE;
+    return tool_write(tool.name, out, args->output);
+}
+
+static int process_file(void *given, Arena *a, const char *path)
+{
+    Args *args = given;
+    return module_job(&(ModuleJob){.tool = tool.name, .messages = &args->messages, .values = &args->values, .make = make, .write = write_product}, given, a, path);
 }
 
 static bool check_options(void *given, Arena *a, const char *path)

@@ -1,15 +1,13 @@
 /* hlo-stat: what a module is made of and what it costs, as lines or as JSON. */
 #include "config.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/stat.h"
 #include "ir/verify.h"
-#include "proto/read.h"
+#include "proto/module_job.h"
 #include "support/options.h"
 #include "support/tool.h"
 
@@ -172,31 +170,27 @@ static void put_json(Buf *b, Arena *a, const Module *m, const Stat *s, bool kern
 
 /* ---- the tool ---- */
 
+static bool make(void *given, Arena *a, Module *m, Buf *out, Diag *d)
+{
+    const Args *args = given;
+    Stat        s;
+    if (!verify_module(m, d))
+        return false;
+    module_stat(a, m, &s);
+    (args->json ? put_json : put_text)(out, a, m, &s, args->kernels);
+    return true;
+}
+
+static bool write_product(const void *given, const Buf *out)
+{
+    const Args *args = given;
+    return tool_write(tool.name, out, args->output);
+}
+
 static int process_file(void *given, Arena *a, const char *path)
 {
     const Args *args = given;
-    const char *shown = tool_shown(path);
-    Buf         in = {0}, out = {0};
-    Diag        d;
-    Stat        s;
-    if (!buf_read_file(&in, path))
-        return tool_error(tool.name, "%s: %s", shown, strerror(errno));
-    diag_init(&d, a);
-    diag_source(&d, shown, NULL, 0);
-    tool_messages_begin(&d, &args->messages);
-    Module *m = module_input(&in, &d) ? module_read(&in, NULL, &d) : NULL;
-    bool    good = m && d.errors == 0 && verify_module(m, &d);
-    if (good) {
-        module_stat(a, m, &s);
-        (args->json ? put_json : put_text)(&out, a, m, &s, args->kernels);
-    }
-    tool_messages_print(&d, &args->messages);
-    good = good && tool_write(tool.name, &out, args->output);
-    if (m)
-        module_free(m);
-    buf_free(&in);
-    buf_free(&out);
-    return good ? EXIT_SUCCESS : EXIT_TROUBLE;
+    return module_job(&(ModuleJob){.tool = tool.name, .messages = &args->messages, .make = make, .write = write_product}, given, a, path);
 }
 
 static bool check_options(void *given, Arena *a, const char *path)
