@@ -10,6 +10,7 @@ typedef struct Groups {
     const Kernel *k;
     StmtGroups   *out;
     Map           last;   /* temporaries and local arrays -> the last statement that uses them, and 1 */
+    Map           needed; /* temporaries -> likewise the last one that uses them or what is declared by them, which may be computed there again */
     int32_t       at;     /* the statement at hand */
     Map           again;  /* temporaries that may be computed again */
     bool          found;  /* what a search has asked for */
@@ -60,10 +61,51 @@ static void note_stmt(void *cookie, const KStmt *s)
     note_index(cookie, s->end);
 }
 
+static int32_t last_of(const Map *m, const void *what, int32_t at)
+{
+    int32_t last = (int32_t)(intptr_t)map_get(m, what) - 1;
+    return last > at ? last : at;
+}
+
 static int32_t last_use(const Groups *g, const void *what, int32_t at)
 {
-    int32_t last = (int32_t)(intptr_t)map_get(&g->last, what) - 1;
-    return last > at ? last : at;
+    return last_of(&g->last, what, at);
+}
+
+/* ---- how long values are needed ---- */
+
+static void need(Groups *g, const KTemp *x)
+{
+    map_put(&g->needed, x, (void *)(intptr_t)(last_of(&g->needed, x, g->at) + 1));
+}
+
+static void need_index(Groups *g, const Ix *x)
+{
+    for (int32_t i = 0; x && i < x->n; i++) {
+        if (x->t[i].atom->kind == IX_VALUE)
+            need(g, x->t[i].atom->owner);
+        need_index(g, x->t[i].atom->arg);
+    }
+}
+
+static void need_expr(void *cookie, const KExpr *x)
+{
+    if (x->temp)
+        need(cookie, x->temp);
+    need_index(cookie, x->index);
+}
+
+/* From the last one on: what a value is made of is needed as long as the value is. */
+static void find_needed(Groups *g)
+{
+    KVisitor v = { need_expr, NULL, g };
+    for (int32_t j = g->out->n_stmts; j-- > 0;) {
+        const KStmt *s = g->out->stmts[j];
+        if (s->kind != KS_DECLARE)
+            continue;
+        g->at = last_of(&g->needed, s->temp, last_use(g, s->temp, j));
+        visit_one(s, &v);
+    }
 }
 
 /* ---- values that may be computed again ---- */
@@ -95,7 +137,7 @@ static void check_expr(void *cookie, const KExpr *x)
         return;
     g->found = x->array->kind == KARRAY_LOCAL;
     g->sought = x->array;
-    const int32_t last = x->array->restricted && !x->array->written ? 0 : last_use(g, g->out->stmts[g->at]->temp, g->at);
+    const int32_t last = x->array->restricted && !x->array->written ? 0 : last_of(&g->needed, g->out->stmts[g->at]->temp, last_use(g, g->out->stmts[g->at]->temp, g->at));
     for (int32_t i = g->at + 1; i <= last && !g->found; i++)
         visit_one(g->out->stmts[i], &stores);
 }
@@ -121,7 +163,7 @@ static void extend(const Groups *g, int32_t j, int32_t *to)
 
 void kernel_groups(Arena *a, const Kernel *k, StmtGroups *out)
 {
-    Groups   g = { .arena = a, .k = k, .out = out, .last = map_new(a), .again = map_new(a) };
+    Groups   g = { .arena = a, .k = k, .out = out, .last = map_new(a), .needed = map_new(a), .again = map_new(a) };
     KVisitor all = { note_expr, note_stmt, &g };
     *out = (StmtGroups){ 0 };
     for (const KStmt *s = k->body->first; s; s = s->next)
@@ -133,6 +175,7 @@ void kernel_groups(Arena *a, const Kernel *k, StmtGroups *out)
         out->stmts[g.at] = s;
         visit_one(s, &all);
     }
+    find_needed(&g);
     for (g.at = 0; g.at < out->n_stmts; g.at++)
         if (may_again(&g, out->stmts[g.at])) {
             out->again[g.at] = true;

@@ -198,9 +198,41 @@ static bool reads_parts_in_time(const Kernel *k, const KArray *result, const KAr
     return !c.bad;
 }
 
+/* ---- values in front of loops ---- */
+
+typedef struct Sought {
+    const KArray *array;
+    bool          found;
+} Sought;
+
+static void seek_load(void *cookie, const KExpr *x)
+{
+    Sought *s = cookie;
+    s->found |= x->kind == KX_LOAD && x->array == s->array;
+}
+
+/* Loops that write the result need a value of the operand from before them, which threads that share the loops could not read in time:
+ *
+ *   m = x[0];  for i  r[i] = x[i] / m */
+static bool needs_before(const Kernel *k, const KArray *result, const KArray *operand)
+{
+    Sought   sought = { .array = operand };
+    KVisitor v = { seek_load, NULL, &sought };
+    for (const KStmt *s = k->body->first; s; s = s->next) {
+        KStmt  copy = *s;
+        KBlock alone = { .first = &copy };
+        copy.next = NULL;
+        if (s->kind == KS_DECLARE)
+            kernel_visit(&alone, &v);
+        else if (sought.found && s->kind == KS_FOR && stores_to(s->body, result))
+            return true;
+    }
+    return false;
+}
+
 bool kernel_same_place(const Kernel *k, const KArray *result, const KArray *operand, bool plain)
 {
-    if (type_bytes(result->type) != type_bytes(operand->type) || result->count != operand->count)
+    if (type_bytes(result->type) != type_bytes(operand->type) || result->count != operand->count || needs_before(k, result, operand))
         return false;
     return (!result->rewritten && !result->read && kernel_reads_in_time(k, result, operand)) || (!plain && reads_parts_in_time(k, result, operand));
 }
