@@ -94,7 +94,8 @@ static void run(const KernelSet *s, GemmType t, int64_t m, int64_t n, int64_t k,
 int main(void)
 {
     static const int64_t sizes[][3] = { { 0, 3, 2 }, { 3, 0, 2 }, { 1, 1, 0 }, { 4, 9, 0 }, { 1, 1, 1 }, { 1, 40, 7 }, { 40, 1, 7 }, { 5, 17, 130 },
-                                        { 2, 3, 300 }, { 37, 33, 65 }, { 90, 20, 150 }, { 13, 270, 9 } };
+                                        { 2, 3, 300 }, { 37, 33, 65 }, { 90, 20, 150 }, { 13, 270, 9 },
+                                        { 200, 6, 40 }, { 60, 100, 130 }, { 40, 200, 100 }, { 2000, 5, 9 } };
     hlort_pool *pool = hlort_pool_new(3);
     for (int s = 0; s < N_SETS; s++)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes && hlort_has(sets[s]); k++)

@@ -364,22 +364,60 @@ static void part(void *job, int64_t number, void *work)
     }
 }
 
-/* Enough parts that a thread which is late delays little, each of them worth the trouble: 2^17 multiplications are some microseconds; more where threads
- * have as much to do then: 513 columns are 4 pieces of 128 and one, not 2 of 192 and one of 129. Of lines that come from memory
- * and are read across, each thread gets as much of one as can be. */
-enum { WORTH = 1 << 17, PIECE = 384, UNIT_ROWS = 84, FAR = 1 << 20 /* elements */ };
+/* Enough parts that a thread which is late delays little, each of them worth the trouble: 2^17 multiplications are some microseconds; as many of them as take
+ * hardly longer than the number that takes least, with what is packed for every piece again. Of lines that come from memory and are read across, each thread gets
+ * as much of one as can be. */
+enum { WORTH = 1 << 17, PIECE = 384, UNIT_ROWS = 14, UNIT_OTHER_ROWS = 84, FAR = 1 << 20 /* elements */ };
 
-/* How many lines the thread with the most of them has, of pieces of so many. */
-static int64_t span(const Cut *x, int64_t whole, int64_t size, int threads)
+/* Pieces, and what the thread with the most of them does, in multiplications along k. */
+typedef struct Pieces {
+    int     by_rows;
+    int64_t size, cost;
+} Pieces;
+
+/* What packing the other operand for a piece takes, in its lines (measured). */
+static int64_t lines_of_packing(const Gemm *g, int by_rows)
 {
-    const int64_t pieces = hlort_ceildiv(whole, size), rounds = hlort_ceildiv(x->count * pieces, threads);
-    const int     alone = x->count == 1 && (pieces - 1) % threads == 0; /* the last one, which is shorter, in its round */
-    return alone ? (rounds - 1) * size + whole - (pieces - 1) * size : rounds * size;
+    if (g->way != GEMM_TILES || g->packed)
+        return 0;
+    if (by_rows)
+        return g->b_col == 1 ? 3 : 12;
+    return g->image || g->a_row == 1 ? 16 : 8;
 }
 
-static int64_t size_of_pieces(int64_t whole, int64_t pieces, int64_t unit)
+static Pieces pieces_of(const Cut *x, const Gemm *g, int by_rows, int64_t pieces, int threads)
 {
-    return hlort_ceildiv(hlort_ceildiv(whole, pieces), unit) * unit;
+    const int64_t whole = by_rows ? g->m : g->n, unit = !by_rows ? UNIT_COLUMNS : g->way == GEMM_TILES ? UNIT_ROWS : UNIT_OTHER_ROWS;
+    const int64_t size = hlort_ceildiv(hlort_ceildiv(whole, pieces), unit) * unit, all = hlort_ceildiv(whole, size), rounds = hlort_ceildiv(x->count * all, threads);
+    const int     alone = x->count == 1 && (all - 1) % threads == 0; /* the last one, which is shorter, in its round */
+    const int64_t lines = alone ? (rounds - 1) * size + whole - (all - 1) * size : rounds * least(size, whole);
+    const int64_t packing = rounds * lines_of_packing(g, by_rows) * (by_rows ? 1 : hlort_ceildiv(least(size, whole), PIECE));
+    return (Pieces){ by_rows, size, (lines + packing) * (by_rows ? g->n : g->m) };
+}
+
+/* The most pieces that take 2 % more than the best number of them, at most. */
+static Pieces best_pieces(const Cut *x, const Gemm *g, int by_rows, int threads)
+{
+    const int64_t whole = by_rows ? g->m : g->n, worth = (int64_t)((double)g->m * (double)g->n * (double)(g->k + 1) / WORTH) + 1, most = least(worth, POOL_MOST_PARTS / x->count);
+    const int     across = by_rows ? g->a_row == 1 : g->way == GEMM_ROWS && g->b_col == 1;
+    if (across && g->way != GEMM_TILES && whole * g->k >= FAR)
+        return pieces_of(x, g, by_rows, least(threads, most), threads);
+    const int64_t want = hlort_max(whole / PIECE, 2 * (int64_t)threads), end = least(2 * want, most);
+    Pieces        best = pieces_of(x, g, by_rows, 1, threads), more = best;
+    for (int64_t n = 2; n <= end; n++) {
+        const Pieces p = pieces_of(x, g, by_rows, n, threads);
+        if (p.cost < best.cost)
+            best = p;
+        if (p.cost <= best.cost + best.cost / 50 && n <= want)
+            more = p;
+    }
+    return more.cost <= best.cost + best.cost / 50 ? more : best;
+}
+
+/* How many members the thread with the most of them has, of parts of so many. */
+static int64_t members_of(const Cut *x, int64_t members, int threads)
+{
+    return hlort_ceildiv(hlort_ceildiv(x->count, members), threads) * members;
 }
 
 void hlort_cut(Cut *x, const Gemm *g, int threads)
@@ -390,25 +428,26 @@ void hlort_cut(Cut *x, const Gemm *g, int threads)
     if (threads < 2 || all < 2 * WORTH)
         return;
     if (x->count >= 2 * threads) {
-        int64_t parts = least(4 * (int64_t)threads, (int64_t)least((int64_t)(all / WORTH), x->count));
+        const int64_t parts = least(4 * (int64_t)threads, (int64_t)least((int64_t)(all / WORTH), x->count));
         x->members = hlort_ceildiv(x->count, parts);
-        return;
+        for (int64_t more = x->members + 1; more <= hlort_ceildiv(x->count, threads); more++)
+            if (members_of(x, more, threads) < members_of(x, x->members, threads))
+                x->members = more;
+        if (each < 2 * WORTH || 16 * members_of(x, x->members, threads) * threads <= 17 * x->count)
+            return;
     }
     x->members = 1;
-    x->by_rows = ((g->way == GEMM_TILES || g->way == GEMM_HELD || g->way == GEMM_PAIRS) && g->m > g->n) || g->way == GEMM_COLUMNS;
-    int64_t whole = x->by_rows ? g->m : g->n, unit = x->by_rows ? UNIT_ROWS : UNIT_COLUMNS;
-    int64_t want = whole / PIECE > 2 * threads ? whole / PIECE : 2 * threads;
-    const int across = x->by_rows ? g->a_row == 1 : g->way == GEMM_ROWS && g->b_col == 1;
-    const int far = across && g->way != GEMM_TILES && whole * g->k >= FAR;
-    const int64_t most = least((int64_t)(each / WORTH) + 1, POOL_MOST_PARTS / x->count);
-    want = least(far ? threads : want, most);
-    x->size = size_of_pieces(whole, want, unit);
-    for (int64_t more = want + 1; !far && more <= least(2 * want, most); more++) {
-        const int64_t size = size_of_pieces(whole, more, unit);
-        if (50 * span(x, whole, size, threads) < 49 * span(x, whole, x->size, threads))
-            x->size = size;
+    const int rows = g->way == GEMM_TILES || g->way == GEMM_HELD || g->way == GEMM_PAIRS;
+    x->by_rows = (rows && g->m > g->n) || g->way == GEMM_COLUMNS;
+    Pieces p = best_pieces(x, g, x->by_rows, threads);
+    if (g->way == GEMM_TILES && !g->image) {
+        const Pieces other = best_pieces(x, g, !x->by_rows, threads);
+        if (50 * other.cost < 49 * p.cost)
+            p = other;
     }
-    x->pieces = hlort_ceildiv(whole, x->size);
+    x->by_rows = p.by_rows;
+    x->size = p.size;
+    x->pieces = hlort_ceildiv(p.by_rows ? g->m : g->n, p.size);
 }
 
 int64_t hlort_cut_parts(const Cut *x)
