@@ -169,6 +169,7 @@ typedef struct Parts {
     GemmType         type;
     Gemm             g;
     int              as_row; /* g's operands are the dot's, exchanged */
+    int              spread; /* complex numbers as real ones, g's way is theirs */
     Cut              cut;
 } Parts;
 
@@ -320,6 +321,127 @@ static void run_together(const Parts *x, const Gemm *g, int64_t count)
         x->set->narrow[x->type](g->c, c, count * size);
 }
 
+/* ---- complex numbers as real ones, A and C as they lie, B's elements two by two behind the products' own memory:
+ *
+ *     | re  im |  *  |  Br  Bi |
+ *                    | -Bi  Br |
+ */
+
+enum { SPREAD_ROWS = 24, SPREAD_COLUMNS = 64, SPREAD_UNIT = UNIT_COLUMNS / 2 }; /* that are worth it, fewer where columns are few; columns at least where B is taken in pieces, and what those are multiples of */
+
+typedef float    Four __attribute__((vector_size(16)));
+typedef uint32_t FourU __attribute__((vector_size(16)));
+typedef float    Pair __attribute__((vector_size(8)));
+typedef double   PairD __attribute__((vector_size(16)));
+
+/* Columns of B that there is room for; half of the room is A's where that is turned. */
+static int64_t spread_columns(GemmType type, const Gemm *g)
+{
+    const int64_t room = HLORT_SUMS_BYTES / (g->a_col == 1 ? 1 : 2), fit = room / (2 * hlort_bytes[type][IN] * g->k);
+    return g->n <= fit ? g->n : fit / SPREAD_UNIT * SPREAD_UNIT;
+}
+
+/* Rows of A that are turned at once. */
+static int64_t spread_rows(GemmType type, const Gemm *g)
+{
+    return g->a_col == 1 ? g->m : least(g->m, HLORT_SUMS_BYTES / 2 / (hlort_bytes[type][IN] * g->k));
+}
+
+static int is_spread(GemmType type, const Gemm *g)
+{
+    if (type < GEMM_C64 || g->m < (g->n <= GEMM_MOST_FEW ? MANY : SPREAD_ROWS) || g->k == 0 || (g->a_col != 1 && g->a_row != 1))
+        return 0;
+    return spread_columns(type, g) >= least(g->n, SPREAD_COLUMNS) && spread_rows(type, g) >= MANY;
+}
+
+/* The real product: n columns of B from b on, which are one behind the other. */
+static Gemm spread_product(const Gemm *g, const void *b, int64_t n)
+{
+    Gemm r = *g;
+    r.n = 2 * n;
+    r.k = 2 * g->k;
+    r.a_row = 2 * g->a_row;
+    r.a_col = 1;
+    r.b = b;
+    r.b_row = 2 * n;
+    r.b_col = 1;
+    r.c_row = 2 * g->c_row;
+    r.epilogue = NULL;
+    return r;
+}
+
+/* One row of B. */
+static void spread_row(GemmType type, void *to, const void *from, int64_t step, int64_t n)
+{
+    int64_t j = 0;
+    if (type == GEMM_C64) {
+        const float *x = from;
+        float       *y = to, *z = y + 2 * n;
+        for (; step == 1 && j + 2 <= n; j += 2) {
+            Four v, w;
+            __builtin_memcpy(&v, x + 2 * j, sizeof v);
+            w = (Four)((FourU)__builtin_shufflevector(v, v, 1, 0, 3, 2) ^ (FourU){ UINT32_C(1) << 31, 0, UINT32_C(1) << 31, 0 });
+            __builtin_memcpy(y + 2 * j, &v, sizeof v);
+            __builtin_memcpy(z + 2 * j, &w, sizeof w);
+        }
+        for (; j < n; j++) {
+            const Pair v = { x[2 * j * step], x[2 * j * step + 1] }, w = { -v[1], v[0] };
+            __builtin_memcpy(y + 2 * j, &v, sizeof v);
+            __builtin_memcpy(z + 2 * j, &w, sizeof w);
+        }
+        return;
+    }
+    const double *x = from;
+    double       *y = to, *z = y + 2 * n;
+    for (; j < n; j++) {
+        const PairD v = { x[2 * j * step], x[2 * j * step + 1] }, w = { -v[1], v[0] };
+        __builtin_memcpy(y + 2 * j, &v, sizeof v);
+        __builtin_memcpy(z + 2 * j, &w, sizeof w);
+    }
+}
+
+/* to[i][p] = from[p][i], of complex numbers. */
+static void turn_rows(const Parts *x, char *to, const char *from, int64_t from_row, int64_t rows, int64_t k)
+{
+    const int64_t bytes = hlort_bytes[x->type][IN];
+    if (least(rows, k) * bytes >= HLORT_LINE) {
+        (x->set->runs ? x->set : x->set->rest)->turn[x->type == GEMM_C64 ? 3 : 4](&(TurnPart){ from, to, k, rows, from_row * bytes, k * bytes, HLORT_STORED });
+        return;
+    }
+    if (x->type == GEMM_C64)
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t p = 0; p < k; p++)
+                __builtin_memcpy(to + (i * k + p) * 8, from + (p * from_row + i) * 8, 8);
+    else
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t p = 0; p < k; p++)
+                __builtin_memcpy(to + (i * k + p) * 16, from + (p * from_row + i) * 16, 16);
+}
+
+static void run_spread(const Parts *x, const Gemm *g)
+{
+    char         *b = (char *)g->work + HLORT_TILES_BYTES, *a = b + HLORT_SUMS_BYTES / 2;
+    const int64_t bytes = hlort_bytes[x->type][IN], columns = spread_columns(x->type, g), rows = spread_rows(x->type, g);
+    for (int64_t j = 0, n; j < g->n; j += n) {
+        n = least(columns, g->n - j);
+        for (int64_t p = 0; p < g->k; p++)
+            spread_row(x->type, b + 2 * p * n * bytes, (const char *)g->b + (p * g->b_row + j * g->b_col) * bytes, g->b_col, n);
+        Gemm r = spread_product(g, b, n);
+        for (int64_t i = 0; i < g->m; i += rows) {
+            r.m = least(rows, g->m - i);
+            r.c = (char *)g->c + (i * g->c_row + j) * bytes;
+            if (g->a_col != 1) {
+                turn_rows(x, a, (const char *)g->a + i * bytes, g->a_col, r.m, g->k);
+                r.a = a;
+                r.a_row = r.k;
+            }
+            hlort_kernel(x->set, x->type == GEMM_C64 ? GEMM_F32 : GEMM_F64)(&r);
+            if (g->epilogue)
+                g->epilogue(g->context, &(hlort_tile){ r.c, g->c_row, g->batch, g->row + i, g->column + j, r.m, n, 0, 0 });
+        }
+    }
+}
+
 static void part(void *job, int64_t number, void *work)
 {
     const Parts  *x = job;
@@ -353,7 +475,9 @@ static void part(void *job, int64_t number, void *work)
             g.c = NULL;
         if (c->pieces > 1)
             cut_piece(x, number % c->pieces, &g);
-        if (widened)
+        if (x->spread)
+            run_spread(x, &g);
+        else if (widened)
             run_widened(x, &g);
         else
             run(&g);
@@ -497,10 +621,14 @@ void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlo
     x.as_row = x.g.n == 1 && x.g.c_row == 1 && !x.g.epilogue;
     if (x.as_row)
         as_row(&x.g);
-    x.g.way = way_of_narrow(s, type, &x.g);
+    x.spread = is_spread(type, &x.g);
+    Gemm real = x.spread ? spread_product(&x.g, b, x.g.n) : x.g;
+    real.way = x.g.way = way_of_narrow(s, x.spread ? (type == GEMM_C64 ? GEMM_F32 : GEMM_F64) : type, &real);
     if (how->packed)
         use_packed(&x, how);
-    hlort_cut(&x.cut, &x.g, pool_threads(how->pool));
+    real.packed = x.g.packed;
+    hlort_cut(&x.cut, &real, pool_threads(how->pool));
+    x.cut.size /= x.spread && !x.cut.by_rows ? 2 : 1;
     pool_run(how->pool, part, &x, hlort_cut_parts(&x.cut), how->work);
 }
 
