@@ -31,6 +31,7 @@ typedef struct LibraryCall {
     int64_t     place[LAPACK_MOST_ARGS]; /* of an argument's working memory, in bytes; -1: it needs none */
     int64_t     temp_bytes;              /* all of it; 0: none */
     int64_t     packed_bytes;            /* of a dot's second operand, or a convolution's kernel, that is a constant and packed once (hlort_packed); 0: it is not */
+    int64_t     tables_bytes;            /* of a Fourier transform's tables, which the first call leaves for later ones; 0: each call makes its own */
 } LibraryCall;
 
 /* Result r may be the memory of operand o: it overwrites it. */

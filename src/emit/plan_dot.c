@@ -182,13 +182,17 @@ Value *plan_solve(Plan *p, StepList *out, const Inst *i)
     return call_of(p, out, c, a.slot, b.slot);
 }
 
+enum { MOST_TABLES = 2 << 20 }; /* bytes: of more they are a small part of the work */
+
 Value *plan_fft(Plan *p, StepList *out, const Inst *i)
 {
     FftCall *d = ARENA_NEW(p->arena, FftCall);
     if (!p->options->runtime || !fft_call(i, d))
         return NULL;
     LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
-    *c = (LibraryCall){ .inst = i, .fft = d, .temp_bytes = hlort_fft_bytes(&d->d, type_bytes(d->type)) };
+    *c = (LibraryCall){ .inst = i, .fft = d, .temp_bytes = hlort_fft_bytes(&d->d, type_bytes(d->type)), .tables_bytes = p->options->plain_constants ? 0 : hlort_fft_tables(&d->d, type_bytes(d->type)) };
+    if (c->tables_bytes > MOST_TABLES)
+        c->tables_bytes = 0;
     Leaf x = leaf_as(p, out, value_of(p, i->operands[0].def)->v[0], i->operands[0].def->shape, i);
     return call_of(p, out, c, x.slot, NULL);
 }

@@ -3,13 +3,15 @@
  * A line of up to FFT_LINE_BYTES is a matrix [first][second] in a near cache (fft_body.h). A long one is the same in memory, columns and then rows in blocks that
  * the second cache holds. Columns along another axis than the last one are lanes. Parts depend on sizes alone. */
 #include "runtime/fft.h"
-#include "runtime/pool.h"
-#include "runtime/vec.h"
+#include "runtime/packed.h"
 
 enum { ROW = 8, PART = 1 << 13, MOST_TOGETHER = 240 }; /* roots that are multiplied at once; points of a part, at least; of lines that are lanes where vectors do not fill rows */
+enum { LEAST_TOGETHER = 12, FEW_PRIMES = 3 };          /* such lines; lines of a prime that become convolutions sooner */
+enum { NEAR_LINE = 10 * 1024 };                        /* bytes of the real parts of a line that becomes a convolution whole, though it has small factors, too */
 
 typedef struct Memory {
     char *next;
+    int   filled; /* what is taken has its values from a call before */
 } Memory;
 
 static void *take(Memory *m, int64_t bytes)
@@ -69,6 +71,8 @@ static Roots roots_of(int64_t n, Memory *m)
     r.coarse_n = hlort_ceildiv(n, r.fine_n);
     r.coarse = take(m, 2 * r.coarse_n * (int64_t)sizeof(double));
     r.fine = take(m, 2 * r.fine_n * (int64_t)sizeof(double));
+    if (m->filled)
+        return r;
     put_line(r.coarse, r.coarse_n, n, r.fine_n);
     put_line(r.fine, r.fine_n, n, 1);
     return r;
@@ -140,7 +144,7 @@ static void put_row(void *to, int64_t bytes, int64_t at, int64_t im, int64_t cou
 static const void *table(int64_t rows, int64_t columns, int64_t first_row, int64_t by, const Roots *r, int64_t bytes, Memory *m)
 {
     void *to = take(m, 2 * rows * columns * bytes);
-    for (int64_t k = 0, step = first_row * by % r->n; k < rows; k++) {
+    for (int64_t k = 0, step = first_row * by % r->n; k < rows && !m->filled; k++) {
         put_row(to, bytes, k * columns, rows * columns, columns, r, step);
         step += by;
         step -= step >= r->n ? r->n : 0;
@@ -210,7 +214,7 @@ typedef struct Plan {
     const hlort_how *how;
     FftFunction     *run;
     int64_t          bytes; /* of an element */
-    Memory           memory;
+    Memory           tables, memory;
 } Plan;
 
 typedef struct Run {
@@ -234,36 +238,45 @@ static void run(const Plan *p, FftJob *j, FftStep step, int64_t points, int64_t 
     pool_run(p->how->pool, run_part, &r, hlort_ceildiv(j->count, j->of_part), p->how->work);
 }
 
+static int is_together(const Plan *p, int64_t n, int64_t lines)
+{
+    return lines >= FFT_LANES / 2 && 2 * hlort_fft_around(n) * FFT_LANES * p->bytes <= FFT_AROUND_BLOCK;
+}
+
 /* A length with large prime factors: its chirp, and conj of it around 0 transformed. Lines by lines, of which there are so many, are lanes if they fit a near cache: whether they are. */
 static int go_around(Plan *p, FftLength *l, int64_t lines)
 {
     const int64_t n = l->n, m = hlort_fft_around(n), bytes = p->bytes;
-    FftLength    *a = take(&p->memory, sizeof *a);
+    FftLength    *a = take(&p->tables, sizeof *a);
     *a = (FftLength){ .n = m };
     split(a);
-    const Roots of_double = roots_of(2 * n, &p->memory), r = roots_of(m, &p->memory);
-    line_tables(a, a->second, &r, bytes, &p->memory);
-    const int together = lines >= FFT_LANES / 2 && 2 * m * FFT_LANES * bytes <= FFT_AROUND_BLOCK;
+    const Roots of_double = roots_of(2 * n, &p->tables), r = roots_of(m, &p->tables);
+    line_tables(a, a->second, &r, bytes, &p->tables);
+    const int together = is_together(p, n, lines);
     if (together)
-        a->roots = table(1, m, 1, 1, &r, bytes, &p->memory);
-    char *chirp = take(&p->memory, 2 * n * bytes), *filter = take(&p->memory, 2 * m * bytes);
-    __builtin_memset(filter, 0, (size_t)(2 * m * bytes));
-    for (int64_t k = 0; k < n; k++) {
-        double        re, im;
-        const int64_t back = (m - k) % m;
-        look_up(&of_double, k * k % (2 * n), &re, &im);
-        put(chirp, bytes, k, re);
-        put(chirp, bytes, n + k, im);
-        put(filter, bytes, k, re / (double)m);
-        put(filter, bytes, m + k, -im / (double)m);
-        put(filter, bytes, back, re / (double)m);
-        put(filter, bytes, m + back, -im / (double)m);
-    }
-    Memory beside = p->memory;
-    p->run(&(FftJob){ .length = a, .y = filter }, FFT_FILTER, 0, take(&beside, 2 * m * bytes));
+        a->roots = table(1, m, 1, 1, &r, bytes, &p->tables);
+    char *chirp = take(&p->tables, 2 * n * bytes), *filter = take(&p->tables, 2 * m * bytes);
     l->around = a;
     l->chirp = chirp;
     l->filter = filter;
+    if (p->tables.filled)
+        return together;
+    __builtin_memset(filter, 0, (size_t)(2 * m * bytes));
+    const double by = 1 / (double)m;
+    for (int64_t k = 0, square = 0; k < n; k++) {
+        double        re, im;
+        const int64_t back = k > 0 ? m - k : 0;
+        look_up(&of_double, square, &re, &im);
+        square += 2 * k + 1;
+        square -= square >= 2 * n ? 2 * n : 0;
+        put(chirp, bytes, k, re);
+        put(chirp, bytes, n + k, im);
+        put(filter, bytes, k, re * by);
+        put(filter, bytes, m + k, -im * by);
+        put(filter, bytes, back, re * by);
+        put(filter, bytes, m + back, -im * by);
+    }
+    p->run(&(FftJob){ .length = a, .y = filter }, FFT_FILTER, 0, take(&(Memory){ p->memory.next, 0 }, 2 * m * bytes));
     return together;
 }
 
@@ -281,13 +294,13 @@ static int is_inverse(const hlort_fft *d)
 static void long_lines(Plan *p, FftJob *j, FftLength *l)
 {
     const int64_t bytes = p->bytes, n = l->n;
-    const Roots   r = roots_of(n, &p->memory);
+    const Roots   r = roots_of(n, &p->tables);
     char         *between = take(&p->memory, 2 * n * bytes), *line = j->side == FFT_COMPLEX ? NULL : take(&p->memory, 2 * n * bytes);
     const int64_t longest = l->second;
     int64_t       lanes = FFT_LANES * 4;
     while (lanes > 1 && (2 * longest * lanes * bytes > FFT_MOST_BLOCK || (l->rows && (longest * lanes + l->rows->around->n) * 4 * bytes > HLORT_WORK_BYTES)))
         lanes /= 2;
-    line_tables(l, lanes, &r, bytes, &p->memory);
+    line_tables(l, lanes, &r, bytes, &p->tables);
     j->lanes = lanes;
     j->coarse = r.coarse, j->coarse_n = r.coarse_n;
     j->fine = r.fine, j->fine_n = r.fine_n;
@@ -345,7 +358,8 @@ static int cut(FftLength *l)
 static void run_lines(Plan *p, FftJob *j)
 {
     const FftLength *l = j->length;
-    const int64_t    points = l->around ? 2 * l->around->n + (j->lanes > 1 ? 2 : 1) * l->n : 2 * l->n, memory = 2 * points * j->lanes * p->bytes;
+    const int64_t    rows = l->rows ? 2 * l->rows->around->n + l->rows->n : 0, lanes = l->rows && l->rows->around->roots ? FFT_LANES : 1;
+    const int64_t    points = l->rows ? 2 * l->n + rows * lanes : l->around ? 2 * l->around->n + (j->lanes > 1 ? 2 : 1) * l->n : 2 * l->n, memory = 2 * points * j->lanes * p->bytes;
     if (memory <= HLORT_WORK_BYTES) {
         run(p, j, FFT_LINES, l->around ? 4 * l->n : l->n, j->lanes);
         return;
@@ -366,10 +380,11 @@ static void transform_lines(Plan *p, const void *x, void *y, double scale)
         j.count *= d->size[k];
     Roots r = { .n = 0 };
     if (is_real(d) && l.n < j.size) {
-        r = roots_of(j.size, &p->memory);
-        j.half = table(1, l.n / 2 + 1, 1, 1, &r, bytes, &p->memory);
+        r = roots_of(j.size, &p->tables);
+        j.half = table(1, l.n / 2 + 1, 1, 1, &r, bytes, &p->tables);
     }
-    const int odd_line = is_real(d) && l.n == j.size, smooth = hlort_fft_is_smooth(l.n);
+    const int odd_line = is_real(d) && l.n == j.size, smooth = j.count <= FEW_PRIMES ? !hlort_fft_may_go_around(l.n) : hlort_fft_is_smooth(l.n);
+    int       is_long = smooth && !odd_line && 2 * l.n * bytes > FFT_LINE_BYTES;
     FftLength rows;
     if (smooth)
         split(&l);
@@ -377,22 +392,28 @@ static void transform_lines(Plan *p, const void *x, void *y, double scale)
         rows = (FftLength){ .n = l.second };
         go_around(p, &rows, 1);
         l.rows = &rows;
+        is_long = 1;
+    } else if (!is_together(p, l.n, j.count) && hlort_fft_around(l.n) * bytes > NEAR_LINE && cut(&l) && l.first > 1) {
+        rows = (FftLength){ .n = l.second };
+        go_around(p, &rows, l.first < FFT_LANES ? 1 : l.first);
+        l.rows = &rows;
     } else if (go_around(p, &l, j.count))
         j.lanes = FFT_LANES;
-    if (l.rows || (smooth && !odd_line && 2 * l.n * bytes > FFT_LINE_BYTES)) {
+    if (is_long) {
         long_lines(p, &j, &l);
         return;
     }
     const int64_t least = l.second < l.first ? l.second : l.first;
-    if (smooth && j.count >= FFT_LANES / 2 && (least < 12 || ((l.first % 4 || l.second % 4) && l.n <= MOST_TOGETHER)))
+    const int     fills = l.first % FFT_LANES == 0 && l.second % FFT_LANES == 0;
+    if (smooth && ((j.count >= FFT_LANES / 2 && least < 12) || (j.count >= LEAST_TOGETHER && !fills && l.n <= MOST_TOGETHER) || (j.count > 1 && l.second == 1 && l.n > FFT_MOST_FACTOR)))
         j.lanes = FFT_LANES;
-    if (smooth && r.n == 0)
-        r = roots_of(l.n, &p->memory);
+    if ((smooth || l.rows) && r.n == 0)
+        r = roots_of(l.n, &p->tables);
     if (smooth && (j.lanes > 1 || l.second == 1)) {
         l.second = 1;
-        l.roots = table(1, l.n, 1, r.n / l.n % r.n, &r, bytes, &p->memory);
-    } else if (smooth) {
-        line_tables(&l, l.second, &r, bytes, &p->memory);
+        l.roots = table(1, l.n, 1, r.n / l.n % r.n, &r, bytes, &p->tables);
+    } else if (smooth || l.rows) {
+        line_tables(&l, l.second, &r, bytes, &p->tables);
     }
     run_lines(p, &j);
 }
@@ -409,7 +430,7 @@ static void transform_columns(Plan *p, int64_t axis, const void *x, void *y, dou
         j.inner *= k == d->axes - 1 && is_real(d) ? d->size[k] / 2 + 1 : d->size[k];
     j.lanes = FFT_LANES;
     if (hlort_fft_is_smooth(l.n))
-        l.roots = roots_table(l.n, p->bytes, &p->memory);
+        l.roots = roots_table(l.n, p->bytes, &p->tables);
     const int together = !l.roots && go_around(p, &l, j.inner);
     while (!together && j.lanes > 1 && (2 * l.n * j.lanes * p->bytes > FFT_MOST_BLOCK || (l.around && (l.n * j.lanes + l.around->n) * 4 * p->bytes > HLORT_WORK_BYTES)))
         j.lanes /= 2;
@@ -420,7 +441,10 @@ static void transform_columns(Plan *p, int64_t axis, const void *x, void *y, dou
 static void transform(const hlort_fft *d, const hlort_how *how, int64_t bytes, const void *x, void *y)
 {
     const KernelSet *s = hlort_fft_set(hlort_kernels());
-    Plan             p = { .d = d, .how = how, .run = s->fft[bytes == 8], .bytes = bytes, .memory = { (char *)how->work + HLORT_WORK_BYTES } };
+    char            *memory = (char *)how->work + HLORT_WORK_BYTES;
+    const int64_t    tables = hlort_fft_tables(d, bytes);
+    const PackedUse  use = how->packed ? packed_use(how->packed, tables) : PACKED_NOT;
+    Plan             p = { .d = d, .how = how, .run = s->fft[bytes == 8], .bytes = bytes, .tables = { use == PACKED_NOT ? memory : how->packed->memory, use == PACKED_READ }, .memory = { memory + tables, 0 } };
     double           scale = 1;
     int64_t          points = d->batch;
     for (int64_t k = 0; k < d->axes; k++) {
@@ -431,12 +455,16 @@ static void transform(const hlort_fft *d, const hlort_how *how, int64_t bytes, c
         transform_lines(&p, x, y, d->axes > 1 ? 1 : scale);
         for (int64_t k = d->axes - 2; k >= 0; k--)
             transform_columns(&p, k, y, y, k > 0 ? 1 : scale);
+        if (use == PACKED_FILL)
+            packed_done(how->packed);
         return;
     }
     char *half = d->axes > 1 ? take(&p.memory, 2 * points * bytes) : NULL;
     for (int64_t k = d->axes - 2; k >= 0; k--)
         transform_columns(&p, k, k == d->axes - 2 ? x : half, half, 1);
     transform_lines(&p, half ? half : x, y, scale);
+    if (use == PACKED_FILL)
+        packed_done(how->packed);
 }
 
 void hlort_fft_f32(const hlort_fft *d, const hlort_how *how, const float *x, float *y)

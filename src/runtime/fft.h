@@ -25,7 +25,7 @@ typedef struct FftLength {
     const void *twist;         /* w(n, j k), [first][columns]: columns is second, of a long line the lanes of a block */
     const struct FftLength *around; /* NULL, or where n has a prime factor above HLORT_FFT_PRIME hlort_fft_around(n), for */
     const void *chirp, *filter; /* X[k] = c[k] * sum over j of (x[j] c[j]) conj(c[k - j]), c[j] = w(2 n, j^2): c; conj(c) transformed, / around->n */
-    const struct FftLength *rows; /* of a long line: NULL, or `second` where that is such a length */
+    const struct FftLength *rows; /* of a line of two factors: NULL, or `second` where that is such a length */
 } FftLength;
 
 /* Neighbours are step elements apart: 2 where real and imaginary parts alternate. im NULL: there are none. */

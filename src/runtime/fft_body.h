@@ -179,8 +179,11 @@ STAGE(2)
 STAGE(3)
 STAGE(4)
 STAGE(5)
+STAGE(6)
 STAGE(7)
 STAGE(8)
+STAGE(9)
+STAGE(10)
 STAGE(11)
 STAGE(13)
 ENDS(4)
@@ -222,7 +225,7 @@ APART void Z(stage_prime)(int64_t p, int64_t n, int64_t m, int64_t s, const TW *
 static TW *Z(stages)(int64_t n, int64_t m, int64_t end, int64_t s, const TW *roots, TW *a, TW *b)
 {
     static void (*const stage[])(int64_t, int64_t, int64_t, const TW *, const TW *, TW *) = {
-        [2] = Z(stage_2), [3] = Z(stage_3), [4] = Z(stage_4), [5] = Z(stage_5), [7] = Z(stage_7), [8] = Z(stage_8), [11] = Z(stage_11), [13] = Z(stage_13),
+        [2] = Z(stage_2), [3] = Z(stage_3), [4] = Z(stage_4), [5] = Z(stage_5), [6] = Z(stage_6), [7] = Z(stage_7), [8] = Z(stage_8), [9] = Z(stage_9), [10] = Z(stage_10), [11] = Z(stage_11), [13] = Z(stage_13),
     };
     for (int64_t p; m < end; m *= p) {
         p = hlort_fft_factor(n / m);
@@ -237,8 +240,8 @@ static TW *Z(stages)(int64_t n, int64_t m, int64_t end, int64_t s, const TW *roo
     return a;
 }
 
-/* to[column][row] = from[row][column] by[row][column] for matrices of rows x columns; by NULL: 1. Blocks at the lower and the right edge are moved back. */
-static void Z(turn_few)(int64_t rows, int64_t columns, const TW *from, const TW *by, TW *to)
+/* to[column][row] = from[row][column] by[row][column] for matrices of rows x columns, of those from row r0 and column c0 on; by NULL: 1. Blocks at the lower and the right edge are moved back. */
+static void Z(turn_few)(int64_t rows, int64_t columns, int64_t r0, int64_t c0, const TW *from, const TW *by, TW *to)
 {
     const int64_t all = rows * columns;
     if (rows < FEW || columns < FEW) {
@@ -251,10 +254,10 @@ static void Z(turn_few)(int64_t rows, int64_t columns, const TW *from, const TW 
             }
         return;
     }
-    for (int64_t r0 = 0; r0 < rows; r0 += FEW) {
-        const int64_t r = hlort_min(r0, rows - FEW);
-        for (int64_t c0 = 0; c0 < columns; c0 += FEW) {
-            const int64_t c = hlort_min(c0, columns - FEW);
+    for (int64_t r1 = r0; r1 < rows; r1 += FEW) {
+        const int64_t r = hlort_min(r1, rows - FEW);
+        for (int64_t c1 = c0; c1 < columns; c1 += FEW) {
+            const int64_t c = hlort_min(c1, columns - FEW);
             TQ re[FEW], im[FEW];
             UNROLL
             for (int k = 0; k < FEW; k++) {
@@ -324,16 +327,17 @@ INLINE void Z(turn_block)(int64_t rows, int64_t columns, int64_t at, int64_t all
         *(VWU *)(to + (imaginary ? all : 0) + k * rows) = x[k];
 }
 
+/* Up to FEW rows or columns that blocks leave are turned in small ones. */
 APART void Z(turn)(int64_t rows, int64_t columns, const TW *from, const TW *by, TW *to)
 {
-    const int64_t all = rows * columns;
+    const int64_t all = rows * columns, r1 = rows - (rows % VL <= FEW ? rows % VL : 0), c1 = columns - (columns % VL <= FEW ? columns % VL : 0);
     if (rows < VL || columns < VL) {
-        Z(turn_few)(rows, columns, from, by, to);
+        Z(turn_few)(rows, columns, 0, 0, from, by, to);
         return;
     }
-    for (int64_t r0 = 0; r0 < rows; r0 += VL) {
+    for (int64_t r0 = 0; r0 < r1; r0 += VL) {
         const int64_t r = hlort_min(r0, rows - VL);
-        for (int64_t c0 = 0; c0 < columns; c0 += VL) {
+        for (int64_t c0 = 0; c0 < c1; c0 += VL) {
             const int64_t c = hlort_min(c0, columns - VL);
             if (by) {
                 Z(turn_block)(rows, columns, r * columns + c, all, 0, from, by, to + c * rows + r);
@@ -344,6 +348,10 @@ APART void Z(turn)(int64_t rows, int64_t columns, const TW *from, const TW *by, 
             }
         }
     }
+    if (c1 < columns)
+        Z(turn_few)(rows, columns, 0, c1, from, by, to);
+    if (r1 < rows)
+        Z(turn_few)(rows, columns, r1, 0, from, by, to);
 }
 
 /* Transforms the points of a line in a; b is as large. Where they end. */
@@ -589,29 +597,102 @@ static void Z(filter)(const FftJob *j, int64_t part, TW *memory)
         x[k] = y[k];
 }
 
-/* Lines that are next to each other. Short ones, whose two factors would fill no vectors, are lanes. */
+/* With so many lanes vectors are whole, or small ones; a single line that becomes a convolution is a matrix there. */
+static int64_t Z(whole_lanes)(const FftLength *l, int64_t lanes)
+{
+    const int64_t small = hlort_ceildiv(lanes, FEW) * FEW, rest = small % VL;
+    return l->around && lanes == 1 ? 1 : 2 * rest > VL ? small - rest + VL : small;
+}
+
+/* Points of lines that are next to each other, as those of one where pairs are read, and written, as they lie; of `all` lines there is room. */
+static void Z(begin_lines)(const FftJob *j, int64_t line, int64_t lines, int64_t all, TW *a)
+{
+    const int64_t n = j->length->n;
+    if (j->side == FFT_COMPLEX || (j->side == FFT_TO_HALF && n < j->size)) {
+        const TW       *x = (const TW *)j->x + line * 2 * n;
+        const FftPoints p = { (void *)x, (void *)(x + 1), 2 };
+        Z(load)(&p, 0, lines * n, j->inverse, a, a + all * n);
+    } else
+        for (int64_t i = 0; i < lines; i++)
+            Z(begin)(j, line + i, a + i * n, a + (all + i) * n);
+    for (int64_t k = lines * n; k < all * n; k++)
+        a[k] = a[all * n + k] = 0;
+}
+
+static void Z(finish_lines)(const FftJob *j, int64_t line, int64_t lines, int64_t all, const TW *a)
+{
+    const int64_t n = j->length->n;
+    if (j->side == FFT_COMPLEX || (j->side == FFT_FROM_HALF && n < j->size)) {
+        TW             *y = (TW *)j->y + line * 2 * n;
+        const FftPoints p = { y, y + 1, 2 };
+        Z(store)(&p, 0, lines * n, j->inverse, a, a + all * n, (TW)j->scale);
+    } else
+        for (int64_t i = 0; i < lines; i++)
+            Z(finish)(j, line + i, a + i * n, a + (all + i) * n);
+}
+
+/* The rows of [rows][n], or columns of [n][rows], some together, where the convolution that they become has tables for lanes. */
+static void Z(rows_around)(const FftLength *l, int64_t rows, TW *a, TW *b, TW *memory)
+{
+    const int64_t n = l->n, all = rows * n;
+    if (!l->around->roots) {
+        for (int64_t k = 0; k < rows; k++)
+            Z(go_around)(l, 1, a + k * n, a + all + k * n, memory);
+        Z(turn)(rows, n, a, NULL, b);
+        return;
+    }
+    Z(turn)(rows, n, a, NULL, b);
+    for (int64_t column = 0, lanes; column < rows; column += lanes) {
+        lanes = hlort_min(FFT_LANES, rows - column);
+        const int64_t   whole = Z(whole_lanes)(l, lanes);
+        TW             *c = memory, *rest = c + 2 * n * whole;
+        const FftPoints p = { b + column, b + all + column, 1 };
+        for (int64_t k = 0; k < n; k++) {
+            for (int64_t i = lanes; i < whole; i++)
+                c[k * whole + i] = c[(n + k) * whole + i] = 0;
+            Z(load)(&p, k * rows, lanes, 0, c + k * whole, c + (n + k) * whole);
+        }
+        Z(go_around)(l, whole, c, c + n * whole, rest);
+        for (int64_t k = 0; k < n; k++)
+            Z(store)(&p, k * rows, lanes, 0, c + k * whole, c + (n + k) * whole, 1);
+    }
+}
+
+/* A line of two factors, of which the second one has large primes. */
+static void Z(alone_around)(const FftJob *j, int64_t line, TW *a, TW *b)
+{
+    const FftLength *l = j->length;
+    const int64_t    n = l->n;
+    Z(begin)(j, line, a, a + n);
+    TW *x = Z(stages)(l->first, 1, l->first, l->second, l->first_roots, a, b), *y = x == a ? b : a;
+    Z(times)(n, 1, x, x + n, l->twist, 1, 1, x, x + n);
+    Z(rows_around)(l->rows, l->first, x, y, b + 2 * n);
+    Z(finish)(j, line, y, y + n);
+}
+
+/* Lines that are next to each other. Short ones, whose two factors would fill no vectors, are lanes; with the last ones zeros, so that vectors are whole. */
 static void Z(lines)(const FftJob *j, int64_t part, TW *memory)
 {
     const FftLength *l = j->length;
     const int64_t    n = l->n, end = hlort_min(j->count, (part + 1) * j->of_part);
     int64_t          k = part * j->of_part;
     TW              *a = memory, *b = memory + 2 * n * j->lanes;
+    for (; l->rows && k < end; k++)
+        Z(alone_around)(j, k, a, b);
     for (; l->around && j->lanes == 1 && k < end; k++) {
         Z(begin)(j, k, a, a + n);
         Z(go_around)(l, 1, a, a + n, b);
         Z(finish)(j, k, a, a + n);
     }
     for (; j->lanes > 1 && k < end; k += j->lanes) {
-        const int64_t lanes = hlort_min(j->lanes, end - k);
-        for (int64_t i = 0; i < lanes; i++)
-            Z(begin)(j, k + i, a + i * n, a + (lanes + i) * n);
+        const int64_t lines = hlort_min(j->lanes, end - k), lanes = Z(whole_lanes)(l, lines);
+        Z(begin_lines)(j, k, lines, lanes, a);
         Z(turn)(lanes, n, a, NULL, b);
         if (l->around)
             Z(go_around)(l, lanes, b, b + n * lanes, memory + 4 * n * j->lanes);
         TW *x = l->around ? b : Z(stages)(n, 1, n, lanes, l->roots, b, a), *y = x == a ? b : a;
         Z(turn)(n, lanes, x, NULL, y);
-        for (int64_t i = 0; i < lanes; i++)
-            Z(finish)(j, k + i, y + i * n, y + (lanes + i) * n);
+        Z(finish_lines)(j, k, lines, lanes, y);
     }
     for (; k < end; k++)
         Z(alone)(j, k, a, b);
@@ -623,24 +704,28 @@ static void Z(columns)(const FftJob *j, int64_t part, TW *memory)
     const FftLength *l = j->length;
     const int64_t    n = l->n, groups = hlort_ceildiv(j->inner, j->lanes), end = hlort_min(j->count, (part + 1) * j->of_part);
     for (int64_t g = part * j->of_part; g < end; g++) {
-        const int64_t   column = g % groups * j->lanes, lanes = hlort_min(j->lanes, j->inner - column), place = 2 * (g / groups * n * j->inner + column);
+        const int64_t   column = g % groups * j->lanes, there = hlort_min(j->lanes, j->inner - column), place = 2 * (g / groups * n * j->inner + column);
+        const int64_t   whole = Z(whole_lanes)(l, there), lanes = whole <= j->lanes ? whole : there;
         const TW       *x = (const TW *)j->x + place;
         TW             *y = (TW *)j->y + place, *a = memory, *b = memory + 2 * n * lanes;
         const FftPoints from = { (void *)x, (void *)(x + 1), 2 }, to = { y, y + 1, 2 };
-        for (int64_t k = 0; k < n; k++)
-            Z(load)(&from, k * j->inner, lanes, j->inverse, a + k * lanes, a + (n + k) * lanes);
+        for (int64_t k = 0; k < n; k++) {
+            for (int64_t i = there; i < lanes; i++)
+                a[k * lanes + i] = a[(n + k) * lanes + i] = 0;
+            Z(load)(&from, k * j->inner, there, j->inverse, a + k * lanes, a + (n + k) * lanes);
+        }
         if (!l->around)
             a = Z(stages)(n, 1, n, lanes, l->roots, a, b);
         else if (l->around->roots || lanes == 1)
             Z(go_around)(l, lanes, a, a + n * lanes, b);
         else {
             Z(turn)(n, lanes, a, NULL, b);
-            for (int64_t i = 0; i < lanes; i++)
+            for (int64_t i = 0; i < there; i++)
                 Z(go_around)(l, 1, b + i * n, b + (lanes + i) * n, b + 2 * n * lanes);
             Z(turn)(lanes, n, b, NULL, a);
         }
         for (int64_t k = 0; k < n; k++)
-            Z(store)(&to, k * j->inner, lanes, j->inverse, a + k * lanes, a + (n + k) * lanes, (TW)j->scale);
+            Z(store)(&to, k * j->inner, there, j->inverse, a + k * lanes, a + (n + k) * lanes, (TW)j->scale);
     }
 }
 

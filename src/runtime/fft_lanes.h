@@ -1,7 +1,7 @@
 /* fft_lanes.h - a butterfly for each lane of T: p points that are a_step apart become p that are b_step apart. Included with L(x) for the names, TU for T in memory; L(part) and
  * L(join) read and write pairs.
  *
- *     y[r] = sum over t of x[t] w(p, t r)        p: 2, 4, 8, or odd and at most FFT_MOST_FACTOR */
+ *     y[r] = sum over t of x[t] w(p, t r)        p: 2, 4, 6, 8, 9, 10, or a prime and at most FFT_MOST_FACTOR */
 
 INLINE void L(fours)(const T *xr, const T *xi, T *yr, T *yi)
 {
@@ -35,6 +35,41 @@ INLINE void L(eights)(const T *xr, const T *xi, T *yr, T *yi)
     }
 }
 
+INLINE void L(threes)(const T *xr, const T *xi, int64_t step, T *yr, T *yi)
+{
+    const TW root = (TW)0.86602540378443864676;
+    const T  sr = xr[step] + xr[2 * step], si = xi[step] + xi[2 * step], dr = (xr[step] - xr[2 * step]) * root, di = (xi[step] - xi[2 * step]) * root;
+    const T  ar = xr[0] - sr * (TW)0.5, ai = xi[0] - si * (TW)0.5;
+    yr[0] = xr[0] + sr, yi[0] = xi[0] + si;
+    yr[1] = ar + di, yi[1] = ai - dr;
+    yr[2] = ar - di, yi[2] = ai + dr;
+}
+
+INLINE void L(nines)(const T *xr, const T *xi, T *yr, T *yi)
+{
+    static const TW c[] = { 1, (TW)0.76604444311897803520, (TW)0.17364817766693034885, 0, (TW)-0.93969262078590838405 };
+    static const TW s[] = { 0, (TW)0.64278760968653932632, (TW)0.98480775301220805937, 0, (TW)0.34202014332566873304 };
+    T               ar[9], ai[9];
+    UNROLL
+    for (int t = 0; t < 3; t++) {
+        L(threes)(xr + t, xi + t, 3, ar + 3 * t, ai + 3 * t);
+        UNROLL
+        for (int r = 1; r < 3 && t > 0; r++) {
+            const T re = ar[3 * t + r], im = ai[3 * t + r];
+            ar[3 * t + r] = re * c[t * r] + im * s[t * r];
+            ai[3 * t + r] = im * c[t * r] - re * s[t * r];
+        }
+    }
+    UNROLL
+    for (int r = 0; r < 3; r++) {
+        T br[3], bi[3];
+        L(threes)(ar + r, ai + r, 3, br, bi);
+        UNROLL
+        for (int q = 0; q < 3; q++)
+            yr[r + 3 * q] = br[q], yi[r + 3 * q] = bi[q];
+    }
+}
+
 /* Points t and p - t share their products. */
 INLINE void L(odds)(const int p, const T *xr, const T *xi, T *yr, T *yi)
 {
@@ -61,6 +96,30 @@ INLINE void L(odds)(const int p, const T *xr, const T *xi, T *yr, T *yi)
     }
 }
 
+/* Twice an odd number: y[r] = e[r mod q] + (-1)^r o[r mod q], e of the points 2 t, o of those q + 2 t. */
+INLINE void L(doubles)(const int q, const T *xr, const T *xi, T *yr, T *yi)
+{
+    T er[FFT_MOST_FACTOR / 2], ei[FFT_MOST_FACTOR / 2], or[FFT_MOST_FACTOR / 2], oi[FFT_MOST_FACTOR / 2], fr[2][FFT_MOST_FACTOR / 2], fi[2][FFT_MOST_FACTOR / 2];
+    UNROLL
+    for (int t = 0; t < q; t++) {
+        fr[0][t] = xr[2 * t], fi[0][t] = xi[2 * t];
+        fr[1][t] = xr[(q + 2 * t) % (2 * q)], fi[1][t] = xi[(q + 2 * t) % (2 * q)];
+    }
+    if (q == 3) {
+        L(threes)(fr[0], fi[0], 1, er, ei);
+        L(threes)(fr[1], fi[1], 1, or, oi);
+    } else {
+        L(odds)(q, fr[0], fi[0], er, ei);
+        L(odds)(q, fr[1], fi[1], or, oi);
+    }
+    UNROLL
+    for (int r = 0; r < 2 * q; r++)
+        if (r % 2 == 0)
+            yr[r] = er[r % q] + or[r % q], yi[r] = ei[r % q] + oi[r % q];
+        else
+            yr[r] = er[r % q] - or[r % q], yi[r] = ei[r % q] - oi[r % q];
+}
+
 /* w: what points 1 and on are multiplied by first, pairs; NULL: 1. Where `in`, real and imaginary parts alternate from ar on, where `out` from br on; swap: they change places there. */
 INLINE void L(butterfly)(const int p, const int in, const int out, const TW *ar, const TW *ai, int64_t a_step, TW *br, TW *bi, int64_t b_step, const TW *w, int swap, TW scale)
 {
@@ -84,6 +143,10 @@ INLINE void L(butterfly)(const int p, const int in, const int out, const TW *ar,
         yr[1] = xr[0] - xr[1], yi[1] = xi[0] - xi[1];
     } else if (p == 4)
         L(fours)(xr, xi, yr, yi);
+    else if (p == 6 || p == 10)
+        L(doubles)(p / 2, xr, xi, yr, yi);
+    else if (p == 9)
+        L(nines)(xr, xi, yr, yi);
     else if (p == 8)
         L(eights)(xr, xi, yr, yi);
     else

@@ -223,7 +223,7 @@ void hlort_scan_lines(const hlort_scan *d, const hlort_how *how, const void *x, 
  *     FFT     y[k] = sum over j of x[j] e^(-2 pi i j k / n)                        IFFT    y[k] = (sum over j of x[j] e^(2 pi i j k / n)) / n
  *     RFFT    of real x, the first size / 2 + 1 elements of the last axis           IRFFT   real y from them; imaginary parts that reach none are not asked for
  *
- * x and y are different memory. how->work has hlort_fft_bytes. Sizes are positive, and hlort_fft_takes says which. */
+ * x and y are different memory. how->work has hlort_fft_bytes, how->packed, where it is not NULL, keeps hlort_fft_tables. Sizes are positive, and hlort_fft_takes says which. */
 typedef enum hlort_fft_kind { HLORT_FFT, HLORT_IFFT, HLORT_RFFT, HLORT_IRFFT } hlort_fft_kind;
 enum { HLORT_MOST_FFT_AXES = 3 };
 typedef struct hlort_fft {
@@ -405,13 +405,13 @@ static inline int64_t hlort_scan_bytes(const hlort_scan *d)
     return d->lines * ((d->count + HLORT_SCAN_CHUNK - 1) / HLORT_SCAN_CHUNK) * 8;
 }
 
-/* What a transform of n points takes out of them next: 13, 11, 7, 5, 3, 8, 4 or 2, then larger primes up to this one; 0 where n has larger prime factors alone. */
+/* What a transform of n points takes out of them next: 13, 11, 7, 5, 9, 3 or, with a single 2, 6 or 10, then 8, 4 or 2, then larger primes up to this one; 0 where n has larger prime factors alone. */
 enum { HLORT_FFT_PRIME = 127 };
 static inline int64_t hlort_fft_factor(int64_t n)
 {
     for (int64_t p = 13; p >= 3; p -= p == 13 || p == 7 || p == 5 ? 2 : 4)
         if (n % p == 0)
-            return p;
+            return p == 5 && n % 4 == 2 && n % 3 != 0 ? 10 : p > 3 ? p : n % 9 == 0 ? 9 : n % 4 == 2 ? 6 : 3;
     const int twos = n > 0 ? __builtin_ctzll((uint64_t)n) : 0;
     if (twos == 0)
         for (int64_t p = 17; n > 1 && p <= HLORT_FFT_PRIME; p += 2)
@@ -426,6 +426,13 @@ static inline int hlort_fft_is_smooth(int64_t n)
         if ((p = hlort_fft_factor(n)) == 0)
             return 0;
     return 1;
+}
+
+/* Whether a transform of n points may become a convolution: with large prime factors, or a few lines of such a prime alone. */
+enum { HLORT_FFT_ALONE = 61 };
+static inline int hlort_fft_may_go_around(int64_t n)
+{
+    return !hlort_fft_is_smooth(n) || (n > HLORT_FFT_ALONE && hlort_fft_factor(n) == n);
 }
 
 /* Points of the complex lines along an axis: half as many as an even real line has elements. */
@@ -458,14 +465,25 @@ static inline int64_t hlort_fft_around(int64_t n)
     return least;
 }
 
-/* Working memory, of elements of so many bytes each: tables, long lines, what of IRFFT is transformed along other axes first; and what every thread has. */
+/* Bytes of a transform's tables, of elements of so many bytes each: they depend on sizes alone, and hlort_packed may keep them. */
+static inline int64_t hlort_fft_tables(const hlort_fft *d, int64_t bytes)
+{
+    int64_t sum = 0;
+    for (int64_t k = 0; k < d->axes; k++) {
+        const int64_t n = hlort_fft_points(d, k);
+        sum += (hlort_fft_may_go_around(n) ? 8192 + 8 * (n + hlort_fft_around(n)) * bytes : 4096 + 6 * n * bytes) / 64 * 64;
+    }
+    return sum;
+}
+
+/* Working memory: tables, long lines, what of IRFFT is transformed along other axes first; and what every thread has. */
 static inline int64_t hlort_fft_bytes(const hlort_fft *d, int64_t bytes)
 {
-    int64_t sum = HLORT_WORK_BYTES, points = d->batch;
+    int64_t sum = HLORT_WORK_BYTES + hlort_fft_tables(d, bytes), points = d->batch;
     for (int64_t k = 0; k < d->axes; k++) {
         const int64_t n = hlort_fft_points(d, k);
         points *= k == d->axes - 1 ? d->size[k] / 2 + 1 : d->size[k];
-        sum += hlort_fft_is_smooth(n) ? 4096 + 16 * n * bytes : 16384 + (16 * n + 12 * hlort_fft_around(n)) * bytes;
+        sum += 1024 + 4 * (n + (hlort_fft_may_go_around(n) ? hlort_fft_around(n) : 0)) * bytes;
     }
     return sum + (d->kind == HLORT_IRFFT && d->axes > 1 ? 2 * points * bytes : 0);
 }

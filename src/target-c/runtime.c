@@ -123,7 +123,12 @@ static void put_fft(Buf *b, const LibraryCall *x)
     buf_printf(b, "    static const hlort_fft fft = { .kind = HLORT_%s, .batch = %lld, .axes = %lld, .size = { ", kinds[d->kind], (long long)d->batch, (long long)d->axes);
     for (int64_t k = 0; k < d->axes; k++)
         buf_printf(b, "%s%lld", k > 0 ? ", " : "", (long long)d->size[k]);
-    buf_printf(b, " } };\n    %s(&fft, &(hlort_how){ .work = work, .pool = hlo_pool(env) }, x, y);\n}\n", x->fft->symbol);
+    buf_puts(b, " } };\n");
+    if (x->tables_bytes > 0)
+        buf_printf(b, "    static char memory[%lld] __attribute__((aligned(%d)));\n"
+                      "    static hlort_packed tables = { .bytes = sizeof memory, .memory = memory };\n",
+                   (long long)x->tables_bytes, PROGRAM_ALIGN);
+    buf_printf(b, "    %s(&fft, &(hlort_how){ .work = work, .pool = hlo_pool(env)%s }, x, y);\n}\n", x->fft->symbol, x->tables_bytes > 0 ? ", .packed = &tables" : "");
 }
 
 /* A number that is read as the same float. */
