@@ -414,6 +414,24 @@ Inst *rule_divide_broadcast(Simp *s, Inst *i)
     return binary(s, OP_MULTIPLY, inst_operand(i, 0), simp_broadcast(s, i->shape, inverse, dimensions(b)));
 }
 
+/* Of two numbers there are two quotients for each element of y, of which a choice is little beside a division. */
+Inst *rule_divide_choice(Simp *s, Inst *i)
+{
+    enum { FEWER = 8 };
+    Inst *x = inst_operand(i, 0), *b = inst_operand(i, 1), *chosen[3];
+    if (!is_wide_float(i) || x->op != OP_SELECT || x->shape->type != i->shape->type || !is_broadcast(b) || splat_value(b) || FEWER * shape_count(inst_operand(b, 0)->shape) > shape_count(i->shape))
+        return NULL;
+    chosen[0] = inst_operand(x, 0);
+    for (int32_t k = 1; k <= 2; k++)
+        if (!splat_value(inst_operand(x, k)) || inst_operand(x, k)->shape->type != i->shape->type)
+            return NULL;
+    for (int32_t k = 1; k <= 2; k++) {
+        Inst *y = inst_operand(b, 0), *c = simp_splat_literal(s, y->shape, simp_scalar(splat_value(inst_operand(x, k))));
+        chosen[k] = simp_broadcast(s, i->shape, simp_new(s, OP_DIVIDE, y->shape, 2, (Inst *[]){c, y}), dimensions(b));
+    }
+    return simp_new(s, OP_SELECT, i->shape, 3, chosen);
+}
+
 /* (a / b) / (c / d) -> (a * d) / (b * c), (a / b) / c -> a / (b * c), a / (b / c) -> (a * c) / b */
 Inst *rule_divide_quotient(Simp *s, Inst *i)
 {
