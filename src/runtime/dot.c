@@ -121,11 +121,26 @@ static GemmWay way_of_bytes(const Gemm *g)
     return columns ? GEMM_COLUMNS : GEMM_ROWS;
 }
 
+/* Up to half a vector of columns are sums along k in whole ones where a processor begins as many of these as of halves, and k is long enough that adding up their lanes is little: Intel's. */
+static int is_along(const KernelSet *s, GemmType type, const Gemm *g)
+{
+#if defined(__x86_64__)
+    enum { HALF = 8, ROWS = 48, SHORTEST = 100, SHORTEST_WIDE = 128 };
+    const int narrow = s->widen[type] != NULL;
+    return s == &hlort_v4b && (narrow || type == GEMM_F32) && g->a_col == 1 && g->m >= ROWS && g->n > 1 && g->n <= HALF && g->k >= (narrow ? SHORTEST : SHORTEST_WIDE);
+#else
+    (void)s, (void)type, (void)g;
+    return 0;
+#endif
+}
+
 /* Products of pairs fill whole panels or take as long as those: smaller ones are of f32. */
 static GemmWay way_of_narrow(const KernelSet *s, GemmType type, const Gemm *g)
 {
     enum { PANEL = 32, MOST = 4096 /* bytes */ };
     const int together = s->together[type];
+    if (is_along(s, type, g))
+        return GEMM_COLUMNS;
     if (together == 4)
         return way_of_bytes(g);
     if (together == 2 && s->widen[type] && is_paired(g))
