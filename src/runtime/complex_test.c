@@ -73,7 +73,7 @@ static void run(const KernelSet *s, GemmType t, int64_t m, int64_t n, int64_t k,
 {
     static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
     const int64_t step = layout & APART_BY_2 ? 2 : 1;
-    hlort_dot     d = { .m = m, .n = n, .k = k, .c_row = n + step };
+    hlort_dot     d = { .m = m, .n = n, .k = k, .c_row = n == 1 && step == 1 ? 1 : n + step };
     d.a_row = layout & A_BY_COLUMNS ? step : k * step;
     d.a_col = layout & A_BY_COLUMNS ? m * step : step;
     d.b_row = layout & B_BY_COLUMNS ? step : n * step;
@@ -95,7 +95,8 @@ int main(void)
 {
     static const int64_t sizes[][3] = { { 0, 3, 2 }, { 3, 0, 2 }, { 1, 1, 0 }, { 4, 9, 0 }, { 1, 1, 1 }, { 1, 40, 7 }, { 40, 1, 7 }, { 5, 17, 130 },
                                         { 2, 3, 300 }, { 37, 33, 65 }, { 90, 20, 150 }, { 13, 270, 9 },
-                                        { 200, 6, 40 }, { 60, 100, 130 }, { 40, 200, 100 }, { 2000, 5, 9 } };
+                                        { 200, 6, 40 }, { 60, 100, 130 }, { 40, 200, 100 }, { 2000, 5, 9 },
+                                        { 1, 700, 40 }, { 8, 100, 33 }, { 3, 2000, 5 }, { 7, 9, 400 }, { 300, 1, 20 } };
     hlort_pool *pool = hlort_pool_new(3);
     for (int s = 0; s < N_SETS; s++)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes && hlort_has(sets[s]); k++)

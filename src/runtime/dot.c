@@ -177,6 +177,9 @@ static void narrow_tile(const void *context, const hlort_tile *t)
             x->narrow(x->c + (t->row + i) * x->c_row + t->column, (const float *)t->sums + i * t->stride, t->columns);
 }
 
+/* Complex numbers as real ones, of which elements of B or, of few rows, of A are several. */
+typedef enum Spread { SPREAD_NOT, SPREAD_B, SPREAD_A } Spread;
+
 /* All products, for the threads. */
 typedef struct Parts {
     const hlort_dot *d;
@@ -184,7 +187,7 @@ typedef struct Parts {
     GemmType         type;
     Gemm             g;
     int              as_row; /* g's operands are the dot's, exchanged */
-    int              spread; /* complex numbers as real ones, g's way is theirs */
+    Spread           spread; /* g's way is that of the real product */
     Cut              cut;
 } Parts;
 
@@ -362,7 +365,7 @@ static int64_t spread_rows(GemmType type, const Gemm *g)
     return g->a_col == 1 ? g->m : least(g->m, HLORT_SUMS_BYTES / 2 / (hlort_bytes[type][IN] * g->k));
 }
 
-static int is_spread(GemmType type, const Gemm *g)
+static int is_spread_b(GemmType type, const Gemm *g)
 {
     if (type < GEMM_C64 || g->m < (g->n <= GEMM_MOST_FEW ? MANY : SPREAD_ROWS) || g->k == 0 || (g->a_col != 1 && g->a_row != 1))
         return 0;
@@ -457,6 +460,112 @@ static void run_spread(const Parts *x, const Gemm *g)
     }
 }
 
+/* Few rows by a B as it lies: rows of A are two real ones of sums, which become C's pairs.
+ *
+ *     columns of B are neighbours:  | re |         k along its lines, pairs of real numbers:  | re -im |
+ *     (P, Q) pairs, C = P + i Q     | im |         re and im of C                             | im  re |
+ */
+
+enum { SPREAD_FEW = 8, SPREAD_LEAST = 512 }; /* rows, of which twice as many are few still, and columns; elements of B */
+
+static int64_t real_bytes(GemmType type)
+{
+    return type == GEMM_C64 ? sizeof(float) : sizeof(double);
+}
+
+/* Columns of which half of the room holds the sums. */
+static int64_t spread_sums(GemmType type, const Gemm *g)
+{
+    return least(g->n, HLORT_SUMS_BYTES / 2 / (4 * g->m * real_bytes(type)) / UNIT_COLUMNS * UNIT_COLUMNS);
+}
+
+static int is_spread_a(GemmType type, const Gemm *g)
+{
+    return type >= GEMM_C64 && g->m <= SPREAD_FEW && g->k > 0 && g->n >= SPREAD_FEW && g->n * g->k >= SPREAD_LEAST && (g->b_col == 1 || g->b_row == 1) && 4 * g->m * g->k * real_bytes(type) <= HLORT_SUMS_BYTES / 2;
+}
+
+static Spread spread_of(GemmType type, const Gemm *g)
+{
+    return is_spread_b(type, g) ? SPREAD_B : is_spread_a(type, g) ? SPREAD_A : SPREAD_NOT;
+}
+
+static Gemm spread_rows_product(const Gemm *g, const void *a)
+{
+    const int pairs = g->b_col == 1;
+    Gemm      r = *g;
+    r.m = 2 * g->m;
+    r.n = pairs ? 2 * g->n : g->n;
+    r.k = pairs ? g->k : 2 * g->k;
+    r.a = a;
+    r.a_row = r.k;
+    r.a_col = 1;
+    r.b_row = pairs ? 2 * g->b_row : 1;
+    r.b_col = pairs ? 1 : 2 * g->b_col;
+    r.c_row = r.n;
+    r.epilogue = NULL;
+    return r;
+}
+
+/* A's rows as they are wanted, and C's pairs out of the sums of a row. */
+#define ROWS_OF(name, type)                                                                                          \
+    static void name##_rows(type *to, const type *from, const Gemm *g, int pairs)                                    \
+    {                                                                                                                \
+        for (int64_t i = 0; i < g->m; i++)                                                                           \
+            for (int64_t p = 0; p < g->k; p++) {                                                                     \
+                const type *x = from + 2 * (i * g->a_row + p * g->a_col);                                            \
+                if (pairs) {                                                                                         \
+                    to[i * g->k + p] = x[0];                                                                         \
+                    to[(g->m + i) * g->k + p] = x[1];                                                                \
+                } else {                                                                                             \
+                    type *re = to + 2 * (i * g->k + p), *im = re + 2 * g->m * g->k;                                  \
+                    re[0] = x[0], re[1] = -x[1];                                                                     \
+                    im[0] = x[1], im[1] = x[0];                                                                      \
+                }                                                                                                    \
+            }                                                                                                        \
+    }                                                                                                                \
+    static void name##_join(type *restrict to, const type *restrict re, const type *restrict im, int64_t n, int pairs) \
+    {                                                                                                                \
+        for (int64_t j = 0; pairs && j < n; j++) {                                                                   \
+            to[2 * j] = re[2 * j] - im[2 * j + 1];                                                                   \
+            to[2 * j + 1] = re[2 * j + 1] + im[2 * j];                                                               \
+        }                                                                                                            \
+        for (int64_t j = 0; !pairs && j < n; j++) {                                                                  \
+            to[2 * j] = re[j];                                                                                       \
+            to[2 * j + 1] = im[j];                                                                                   \
+        }                                                                                                            \
+    }
+ROWS_OF(c64, float)
+ROWS_OF(c128, double)
+#undef ROWS_OF
+
+static void run_spread_rows(const Parts *x, const Gemm *g)
+{
+    const int     pairs = g->b_col == 1;
+    const int64_t bytes = hlort_bytes[x->type][IN], columns = spread_sums(x->type, g);
+    char         *a = (char *)g->work + HLORT_TILES_BYTES, *sums = a + HLORT_SUMS_BYTES / 2;
+    Gemm          some = *g;
+    if (x->type == GEMM_C64)
+        c64_rows((float *)a, g->a, g, pairs);
+    else
+        c128_rows((double *)a, g->a, g, pairs);
+    for (int64_t j = 0; j < g->n; j += columns) {
+        some.n = least(columns, g->n - j);
+        some.b = (const char *)g->b + j * g->b_col * bytes;
+        Gemm r = spread_rows_product(&some, a);
+        r.c = sums;
+        hlort_kernel(x->set, x->type == GEMM_C64 ? GEMM_F32 : GEMM_F64)(&r);
+        for (int64_t i = 0; i < g->m; i++) {
+            char *to = (char *)g->c + (i * g->c_row + j) * bytes;
+            if (x->type == GEMM_C64)
+                c64_join((float *)to, (float *)sums + i * r.n, (float *)sums + (g->m + i) * r.n, some.n, pairs);
+            else
+                c128_join((double *)to, (double *)sums + i * r.n, (double *)sums + (g->m + i) * r.n, some.n, pairs);
+        }
+        if (g->epilogue)
+            g->epilogue(g->context, &(hlort_tile){ (char *)g->c + j * bytes, g->c_row, g->batch, g->row, g->column + j, g->m, some.n, 0, 0 });
+    }
+}
+
 static void part(void *job, int64_t number, void *work)
 {
     const Parts  *x = job;
@@ -491,7 +600,7 @@ static void part(void *job, int64_t number, void *work)
         if (c->pieces > 1)
             cut_piece(x, number % c->pieces, &g);
         if (x->spread)
-            run_spread(x, &g);
+            (x->spread == SPREAD_B ? run_spread : run_spread_rows)(x, &g);
         else if (widened)
             run_widened(x, &g);
         else
@@ -572,7 +681,7 @@ void hlort_cut(Cut *x, const Gemm *g, int threads)
         for (int64_t more = x->members + 1; more <= hlort_ceildiv(x->count, threads); more++)
             if (members_of(x, more, threads) < members_of(x, x->members, threads))
                 x->members = more;
-        if (each < 2 * WORTH || 16 * members_of(x, x->members, threads) * threads <= 17 * x->count)
+        if (each < 2 * WORTH || 2 * x->count > POOL_MOST_PARTS || 16 * members_of(x, x->members, threads) * threads <= 17 * x->count)
             return;
     }
     x->members = 1;
@@ -633,17 +742,17 @@ void hlort_gemm(const KernelSet *s, GemmType type, const hlort_dot *d, const hlo
         x.cut.count *= d->batch[k].count;
     if (d->m == 0 || d->n == 0 || x.cut.count == 0)
         return;
-    x.as_row = x.g.n == 1 && x.g.c_row == 1 && !x.g.epilogue;
+    x.as_row = x.g.n == 1 && x.g.c_row == 1 && !x.g.epilogue && !(is_spread_b(type, &x.g) && x.g.a_col == 1);
     if (x.as_row)
         as_row(&x.g);
-    x.spread = is_spread(type, &x.g);
-    Gemm real = x.spread ? spread_product(&x.g, b, x.g.n) : x.g;
+    x.spread = spread_of(type, &x.g);
+    Gemm real = x.spread == SPREAD_B ? spread_product(&x.g, b, x.g.n) : x.spread == SPREAD_A ? spread_rows_product(&x.g, a) : x.g;
     real.way = x.g.way = way_of_narrow(s, x.spread ? (type == GEMM_C64 ? GEMM_F32 : GEMM_F64) : type, &real);
     if (how->packed)
         use_packed(&x, how);
     real.packed = x.g.packed;
     hlort_cut(&x.cut, &real, pool_threads(how->pool));
-    x.cut.size /= x.spread && !x.cut.by_rows ? 2 : 1;
+    x.cut.size /= x.spread && real.n != x.g.n && !x.cut.by_rows ? 2 : 1;
     pool_run(how->pool, part, &x, hlort_cut_parts(&x.cut), how->work);
 }
 
