@@ -1,7 +1,7 @@
 /* fft.c - discrete Fourier transforms: which tables, which axis when, and what of it is a part for threads.
  *
  * A line of up to FFT_LINE_BYTES is a matrix [first][second] in a near cache (fft_body.h). A long one is the same in memory, columns and then rows in blocks that
- * the second cache holds. Columns along another axis than the last one are lanes. Parts depend on sizes alone. */
+ * the second cache holds. Columns along another axis than the last one are lanes. Parts depend on sizes alone, but for lines and columns, each of which is computed the same in any part. */
 #include "runtime/fft.h"
 #include "runtime/packed.h"
 
@@ -229,12 +229,13 @@ static void run_part(void *job, int64_t part, void *memory)
     r->plan->run(r->job, r->step, part, memory);
 }
 
-/* j->count things of so many points each, some a part. */
+/* j->count things of so many points each, some a part: `unit` of them, or several times as many. Threads get as much each where no part shows in what another one computes. */
 static void run(const Plan *p, FftJob *j, FftStep step, int64_t points, int64_t unit)
 {
-    Run     r = { p, j, step };
-    int64_t least = hlort_ceildiv(j->count, POOL_MOST_PARTS), few = hlort_ceildiv(PART, points);
-    j->of_part = hlort_ceildiv(least > few ? least : few, unit) * unit;
+    Run           r = { p, j, step };
+    const int64_t threads = step == FFT_LINES || step == FFT_COLUMNS ? pool_threads(p->how->pool) : 1, worth = hlort_ceildiv(j->count, hlort_ceildiv(PART, points));
+    const int64_t parts = hlort_min(worth < 2 ? 1 : hlort_ceildiv(worth, threads) * threads, POOL_MOST_PARTS);
+    j->of_part = hlort_ceildiv(hlort_ceildiv(j->count, unit), parts) * unit;
     pool_run(p->how->pool, run_part, &r, hlort_ceildiv(j->count, j->of_part), p->how->work);
 }
 
