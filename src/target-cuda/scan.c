@@ -104,6 +104,14 @@ static void put_inside(Buf *b, const CudaPart *part, const Packs *packs, const K
         dialect_block(b, part->dialect, body, in);
 }
 
+static bool declares(const KBlock *body)
+{
+    for (const KStmt *s = body->first; s; s = s->next)
+        if (s->kind == KS_DECLARE)
+            return true;
+    return false;
+}
+
 static void put_end(Buf *b, const char *inside, int depth)
 {
     if (inside)
@@ -136,8 +144,14 @@ void cuda_put_scan(Buf *b, const CudaPart *part, const RowStep *step, int depth)
         put_start(b, a, part, s->value, s->temp->name);
         buf_puts(b, ";\n");
     }
-    put_inside(b, part, packs, kernel_scan_sums(a, body, step), inside, depth + 1);
+    const KBlock *sums = kernel_scan_sums(a, body, step);
+    const bool    braces = !inside && !packs && declares(sums); /* the body declares the same */
+    if (braces)
+        buf_printf(b, "%*s{\n", 4 * depth + 4, "");
+    put_inside(b, part, packs, sums, inside, depth + 1 + braces);
     put_end(b, inside, depth + 1);
+    if (braces)
+        buf_printf(b, "%*s}\n", 4 * depth + 4, "");
     put_combined(b, part, step, depth + 1);
     put_inside(b, part, packs, body, inside, depth + 1);
     if (packs)
