@@ -1,9 +1,10 @@
 /* How the first warp of each launch reaches device memory, when CUDASIM_LOG names a file (- for stderr); a line is added for each place in the text:
  *
  *     copy_kernel: model.cu:41 reads 4 bytes: 8 requests, 4.0 sectors each, 4.0 at best
+ *     rows_kernel: model.cu:50 reads 4 bytes: 8 requests, 5.0 sectors each, 4.0 at best, 5.0 of rows that begin there
  *
  * A request is what the lanes of the warp ask for at once, here: each lane's n-th access at a place. It takes a sector of 32 bytes for every one that is touched; at
- * best as many as the bytes fill. Lanes that do not all take part in a loop's trip are put together with others' next one, so that such places are told
+ * best as many as the bytes fill, what several lanes ask for once. A row of at least 32 bytes that lie next to each other takes the sectors it lies in, wherever it begins. Lanes that do not all take part in a loop's trip are put together with others' next one, so that such places are told
  * roughly. */
 #include "cudasim/sim.h"
 
@@ -13,10 +14,14 @@
 
 enum { SECTOR = 32, PACK = 16, MOST_SECTORS = 2 * WARP, MOST_PLACES = 256, MOST_REQUESTS = 256 };
 
+typedef struct Sector {
+    uintptr_t number;
+    uint32_t  bytes; /* a bit for each that is asked for */
+} Sector;
+
 typedef struct Request {
-    uint16_t  n;
-    uint32_t  bytes;
-    uintptr_t sectors[MOST_SECTORS];
+    int    n;
+    Sector sectors[MOST_SECTORS];
 } Request;
 
 typedef struct Place {
@@ -61,13 +66,24 @@ static Place *place_of(const void *pc, size_t bytes, bool writes)
     return x;
 }
 
-static void add_sector(Request *r, uintptr_t sector)
+static void add_sector(Request *r, Sector sector)
 {
     for (int k = 0; k < r->n; k++)
-        if (r->sectors[k] == sector)
+        if (r->sectors[k].number == sector.number) {
+            r->sectors[k].bytes |= sector.bytes;
             return;
+        }
     if (r->n < MOST_SECTORS)
         r->sectors[r->n++] = sector;
+}
+
+static void add_bytes(Request *r, uintptr_t at, size_t bytes)
+{
+    for (uintptr_t end = at + bytes; at < end;) {
+        const uintptr_t from = at % SECTOR, n = end - at < SECTOR - from ? end - at : SECTOR - from;
+        add_sector(r, (Sector){ at / SECTOR, UINT32_MAX >> (SECTOR - n) << from });
+        at += n;
+    }
 }
 
 void cudasim_log_access(const void *p, size_t bytes, bool writes, const void *pc)
@@ -79,10 +95,53 @@ void cudasim_log_access(const void *p, size_t bytes, bool writes, const void *pc
         return;
     Request *r = &x->requests[x->seen[cudasim_now.thread]++];
     x->n = x->seen[cudasim_now.thread] > x->n ? x->seen[cudasim_now.thread] : x->n;
-    r->bytes += (uint32_t)bytes;
     x->first = x->first || cudasim_now.thread > 0 ? x->first : p;
-    for (uintptr_t a = (uintptr_t)p / SECTOR; a <= ((uintptr_t)p + bytes - 1) / SECTOR; a++)
-        add_sector(r, a);
+    add_bytes(r, (uintptr_t)p, bytes);
+}
+
+/* ---- what a request takes ---- */
+
+static int compare_sectors(const void *a, const void *b)
+{
+    const Sector *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static int sectors_of(int bytes)
+{
+    return (bytes + SECTOR - 1) / SECTOR;
+}
+
+/* Adds the sectors that the request takes, would at best, and would if only rows were anywhere. */
+static void add_request(Request *r, int *taken, int *best, int *rows)
+{
+    int       bytes = 0, scattered = 0, in_rows = 0, run = 0;
+    uintptr_t begin = 0, end = 0;
+    qsort(r->sectors, (size_t)r->n, sizeof r->sectors[0], compare_sectors);
+    for (int k = 0; k <= r->n; k++)
+        for (uintptr_t bit = 0; bit < (k < r->n ? SECTOR : 1); bit++) {
+            const bool      is_end = k == r->n;
+            const uintptr_t at = is_end ? 0 : r->sectors[k].number * SECTOR + bit;
+            if (!is_end && !(r->sectors[k].bytes >> bit & 1))
+                continue;
+            bytes += !is_end;
+            if (run > 0 && !is_end && at == end) {
+                run++;
+                end++;
+                continue;
+            }
+            if (run >= SECTOR)
+                in_rows += (int)((end - 1) / SECTOR - begin / SECTOR + 1);
+            else
+                scattered += run;
+            run = 1;
+            begin = at;
+            end = at + 1;
+        }
+    in_rows += sectors_of(scattered);
+    *taken += r->n;
+    *best += sectors_of(bytes);
+    *rows += in_rows < r->n ? in_rows : r->n;
 }
 
 static long line_number(const char *line)
@@ -104,7 +163,6 @@ static void join_places(Place *x, const Place *end, const char *line, long kerne
         if (strcmp(line, place) != 0)
             continue;
         for (uint32_t k = 0; k < x->n; k++) {
-            x->requests[k].bytes += y->requests[k].bytes;
             for (int j = 0; j < y->requests[k].n; j++)
                 add_sector(&x->requests[k], y->requests[k].sectors[j]);
         }
@@ -118,13 +176,14 @@ static void put_place(FILE *f, const char *kernel, long kernel_line, Place *x)
     char name[CUDASIM_PLACE], line[CUDASIM_PLACE];
     cudasim_find_line((const char *)x->pc - 1, name, line);
     join_places(x, sim_log.places + sim_log.n, line, kernel_line);
-    uint32_t sectors = 0, best = 0;
-    for (uint32_t k = 0; k < x->n; k++) {
-        sectors += x->requests[k].n;
-        best += (x->requests[k].bytes + SECTOR - 1) / SECTOR;
-    }
-    fprintf(f, "%s: %s %s %u bytes: %u request%s, %.1f sectors each, %.1f at best\n", kernel, line, x->writes ? "writes" : "reads", x->bytes, x->n,
-            x->n == 1 ? "" : "s", (double)sectors / x->n, (double)best / x->n);
+    int taken = 0, best = 0, rows = 0;
+    for (uint32_t k = 0; k < x->n; k++)
+        add_request(&x->requests[k], &taken, &best, &rows);
+    fprintf(f, "%s: %s %s %u bytes: %u request%s, %.1f sectors each, %.1f at best", kernel, line, x->writes ? "writes" : "reads", x->bytes, x->n, x->n == 1 ? "" : "s",
+            (double)taken / x->n, (double)best / x->n);
+    if (rows > best)
+        fprintf(f, ", %.1f of rows that begin there", (double)rows / x->n);
+    fputc('\n', f);
 }
 
 void cudasim_log_end(void)
