@@ -1,4 +1,4 @@
-/* Which transforms the runtime does: of floats of one precision, in arrays that lie by rows. */
+/* Which transforms the runtime does: of floats of one precision, in arrays that lie by rows. And which cuFFT does. */
 #include "emit/fft_call.h"
 
 enum { LEAST = 256 }; /* elements of the larger side: below that loops in the text are as quick to make */
@@ -32,4 +32,24 @@ bool fft_call_equal(const FftCall *x, const FftCall *y)
     for (int64_t k = 0; same && k < x->d.axes; k++)
         same = x->d.size[k] == y->d.size[k];
     return same;
+}
+
+bool kernel_is_transform(const Kernel *k)
+{
+    const Inst *i = k->inst;
+    return i->op == OP_FFT && kernel_uses_param(k, 0) && kernel_uses_param(k, 1) && layout_is_row_major(i->shape) && layout_is_row_major(inst_operand(i, 0)->shape) && shape_count(i->shape) > 0;
+}
+
+static bool has_control_flow(const Module *m)
+{
+    for (const Comp *c = m->first; c; c = c->next)
+        for (const Inst *i = c->first; i; i = i->next)
+            if (i->op == OP_WHILE || i->op == OP_CONDITIONAL)
+                return true;
+    return false;
+}
+
+void kernel_for_transform(Kernel *k)
+{
+    k->temp_asked = kernel_is_transform(k) && k->temp_bytes > 0 && !has_control_flow(k->inst->comp->module);
 }

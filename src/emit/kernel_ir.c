@@ -456,7 +456,7 @@ bool kernel_uses_param(const Kernel *k, int32_t param)
 
 int64_t kernel_temp_bytes(const Kernel *k)
 {
-    return k->temp_bytes;
+    return k->temp_asked ? 0 : k->temp_bytes;
 }
 
 int64_t kernel_tile_row(const Kernel *k)

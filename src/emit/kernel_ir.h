@@ -127,6 +127,7 @@ struct Kernel {
     int32_t     n_arrays;
     KArray    **arrays;
     int64_t     temp_bytes;
+    bool        temp_asked;            /* its launcher asks for that memory when it starts the kernel: none is planned */
     int64_t     tile_row;              /* of kernel_lower_tile, or 0 */
     int32_t     tile_in_place;
     bool        tile_uses_row;

@@ -3,6 +3,7 @@
  * its own here: what may share memory is found later, from where the slots are live. */
 #include "emit/plan.h"
 #include "emit/conv_graph.h"
+#include "emit/fft_call.h"
 #include "emit/product_call.h"
 #include "emit/split.h"
 
@@ -224,6 +225,7 @@ static const Lowered *lower(Plan *p, const Inst *i, Diag *d)
     if (k && p->options->products) {
         kernel_for_product(k);
         kernel_for_graph(k);
+        kernel_for_transform(k);
     }
     return lowered(p, k, i, own);
 }

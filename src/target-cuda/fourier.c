@@ -1,4 +1,4 @@
-/* Fourier transforms by cuFFT. The launcher of an fft asks the library first, and starts its kernel, which is one thread, when that has nothing: when the toolkit had no header, the library is not
+/* Fourier transforms by cuFFT. The launcher of an fft asks the library first, and starts its kernels, for which it gets working memory, when that has nothing: when the toolkit had no header, the library is not
  * there, or it would allocate while work is captured.
  *
  *     #ifdef HLO_CUFFT
@@ -11,20 +11,12 @@
  *     #endif
  *
  * The library does not divide: a kernel scales what comes out of an inverse transform. One to real numbers destroys its input, of which it gets a copy. Working memory is the stream's. */
-#include "emit/kernel_ir.h"
+#include "emit/fft_call.h"
 #include "target-cuda/part.h"
-
-/* The transform of function f, NULL: it is something else, or its arrays do not lie as the library wants them. */
-static const Inst *transform(const Program *p, int32_t f)
-{
-    const Inst *i = p->functions[f].inst;
-    const Kernel *k = p->functions[f].kernel;
-    return p->products && i->op == OP_FFT && kernel_uses_param(k, 0) && kernel_uses_param(k, 1) && layout_is_row_major(i->shape) && layout_is_row_major(inst_operand(i, 0)->shape) && shape_count(i->shape) > 0 ? i : NULL;
-}
 
 bool cuda_is_transform(const Program *p, int32_t function)
 {
-    return transform(p, function) != NULL;
+    return p->products && kernel_is_transform(p->functions[function].kernel);
 }
 
 static const char services[] =
@@ -162,8 +154,8 @@ void cuda_transform_services(Buf *b)
 
 void cuda_put_transform(Buf *b, const Program *p, int32_t function)
 {
-    const Inst *i = transform(p, function);
-    if (!i)
+    const Inst *i = p->functions[function].inst;
+    if (!cuda_is_transform(p, function))
         return;
     const Word  type = inst_word(i, ATTR_FFT_TYPE);
     const Ints  size = inst_ints(i, ATTR_FFT_LENGTH);

@@ -235,7 +235,7 @@ static void put_launcher_head(Buf *b, Arena *a, const Function *f, const char *l
     buf_printf(b, "%s cudaError_t %s_launch(cudaStream_t stream", linkage, f->name);
     for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
-        if (kernel_uses_param(k, p))
+        if (kernel_uses_param(k, p) && !(is_memory(k, p) && k->temp_asked))
             buf_printf(b, ", %svoid *%s", p < k->n_operands ? "const " : "", launch_name(a, k, p));
     }
     buf_putc(b, ')');
@@ -250,13 +250,18 @@ static void put_launcher(Buf *b, Arena *a, const Program *p, int32_t function, i
     cuda_put_product(b, p, function);
     cuda_put_convolution(b, p, function);
     cuda_put_transform(b, p, function);
+    const bool asks = f->kernel->temp_asked;
+    if (asks)
+        buf_printf(b, "    void       *memory = NULL;\n    cudaError_t e = cudaMallocAsync(&memory, %lld, stream);\n", (long long)f->kernel->temp_bytes);
     for (int32_t j = 0, number = 0; j < n; j += parts[j].abreast) {
-        bool last = j + parts[j].abreast == n;
-        buf_puts(b, last && j == 0 ? "    return " : j == 0 ? "    cudaError_t e = " : !last ? "    e = e ? e : " : "    return e ? e : ");
+        const bool first = j == 0 && !asks, last = j + parts[j].abreast == n && !asks;
+        buf_puts(b, last && first ? "    return " : first ? "    cudaError_t e = " : !last ? "    e = e ? e : " : "    return e ? e : ");
         put_launch(b, a, f, name_of(a, f, "kernel", number), &parts[j]);
         number += !parts[j].copy;
         buf_puts(b, ";\n");
     }
+    if (asks)
+        buf_puts(b, "    const cudaError_t freed = memory ? cudaFreeAsync(memory, stream) : cudaSuccess;\n    return e ? e : freed;\n");
     buf_puts(b, "}\n");
 }
 
@@ -358,7 +363,7 @@ void cuda_kernel_call(Buf *b, const Function *f, const char *const *args)
     buf_printf(b, "%s_launch(stream", f->name);
     for (int32_t r = 0; r <= k->n_operands + k->n_results; r++) {
         int32_t p = dialect_param_number(k, r);
-        if (kernel_uses_param(k, p))
+        if (kernel_uses_param(k, p) && !(is_memory(k, p) && k->temp_asked))
             buf_printf(b, ", %s", args[p]);
     }
     buf_putc(b, ')');
