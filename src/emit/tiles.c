@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_LOOPS = 16 };
+enum { MOST_LOOPS = 16, LONG_ROW = 32 /* neighbours that are enough by themselves */ };
 enum { ON_ROWS = 1, ON_COLS = 2 }; /* what something depends on */
 
 typedef struct Tiles {
@@ -212,7 +212,13 @@ static void choose_columns(Tiles *t)
 typedef struct Neighbours {
     const IxAtom *k, *free;
     bool          along, across;
+    int32_t       loads, rows_along, rows_across; /* that depend on both; short rows of one behind each other in the other */
 } Neighbours;
+
+static int64_t trips(const IxAtom *loop)
+{
+    return loop->hi - loop->lo + 1;
+}
 
 static void see_load(void *cookie, const KExpr *x)
 {
@@ -222,6 +228,15 @@ static void see_load(void *cookie, const KExpr *x)
     int64_t k = ix_coef(x->index, n->k), free = ix_coef(x->index, n->free);
     n->along |= k == 1 || k == -1;
     n->across |= free == 1 || free == -1;
+    n->loads += k != 0 && free != 0;
+    n->rows_along += k == 1 && free == trips(n->k) && free > 1;
+    n->rows_across += free == 1 && k == trips(n->free) && k > 1;
+}
+
+static int32_t short_row(const Neighbours *n, bool along)
+{
+    const int64_t row = trips(along ? n->k : n->free);
+    return n->loads > 0 && (along ? n->rows_along : n->rows_across) == n->loads && row < LONG_ROW ? (int32_t)row : 0;
 }
 
 /* Conditions that are of both sides would not be a product's. */
@@ -261,6 +276,7 @@ static bool side_body(Tiles *t, int side, TileSide *out)
     KVisitor         v = { see_load, NULL, &n };
     kernel_visit(whole, &v);
     *out = (TileSide){ .body = whole, .value = value, .along = n.along && !n.across };
+    out->row = short_row(&n, out->along);
     return true;
 }
 

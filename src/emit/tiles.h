@@ -23,6 +23,7 @@ typedef struct TileSide {
     const KBlock *body;  /* ends in an assignment to value; under the conditions, which may leave it as it is */
     KTemp        *value;
     bool          along; /* neighbours in k are neighbours in memory */
+    int32_t       row;   /* 0, or so many neighbours are all of a short loop, behind which the next value of the other side's last loop follows in memory */
 } TileSide;
 
 typedef struct TilePart {

@@ -79,7 +79,7 @@ static TileSide side_of_bits(Arena *a, const TileSide *side)
 {
     KTemp *bits = arena_copy(a, side->value, sizeof *bits);
     bits->type = TYPE_U16;
-    return (TileSide){ .body = with_bits(a, side->body, side, bits), .value = bits, .along = side->along };
+    return (TileSide){ .body = with_bits(a, side->body, side, bits), .value = bits, .along = side->along, .row = side->row };
 }
 
 /* ---- the body ---- */
