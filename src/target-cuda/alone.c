@@ -252,7 +252,7 @@ static bool find_rows(Alone *x)
             vec_push(x->arena, &x->declared, s);
     int32_t n = 0;
     for (const KStmt *s = t->body->first; s; s = s->next, n++)
-        see_stmt(x, s, n >= x->part->n_inner || !cuda_is_one_pack(&x->part->inner[n]));
+        see_stmt(x, s, n >= x->part->n_inner || !cuda_is_one_pack(&x->part->inner[n]) || x->part->inner[n].at != s);
     for (int32_t j = 0; j < x->refs.n && !x->grouped; j++) {
         AloneRow r;
         if (x->refs.v[j].sure && !is_found(x, &x->refs.v[j]) && find_row(x, &x->refs.v[j], &r))

@@ -354,6 +354,19 @@ static bool pack_elements(Arena *a, const Kernel *k, CudaPart *part, int width)
            pack_body(a, k, t->body, t->loops[t->n_loops - 1], width, OF_THREADS, part->packs, &widest) && widest * width <= PACK_BYTES;
 }
 
+/* The innermost loop of a nest of loops and conditions, each of which is all that the one around it does. NULL: s is no such nest. */
+static const KStmt *innermost(const KStmt *s)
+{
+    for (;; s = s->body->first) {
+        const bool nests = (s->kind == KS_FOR && !s->from && !s->end) || (s->kind == KS_IF && !s->other);
+        const KStmt *next = nests ? s->body->first : NULL;
+        if (!nests)
+            return NULL;
+        if (!next || next->next || (next->kind != KS_FOR && next->kind != KS_IF))
+            return s->kind == KS_FOR ? s : NULL;
+    }
+}
+
 /* Loops of one thread along what lies side by side: neighbours of a warp are elsewhere. */
 static void pack_inner(Arena *a, const Kernel *k, CudaPart *part)
 {
@@ -362,12 +375,14 @@ static void pack_inner(Arena *a, const Kernel *k, CudaPart *part)
         n++;
     part->inner = ARENA_ARRAY(a, Packs, n);
     for (const KStmt *s = part->threads.body->first; s; s = s->next, part->n_inner++) {
-        Packs *x = &part->inner[part->n_inner];
-        for (int width = MOST_WIDE; width > 1 && s->kind == KS_FOR && !s->from && !s->end && x->n == 0; width /= 2) {
+        Packs       *x = &part->inner[part->n_inner];
+        const KStmt *f = innermost(s);
+        for (int width = MOST_WIDE; width > 1 && f && x->n == 0; width /= 2) {
             int32_t widest = 0;
-            if (s->loop->lo < 0 || s->loop->lo > s->loop->hi + 1 - width || (s->loop->hi + 1) % width != 0 || !pack_body(a, k, s->body, s->loop, width, IN_ORDER, x, &widest) || widest * width > PACK_BYTES)
+            if (f->loop->lo < 0 || f->loop->lo > f->loop->hi + 1 - width || (f->loop->hi + 1) % width != 0 || !pack_body(a, k, f->body, f->loop, width, IN_ORDER, x, &widest) || widest * width > PACK_BYTES)
                 *x = (Packs){ 0 };
             x->width = width;
+            x->at = f;
         }
     }
 }
@@ -481,28 +496,51 @@ void cuda_put_packs(Buf *b, const CudaPart *part, const Packs *packs, int depth)
     cuda_put_pack_stores(b, part, packs, depth);
 }
 
+/* A loop that goes along packs, and what is before the first whole one. */
+static void put_pack_loop(Buf *b, const CudaPart *part, const KStmt *s, const Packs *x, int64_t start, int depth)
+{
+    if (s->loop->lo < start) {
+        IxAtom first = *s->loop;
+        KStmt  alone = *s;
+        first.hi = start - 1;
+        alone.loop = &first;
+        dialect_stmt(b, part->dialect, &alone, depth);
+    }
+    buf_printf(b, "%*sfor (%s base = %lld; base < %lld; base += %d) {\n", 4 * depth, "", part->dialect->index, (long long)start, (long long)s->loop->hi + 1, x->width);
+    cuda_put_packs(b, part, x, depth + 1);
+    buf_printf(b, "%*s}\n", 4 * depth, "");
+}
+
+/* What is around it. */
+static void put_pack_nest(Buf *b, const CudaPart *part, const KStmt *s, const Packs *x, int depth)
+{
+    const int64_t start = (x->loop->lo + x->width - 1) / x->width * x->width;
+    bool          braces = false;
+    for (; s != x->at; s = s->body->first) {
+        braces = s->body->first == x->at && x->loop->lo < start;
+        if (s->kind == KS_FOR)
+            buf_printf(b, "%*sfor (%s %s = %lld; %s < %lld; %s++)", 4 * depth, "", part->dialect->index, s->loop->name, (long long)s->loop->lo, s->loop->name, (long long)s->loop->hi + 1, s->loop->name);
+        else {
+            buf_printf(b, "%*sif (", 4 * depth, "");
+            dialect_expr(b, part->dialect, s->value);
+            buf_putc(b, ')');
+        }
+        buf_puts(b, braces ? " {\n" : "\n");
+        depth++;
+    }
+    put_pack_loop(b, part, s, x, start, depth);
+    if (braces)
+        buf_printf(b, "%*s}\n", 4 * depth - 4, "");
+}
+
 void cuda_put_inner(Buf *b, const CudaPart *part, int depth)
 {
     int32_t j = 0;
-    for (const KStmt *s = part->threads.body->first; s; s = s->next, j++) {
-        const Packs *x = j < part->n_inner ? &part->inner[j] : NULL;
-        if (!x || x->n == 0) {
-            if (s->kind != KS_ARRAY || s->array->read || s->array->written)
-                dialect_stmt(b, part->dialect, s, depth);
-            continue;
-        }
-        const int64_t start = (s->loop->lo + x->width - 1) / x->width * x->width;
-        if (s->loop->lo < start) {
-            IxAtom first = *s->loop;
-            KStmt  alone = *s;
-            first.hi = start - 1;
-            alone.loop = &first;
-            dialect_stmt(b, part->dialect, &alone, depth);
-        }
-        buf_printf(b, "%*sfor (%s base = %lld; base < %lld; base += %d) {\n", 4 * depth, "", part->dialect->index, (long long)start, (long long)s->loop->hi + 1, x->width);
-        cuda_put_packs(b, part, x, depth + 1);
-        buf_printf(b, "%*s}\n", 4 * depth, "");
-    }
+    for (const KStmt *s = part->threads.body->first; s; s = s->next, j++)
+        if (j < part->n_inner && part->inner[j].n > 0)
+            put_pack_nest(b, part, s, &part->inner[j], depth);
+        else if (s->kind != KS_ARRAY || s->array->read || s->array->written)
+            dialect_stmt(b, part->dialect, s, depth);
 }
 
 void cuda_pack_services(Buf *b)

@@ -35,6 +35,7 @@ typedef struct Pack {
 } Pack;
 
 typedef struct Packs {
+    const KStmt  *at;         /* of a thread's inner loops: the one that is cut */
     const IxAtom *loop;
     int           width;
     int32_t       n;          /* 0: the loop is as it was */
@@ -69,7 +70,7 @@ typedef struct CudaPart {
     int        width; /* BY_THREAD, BY_WARP, BY_BLOCK: neighbours that a thread does at once, */
     Packs     *packs; /* if more than one: of BY_THREAD one, else for each step of the row */
     int32_t    n_inner; /* BY_THREAD, width 1: of each of the body's statements, */
-    Packs     *inner; /* which may be a loop that goes along packs */
+    Packs     *inner; /* which may be or end in a loop that goes along packs */
     int32_t    n_alone; /* BY_THREAD, width 1: rows in shared memory */
     AloneRow  *alone;
     int        alone_threads; /* of a block, if there are any */
