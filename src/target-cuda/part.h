@@ -55,6 +55,13 @@ typedef struct AloneRow {
     bool        stored;
 } AloneRow;
 
+/* gathered.c: a row in shared memory, of which data says what is read. */
+typedef struct GatheredRow {
+    KArray   *array, *here; /* in memory; "x_row" */
+    const Ix *base;         /* where it begins */
+    int64_t   length;
+} GatheredRow;
+
 typedef struct CudaPart {
     ThreadPart threads;
     RowPart    row;  /* BY_WARP, BY_BLOCK, BY_COLUMN */
@@ -74,6 +81,8 @@ typedef struct CudaPart {
     int32_t    n_alone; /* BY_THREAD, width 1: rows in shared memory */
     AloneRow  *alone;
     int        alone_threads; /* of a block, if there are any */
+    int32_t    n_gathered; /* BY_WARP, BY_BLOCK: rows in shared memory */
+    GatheredRow *gathered;
     const Dialect *dialect; /* with indices that are wide enough */
     const Device  *device;
     int32_t    abreast;     /* of the first part of a launch: so many parts from it on, */
@@ -137,6 +146,13 @@ void    cuda_choose_alone(Arena *a, CudaPart *part);
 bool    cuda_can_be_alone(Arena *a, const CudaPart *part);
 int64_t cuda_alone_shared(const CudaPart *part);
 void    cuda_alone_body(Buf *b, const CudaPart *part);
+
+/* gathered.c: part with rows that are brought before they are gathered from, as a row part; false: it is as it was. Bytes of shared memory for a row; their arrays; what brings them, between two
+ * barriers of what works on a row. */
+bool    cuda_find_gathered(Arena *a, const Kernel *k, CudaPart *part);
+int64_t cuda_gathered_shared(const CudaPart *part);
+void    cuda_put_gathered_arrays(Buf *b, const CudaPart *part);
+void    cuda_put_gathered(Buf *b, const CudaPart *part, const char *sync, int depth);
 
 /* dialect.c: for all that is no part; for part. */
 extern const Dialect cuda_dialect;

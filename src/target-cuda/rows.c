@@ -30,8 +30,37 @@ static bool is_worth_sharing(Arena *a, const CudaPart *part)
 {
     const RowPart *r = &part->row;
     const bool     few = part->threads.count < THREADS * part->device->units;
-    return r->longest >= 2 * LEAST_LANES ||
+    return part->n_gathered > 0 || r->longest >= 2 * LEAST_LANES ||
            (part->threads.n_loops > 0 && !r->column && (r->sums || r->scans) && part->lanes == LEAST_LANES && (few || (r->own && !cuda_can_be_alone(a, part))));
+}
+
+static void choose_rows(Arena *a, CudaPart *part)
+{
+    const ThreadPart *t = &part->threads;
+    const RowPart    *r = &part->row;
+    part->lanes = lanes_of(r);
+    if (!is_worth_sharing(a, part))
+        return;
+    if (r->column)
+        part->share = t->count < THREADS * part->device->units ? BY_COLUMN : BY_THREAD;
+    else if (t->n_loops > 0 && r->longest <= SHORT_ROW && r->array_bytes * (THREADS / part->lanes) <= STATIC_SHARED)
+        part->share = BY_WARP;
+    else if (r->array_bytes <= STATIC_SHARED || r->array_bytes + SHARED_BESIDE <= part->device->shared)
+        part->share = BY_BLOCK;
+}
+
+/* Rows that are gathered from are arrays of the row like others, but for what is asked for when a kernel is launched. */
+static bool choose_gathered(Arena *a, const Kernel *k, CudaPart *part)
+{
+    CudaPart x = *part;
+    if (!cuda_find_gathered(a, k, &x))
+        return false;
+    x.row.array_bytes += cuda_gathered_shared(&x);
+    choose_rows(a, &x);
+    if (x.row.array_bytes > STATIC_SHARED || (x.share != BY_WARP && x.share != BY_BLOCK))
+        return false;
+    *part = x;
+    return true;
 }
 
 void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
@@ -46,18 +75,8 @@ void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
         part->share = BY_TURN;
         return;
     }
-    if (t->count == 0 || !kernel_row_part(a, k, t, &part->row))
-        return;
-    const RowPart *r = &part->row;
-    part->lanes = lanes_of(r);
-    if (!is_worth_sharing(a, part))
-        return;
-    if (r->column)
-        part->share = t->count < THREADS * part->device->units ? BY_COLUMN : BY_THREAD;
-    else if (t->n_loops > 0 && r->longest <= SHORT_ROW && r->array_bytes * (THREADS / part->lanes) <= STATIC_SHARED)
-        part->share = BY_WARP;
-    else if (r->array_bytes <= STATIC_SHARED || r->array_bytes + SHARED_BESIDE <= part->device->shared)
-        part->share = BY_BLOCK;
+    if (t->count > 0 && !choose_gathered(a, k, part) && kernel_row_part(a, k, t, &part->row))
+        choose_rows(a, part);
 }
 
 int cuda_part_threads(const CudaPart *part)
@@ -177,6 +196,7 @@ static void put_shared(Buf *b, const CudaPart *part)
     int64_t at = 0;
     bool    asked = cuda_part_shared(part) > 0;
     const char *const aligned = part->width > 1 ? "__align__(16) " : "";
+    cuda_put_gathered_arrays(b, part);
     for (int32_t j = 0; j < part->row.n_steps; j++) {
         const RowStep *s = &part->row.steps[j];
         const KArray  *x = s->stmt->array;
@@ -397,6 +417,8 @@ static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth
         cuda_put_piece(b, part, &part->row.steps[part->row.tail - 1], limit, depth);
         return;
     }
+    if (part->n_gathered > 0)
+        cuda_put_gathered(b, part, part->share == BY_WARP ? sync_lanes(part) : "__syncthreads()", depth);
     bool    tail = part->row.n_steps > part->row.tail + 1;
     int32_t n = tail ? part->row.tail : part->row.n_steps;
     for (int32_t j = 0; j < part->row.n_steps; j++) {
@@ -476,7 +498,7 @@ void cuda_row_body(Buf *b, const CudaPart *part)
     put_shared(b, part);
     if (part->share == BY_WARP)
         buf_printf(b, "    const int lane = threadIdx.x %% %d;\n", part->lanes);
-    if (cuda_in_groups(part) && (part->row.sums || part->row.scans))
+    if (cuda_in_groups(part) && (part->row.sums || part->row.scans || part->n_gathered > 0))
         buf_printf(b, "    const unsigned group = 0x%xu << threadIdx.x %% 32 / %d * %d;\n", (1u << part->lanes) - 1, part->lanes, part->lanes);
     if (part->share == BY_COLUMN)
         buf_puts(b, "    const int lane = threadIdx.x % 32, share = threadIdx.x / 32;\n");
