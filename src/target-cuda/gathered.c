@@ -10,7 +10,7 @@
  *         (the row's own text, with x_row[k_start1] for x[i0 * 500 + k_start1])
  *     }
  *
- * An index is divided into what the part's loops make of it, where the row begins, and the value that says where in it. It is done where as many elements are asked for as a row has sectors, and
+ * An index is divided into what the part's loops make of it, where the row begins, and the rest, in which values say where in it, as two of a pixel. It is done where as many elements are asked for as a row has sectors, and
  * nothing stores to the array. Elements that a thread would do each are rows of their last loop then. */
 #include "support/buf.h"
 #include "support/vec.h"
@@ -24,7 +24,9 @@ typedef struct Gathered {
     Arena          *arena;
     CudaPart       *part;
     VEC(GatheredRow) rows;
+    VEC(const KTemp *) within; /* declared within loops */
     int64_t         trips; /* of the loops around what is at hand */
+    int             depth; /* how many these are */
     bool            bad;   /* stores that go with others' */
 } Gathered;
 
@@ -44,29 +46,42 @@ static bool is_of_part(const ThreadPart *t, const IxAtom *atom)
     return true;
 }
 
-/* The value that says where in the row; NULL: the index is something else. */
-static const IxAtom *value_of(const ThreadPart *t, const Ix *index)
+/* A value that is another one for each trip of a loop. */
+static bool is_within_loop(const Gathered *x, const IxAtom *atom)
 {
-    const IxAtom *value = NULL;
-    for (int32_t i = 0; i < index->n; i++) {
-        const IxAtom *atom = index->t[i].atom;
-        if (is_of_part(t, atom))
-            continue;
-        if (atom->kind != IX_VALUE || value || index->t[i].k != 1)
-            return NULL;
-        value = atom;
-    }
-    return value;
+    for (int32_t j = 0; j < x->within.n && atom->kind == IX_VALUE; j++)
+        if (x->within.v[j] == atom->owner)
+            return true;
+    return false;
 }
 
-static const Ix *base_of(Arena *a, const Ix *index, const IxAtom *value)
+/* What is left of the index without what the part's loops make of it: from *lo to *hi. False: no such value is in it, or it is no sum of multiples. */
+static bool is_gathered(const Gathered *x, const Ix *index, int64_t *lo, int64_t *hi)
 {
-    Ix *base = arena_alloc(a, sizeof *base + (size_t)index->n * sizeof base->t[0]);
-    *base = (Ix){ .c = index->c + value->lo };
+    bool any = false;
+    *lo = *hi = 0;
+    for (int32_t i = 0; i < index->n; i++) {
+        const IxTerm *term = &index->t[i];
+        if (is_of_part(&x->part->threads, term->atom))
+            continue;
+        if (term->atom->kind != IX_VALUE && term->atom->kind != IX_LOOP)
+            return false;
+        any |= is_within_loop(x, term->atom);
+        *lo += term->k * (term->k > 0 ? term->atom->lo : term->atom->hi);
+        *hi += term->k * (term->k > 0 ? term->atom->hi : term->atom->lo);
+    }
+    return any;
+}
+
+/* The index's terms of the part's loops, or the others, and c. */
+static const Ix *terms_of(const Gathered *x, const Ix *index, bool of_part, int64_t c)
+{
+    Ix *some = arena_alloc(x->arena, sizeof *some + (size_t)index->n * sizeof some->t[0]);
+    *some = (Ix){ .c = c };
     for (int32_t i = 0; i < index->n; i++)
-        if (index->t[i].atom != value)
-            base->t[base->n++] = index->t[i];
-    return base;
+        if (is_of_part(&x->part->threads, index->t[i].atom) == of_part)
+            some->t[some->n++] = index->t[i];
+    return some;
 }
 
 static bool is_within(const KArray *array, const Ix *index)
@@ -76,13 +91,19 @@ static bool is_within(const KArray *array, const Ix *index)
     return lo >= 0 && hi < array->count;
 }
 
-static const GatheredRow *row_at(const Gathered *x, const KArray *array, const Ix *index)
+/* The row that the element is in, whose index there is *at; NULL: none. */
+static const GatheredRow *row_at(const Gathered *x, const KArray *array, const Ix *index, const Ix **at)
 {
-    const IxAtom *value = array->kind == KARRAY_PARAM ? value_of(&x->part->threads, index) : NULL;
-    for (int32_t j = 0; j < x->rows.n && value; j++) {
+    int64_t lo, hi;
+    if (array->kind != KARRAY_PARAM || !is_gathered(x, index, &lo, &hi))
+        return NULL;
+    const Ix *base = terms_of(x, index, true, index->c + lo);
+    for (int32_t j = 0; j < x->rows.n; j++) {
         const GatheredRow *r = &x->rows.v[j];
-        if (r->array == array && r->length == value->hi - value->lo + 1 && ix_equal(r->base, base_of(x->arena, index, value)))
-            return r;
+        if (r->array != array || r->length != hi - lo + 1 || !ix_equal(r->base, base))
+            continue;
+        *at = terms_of(x, index, false, -lo);
+        return r;
     }
     return NULL;
 }
@@ -91,13 +112,14 @@ static const GatheredRow *row_at(const Gathered *x, const KArray *array, const I
 
 static void see_load(Gathered *x, KArray *array, const Ix *index)
 {
-    const IxAtom *value = array->kind == KARRAY_PARAM && array->restricted && !array->written ? value_of(&x->part->threads, index) : NULL;
-    if (!value || row_at(x, array, index) || !is_within(array, index))
+    const Ix *at;
+    int64_t   lo, hi;
+    if (array->kind != KARRAY_PARAM || !array->restricted || array->written || row_at(x, array, index, &at) || !is_gathered(x, index, &lo, &hi) || !is_within(array, index))
         return;
-    const int64_t length = value->hi - value->lo + 1, size = type_bytes(storage_type(array->type));
+    const int64_t length = hi - lo + 1, size = type_bytes(storage_type(array->type));
     if (length * size < LEAST_ROW || length * size > STATIC_SHARED || x->trips < (length * size + SECTOR - 1) / SECTOR)
         return;
-    vec_push(x->arena, &x->rows, ((GatheredRow){ .array = array, .base = base_of(x->arena, index, value), .length = length }));
+    vec_push(x->arena, &x->rows, ((GatheredRow){ .array = array, .base = terms_of(x, index, true, index->c + lo), .length = length }));
 }
 
 static void see_expr(Gathered *x, const KExpr *v)
@@ -116,34 +138,31 @@ static void see_block(Gathered *x, const KBlock *b)
         const int64_t trips = x->trips;
         if (s->value)
             see_expr(x, s->value);
+        if (s->kind == KS_DECLARE && x->depth > 0)
+            vec_push(x->arena, &x->within, s->temp);
         x->bad |= s->kind == KS_STORE && (s->atomic || s->group > 0);
         if (s->kind == KS_FOR && !s->from && !s->end)
             x->trips *= s->loop->hi - s->loop->lo + 1;
+        x->depth += s->kind == KS_FOR || s->kind == KS_LOOP;
         if (s->body)
             see_block(x, s->body);
         if (s->other)
             see_block(x, s->other);
+        x->depth -= s->kind == KS_FOR || s->kind == KS_LOOP;
         x->trips = trips;
     }
 }
 
 /* ---- the body with them ---- */
 
-static const Ix *in_row(Arena *a, const IxAtom *value)
-{
-    Ix *at = arena_alloc(a, sizeof *at + sizeof at->t[0]);
-    *at = (Ix){ .c = -value->lo, .n = 1 };
-    at->t[0] = (IxTerm){ 1, value };
-    return at;
-}
-
 static const KExpr *with_rows(const Gathered *x, const KExpr *v)
 {
+    const Ix *at;
     if (v->kind == KX_UNARY && v->op == KOP_PLACE)
         return v;
-    const GatheredRow *r = v->kind == KX_LOAD ? row_at(x, v->array, v->index) : NULL;
+    const GatheredRow *r = v->kind == KX_LOAD ? row_at(x, v->array, v->index, &at) : NULL;
     if (r)
-        return kx_load(x->arena, r->here, in_row(x->arena, value_of(&x->part->threads, v->index)));
+        return kx_load(x->arena, r->here, at);
     if (v->n == 0)
         return v;
     KExpr *y = arena_copy(x->arena, v, sizeof *v);
