@@ -132,6 +132,72 @@ static const Shape *by_columns(Arena *a, const Shape *s, int32_t matrix_rank)
     return shape_with_layout(a, s, l);
 }
 
+/* An int for each matrix. */
+static int64_t routine_bytes(const Inst *i)
+{
+    const Shape *s = i->shape;
+    return i->op == OP_CHOLESKY ? (shape_count(s) / s->dims[s->rank - 1] / s->dims[s->rank - 2] * 4 + PROGRAM_ALIGN - 1) / PROGRAM_ALIGN * PROGRAM_ALIGN : 0;
+}
+
+/* Routine i of operands that lie there, as its own operands' shapes say. */
+static Value *routine_step(Plan *p, StepList *out, const Inst *i, Slot *const *in)
+{
+    LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
+    *c = (LibraryCall){ .inst = i, .routine = true, .temp_bytes = routine_bytes(i) };
+    Value    *result = value_fresh(p, i->shape, i);
+    PlanStep *s = step_new(p, out, STEP_CALL, i, i->n_operands + 1 + (c->temp_bytes > 0));
+    s->step.function = plan_call_number(p, c);
+    s->step.call = p->calls.v[s->step.function];
+    s->step.n_operands = i->n_operands;
+    s->n_results = 1;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        s->slots[k] = in[k];
+    s->slots[i->n_operands] = result->v[0].slot;
+    if (c->temp_bytes > 0)
+        s->slots[i->n_operands + 1] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
+    return result;
+}
+
+Value *plan_routine(Plan *p, StepList *out, const Inst *i)
+{
+    if (!p->options->device || !library_is_routine(i))
+        return NULL;
+    Slot **in = ARENA_ARRAY(p->work, Slot *, i->n_operands);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        in[k] = leaf_as(p, out, value_of(p, i->operands[k].def)->v[0], i->operands[k].def->shape, i).slot;
+    return routine_step(p, out, i, in);
+}
+
+static int64_t option_of(const LapackCall *c, const char *name)
+{
+    for (int32_t k = 0; k < c->n_args; k++)
+        if (c->args[k].kind == LAPACK_OPTION && strcmp(c->args[k].name, name) == 0)
+            return c->args[k].value;
+    die("a call without the option %s", name);
+}
+
+/* trsm as the opcode, whose routine needs no library: of matrices by columns. */
+static const Inst *solve_of(Plan *p, const Inst *i, const LapackCall *c)
+{
+    Module       *m = plan_helper(p);
+    Comp         *comp = comp_new(m, comp_unique_name(m, "solve"));
+    Inst         *in[2];
+    const int64_t transposed = option_of(c, "trans_x");
+    for (int32_t k = 0; k < 2; k++) {
+        const LapackBuffer *b = &c->buffers[k];
+        const Shape        *shape = by_columns(p->work, i->operands[b->operand].def->shape, b->rank);
+        in[k] = inst_parameter(comp, NULL, k, shape_copy(m->arena, shape), b->name);
+    }
+    Inst *solve = inst_new(comp, NULL, OP_TRIANGULAR_SOLVE, in[1]->shape, 2, in, i->name);
+    inst_set_int(solve, ATTR_LEFT_SIDE, option_of(c, "side") == 'L');
+    inst_set_int(solve, ATTR_LOWER, option_of(c, "uplo") == 'L');
+    inst_set_int(solve, ATTR_UNIT_DIAGONAL, option_of(c, "diag") == 'U');
+    inst_set_word(solve, ATTR_TRANSPOSE_A, transposed == 'N' ? TRANSPOSE_NO : transposed == 'T' ? TRANSPOSE_YES : TRANSPOSE_ADJOINT);
+    solve->meta = i->meta;
+    solve->loc = i->loc;
+    return solve;
+}
+
 Value *plan_library(Plan *p, StepList *out, const Inst *i)
 {
     LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
@@ -144,6 +210,7 @@ Value *plan_library(Plan *p, StepList *out, const Inst *i)
     c->inst = i;
     if (!p->options->device) /* whose libraries say when they run how much they need */
         place_memory(c);
+    const bool    solves = p->options->device && c->lapack.id == LAPACK_TRSM && !lapack_is_empty(&c->lapack);
     const Shape **shapes = leaf_shapes(p, i->shape, &n_results);
     Value        *result = value_new(p, n_results);
     PlanStep     *s = NULL;
@@ -154,10 +221,14 @@ Value *plan_library(Plan *p, StepList *out, const Inst *i)
             const Shape *want = by_columns(p->arena, i->operands[b->operand].def->shape, b->rank);
             in[b->operand] = leaf_as(p, out, value_of(p, i->operands[b->operand].def)->v[0], want, i).slot;
         }
-        if (b->result >= 0) {
+        if (b->result >= 0 && !solves) {
             const Shape *shape = by_columns(p->arena, shapes[b->result], b->rank);
             result->v[b->result] = (Leaf){ slot_new(p, BUFFER_SCRATCH, shape, i), shape };
         }
+    }
+    if (solves) {
+        const LapackBuffer *const b = c->lapack.buffers;
+        return routine_step(p, out, solve_of(p, i, &c->lapack), (Slot *const[]){ in[b[0].operand], in[b[1].operand] });
     }
     s = step_new(p, out, STEP_CALL, i, i->n_operands + n_results + (c->temp_bytes > 0));
     s->step.function = plan_call_number(p, c);
@@ -170,36 +241,6 @@ Value *plan_library(Plan *p, StepList *out, const Inst *i)
         s->slots[n++] = result->v[k].slot;
     if (c->temp_bytes > 0)
         s->slots[n++] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
-    return result;
-}
-
-/* An int for each matrix. */
-static int64_t routine_bytes(const Inst *i)
-{
-    const Shape *s = i->shape;
-    return i->op == OP_CHOLESKY ? (shape_count(s) / s->dims[s->rank - 1] / s->dims[s->rank - 2] * 4 + PROGRAM_ALIGN - 1) / PROGRAM_ALIGN * PROGRAM_ALIGN : 0;
-}
-
-Value *plan_routine(Plan *p, StepList *out, const Inst *i)
-{
-    if (!p->options->device || !library_is_routine(i))
-        return NULL;
-    LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
-    *c = (LibraryCall){ .inst = i, .routine = true, .temp_bytes = routine_bytes(i) };
-    Value    *result = value_fresh(p, i->shape, i);
-    Slot    **in = ARENA_ARRAY(p->work, Slot *, i->n_operands);
-    for (int32_t k = 0; k < i->n_operands; k++)
-        in[k] = leaf_as(p, out, value_of(p, i->operands[k].def)->v[0], i->operands[k].def->shape, i).slot;
-    PlanStep *s = step_new(p, out, STEP_CALL, i, i->n_operands + 1 + (c->temp_bytes > 0));
-    s->step.function = plan_call_number(p, c);
-    s->step.call = p->calls.v[s->step.function];
-    s->step.n_operands = i->n_operands;
-    s->n_results = 1;
-    for (int32_t k = 0; k < i->n_operands; k++)
-        s->slots[k] = in[k];
-    s->slots[i->n_operands] = result->v[0].slot;
-    if (c->temp_bytes > 0)
-        s->slots[i->n_operands + 1] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
     return result;
 }
 

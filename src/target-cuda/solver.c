@@ -40,7 +40,7 @@ static const char *routine(const LapackCall *c)
     case LAPACK_SYTRD: return complex ? "hetrd" : "sytrd";
     case LAPACK_SYEVD: case LAPACK_HEEVD: return complex ? "heevd" : "syevd";
     case LAPACK_GESDD: case LAPACK_GESVD: return "gesvd";
-    case LAPACK_TRSM: return "trsm";
+    case LAPACK_TRSM: return "trsm"; /* of no elements: else the plan has the opcode's routine */
     case LAPACK_GEEV: return "geev";
     case LAPACK_GEES: case LAPACK_GEHRD: case LAPACK_GEQP3: case LAPACK_GTSV: break;
     }
@@ -271,16 +271,14 @@ static void put_functions(Buf *b, const Program *p, bool blas)
 {
     Names x = { .b = b, .arena = arena_new() };
     buf_puts(b, blas ? "#define HLO_CUBLAS_FUNCTIONS(F) F(cublasCreate_v2) F(cublasSetStream_v2)" : "\n#define HLO_CUSOLVER_FUNCTIONS(F) F(cusolverDnCreate) F(cusolverDnSetStream)");
-    for (int32_t k = 0; k < p->n_calls; k++) {
+    for (int32_t k = 0; k < p->n_calls && !blas; k++) {
         const LapackCall *c = &p->calls[k]->lapack;
-        if (!cuda_needs_solver(p->calls[k]) || (c->id == LAPACK_TRSM) != blas)
+        if (!cuda_needs_solver(p->calls[k]))
             continue;
         if (c->id == LAPACK_GEEV) {
             static const char *const names[] = { "cusolverDnXgeev_bufferSize", "cusolverDnXgeev", "cusolverDnCreateParams", "cusolverDnDestroyParams" };
             for (size_t j = 0; j < sizeof names / sizeof *names; j++)
                 add_name(&x, names[j]);
-        } else if (blas) {
-            add_name(&x, arena_printf(x.arena, "cublas%c%s_v2", letter(c), routine(c)));
         } else {
             add_name(&x, arena_printf(x.arena, "cusolverDn%c%s_bufferSize", letter(c), routine(c)));
             add_name(&x, arena_printf(x.arena, "cusolverDn%c%s", letter(c), routine(c)));
@@ -482,10 +480,6 @@ static void put_common(Buf *b, const LapackCall *c, const Places *x, bool asks)
         buf_printf(b, ", %lld", (long long)(wide ? n : solver_size(c, "ldv")));
         return;
     }
-    case LAPACK_TRSM:
-        buf_printf(b, "%s, %s, %s, %s, %lld, %lld, &alpha, ", side(solver_option(c, "side")), uplo(c), operation(solver_option(c, "trans_x")),
-                   solver_option(c, "diag") == 'U' ? "CUBLAS_DIAG_UNIT" : "CUBLAS_DIAG_NON_UNIT", (long long)solver_size(c, "m"), (long long)solver_size(c, "n"));
-        break;
     default: die("%s is in no library for CUDA", c->symbol);
     }
     /* the matrices, with the distance of their columns */
@@ -507,12 +501,6 @@ static void put_common(Buf *b, const LapackCall *c, const Places *x, bool asks)
 static void put_one(Buf *b, const LapackCall *c, const Places *x, const char *indent)
 {
     const char *type = solver_type(c->type);
-    if (c->id == LAPACK_TRSM) {
-        buf_printf(b, "%sstatus = hlo_solved(solver->cublas%c%s_v2(solver->blas, ", indent, letter(c), routine(c));
-        put_common(b, c, x, false);
-        buf_puts(b, "));\n");
-        return;
-    }
     buf_printf(b, "%sstatus = hlo_solved(solver->cusolverDn%c%s(solver->handle, ", indent, letter(c), routine(c));
     put_common(b, c, x, false);
     buf_printf(b, ", (%s *)(memory + %lld), ", type, (long long)x->work);
@@ -642,20 +630,15 @@ static void put_body(Buf *b, const LibraryCall *x)
 {
     const LapackCall *c = &x->lapack;
     const Places      at = places_of(c);
-    const bool        asks = c->id != LAPACK_TRSM;
     const char       *indent = "        ";
     put_pointers(b, c);
-    if (c->id == LAPACK_TRSM)
-        buf_printf(b, "    const %s alpha = %s;\n", solver_type(c->type), type_is_complex(c->type) ? "{ 1, 0 }" : "1");
-    buf_puts(b, asks ? "    char *memory = NULL;\n    int   room = 0;\n" : "    void *const memory = NULL;\n");
+    buf_puts(b, "    char *memory = NULL;\n    int   room = 0;\n");
     buf_puts(b, "    hlo_solver *const solver = hlo_begin_solving(stream, &status);\n");
-    if (asks) {
-        buf_printf(b, "    status = status ? status : hlo_solved(solver->cusolverDn%c%s_bufferSize(solver->handle, ", letter(c), routine(c));
-        put_common(b, c, &at, true);
-        buf_printf(b, ", &room));\n"
-                      "    status = status ? status : cudaMallocAsync((void **)&memory, %lld + (size_t)room * sizeof(%s), stream);\n",
-                   (long long)at.work, solver_type(c->type));
-    }
+    buf_printf(b, "    status = status ? status : hlo_solved(solver->cusolverDn%c%s_bufferSize(solver->handle, ", letter(c), routine(c));
+    put_common(b, c, &at, true);
+    buf_printf(b, ", &room));\n"
+                  "    status = status ? status : cudaMallocAsync((void **)&memory, %lld + (size_t)room * sizeof(%s), stream);\n",
+               (long long)at.work, solver_type(c->type));
     solver_members(b, c);
     put_before(b, c, &at, indent);
     if (c->finite || is_wide(c)) {
