@@ -49,11 +49,11 @@ static void choose_rows(Arena *a, CudaPart *part)
         part->share = BY_BLOCK;
 }
 
-/* Rows that are gathered from are arrays of the row like others, but for what is asked for when a kernel is launched. */
+/* Rows that are gathered from are arrays of the row like others, but for what is asked for when a kernel is launched. A long sum is cut instead: its pieces are many blocks'. */
 static bool choose_gathered(Arena *a, const Kernel *k, CudaPart *part)
 {
     CudaPart x = *part;
-    if (!cuda_find_gathered(a, k, &x))
+    if (!cuda_find_gathered(a, k, &x) || kernel_row_split(k, &x.threads, &x.row).pieces > 1)
         return false;
     x.row.array_bytes += cuda_gathered_shared(&x);
     choose_rows(a, &x);

@@ -111,7 +111,7 @@ static const KBlock *needed_before(Arena *a, const KStmt *s, const KBlock *steps
 bool cuda_split(Arena *a, const Kernel *k, CudaPart *part, CudaPart *second, int64_t *at)
 {
     int32_t memory = k->n_operands + k->n_results;
-    if ((part->share != BY_BLOCK && part->share != BY_COLUMN) || part->n_gathered > 0)
+    if (part->share != BY_BLOCK && part->share != BY_COLUMN)
         return false;
     part->split = kernel_row_split(k, &part->threads, &part->row);
     if (part->split.pieces == 1 || part->split.bytes > k->temp_bytes - *at)
