@@ -9,7 +9,7 @@
  *     hlo_store(&t[i0 * 4096 + base], t_pack);
  *
  * The iterations of the loop that is cut do not depend on each other, or only sum up: so all that a pack reads may be read first, and what it writes be written last. What
- * is the same for the whole pack is computed once. All that varies within it has to lie side by side and begin at a multiple of the width, or there are no packs. What only
+ * is the same for the whole pack is computed once. All that varies within it has to lie side by side and begin at a multiple of the width, or there are no packs; a loop of one thread that stores nothing reads the rest one by one. What only
  * one of two branches reads, as of a concatenate, is read where that branch is taken, if all of a pack take the same one. */
 #include "support/intern.h"
 #include "support/map.h"
@@ -23,7 +23,8 @@ typedef struct Packer {
     const IxAtom *loop, *base;
     int           width;
     bool          rows;     /* arrays of the row are shared memory, which may be packed */
-    bool          in_order; /* the iterations are done one after the other: all that is read lies in packs */
+    bool          in_order; /* the iterations are done one after the other: all that is read lies in packs, */
+    bool          reads;    /* unless nothing is stored: then something does */
     const Ix     *each;
     KBlock       *before, *body;
     VEC(Pack)     packs;
@@ -167,10 +168,12 @@ static const KExpr *of_each(Packer *p, const KExpr *x)
     if (x->kind == KX_INDEX)
         p->uses_index |= index_varies(p, x->index);
     if (x->kind == KX_LOAD && (index_varies(p, x->index) || is_stored(p, x->array))) {
-        p->bad |= !lies_in_packs(p, x->array, x->index) || (conditional && !is_inside(x->array, x->index));
-        return p->bad ? x : kx_load(p->arena, pack_of(p, x->array, x->index, false)->here, p->each);
+        const bool in_packs = lies_in_packs(p, x->array, x->index) && !(conditional && !is_inside(x->array, x->index));
+        p->uses_index |= !in_packs;
+        p->bad |= !in_packs && !p->reads;
+        return p->bad || !in_packs ? x : kx_load(p->arena, pack_of(p, x->array, x->index, false)->here, p->each);
     }
-    p->bad |= x->kind == KX_LOAD && p->in_order;
+    p->bad |= x->kind == KX_LOAD && p->in_order && !p->reads;
     if (x->n == 0)
         return x;
     KExpr *y = arena_copy(p->arena, x, sizeof *x);
@@ -302,13 +305,26 @@ static const IxAtom *named(Arena *a, const IxAtom *like, const char *name)
 
 typedef enum Loop { OF_THREADS, OF_ROWS, IN_ORDER } Loop;
 
+static void see_store(void *cookie, const KStmt *s)
+{
+    *(bool *)cookie |= s->kind == KS_STORE;
+}
+
+static bool stores(const KBlock *body)
+{
+    bool     any = false;
+    KVisitor v = { NULL, see_store, &any };
+    kernel_visit(body, &v);
+    return any;
+}
+
 static bool pack_body(Arena *a, const Kernel *k, const KBlock *body, const IxAtom *loop, int width, Loop kind, Packs *out, int32_t *widest)
 {
     const IxAtom *lane = named(a, loop, "each");
     Ix           *each = arena_alloc(a, sizeof *each + sizeof each->t[0]);
     *each = (Ix){ .n = 1 };
     each->t[0] = (IxTerm){ 1, lane };
-    Packer p = { .arena = a, .loop = loop, .base = named(a, loop, "base"), .width = width, .rows = kind == OF_ROWS, .in_order = kind == IN_ORDER, .each = each,
+    Packer p = { .arena = a, .loop = loop, .base = named(a, loop, "base"), .width = width, .rows = kind == OF_ROWS, .in_order = kind == IN_ORDER, .reads = kind == IN_ORDER && !stores(body), .each = each,
                  .before = ARENA_NEW(a, KBlock), .body = ARENA_NEW(a, KBlock) };
     for (const KStmt *s = body->first; s && !p.bad; s = s->next)
         add_stmt(&p, p.body, s);
