@@ -143,7 +143,7 @@ void kernel_make_alone(Kernel *k)
 /* Compilers make vectors of such a function's calls, not of those that they have moved behind a test. */
 static bool is_function(const KExpr *x)
 {
-    static const char *const of_libm[] = { "sinf", "cosf", "tanf", "powf", "atan2f", "cbrtf", "hypotf", "asinf", "acosf", "atanf", "sin", "cos", "tan", "pow", "atan2", "cbrt", "hypot", "log", "log1p",
+    static const char *const of_libm[] = { "sinf", "cosf", "tanf", "powf", "fmodf", "atan2f", "cbrtf", "hypotf", "asinf", "acosf", "atanf", "sin", "cos", "tan", "pow", "fmod", "atan2", "cbrt", "hypot", "log", "log1p",
                                            "expm1", "erf" };
     for (size_t k = 0; x->kind == KX_CALL && k < sizeof of_libm / sizeof *of_libm; k++)
         if (strcmp(x->fn, of_libm[k]) == 0)

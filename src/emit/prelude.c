@@ -10,6 +10,7 @@
 #include "emit/loop_halves.h"
 #include "emit/loop_parts.h"
 #include "emit/power_text.h"
+#include "emit/remainder_text.h"
 #include "emit/turning_text.h"
 
 #include <math.h>
@@ -388,6 +389,8 @@ static const Helper helpers[] = {
     { H_WHOLE, "pow_f32", "powf", power_text },
     { H_WHOLE, "exp_f64", "exp", exponential_text },
     { H_WHOLE, "rsqrt_f32", "sqrtf", rsqrt_text },
+    { H_WHOLE, "rem_f32", "fmodf", remainder_f32_text },
+    { H_WHOLE, "rem_f64", "fmod", remainder_f64_text },
     { H_EXACT, "choose_f32", "f32_as_u32 u32_as_f32",
       "float choose_f32(_Bool first, float x, float y) /* of numbers that are both computed */\n{\n    uint32_t m = 0u - (uint32_t)first;\n"
       "    return u32_as_f32((f32_as_u32(x) & m) | (f32_as_u32(y) & ~m));\n}\n" },
@@ -937,7 +940,7 @@ const char *dialect_function(const Dialect *d, const KExpr *x)
 {
     static const char *const own[][2] = {
         { "expf", "exp_f32" }, { "expm1f", "expm1_f32" }, { "tanhf", "tanh_f32" }, { "erff", "erf_f32" }, { "tanh", "tanh_f64" },
-        { "exp", "exp_f64" }, { "logf", "log_f32" }, { "log1pf", "log1p_f32" }, { "rsqrtf", "rsqrt_f32" }, { "atanf", "atan_f32" },
+        { "exp", "exp_f64" }, { "logf", "log_f32" }, { "log1pf", "log1p_f32" }, { "rsqrtf", "rsqrt_f32" }, { "atanf", "atan_f32" }, { "fmodf", "rem_f32" }, { "fmod", "rem_f64" },
         { "sinf", "sin_f32" }, { "cosf", "cos_f32" }, { "sin", "sin_f64" }, { "cos", "cos_f64" },
         { "cabsf", "abs_c64" }, { "cabs", "abs_c128" }, { "csqrt", "sqrt_c128" }, { "cexpf", "exp_c64" }, { "clogf", "log_c64" }, { "csqrtf", "sqrt_c64" }, { "csinf", "sin_c64" }, { "ccosf", "cos_c64" },
         { "ctanf", "tan_c64" }, { "csinhf", "sinh_c64" }, { "ccoshf", "cosh_c64" }, { "ctanhf", "tanh_c64" },
