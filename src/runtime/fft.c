@@ -248,7 +248,7 @@ static int is_together(const Plan *p, int64_t n, int64_t lines)
 static int go_around(Plan *p, FftLength *l, int64_t lines)
 {
     const int64_t n = l->n, m = hlort_fft_around(n), bytes = p->bytes;
-    FftLength    *a = take(&p->tables, sizeof *a);
+    FftLength    *a = take(&p->memory, sizeof *a);
     *a = (FftLength){ .n = m };
     split(a);
     const Roots of_double = roots_of(2 * n, &p->tables), r = roots_of(m, &p->tables);

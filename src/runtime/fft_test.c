@@ -4,6 +4,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -211,6 +212,58 @@ static void check(hlort_fft d, uint32_t *state, hlort_pool *pool)
     }
 }
 
+/* ---- several callers of one text, whose tables the first one leaves ---- */
+
+enum { CALLERS = 4, CALLS = 300 };
+
+typedef struct Caller {
+    const hlort_fft *d;
+    hlort_packed    *tables;
+    const float     *x, *y; /* y: what is right */
+    int64_t          count; /* of y */
+    bool             wrong;
+} Caller;
+
+static void *call_often(void *given)
+{
+    Caller      *c = given;
+    const size_t bytes = (size_t)c->count * sizeof *c->y;
+    void        *work = aligned_alloc(64, (size_t)(hlort_fft_bytes(c->d, sizeof *c->y) + 63) / 64 * 64);
+    float       *y = malloc(bytes);
+    for (int k = 0; k < CALLS; k++) {
+        hlort_fft_f32(c->d, &(hlort_how){ .work = work, .packed = c->tables }, c->x, y);
+        c->wrong |= memcmp(y, c->y, bytes) != 0;
+    }
+    free(work);
+    free(y);
+    return NULL;
+}
+
+static void check_callers(hlort_fft d, uint32_t *state)
+{
+    const int64_t count = 2 * d.batch * d.size[0], bytes = hlort_fft_tables(&d, sizeof(float));
+    float        *x = malloc((size_t)count * sizeof *x), *y = malloc((size_t)count * sizeof *y);
+    void         *work = aligned_alloc(64, (size_t)(hlort_fft_bytes(&d, sizeof *y) + 63) / 64 * 64);
+    hlort_packed  tables = { .bytes = bytes, .memory = aligned_alloc(64, (size_t)bytes) };
+    pthread_t     threads[CALLERS];
+    Caller        callers[CALLERS];
+    for (int64_t k = 0; k < count; k++)
+        x[k] = (float)next(state);
+    hlort_fft_f32(&d, &(hlort_how){ .work = work }, x, y);
+    for (int k = 0; k < CALLERS; k++) {
+        callers[k] = (Caller){ &d, &tables, x, y, count, false };
+        CHECK(pthread_create(&threads[k], NULL, call_often, &callers[k]) == 0);
+    }
+    for (int k = 0; k < CALLERS; k++) {
+        pthread_join(threads[k], NULL);
+        CHECK(!callers[k].wrong);
+    }
+    free(x);
+    free(y);
+    free(work);
+    free(tables.memory);
+}
+
 int main(void)
 {
     static const int64_t lines[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 19, 23, 24, 26, 31, 32, 34, 60, 64, 77, 97, 100, 121, 127, 128, 131, 137, 139, 143, 144, 150, 169, 180, 192, 196, 210, 230, 243, 254, 256, 262, 343, 347, 394, 480, 500, 512, 625, 720, 899, 1000, 1001, 1024, 1025, 1397, 1572, 1966, 2039, 2096, 2187, 4096 };
@@ -231,6 +284,9 @@ int main(void)
         check((hlort_fft){ .batch = k % 5 == 0 ? 2 : 1, .axes = 1, .size = { long_lines[k] } }, &state, pool);
     for (size_t k = 0; k < sizeof grids / sizeof *grids; k++)
         check(grids[k], &state, pool);
+    check_callers((hlort_fft){ .kind = HLORT_FFT, .batch = 1, .axes = 1, .size = { 1009 } }, &state);
+    check_callers((hlort_fft){ .kind = HLORT_FFT, .batch = 20, .axes = 1, .size = { 131 } }, &state);
+    check_callers((hlort_fft){ .kind = HLORT_IFFT, .batch = 3, .axes = 1, .size = { 360 } }, &state);
     hlort_pool_free(pool);
     return 0;
 }
