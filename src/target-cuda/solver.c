@@ -108,7 +108,7 @@ const char *cuda_solver_refuses(const LibraryCall *x)
 
 bool cuda_needs_solver(const LibraryCall *x)
 {
-    return library_is_lapack(x) && !is_kernels(&x->lapack);
+    return library_is_lapack(x) && !is_kernels(&x->lapack) && x->lapack.id != LAPACK_TRSM;
 }
 
 bool cuda_has_calls(const Program *p)
@@ -291,7 +291,7 @@ static void put_functions(Buf *b, const Program *p, bool blas)
 
 static bool is_called(const LapackCall *c)
 {
-    return !lapack_is_empty(c) && c->batch > 0;
+    return !lapack_is_empty(c) && c->batch > 0 && c->id != LAPACK_TRSM;
 }
 
 void cuda_solver_services(Buf *b, const Program *p)
