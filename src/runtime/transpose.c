@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    LINE = HLORT_LINE,
+    LINE = HLORT_LINE, PIECE = HLORT_PIECE,
     DOWN = 8 * LINE, ACROSS = 32 * LINE, /* bytes of a rectangle's edges */
     NARROW = 4 * LINE,      /* rows so short are taken more at a time */
     STREAM = 8 << 20,       /* bytes of a result from which it is written past the caches */
@@ -64,6 +64,7 @@ static int64_t count_of(const Pieces *p, int64_t number, int64_t all)
 static void unit(const Turn *x, const char *from, char *to, int64_t r, int64_t c, int64_t times)
 {
     const int64_t rows = count_of(&x->of_down, r, x->down.count), columns = count_of(&x->of_across, c, x->across.count), size = __builtin_ctzll((uint64_t)x->d->bytes);
+    const int64_t from_next = times > 1 ? x->outer[x->n_outer - 1].from : 0, to_next = times > 1 ? x->outer[x->n_outer - 1].to : 0;
     from += begin_of(&x->of_down, r) * x->down.from + begin_of(&x->of_across, c) * x->across.from;
     to += begin_of(&x->of_down, r) * x->down.to + begin_of(&x->of_across, c) * x->across.to;
     if (x->run && x->rows)
@@ -72,9 +73,9 @@ static void unit(const Turn *x, const char *from, char *to, int64_t r, int64_t c
         x->set->runs(&(RunsPart){ from, to, rows, x->run, x->down.from, x->down.to, NULL, columns, x->across.to, x->past });
     else if (x->rows)
         x->set->grid[size](&(GridPart){ from, to, rows * x->rows->inside, columns * x->columns->inside, x->rows->n > 1 ? x->rows->inner : rows, x->columns->n > 1 ? x->columns->inner : columns,
-                                        x->rows->at, x->columns->at, times, times > 1 ? x->outer[x->n_outer - 1].from : 0, times > 1 ? x->outer[x->n_outer - 1].to : 0 });
+                                        x->rows->at, x->columns->at, times, from_next, to_next });
     else
-        x->set->turn[size](&(TurnPart){ from, to, rows, columns, x->down.from, x->across.to, x->past });
+        x->set->turn[size](&(TurnPart){ from, to, rows, columns, x->down.from, x->across.to, x->past, times, from_next, to_next });
 }
 
 /* Units are counted by hand: quotients of each one's number take as long as a small one. */
@@ -83,7 +84,7 @@ static void part(void *job, int64_t number, void *memory)
     const Turn   *x = job;
     const int64_t units = x->members * x->of_down.number * x->of_across.number, first = units * number / x->parts, end = units * (number + 1) / x->parts;
     int64_t       c = first % x->of_across.number, r = first / x->of_across.number % x->of_down.number, rest = first / (x->of_across.number * x->of_down.number);
-    const int     together = x->rows && !x->run && x->n_outer > 0 && x->of_down.number * x->of_across.number == 1;
+    const int     together = !x->run && x->n_outer > 0 && x->of_down.number * x->of_across.number == 1;
     const hlort_axis *last = &x->outer[x->n_outer > 0 ? x->n_outer - 1 : 0];
     int64_t       at[HLORT_MOST_AXES];
     const char   *from = x->from;
@@ -241,6 +242,8 @@ static void make_grid(Turn *x, Side *rows, Side *columns)
         else
             more_columns = across * bytes < GRID && grow(columns, d, across, 0, taken);
     }
+    if (rows->n == 1 && columns->n == 1 && hlort_min(side_count(rows), side_count(columns)) * bytes >= PIECE)
+        return; /* evenly apart */
     x->of_down = cut_side(rows, 2 * GRID / bytes, LINE / bytes, 1);
     x->of_across = cut_side(columns, 2 * GRID / bytes, LINE / bytes, 0);
     x->down = rows->axis[rows->n - 1];

@@ -5,18 +5,20 @@
 #include <stdint.h>
 
 enum { HLORT_LINE = 64, /* of a cache */
+       HLORT_PIECE = 16, /* a vector of the smallest size */
        HLORT_COLLECTED = 1024 /* bytes of a row that are put together before they are written past the caches */ };
 
 /* How a result is written: into the caches, or past them where rows begin with a line, or where they do not. */
 typedef enum TurnStores { HLORT_STORED, HLORT_LINES, HLORT_ANYWHERE } TurnStores;
 
-/* to[c][r] = from[r][c]. Both edges are as long as a line of a cache, at least. */
+/* to[c][r] = from[r][c]. Both edges are as long as a piece, at least. */
 typedef struct TurnPart {
     const char *from;
     char       *to;
     int64_t     rows, columns; /* in elements */
     int64_t     from_row, to_row;
     TurnStores  past;
+    int64_t     times, from_next, to_next; /* so many such parts, the next one so far behind in either */
 } TurnPart;
 
 typedef void TurnFunction(const TurnPart *x);
@@ -28,7 +30,7 @@ typedef struct GridPart {
     char          *to;
     int64_t        rows, columns, inner_rows, inner_columns;
     const int64_t *from_row, *to_row;
-    int64_t        times, from_next, to_next; /* so many such parts, the next one so far behind in either */
+    int64_t        times, from_next, to_next; /* likewise */
 } GridPart;
 
 typedef void GridFunction(const GridPart *x);

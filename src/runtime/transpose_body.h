@@ -137,74 +137,6 @@ INLINE void TURN(block)(const char *from, int64_t from_row, char *to, int64_t to
     TURN(block_of)(from, NULL, from_row, to, NULL, to_row, past);
 }
 
-/* Blocks at the lower and the right edge are moved back: what they share with those before is written twice. The next block across is fetched ahead, since it lies on
- * the same pages; the one below where there is none. So are lines that the next block across is stored to, which no processor foresees (one thread of an Emerald Rapids, f32:
- * 1024 x 1000 438 and 355 us, 1000 x 1024 607 and 355; 2000 x 1500 of 16 bits 995 and 630). */
-INLINE void TURN(part)(const TurnPart *x, const int past)
-{
-    enum { EDGE = HLORT_LINE / TURN_BYTES };
-    const int64_t rows = x->rows, columns = x->columns, from_row = x->from_row, to_row = x->to_row;
-    const int     narrow = columns <= 4 * EDGE;
-    ROLLED for (int64_t c0 = 0; c0 < columns; c0 += EDGE) {
-        const int64_t c = hlort_min(c0, columns - EDGE);
-        ROLLED for (int64_t r0 = 0; r0 < rows; r0 += EDGE) {
-            const int64_t r = hlort_min(r0, rows - EDGE);
-            const char   *from = x->from + r * from_row + c * TURN_BYTES;
-            char         *to = x->to + c * to_row + r * TURN_BYTES;
-            if (narrow && r + 2 * EDGE <= rows)
-                ROLLED for (int i = 0; i < EDGE; i++)
-                    __builtin_prefetch(from + (EDGE + i) * from_row, 0, 2);
-            else if (!narrow && c + 2 * EDGE <= columns)
-                ROLLED for (int i = 0; i < EDGE; i++)
-                    __builtin_prefetch(from + i * from_row + HLORT_LINE, 0, 2);
-            if (!narrow && !past && c + EDGE < columns)
-                ROLLED for (int i = 0; i < EDGE; i++)
-                    __builtin_prefetch(to + (hlort_min(EDGE, columns - EDGE - c) + i) * to_row, 1, 3);
-            if (past && r == r0)
-                TURN(block)(from, from_row, to, to_row, 1);
-            else
-                TURN(block)(from, from_row, to, to_row, 0);
-        }
-    }
-}
-
-static void TURN(plain)(const TurnPart *x)
-{
-    TURN(part)(x, 0);
-}
-
-static void TURN(past)(const TurnPart *x)
-{
-    TURN(part)(x, 1);
-}
-
-/* Rows of the result that begin anywhere: a few blocks' lines lie beside each other first, so that most of memory's lines are whole. */
-static void TURN(collected)(const TurnPart *x)
-{
-    enum { EDGE = HLORT_LINE / TURN_BYTES, MOST = HLORT_COLLECTED, ROW = MOST + HLORT_LINE };
-    char lines[EDGE * ROW] __attribute__((aligned(64)));
-    for (int64_t c0 = 0; c0 < x->columns; c0 += EDGE) {
-        const int64_t c = hlort_min(c0, x->columns - EDGE);
-        for (int64_t first = 0; first < x->rows; first += MOST / TURN_BYTES) {
-            const int64_t r = hlort_min(first, hlort_max(0, x->rows - MOST / TURN_BYTES)), rows = hlort_min(x->rows - r, MOST / TURN_BYTES);
-            const char   *from = x->from + r * x->from_row + c * TURN_BYTES;
-            char         *to = x->to + c * x->to_row + r * TURN_BYTES;
-            TURN(plain)(&(TurnPart){ from, lines, rows, EDGE, x->from_row, ROW, 0 });
-            ROLLED for (int64_t k = c0 - c; k < EDGE; k++)
-                SET(hlort_put_run)(to + k * x->to_row, lines + k * ROW, rows * TURN_BYTES);
-        }
-    }
-}
-
-static void TURN(any)(const TurnPart *x)
-{
-    switch (x->past) {
-    case HLORT_STORED: TURN(plain)(x); break;
-    case HLORT_LINES: TURN(past)(x); break;
-    default: TURN(collected)(x); break;
-    }
-}
-
 /* ---- what lines do not fill: vectors of 128 bits, one piece of those above ---- */
 
 typedef HLORT_PASTE(TURN_WORD, TURN_BYTES) TURN(few) __attribute__((vector_size(16)));
@@ -247,6 +179,291 @@ INLINE void TURN(zip)(TURN(few) *r, const int n, const int rounds)
 
 enum { TURN(rounds) = T == 16 ? 4 : T == 8 ? 3 : T == 4 ? 2 : T == 2 };
 
+/* ---- cells of some times T rows and T columns: a vector is pieces of rows that are T apart, loads that put them there are no shuffles, and what rounds leave is a column ---- */
+
+#if VECTOR_BYTES >= 32
+typedef HLORT_PASTE(TURN_WORD, TURN_BYTES) TURN(more) __attribute__((vector_size(32)));
+typedef HLORT_PASTE(TURN_WORD, TURN_BYTES) TURN(more_u) __attribute__((vector_size(32), aligned(1), may_alias));
+#endif
+
+/* Of one round. */
+#if T > 1
+#define TURN_ROUND(type, low, high)                                          \
+    {                                                                        \
+        type s[T];                                                           \
+        UNROLL for (int i = 0; i < T / 2; i++) {                             \
+            s[2 * i] = __builtin_shufflevector(r[i], r[i + T / 2], low);     \
+            s[2 * i + 1] = __builtin_shufflevector(r[i], r[i + T / 2], high); \
+        }                                                                    \
+        UNROLL for (int i = 0; i < T; i++)                                   \
+            r[i] = s[i];                                                     \
+    }
+#else
+#define TURN_ROUND(type, low, high) { }
+#endif
+
+INLINE hlort_two_words TURN(piece)(const char *from, int64_t from_row, int64_t row)
+{
+    hlort_two_words x;
+    __builtin_memcpy(&x, from + row * from_row, 16);
+    return x;
+}
+
+INLINE void TURN(cell)(const char *from, int64_t from_row, char *to, int64_t to_row, const int times)
+{
+    (void)times;
+#if VECTOR_BYTES == 64
+    if (times == 4) {
+        TURN(v) r[T];
+        UNROLL for (int i = 0; i < T; i++)
+            r[i] = (TURN(v))SET(hlort_four_pieces)(TURN(piece)(from, from_row, i), TURN(piece)(from, from_row, T + i), TURN(piece)(from, from_row, 2 * T + i), TURN(piece)(from, from_row, 3 * T + i));
+        UNROLL for (int round = 1; round < T; round *= 2)
+            TURN_ROUND(TURN(v), PIECES(LOW), PIECES(HIGH))
+        UNROLL for (int i = 0; i < T; i++)
+            *(TURN(vu) *)(to + i * to_row) = r[i];
+    } else
+#endif
+#if VECTOR_BYTES >= 32
+    if (times == 2) {
+        TURN(more) r[T];
+        UNROLL for (int i = 0; i < T; i++)
+            r[i] = (TURN(more))__builtin_shufflevector(TURN(piece)(from, from_row, i), TURN(piece)(from, from_row, T + i), 0, 1, 2, 3);
+        UNROLL for (int round = 1; round < T; round *= 2)
+            TURN_ROUND(TURN(more), TURN_MORE_LOW, TURN_MORE_HIGH)
+        UNROLL for (int i = 0; i < T; i++)
+            *(TURN(more_u) *)(to + i * to_row) = r[i];
+    } else
+#endif
+    {
+        TURN(few) r[T];
+        UNROLL for (int i = 0; i < T; i++)
+            r[i] = (TURN(few))TURN(piece)(from, from_row, i);
+        TURN(zip)(r, T, TURN(rounds));
+        UNROLL for (int i = 0; i < T; i++)
+            __builtin_memcpy(to + i * to_row, &r[i], 16);
+    }
+}
+
+/* Strips of some rows, one below the other, of members of a batch. The last strip ends with the rows, its last cell with the columns. Lines that the next strip is stored to are fetched where it comes soon. */
+typedef struct TURN(Strips) {
+    const char *from;
+    char       *to;
+    int64_t     from_row, to_row, rows, columns, members, from_next, to_next;
+} TURN(Strips);
+
+INLINE void TURN(strips_of)(const TURN(Strips) *x, const int times)
+{
+    const int64_t from_row = x->from_row, to_row = x->to_row, columns = x->columns, last = columns - T, last_row = x->rows - times * T;
+    const int     soon = times > 1 && columns <= 32 * T;
+    const char   *from_member = x->from;
+    char         *to_member = x->to;
+    ROLLED for (int64_t k = 0; k < x->members; k++, from_member += x->from_next, to_member += x->to_next) {
+        const char *from_strip = from_member;
+        char       *to_strip = to_member;
+        ROLLED for (int64_t r = 0; r < last_row + times * T; r += times * T, from_strip += times * T * from_row, to_strip += 16 * times) {
+            if (r > last_row) {
+                from_strip -= (r - last_row) * from_row;
+                to_strip -= (r - last_row) * TURN_BYTES;
+            }
+            const char *from = from_strip;
+            char       *to = to_strip;
+            const int   next = soon && r < last_row;
+            ROLLED for (int64_t c = 0; c < columns; c += T, from += 16, to += T * to_row) {
+                if (c > last) {
+                    from -= (c - last) * TURN_BYTES;
+                    to -= (c - last) * to_row;
+                }
+                if (next)
+                    UNROLL for (int i = 0; i < T; i++)
+                        __builtin_prefetch(to + i * to_row + HLORT_LINE, 1, 3);
+                TURN(cell)(from, from_row, to, to_row, times);
+            }
+        }
+    }
+}
+
+APART void TURN(strips_1)(const TURN(Strips) *x)
+{
+    TURN(strips_of)(x, 1);
+}
+
+#if VECTOR_BYTES >= 32
+APART void TURN(strips_2)(const TURN(Strips) *x)
+{
+    TURN(strips_of)(x, 2);
+}
+#endif
+
+#if VECTOR_BYTES >= 64
+APART void TURN(strips_4)(const TURN(Strips) *x)
+{
+    TURN(strips_of)(x, 4);
+}
+#endif
+
+INLINE void TURN(strips)(const TURN(Strips) *x, int times)
+{
+#if VECTOR_BYTES >= 64
+    if (times == 4) {
+        TURN(strips_4)(x);
+        return;
+    }
+#endif
+#if VECTOR_BYTES >= 32
+    if (times == 2) {
+        TURN(strips_2)(x);
+        return;
+    }
+#endif
+    (void)times;
+    TURN(strips_1)(x);
+}
+
+/* Of the rows that are left: what a vector holds, which is a smaller one for fewer, or ends with them. */
+INLINE int TURN(cell_times)(int64_t rows, int64_t left)
+{
+    if (left == 0)
+        left = rows;
+    return VECTOR_BYTES >= 64 && rows >= 4 * T && left > 2 * T ? 4 : VECTOR_BYTES >= 32 && rows >= 2 * T && left > T ? 2 : 1;
+}
+
+/* At least T rows and columns. Lines of the result that rows end within are in the first cache when the next rows begin there. */
+static void TURN(even_strips)(const TurnPart *x)
+{
+    enum { EDGE = HLORT_LINE / TURN_BYTES, NEAR = 16 * 1024 };
+    const int64_t rows = x->rows, columns = x->columns;
+    const int     times = TURN(cell_times)(rows, rows), rest_times = TURN(cell_times)(rows, rows % (times * T));
+    const int64_t done = rest_times < times ? rows - rows % (times * T) : rows, rest = rows - rest_times * T;
+    const int64_t most = rows * columns * TURN_BYTES <= NEAR ? columns : hlort_max(1, NEAR / (rows * HLORT_LINE)) * EDGE;
+    TURN(Strips)  y = { x->from, x->to, x->from_row, x->to_row, done, columns, x->times, x->from_next, x->to_next };
+    if (done == rows && (most == columns || rows == times * T)) {
+        TURN(strips)(&y, times);
+        return;
+    }
+    y.members = 1;
+    ROLLED for (int64_t k = 0; k < x->times; k++)
+        ROLLED for (int64_t c0 = 0; c0 < columns; c0 += most) {
+            const int64_t c = hlort_min(c0, hlort_max(0, columns - T));
+            y.rows = done;
+            y.columns = hlort_min(most, columns - c);
+            y.from = x->from + k * x->from_next + c * TURN_BYTES;
+            y.to = x->to + k * x->to_next + c * x->to_row;
+            TURN(strips)(&y, times);
+            if (done < rows) {
+                y.rows = rest_times * T;
+                y.from += rest * x->from_row;
+                y.to += rest * TURN_BYTES;
+                TURN(strips)(&y, rest_times);
+            }
+        }
+}
+
+/* Blocks take more shuffles, most for the smallest elements, and do some rows and columns twice; but they read lines whole. Rows of which a strip's are in the same sets of the first cache leave it
+ * before their next piece is wanted. */
+static int TURN(prefers_strips)(const TurnPart *x)
+{
+    enum { EDGE = HLORT_LINE / TURN_BYTES, WAYS = 6, PAGE = 4096 };
+    const int64_t rows = x->rows, columns = x->columns, period = hlort_min(PAGE, x->from_row & -x->from_row);
+    const int     crowded = hlort_min(rows, EDGE) * period > WAYS * PAGE;
+    if (T < 2 || VECTOR_BYTES < 32)
+        return 0;
+    if (T < 4)
+        return columns < 3 * EDGE ? columns % EDGE != 0 || rows >= 16 * EDGE : rows < 2 * EDGE && rows % EDGE != 0;
+    if (T < 8)
+        return (columns < 3 * EDGE && columns % EDGE != 0) || (rows < 3 * EDGE && !crowded);
+    return columns < 3 * EDGE || !crowded;
+}
+
+/* Blocks at the lower and the right edge are moved back: what they share with those before is written twice. The next block across is fetched ahead, since it lies on
+ * the same pages; the one below where there is none. So are lines that the next block is stored to, across or, of a few columns of many rows, below, which no processor foresees (one thread of an Emerald Rapids, f32:
+ * 1024 x 1000 438 and 355 us, 1000 x 1024 607 and 355; 2000 x 1500 of 16 bits 995 and 630; 2427 x 16 8.2 and 4.9). */
+INLINE void TURN(part)(const TurnPart *x, const int past)
+{
+    enum { EDGE = HLORT_LINE / TURN_BYTES };
+    const int64_t rows = x->rows, columns = x->columns, from_row = x->from_row, to_row = x->to_row;
+    const int     narrow = columns <= 4 * EDGE, tall = narrow && rows >= 8 * EDGE;
+    ROLLED for (int64_t c0 = 0; c0 < columns; c0 += EDGE) {
+        const int64_t c = hlort_min(c0, columns - EDGE);
+        ROLLED for (int64_t r0 = 0; r0 < rows; r0 += EDGE) {
+            const int64_t r = hlort_min(r0, rows - EDGE);
+            const char   *from = x->from + r * from_row + c * TURN_BYTES;
+            char         *to = x->to + c * to_row + r * TURN_BYTES;
+            if (narrow && r + 2 * EDGE <= rows)
+                ROLLED for (int i = 0; i < EDGE; i++)
+                    __builtin_prefetch(from + (EDGE + i) * from_row, 0, 2);
+            else if (!narrow && c + 2 * EDGE <= columns)
+                ROLLED for (int i = 0; i < EDGE; i++)
+                    __builtin_prefetch(from + i * from_row + HLORT_LINE, 0, 2);
+            if (tall && !past && r + 2 * EDGE <= rows)
+                ROLLED for (int i = 0; i < EDGE; i++)
+                    __builtin_prefetch(to + i * to_row + HLORT_LINE, 1, 3);
+            if (!narrow && !past && c + EDGE < columns)
+                ROLLED for (int i = 0; i < EDGE; i++)
+                    __builtin_prefetch(to + (hlort_min(EDGE, columns - EDGE - c) + i) * to_row, 1, 3);
+            if (past && r == r0)
+                TURN(block)(from, from_row, to, to_row, 1);
+            else
+                TURN(block)(from, from_row, to, to_row, 0);
+        }
+    }
+}
+
+static void TURN(plain)(const TurnPart *x)
+{
+    TURN(part)(x, 0);
+}
+
+static void TURN(past)(const TurnPart *x)
+{
+    TURN(part)(x, 1);
+}
+
+/* Rows of the result that begin anywhere: a few blocks' lines lie beside each other first, so that most of memory's lines are whole. */
+static void TURN(collected)(const TurnPart *x)
+{
+    enum { EDGE = HLORT_LINE / TURN_BYTES, MOST = HLORT_COLLECTED, ROW = MOST + HLORT_LINE };
+    char lines[EDGE * ROW] __attribute__((aligned(64)));
+    for (int64_t c0 = 0; c0 < x->columns; c0 += EDGE) {
+        const int64_t c = hlort_min(c0, x->columns - EDGE);
+        for (int64_t first = 0; first < x->rows; first += MOST / TURN_BYTES) {
+            const int64_t r = hlort_min(first, hlort_max(0, x->rows - MOST / TURN_BYTES)), rows = hlort_min(x->rows - r, MOST / TURN_BYTES);
+            const char   *from = x->from + r * x->from_row + c * TURN_BYTES;
+            char         *to = x->to + c * x->to_row + r * TURN_BYTES;
+            TURN(plain)(&(TurnPart){ from, lines, rows, EDGE, x->from_row, ROW, HLORT_STORED, 1, 0, 0 });
+            ROLLED for (int64_t k = c0 - c; k < EDGE; k++)
+                SET(hlort_put_run)(to + k * x->to_row, lines + k * ROW, rows * TURN_BYTES);
+        }
+    }
+}
+
+static void TURN(blocks_of)(const TurnPart *x)
+{
+    switch (x->past) {
+    case HLORT_STORED: TURN(plain)(x); break;
+    case HLORT_LINES: TURN(past)(x); break;
+    default: TURN(collected)(x); break;
+    }
+}
+
+/* What is read right after it was written in smaller parts waits: a copy is made for more than one member. */
+static void TURN(any)(const TurnPart *x)
+{
+    enum { EDGE = HLORT_LINE / TURN_BYTES };
+    if (x->rows < EDGE || x->columns < EDGE || (x->past == HLORT_STORED && TURN(prefers_strips)(x))) {
+        TURN(even_strips)(x);
+        return;
+    }
+    TURN(blocks_of)(x);
+    if (x->times > 1) {
+        TurnPart y = *x;
+        for (int64_t k = 1; k < x->times; k++) {
+            y.from += x->from_next;
+            y.to += x->to_next;
+            TURN(blocks_of)(&y);
+        }
+    }
+}
+
 INLINE void TURN(cells_of)(const GridPart *x, const int whole_rows, const int whole_columns)
 {
     const int64_t  rows = x->rows, columns = x->columns, down = hlort_min(T, rows), across = hlort_min(T, columns);
@@ -272,9 +489,6 @@ INLINE void TURN(cells_of)(const GridPart *x, const int whole_rows, const int wh
 
 #if VECTOR_BYTES >= 32
 /* Cells of twice T rows and columns. */
-typedef HLORT_PASTE(TURN_WORD, TURN_BYTES) TURN(more) __attribute__((vector_size(32)));
-typedef HLORT_PASTE(TURN_WORD, TURN_BYTES) TURN(more_u) __attribute__((vector_size(32), aligned(1), may_alias));
-
 static void TURN(large_cells)(const GridPart *x)
 {
     const int64_t  rows = x->rows, columns = x->columns;
@@ -318,6 +532,19 @@ static void TURN(large_cells)(const GridPart *x)
     }
 }
 #endif
+
+/* Pieces of sides that are evenly apart, where they are not small. */
+static int TURN(grid_strips)(const GridPart *x)
+{
+    enum { LEAST = 32 * T * T };
+    const int64_t n = x->inner_rows, m = x->inner_columns;
+    if (n < T || m < T || n * m < LEAST || (n < 4 * T && n < x->rows) || (m < 4 * T && m < x->columns))
+        return 0;
+    ROLLED for (int64_t r = 0; r < x->rows; r += n)
+        ROLLED for (int64_t c = 0; c < x->columns; c += m)
+            TURN(even_strips)(&(TurnPart){ x->from + x->from_row[r] + c * TURN_BYTES, x->to + x->to_row[c] + r * TURN_BYTES, n, m, x->from_row[1], x->to_row[1], HLORT_STORED, 1, 0, 0 });
+    return 1;
+}
 
 /* n columns that lie one behind the other in the source, rows as well: T rows are n vectors. */
 INLINE void TURN(apart)(const GridPart *x, const int n)
@@ -367,9 +594,109 @@ INLINE void TURN(together)(const GridPart *x, const int n)
         }
 }
 
+#if VECTOR_BYTES == 64 && (TURN_BYTES == 2 || TURN_BYTES == 4)
+/* Likewise a line at once, which one instruction sorts: rows of 2 or 4 that lie one behind the other are as many pieces of columns, and back. */
+#if TURN_BYTES == 2
+#define TURN_APART_2 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#define TURN_APART_4 0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29, 2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 23, 27, 31
+#define TURN_TOGETHER_2 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define TURN_TOGETHER_4 0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27, 4, 12, 20, 28, 5, 13, 21, 29, 6, 14, 22, 30, 7, 15, 23, 31
+#else
+#define TURN_APART_2 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15
+#define TURN_APART_4 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15
+#define TURN_TOGETHER_2 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15
+#define TURN_TOGETHER_4 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15
+#endif
+typedef long long TURN(four_words) __attribute__((vector_size(32)));
+
+INLINE void TURN(lines_apart)(const GridPart *x, const int n)
+{
+    enum { AHEAD = 8, EDGE = HLORT_LINE / TURN_BYTES };
+    const int64_t  inner = x->inner_rows, rows = x->rows, at_once = EDGE / n;
+    const int64_t *from_row = x->from_row;
+    const char    *source = x->from;
+    char          *to[4];
+    UNROLL for (int i = 0; i < n; i++)
+        to[i] = x->to + x->to_row[i];
+    ROLLED for (int64_t row = 0; row < rows; row += inner) {
+        if (row + AHEAD * inner < rows)
+            __builtin_prefetch(source + from_row[row + AHEAD * inner], 0, 3);
+        ROLLED for (int64_t r0 = 0; r0 < inner; r0 += at_once) {
+            const int64_t r = hlort_min(r0, inner - at_once), at = (row + r) * TURN_BYTES;
+            const TURN(v) v = *(const TURN(vu) *)(source + from_row[row] + r * n * TURN_BYTES);
+            UNROLL for (int i = 0; i < n; i++)
+                __builtin_prefetch(to[i] + at + 2 * HLORT_LINE, 1, 3);
+            if (n == 2) {
+                const SET(pairs) w = (SET(pairs))__builtin_shufflevector(v, v, TURN_APART_2);
+                const TURN(four_words) low = __builtin_shufflevector(w, w, 0, 1, 2, 3), high = __builtin_shufflevector(w, w, 4, 5, 6, 7);
+                __builtin_memcpy(to[0] + at, &low, 32);
+                __builtin_memcpy(to[1] + at, &high, 32);
+            } else {
+                const SET(pairs) w = (SET(pairs))__builtin_shufflevector(v, v, TURN_APART_4);
+                const hlort_two_words a = (hlort_two_words)__builtin_shufflevector(w, w, 0, 1), b = (hlort_two_words)__builtin_shufflevector(w, w, 2, 3);
+                const hlort_two_words c = (hlort_two_words)__builtin_shufflevector(w, w, 4, 5), d = (hlort_two_words)__builtin_shufflevector(w, w, 6, 7);
+                __builtin_memcpy(to[0] + at, &a, 16);
+                __builtin_memcpy(to[1] + at, &b, 16);
+                __builtin_memcpy(to[2] + at, &c, 16);
+                __builtin_memcpy(to[3] + at, &d, 16);
+            }
+        }
+    }
+}
+
+INLINE void TURN(lines_together)(const GridPart *x, const int n)
+{
+    enum { EDGE = HLORT_LINE / TURN_BYTES };
+    const int64_t  inner = x->inner_columns, columns = x->columns, at_once = EDGE / n;
+    const int64_t *to_row = x->to_row;
+    const char    *from[4];
+    char          *result = x->to;
+    UNROLL for (int i = 0; i < n; i++)
+        from[i] = x->from + x->from_row[i];
+    ROLLED for (int64_t column = 0; column < columns; column += inner)
+        ROLLED for (int64_t c0 = 0; c0 < inner; c0 += at_once) {
+            const int64_t c = hlort_min(c0, inner - at_once), at = (column + c) * TURN_BYTES;
+            TURN(v)       v;
+            if (n == 2) {
+                TURN(four_words) low, high;
+                __builtin_memcpy(&low, from[0] + at, 32);
+                __builtin_memcpy(&high, from[1] + at, 32);
+                v = (TURN(v))__builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+                v = __builtin_shufflevector(v, v, TURN_TOGETHER_2);
+            } else {
+                hlort_two_words piece[4];
+                UNROLL for (int i = 0; i < 4; i++)
+                    __builtin_memcpy(&piece[i], from[i] + at, 16);
+                v = (TURN(v))SET(hlort_four_pieces)(piece[0], piece[1], piece[2], piece[3]);
+                v = __builtin_shufflevector(v, v, TURN_TOGETHER_4);
+            }
+            *(TURN(vu) *)(result + to_row[column] + c * n * TURN_BYTES) = v;
+        }
+}
+
+#undef TURN_APART_2
+#undef TURN_APART_4
+#undef TURN_TOGETHER_2
+#undef TURN_TOGETHER_4
+#define TURN_LINES(n)                                                                              \
+    if (columns == n && x->inner_rows >= HLORT_LINE / TURN_BYTES / n && x->from_row[1] == n * TURN_BYTES) { \
+        TURN(lines_apart)(x, n);                                                                   \
+        return 1;                                                                                  \
+    }                                                                                              \
+    if (rows == n && x->inner_columns >= HLORT_LINE / TURN_BYTES / n && x->to_row[1] == n * TURN_BYTES) {   \
+        TURN(lines_together)(x, n);                                                                \
+        return 1;                                                                                  \
+    }
+#endif
+
 static int TURN(thin)(const GridPart *x)
 {
     const int64_t rows = x->rows, columns = x->columns;
+#if defined(TURN_LINES)
+    TURN_LINES(2)
+    TURN_LINES(4)
+#undef TURN_LINES
+#endif
 #define THIN(n)                                                                          \
     if (n < T && columns == n && x->inner_rows >= T && x->from_row[1] == n * TURN_BYTES) { \
         TURN(apart)(x, n);                                                               \
@@ -406,31 +733,44 @@ static void TURN(blocks)(const GridPart *x)
     }
 }
 
-static void TURN(grid)(const GridPart *x)
+static void TURN(one_grid)(const GridPart *x)
 {
     enum { EDGE = HLORT_LINE / TURN_BYTES };
     const int64_t rows = x->rows, columns = x->columns;
-    GridPart      y = *x;
-    for (int64_t k = 0; k < x->times; k++, y.from += x->from_next, y.to += x->to_next) {
-        if (rows >= EDGE && columns >= EDGE)
-            TURN(blocks)(&y);
-        else if (TURN(thin)(&y))
-            ;
+    if (rows >= EDGE && columns >= EDGE)
+        TURN(blocks)(x);
+    else if (TURN(thin)(x))
+        ;
+    else if (TURN(grid_strips)(x))
+        ;
 #if VECTOR_BYTES >= 32
-        else if (rows >= 2 * T && columns >= 2 * T)
-            TURN(large_cells)(&y);
+    else if (rows >= 2 * T && columns >= 2 * T)
+        TURN(large_cells)(x);
 #endif
-        else if (rows >= T && columns >= T)
-            TURN(cells_of)(&y, 1, 1);
-        else if (rows >= T)
-            TURN(cells_of)(&y, 1, 0);
-        else if (columns >= T)
-            TURN(cells_of)(&y, 0, 1);
-        else
-            TURN(cells_of)(&y, 0, 0);
+    else if (rows >= T && columns >= T)
+        TURN(cells_of)(x, 1, 1);
+    else if (rows >= T)
+        TURN(cells_of)(x, 1, 0);
+    else if (columns >= T)
+        TURN(cells_of)(x, 0, 1);
+    else
+        TURN(cells_of)(x, 0, 0);
+}
+
+static void TURN(grid)(const GridPart *x)
+{
+    TURN(one_grid)(x);
+    if (x->times > 1) {
+        GridPart y = *x;
+        for (int64_t k = 1; k < x->times; k++) {
+            y.from += x->from_next;
+            y.to += x->to_next;
+            TURN(one_grid)(&y);
+        }
     }
 }
 
+#undef TURN_ROUND
 #undef TURN_FEW_LOW
 #undef TURN_FEW_HIGH
 #undef TURN_MORE_LOW

@@ -96,6 +96,25 @@ static inline void hlort_store_part(char *to, hlort_two_words x, int64_t bytes)
 }
 #endif
 
+#if VECTOR_BYTES == 64
+/* From memory, by instructions that shuffle nothing. */
+INLINE SET(pairs) SET(hlort_four_pieces)(hlort_two_words a, hlort_two_words b, hlort_two_words c, hlort_two_words d)
+{
+#ifdef __clang__
+    return (SET(pairs))__builtin_shufflevector(__builtin_shufflevector(a, b, 0, 1, 2, 3), __builtin_shufflevector(c, d, 0, 1, 2, 3), 0, 1, 2, 3, 4, 5, 6, 7);
+#elif defined(HALF_512)
+    typedef int four __attribute__((vector_size(16)));
+    typedef int all __attribute__((vector_size(64)));
+    all x = __builtin_ia32_si512_si((four)a);
+    x = __builtin_ia32_inserti32x4_mask(x, (four)b, 1, x, (unsigned short)-1);
+    x = __builtin_ia32_inserti32x4_mask(x, (four)c, 2, x, (unsigned short)-1);
+    return (SET(pairs))__builtin_ia32_inserti32x4_mask(x, (four)d, 3, x, (unsigned short)-1);
+#else
+    return (SET(pairs))__builtin_shufflevector(__builtin_shufflevector(a, b, 0, 1, 2, 3), __builtin_shufflevector(c, d, 0, 1, 2, 3), 0, 1, 2, 3, 4, 5, 6, 7);
+#endif
+}
+#endif
+
 #define TURN_WORD_1 uint8_t
 #define TURN_WORD_2 uint16_t
 #define TURN_WORD_4 uint32_t
@@ -132,6 +151,30 @@ INLINE void SET(hlort_short_runs)(const RunsPart *x, const int half, const int o
     }
 }
 
+#if VECTOR_BYTES == 64
+/* Runs of half a line, of which a line of the source has two, and neighbours in the result: two lines by two. True: done. */
+INLINE int SET(hlort_half_lines)(const RunsPart *x)
+{
+    enum { AHEAD = 8 };
+    const int64_t from_row = x->from_row, to_beside = x->to_beside, count = x->count;
+    const char   *from = x->from;
+    char         *to = x->to;
+    if (x->at || x->beside != 2 || x->to_row != HLORT_LINE / 2 || count < 2)
+        return 0;
+    ROLLED for (int64_t r0 = 0; r0 < count; r0 += 2) {
+        const int64_t    r = hlort_min(r0, count - 2);
+        const SET(pairs) a = *(const SET(pairs_u) *)(from + r * from_row), b = *(const SET(pairs_u) *)(from + (r + 1) * from_row);
+        UNROLL for (int k = 0; k < 2; k++) {
+            __builtin_prefetch(from + (r + k + AHEAD) * from_row, 0, 2);
+            __builtin_prefetch(to + k * to_beside + r * (HLORT_LINE / 2) + AHEAD * HLORT_LINE, 1, 3);
+        }
+        *(SET(pairs_u) *)(to + r * (HLORT_LINE / 2)) = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+        *(SET(pairs_u) *)(to + to_beside + r * (HLORT_LINE / 2)) = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    return 1;
+}
+#endif
+
 /* What lies a few runs ahead is fetched, where it is on another page or two. */
 INLINE void SET(hlort_long_runs)(const RunsPart *x, const int64_t *at)
 {
@@ -154,6 +197,10 @@ static void SET(hlort_runs)(const RunsPart *x)
 {
     const int64_t bytes = x->bytes;
     if (bytes < HLORT_LINE && bytes > 1 && x->past == HLORT_STORED) {
+#if VECTOR_BYTES == 64
+        if (bytes == HLORT_LINE / 2 && SET(hlort_half_lines)(x))
+            return;
+#endif
         if (bytes == 32)
             SET(hlort_short_runs)(x, 32, 1);
         else if (bytes > 32)

@@ -98,6 +98,22 @@ static void run(int64_t bytes, hlort_pool *pool)
     /* thin ones */
     check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { 3, 1000, 1 }, { 1000, 1, 3 } } }, 0, pool);
     check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { 1000, 4, 1 }, { 4, 1, 1000 } } }, 0, NULL);
+    /* strips: rows of each number that leaves a smaller vector or none, columns likewise, alone and as members of a batch */
+    for (int64_t rows = 2; rows <= 200 / bytes + 3; rows += 1 + rows / 9)
+        for (int64_t columns = bytes < 16 ? 16 / bytes : 2; columns <= 150 / bytes + 18; columns += 1 + columns / 3) {
+            check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { columns, rows, 1 }, { rows, 1, columns } } }, 0, NULL);
+            check(&(hlort_axes){ .bytes = bytes, .n = 3, .axis = { { 3, rows * columns, rows * columns }, { columns, rows, 1 }, { rows, 1, columns } } }, 0, NULL);
+        }
+    /* 2 and 4 neighbours that come apart and together, some of them at once */
+    for (int64_t n = 2; n <= 4; n += 2)
+        for (int64_t k = 30 / bytes + 1; k < 90 / bytes + 4; k += 1 + k / 8) {
+            check(&(hlort_axes){ .bytes = bytes, .n = 4, .axis = { { n, 35 * k, 1 }, { 5, 7 * k, k * n }, { 7, k, 5 * k * n }, { k, 1, n } } }, 0, NULL);
+            check(&(hlort_axes){ .bytes = bytes, .n = 4, .axis = { { 5, 7 * k * n, k }, { 7, k * n, 5 * k }, { k, n, 1 }, { n, 1, 35 * k } } }, 0, NULL);
+        }
+    /* runs of half a line, an odd number and an even one */
+    const int64_t half = 32 / bytes;
+    for (int64_t rows = 2; rows <= 9; rows++)
+        check(&(hlort_axes){ .bytes = bytes, .n = 3, .axis = { { 7, rows * half, half }, { rows, half, 7 * half }, { half, 1, 1 } } }, 0, NULL);
     /* past the caches: rows that begin with a line, rows that do not, runs that are lines, runs that are none */
     const int64_t few = 128 / bytes, many = 69632 / few + 7;
     check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { many, 2048, 1 }, { 2048, 1, many } } }, 0, pool);
