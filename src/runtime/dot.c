@@ -423,7 +423,7 @@ static void turn_rows(const Parts *x, char *to, const char *from, int64_t from_r
 {
     const int64_t bytes = hlort_bytes[x->type][IN];
     if (least(rows, k) * bytes >= HLORT_LINE) {
-        (x->set->runs ? x->set : x->set->rest)->turn[x->type == GEMM_C64 ? 3 : 4](&(TurnPart){ from, to, k, rows, from_row * bytes, k * bytes, HLORT_STORED });
+        (x->set->runs ? x->set : x->set->rest)->turn[x->type == GEMM_C64 ? 3 : 4](&(TurnPart){ from, to, k, rows, from_row * bytes, k * bytes, HLORT_STORED, 1, 0, 0 });
         return;
     }
     if (x->type == GEMM_C64)
