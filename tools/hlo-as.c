@@ -70,16 +70,10 @@ static bool make(void *given, Arena *a, Module *m, Buf *out, Diag *d)
     return (!args->verify || verify_module(m, d)) && (has_values(args) ? write_snapshot(args, m, out, d) : proto_write(out, m, kind_of(args), d));
 }
 
-static bool write_product(const void *given, const Buf *out)
-{
-    const Args *args = given;
-    return tool_write(tool.name, out, args->output);
-}
-
 static int process_file(void *given, Arena *a, const char *path)
 {
     const Args *args = given;
-    return module_job(&(ModuleJob){.tool = tool.name, .messages = &args->messages, .make = make, .write = write_product}, given, a, path);
+    return module_job(&(ModuleJob){.tool = tool.name, .messages = &args->messages, .make = make, .output = args->output}, given, a, path);
 }
 
 /* What the options ask for is checked before anything is read. */

@@ -106,16 +106,10 @@ static bool make(void *given, Arena *a, Module *m, Buf *out, Diag *d)
     return write_values(args, a, &args->values, d);
 }
 
-static bool write_product(const void *given, const Buf *out)
-{
-    const Args *args = given;
-    return tool_write(tool.name, out, args->output);
-}
-
 static int process_file(void *given, Arena *a, const char *path)
 {
     Args *args = given;
-    return module_job(&(ModuleJob){.tool = tool.name, .messages = &args->messages, .values = &args->values, .make = make, .write = write_product}, given, a, path);
+    return module_job(&(ModuleJob){.tool = tool.name, .messages = &args->messages, .values = &args->values, .make = make, .output = args->output}, given, a, path);
 }
 
 static bool check_options(void *given, Arena *a, const char *path)

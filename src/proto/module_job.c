@@ -19,7 +19,7 @@ int module_job(const ModuleJob *j, void *args, Arena *a, const char *path)
     Module *m = module_input(&in, &d) ? module_read_in_place(&in, j->values, &d) : NULL;
     bool    good = m && d.errors == 0 && j->make(args, a, m, &out, &d) && d.errors == 0;
     tool_messages_print(&d, j->messages);
-    good = good && j->write(args, &out);
+    good = good && (j->write ? j->write(args, &out) : tool_write(j->tool, &out, j->output));
     if (m)
         module_free(m);
     buf_free(&in);

@@ -12,7 +12,8 @@ typedef struct ModuleJob {
     const MessageArgs *messages;
     struct Snapshot   *values; /* gets what a snapshot has besides its module; NULL: nobody asks */
     bool (*make)(void *args, Arena *a, Module *m, Buf *out, Diag *d); /* false after reporting; m has not been verified */
-    bool (*write)(const void *args, const Buf *out);                  /* when no error was reported; false after a message */
+    const char        *output; /* where the product goes when no error was reported ("-", NULL: stdout), */
+    bool (*write)(const void *args, const Buf *out); /* unless this writes it; false after a message. NULL: nothing else does */
 } ModuleJob;
 
 /* Reads path ("-": stdin), makes, prints the messages, writes. args go to make and write, a lives until both are done. Gives the exit status. */
