@@ -622,6 +622,14 @@ static bool copies_in_vain(const Lower *L)
     return false;
 }
 
+/* Where more rows are going to be kept, reductions may be asked for in other loops. */
+static void settle_repeated(Lower *L)
+{
+    for (int32_t k = 0; k < L->repeated.n && !L->keeps_more; k++)
+        if (!map_has(&L->plan->materialise, L->repeated.v[k]))
+            need_memory(L, L->repeated.v[k]);
+}
+
 static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag *d)
 {
     Lower L = { .arena = a, .diag = d, .inst = i, .body = plan->body, .plan = plan };
@@ -648,6 +656,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         L.beside = i->op == OP_REDUCE && !plan->plain && !plan->not_beside && reduces_short_rows(i, false);
         stage(&L, i, L.k->params + L.k->n_operands);
     }
+    settle_repeated(&L);
     L.k->may_alias = ARENA_ARRAY(a, bool, L.k->n_operands * L.k->n_results);
     for (int32_t j = 0; j < L.in_place.n; j++)
         L.k->may_alias[(L.in_place.v[j].result - L.k->n_operands) * L.k->n_operands + L.in_place.v[j].operand] = true;

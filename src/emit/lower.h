@@ -75,6 +75,8 @@ typedef struct Lower {
     Map         memo;
     Map         chosen, computed, kept_rows; /* of lower_rows.c: what maximums are taken of; places where values were computed, are kept */
     VEC(WantedRow) wanted_rows; /* values that this try has found to be computed in several loops of one row */
+    VEC(const Inst *) repeated; /* reductions that would run again and again where this try asked for them */
+    bool      keeps_more; /* the next try keeps rows that this one did not */
     const Inst *filling;  /* the row of this is being made */
     const Inst *consumer; /* the reduction or the kept row that the innermost loops are of; NULL: the kernel's results */
     Plan       *plan;

@@ -296,6 +296,7 @@ void stage_element_loop(Lower *L, const Inst *x, KArray *const *to)
     KArray      **same = ARENA_ARRAY(L->arena, KArray *, n);
     if (!element_loop_find(L->arena, x, &o.e))
         return;
+    L->looped = true;
     const Shape  *s = o.e.shape;
     const int32_t line = element_loop_line(s);
     const Ix    **index = ARENA_ARRAY(L->arena, const Ix *, s->rank);
@@ -322,5 +323,4 @@ void stage_element_loop(Lower *L, const Inst *x, KArray *const *to)
             block_close(L);
     }
     leave_alike(L, &o);
-    L->looped = true;
 }

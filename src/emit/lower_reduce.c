@@ -4,6 +4,8 @@
  * Extremes of long rows that a cache holds are made two at a time, so that two chains of them and of sums go on at once. From memory one stream is faster: what is
  * fetched ahead of a row is the next one.
  *
+ * Of rows that lie in each other, two or three numbers of each of many points, all are made at once, or each would go through the memory of all.
+ *
  * In a body that wants the results down the columns again (analysis/columns.h) a column is like a row, without lanes: columns.c puts columns beside each other.
  *
  * Reductions of a fusion that go over the same elements are made in the same loops, each with accumulators of its own (lower_together.c). */
@@ -16,10 +18,27 @@ enum { SECOND_CACHE = 1 << 20 /* bytes */ };
 /* The loops' body with scalar accumulators. */
 static void row_body(Lower *L, void *cookie, const Ix *const *index)
 {
-    const Reduction  *first = cookie;
-    const Ix *const *at = reduction_index(L, first, index);
+    const Reduction *first = cookie;
     for (const Reduction *r = first; r; r = r->next)
-        reduction_step(L, r, at);
+        reduction_step(L, r, reduction_index(L, r->own_row ? r : first, index));
+}
+
+/* A loop of few trips inside of another one keeps compilers from vectors of that, unless they unroll it early. */
+static bool is_written_out(const Lower *L, const Reduction *first)
+{
+    enum { MOST_TERMS = 4, MOST_BODY = 100 };
+    return !first->plain && !first->beside && !first->down && first->count <= MOST_TERMS && L->body && L->body->n_insts <= MOST_BODY;
+}
+
+static void row_written_out(Lower *L, Reduction *first)
+{
+    const Ix **index = ARENA_ARRAY(L->arena, const Ix *, first->n_reduced);
+    for (int64_t i = 0; i < first->count; i++) {
+        int64_t rest = i;
+        for (int32_t k = first->n_reduced; k-- > 0; rest /= first->extents[k])
+            index[k] = ix_const(&L->ix, rest % first->extents[k]);
+        row_body(L, first, index);
+    }
 }
 
 /* ---- columns, each of which has accumulators like a row ---- */
@@ -93,6 +112,8 @@ static void reduce_row(Lower *L, Reduction *first, const Ix *const *index)
         reduce_in_lanes(L, first);
     else if (first->count > 0 && first->down && reductions_want_blocks(first))
         reduce_down(L, first);
+    else if (first->count > 0 && is_written_out(L, first))
+        row_written_out(L, first);
     else if (first->count > 0)
         nest(L, first->n_reduced, plan_dims(L, first->x, ROLE_REDUCED, first->n_reduced, first->extents), NULL, row_body, first);
     L->consumer = consumer;
@@ -251,6 +272,79 @@ static void stage_two_rows(Lower *L, ReduceStage *s)
         nest(L, out->rank, plan_dims(L, s->first->x, ROLE_LAST_ROW, out->rank, extents), major_order(L, out), last_row, s);
 }
 
+/* The kept dimension, the fastest one of the operand, whose few rows are made at once; else -1. */
+static int32_t narrow_dim(const Reduction *first)
+{
+    enum { MOST_ROWS = 3, LEAST_ELEMENTS = 16, MOST_REDUCTIONS = 2 };
+    const Shape *in = first->in, *out = reduction_shape(first->x, 0);
+    int32_t      d = -1, n = 0;
+    for (int32_t k = 0; k < in->rank && d < 0; k++)
+        if (in->dims[layout_dim(in, k)] > 1)
+            d = (int32_t)layout_dim(in, k);
+    bool fits = d >= 0 && !ints_has(first->dims, d) && in->dims[d] <= MOST_ROWS && first->count >= LEAST_ELEMENTS && !first->plain && !first->beside && !first->down && !first->fills;
+    for (const Reduction *r = first; r; r = r->next) {
+        fits &= r->n == 1 && (reduction_can_have_lanes(r) || r->op == OP_ADD || type_is_int(r->carry[0]));
+        n++;
+    }
+    if (!fits || n > MOST_REDUCTIONS)
+        return -1;
+    int32_t at = 0;
+    for (int32_t k = 0; k < d; k++)
+        at += !ints_has(first->dims, k);
+    return out->dims[at] == in->dims[d] ? at : -1;
+}
+
+typedef struct NarrowStage {
+    Reduction *first;
+    int32_t    dim; /* that is narrow */
+} NarrowStage;
+
+static void narrow_rows(Lower *L, void *cookie, const Ix *const *index)
+{
+    const NarrowStage *s = cookie;
+    const Shape       *out = reduction_shape(s->first->x, 0);
+    Reduction         *end = s->first;
+    while (end->next)
+        end = end->next;
+    Reduction  *const last = end;
+    for (int64_t c = 1; c < out->dims[s->dim]; c++) {
+        const Ix **at = arena_copy(L->arena, index, (size_t)out->rank * sizeof *at);
+        at[s->dim] = ix_const(&L->ix, c);
+        for (const Reduction *r = s->first;; r = r->next) {
+            Reduction *other = ARENA_NEW(L->arena, Reduction);
+            *other = reduction_of(L, r->x, false, r->joined > 1, false);
+            other->to = r->to;
+            other->own_row = true;
+            reduction_set_kept(other, at);
+            end = end->next = other;
+            if (r == last)
+                break;
+        }
+    }
+    reduce_row(L, s->first, index);
+    const Reduction *r = s->first;
+    for (int64_t c = 0; c < out->dims[s->dim]; c++) {
+        const Ix **at = arena_copy(L->arena, index, (size_t)out->rank * sizeof *at);
+        at[s->dim] = ix_const(&L->ix, c);
+        for (const Reduction *of = s->first;; of = of->next, r = r->next) {
+            store_row(L, r, at);
+            if (of == last) {
+                r = r->next;
+                break;
+            }
+        }
+    }
+    last->next = NULL;
+}
+
+static void stage_narrow_rows(Lower *L, NarrowStage *s)
+{
+    const Shape *out = reduction_shape(s->first->x, 0);
+    int64_t     *extents = arena_copy(L->arena, out->dims, (size_t)out->rank * sizeof *extents);
+    extents[s->dim] = 1;
+    nest(L, out->rank, plan_dims(L, s->first->x, ROLE_NARROW, out->rank, extents), major_order(L, out), narrow_rows, s);
+}
+
 /* Choices of pairs among a few elements of each row go side by side, as columns do: compilers make vectors of them. The dimension of the rows, else -1. */
 static int32_t rows_side_by_side(const Reduction *first)
 {
@@ -281,6 +375,11 @@ void stage_reduce(Lower *L, int32_t n, const Inst *const *x, KArray *const *cons
     s.paired = column < 0 ? paired_dim(L, first) : -1;
     if (s.paired >= 0) {
         stage_two_rows(L, &s);
+        return;
+    }
+    NarrowStage narrow = { .first = first, .dim = column < 0 ? narrow_dim(first) : -1 };
+    if (narrow.dim >= 0) {
+        stage_narrow_rows(L, &narrow);
         return;
     }
     if (column < 0) {

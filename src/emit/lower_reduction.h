@@ -7,7 +7,7 @@
 
 /* Loops of one instruction: plan_dims. */
 enum { ROLE_KEPT = 1, ROLE_REDUCED = 2, ROLE_COLUMN = 4, ROLE_BLOCKS = 5, ROLE_BLOCK = 6, ROLE_REST = 7, ROLE_BEFORE_REST = 8, ROLE_AGAIN = 9,
-       ROLE_PAIRS = 10, ROLE_LAST_ROW = 11, ROLE_ABREAST = 16, ROLE_LAST_ROWS = 32 /* on top of the block's */ };
+       ROLE_PAIRS = 10, ROLE_LAST_ROW = 11, ROLE_NARROW = 12, ROLE_ABREAST = 16, ROLE_LAST_ROWS = 32 /* on top of the block's */ };
 
 typedef struct Reduction Reduction;
 struct Reduction {
@@ -36,7 +36,7 @@ struct Reduction {
     KArray           *sums;    /* of an extreme's lanes: NaN if there was one */
     KArray *const    *to;      /* in a stage: the arrays */
     bool              paired;  /* rows are made two at a time, if there is another one */
-    bool              own_row; /* `at` is its own, not the first one's: two rows are made at a time */
+    bool              own_row; /* `at` is its own, not the first one's: several rows are made at a time */
     bool              extremes_of_memory; /* it is one, and its elements lie in memory */
     bool              plain;   /* of kernel_lower */
     bool              beside;  /* rows are beside each other: the loop along one has no lanes */

@@ -7,7 +7,15 @@
  *                                                             for j: out[i][j] = e[j] / sum
  *
  * A try notes in which loops a value is computed. When the second one stands beside the first, for another purpose and at the same place
- * of the loops around both, the next try computes the row once, in front of them. That is done for what is dear, and for what a maximum is taken of: computed
+ * of the loops around both, the next try computes the row once, in front of them; so it does, but for a device's threads, where a loop that it does not depend on is around some of its own:
+ *
+ *     for i:                                              for i:
+ *         for c:                                              float p[N]
+ *             for j: sum += pow(d[i][j]) * x[i][j][c]   =>    for j: p[j] = pow(d[i][j])
+ *                                                             for c:
+ *                                                                 for j: sum += p[j] * x[i][j][c]
+ *
+ * That is done for what is dear, and for what a maximum is taken of: computed
  * twice, it could be rounded in two ways, and the maximum would not be the largest. Of values of which one is made of the other, the later is kept first: that
  * may be all that was wanted of the other. */
 #include "emit/lower.h"
@@ -131,11 +139,42 @@ static bool is_of_apart(Lower *L, const Inst *x, const RowDims *r)
     return apart && !is_of_sums(L, x);
 }
 
+static bool has_loop(const Ix *const *index, int32_t n, const IxAtom *loop)
+{
+    for (int32_t d = 0; d < n; d++)
+        if (ix_has(index[d], loop))
+            return true;
+    return false;
+}
+
+/* x[index] is computed in block, again for each iteration of a loop that stands between loops which index depends on: its row, as of outside of the outermost such loop. NULL: there is
+ * none. */
+static const RowDims *row_again(Lower *L, const Inst *x, const Ix *const *index, const KBlock *block)
+{
+    const KBlock *around = NULL, *again = NULL;
+    bool          inside = false;
+    if (L->plan->device || L->columns || L->looped || !inst_is_dear(x))
+        return NULL;
+    for (const KBlock *b = block; b->from && b->from->kind == KS_FOR; b = b->parent) {
+        if (has_loop(index, x->shape->rank, b->from->loop)) {
+            inside = true;
+            around = again;
+        } else if (inside && b->from->loop->hi > b->from->loop->lo)
+            again = b->parent;
+    }
+    return around ? row_of(L, x->shape, index, index, around) : NULL;
+}
+
 void row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block)
 {
     const Shape *s = x->shape;
     if (!L->body || L->probed || !shape_is_array(s) || s->rank == 0 || map_has(&L->plan->rows, x) || !(inst_is_dear(x) || feeds_choice(L, x)))
         return;
+    const RowDims *again = row_again(L, x, index, block);
+    if (again && fits(L, s, again)) {
+        vec_push(L->arena, &L->wanted_rows, ((WantedRow){x, again}));
+        return;
+    }
     int32_t   seen = 0;
     RowPlace *places = map_get(&L->computed, x);
     for (RowPlace *p = places; p && seen < MAX_SEEN; p = p->next, seen++) {
@@ -188,7 +227,7 @@ void rows_end(Lower *L)
         if (leads_to_wanted(L, w.x))
             continue;
         map_put(&L->plan->rows, w.x, (void *)(uintptr_t)w.row);
-        L->again = true;
+        L->again = L->keeps_more = true;
     }
 }
 

@@ -736,7 +736,12 @@ static const KExpr *step_reduce(Lower *L, Task *t)
 {
     int32_t       n = t->x->n_operands / 2;
     const KExpr **out = ARENA_ARRAY(L->arena, const KExpr *, n);
-    if (!reduce_is_inline(L, t->x, t->index) || !enter(L, t->x)) {
+    if (!reduce_is_inline(L, t->x, t->index)) {
+        vec_push(L->arena, &L->repeated, t->x);
+        L->again = true;
+        return scalar_zero(L->arena, shape_leaf(t->x->shape, t->leaf)->type);
+    }
+    if (!enter(L, t->x)) {
         need_memory(L, t->x);
         return scalar_zero(L->arena, shape_leaf(t->x->shape, t->leaf)->type);
     }

@@ -167,7 +167,7 @@ static void start_group(Fuser *f, Inst *i)
     if (f->cx->device->shared == 0 && shape_is_array(i->shape))
         g->columns = columns_behind(f, i);
     bool row_major = shape_is_array(i->shape) && (!i->shape->layout || g->columns);
-    *c = (Context){.group = g, .count = fusion_count(i), .nested = row_major, .common = fusion_count(i), .whole = true};
+    *c = (Context){.group = g, .count = fusion_count(i), .nested = row_major, .common = fusion_count(i), .leading = row_major ? fusion_count(i) : 1, .whole = true};
     g->rows = c;
     n->contexts[0] = c; /* instead of what was collected for a fused one */
     n->n_contexts = 1;

@@ -56,6 +56,7 @@ struct Context {
     double   count;  /* elements asked for */
     bool     nested; /* the index is made of a nest of loops in row-major order, those of the group's root outermost */
     double   common; /* nested: iterations of the outer loops that are also the root's */
+    double   leading; /* the same iteration of so many outer ones of the root's loops asks for what has the same leading dimensions, be it often; 1: that is not known */
     bool     apart;  /* behind a pad between elements: loops by steps ask, which are no vectors as others are */
     bool     scattered; /* behind a scatter, likewise */
     bool     windows; /* under windows, which may overlap: the code has quicker ways for what is stored */
@@ -139,7 +140,7 @@ double  fusion_again_ns(const Device *v, const Inst *i, double again); /* to com
 double  fusion_stored_ns(const Device *v, const Inst *i, double again); /* to store them instead and to read them as often, beside what a kernel more costs */
 int32_t fusion_chain(const Inst *i); /* for Node.chain */
 bool    fusion_feeds_maximum(const Inst *i); /* for Node.chosen */
-bool    fusion_wanted_in_one_row(const Fuser *f, const Inst *i); /* several loops of one group, within the same row, need i, each every element once */
+bool    fusion_wanted_in_one_row(const Fuser *f, const Inst *i); /* several loops of one group, within the same row, need i, each every element once; or one more often */
 void    fusion_keep_row(Fuser *f, Inst *i); /* then its producers are asked by the one loop that makes the row */
 
 /* fusion.c */

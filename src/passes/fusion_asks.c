@@ -231,7 +231,7 @@ static Context *row_context(Fuser *f, Group *g, double count)
         if (c->count == count)
             return c;
     Context *c = ARENA_NEW(f->scratch, Context);
-    *c = (Context){.group = g, .count = count, .nested = true, .common = count, .next = g->rows};
+    *c = (Context){.group = g, .count = count, .nested = true, .common = count, .leading = count, .next = g->rows};
     g->rows = c;
     return c;
 }
@@ -337,6 +337,42 @@ static Context *context_of_index(const Fuser *f, const Inst *u, int32_t k, Conte
     return k == 1 && has_index_each(f, u) && inst_ints(u, ATTR_START_INDEX_MAP).n == 1 ? c : NULL;
 }
 
+/* The product of dimensions that come first in both, each being a whole one of either or made of such; not more than `most`. */
+static double leading_alike(const Shape *a, const Shape *b, double most)
+{
+    double  alike = 1, of_a = 1, of_b = 1;
+    int32_t i = 0, j = 0;
+    while (of_a <= most && of_b <= most) {
+        if (of_a == of_b)
+            alike = of_a;
+        if (of_a <= of_b ? i == a->rank : j == b->rank)
+            break;
+        if (of_a <= of_b)
+            of_a *= (double)a->dims[i++];
+        else
+            of_b *= (double)b->dims[j++];
+    }
+    return alike;
+}
+
+/* Context.leading of operand k of u, which is asked for in c. */
+static double leading_through(const Inst *u, int32_t k, const Context *c)
+{
+    const Shape *o = inst_operand(u, k)->shape, *s = u->op == OP_REDUCE ? o : u->shape;
+    if (u->op == OP_RESHAPE)
+        return leading_alike(u->shape, o, c->leading);
+    if (u->op != OP_REDUCE && u->op != OP_BROADCAST && u->op != OP_TRANSPOSE)
+        return 1;
+    Ints   dims = inst_ints(u, ATTR_DIMENSIONS);
+    double leading = 1;
+    for (int32_t d = 0; d < s->rank && leading * (double)s->dims[d] <= c->leading; d++) {
+        if (u->op == OP_REDUCE ? ints_has(dims, d) : d >= dims.n || dims.v[d] != d)
+            break;
+        leading *= (double)s->dims[d];
+    }
+    return leading;
+}
+
 /* How u, asked in context c, asks for operand k at another index. */
 static Context *new_context_through(Fuser *f, const Inst *u, int32_t k, Context *c)
 {
@@ -354,7 +390,7 @@ static Context *new_context_through(Fuser *f, const Inst *u, int32_t k, Context 
     if (loose && c->count <= c->common)
         return row_context(f, c->group, c->count);
     Context *x = ARENA_NEW(f->scratch, Context);
-    *x = (Context){.group = c->group, .count = rows ? fusion_count(o) : count, .nested = rows || loose, .common = c->common};
+    *x = (Context){.group = c->group, .count = rows ? fusion_count(o) : count, .nested = rows || loose, .common = c->common, .leading = leading_through(u, k, c)};
     x->whole = c->whole && fusion_moves_whole(u);
     x->apart = c->apart || node(u)->role == ROLE_APART;
     x->scattered = c->scattered || u->op == OP_SCATTER;

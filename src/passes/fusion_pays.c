@@ -62,14 +62,35 @@ static bool columns_fit(const Group *g, const Inst *i, double bytes)
     return bytes * side * (there ? 1 : g->kept + 1) <= COLUMN_BYTES_LOCAL;
 }
 
-/* Several loops of one group, within the same row, need i, each every element once. */
+/* Rows that the loops of one group, be they several or one that asks again, go through one by one, and in which i may be kept: each of them needs all of its row's elements, in a loop
+ * of a CPU in any order and often, as forces between bodies, pow(d[i][j]) in
+ *
+ *     for i: for c: for j: sum += pow(d[i][j]) * x[i][j][c]
+ *
+ * 0: i is asked for in another way. */
+static double rows_to_keep(const Fuser *f, const Inst *i)
+{
+    enum { LEAST_AGAIN = 32 /* elements of a row: sums of fewer are not made in vectors, nor would be what they are made of */ };
+    const Node *n = node(i);
+    double      rows = fusion_count(i);
+    for (int32_t k = 0; k < n->n_contexts; k++) {
+        const Context *c = n->contexts[k];
+        const bool     once = c->nested && c->count == fusion_count(i), again = f->cx->device->shared == 0 && !c->group->columns && c->leading > 1 && LEAST_AGAIN * c->leading <= fusion_count(i);
+        if (c->group != n->contexts[0]->group || (!once && !again))
+            return 0;
+        const double own = once ? c->common : c->leading;
+        rows = own < rows ? own : rows;
+    }
+    return fusion_asked(i) > fusion_count(i) ? rows : 0;
+}
+
 bool fusion_wanted_in_one_row(const Fuser *f, const Inst *i)
 {
     const Node *n = node(i);
-    double      rows = rows_of(i);
-    if (n->n_contexts < 2 || n->role != ROLE_ELEMENTWISE || n->contexts[0]->group->kept == MAX_KEPT)
+    if (n->role != ROLE_ELEMENTWISE || n->contexts[0]->group->kept == MAX_KEPT)
         return false;
     const Device *v = f->cx->device;
+    const double  rows = rows_to_keep(f, i);
     double        most = v->row < KEPT_ROW_BYTES ? v->row : KEPT_ROW_BYTES, bytes = fusion_count(i) / rows * type_bytes(i->shape->type);
     if (n->contexts[0]->group->columns)
         return rows >= 1 && columns_fit(n->contexts[0]->group, i, bytes);
@@ -81,12 +102,10 @@ bool fusion_wanted_in_one_row(const Fuser *f, const Inst *i)
 /* Its producers are asked by the one loop that makes the row. */
 void fusion_keep_row(Fuser *f, Inst *i)
 {
-    Node    *n = node(i);
-    double   rows = n->contexts[0]->common;
-    Context *c = ARENA_NEW(f->scratch, Context);
-    for (int32_t k = 1; k < n->n_contexts; k++)
-        rows = n->contexts[k]->common < rows ? n->contexts[k]->common : rows;
-    *c = (Context){.group = n->contexts[0]->group, .count = fusion_count(i), .nested = true, .common = rows};
+    Node        *n = node(i);
+    const double rows = rows_to_keep(f, i);
+    Context     *c = ARENA_NEW(f->scratch, Context);
+    *c = (Context){.group = n->contexts[0]->group, .count = fusion_count(i), .nested = true, .common = rows, .leading = rows};
     c->group->kept++;
     n->contexts[0] = c;
     n->n_contexts = 1;
