@@ -2,11 +2,13 @@
 #ifndef PASSES_FLOW_H
 #define PASSES_FLOW_H
 
+#include "analysis/device.h"
 #include "ir/inst.h"
 
 typedef struct Flow {
     Arena  *scratch;
     int64_t room; /* instructions that copies of shared computations may still add */
+    const Device *device; /* while_pass_moves_out: what it is for; else NULL */
 } Flow;
 
 /* Counts callers in comp->mark, which callee_own keeps up to date. */

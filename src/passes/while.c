@@ -241,6 +241,7 @@ void while_replace(const Flow *f, Inst *w, Inst *const *state)
 bool while_pass_moves_out(Module *m, PassCtx *cx, int64_t (*move_out)(Flow *f, Inst *w), const char *what)
 {
     Flow f = flow_of(m, cx->scratch);
+    f.device = cx->device;
     for (Comp *c = m->first; c; c = c->next)
         for (Inst *i = comp_calling(c); i && cx->rewrites < cx->limit; i = i->next) {
             int64_t moved = i->op == OP_WHILE ? move_out(&f, i) : 0;
