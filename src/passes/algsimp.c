@@ -127,6 +127,14 @@ bool splat_is(const Inst *i, int64_t v)
     return f == (double)v && !(f == 0 && __builtin_signbit(f));
 }
 
+bool simp_seen_by_index(const Inst *i)
+{
+    for (const Use *u = i->uses; u; u = u->next)
+        if (!op_has(u->user->op, F_ELEMENTWISE) && u->user->op != OP_REDUCE && u->user->op != OP_DOT)
+            return false;
+    return i != i->comp->root;
+}
+
 bool splat_is_minus_zero(const Inst *i)
 {
     const Literal *l = type_is_float(i->shape->type) ? splat_value(i) : NULL;

@@ -32,6 +32,9 @@ Literal *simp_scalar(const Literal *l);                   /* a new one of elemen
 bool splat_is(const Inst *i, int64_t v);
 bool splat_is_minus_zero(const Inst *i);
 
+/* Nobody asks where in memory its elements are. */
+bool simp_seen_by_index(const Inst *i);
+
 /* No element is negative or -0; NaN may be. */
 bool simp_non_negative(const Inst *i);
 

@@ -147,21 +147,12 @@ static bool exchanges_sides(const Inst *t, const Inst *dot)
     return true;
 }
 
-/* Nobody asks where in memory its elements are. */
-static bool is_seen_by_index(const Inst *i)
-{
-    for (const Use *u = i->uses; u; u = u->next)
-        if (!op_has(u->user->op, F_ELEMENTWISE) && u->user->op != OP_REDUCE && u->user->op != OP_DOT)
-            return false;
-    return i != i->comp->root;
-}
-
 /* A transpose's layout is that of its operand where nobody has chosen another one, and then the transpose moves nothing; but who reads both its elements and those of arrays
  * with the default layout has one of them across. */
 Inst *rule_transpose_dot(Simp *s, Inst *i)
 {
     const Inst *d = inst_operand(i, 0);
-    if (d->op != OP_DOT || d->n_uses != 1 || !plain_dot(d) || d->shape->layout || (i->shape->layout && !is_seen_by_index(i)) || !exchanges_sides(i, d))
+    if (d->op != OP_DOT || d->n_uses != 1 || !plain_dot(d) || d->shape->layout || (i->shape->layout && !simp_seen_by_index(i)) || !exchanges_sides(i, d))
         return NULL;
     const Shape *shape = i->shape->layout ? simp_shape(s, i->shape->type, i->shape->rank, i->shape->dims) : i->shape;
     Inst        *dot = simp_like(s, d, shape, (Inst *[]){inst_operand(d, 1), inst_operand(d, 0)});

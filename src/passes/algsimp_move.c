@@ -38,6 +38,26 @@ Inst *rule_copy_layout(Simp *s, Inst *i)
     return simp_like(s, x, i->shape, of);
 }
 
+/* Other layouts come from transposes that were to move nothing, and are handed on from operand to result; where the transpose is gone the results alone lie across, and what scalars are
+ * repeated to beside them. */
+Inst *rule_layout_left(Simp *s, Inst *i)
+{
+    if (!shape_is_array(i->shape) || !i->shape->layout || !op_has(i->op, F_ELEMENTWISE) || !simp_seen_by_index(i))
+        return NULL;
+    Inst **operands = ARENA_ARRAY(s->scratch, Inst *, i->n_operands);
+    bool   any = false;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        Inst *o = operands[k] = inst_operand(i, k);
+        any |= !o->shape->layout;
+        if (o->shape->layout && (o->op != OP_BROADCAST || !shape_is_scalar(inst_operand(o, 0)->shape)))
+            return NULL;
+    }
+    for (int32_t k = 0; k < i->n_operands && any; k++)
+        if (operands[k]->shape->layout)
+            operands[k] = simp_like(s, operands[k], simp_shape(s, operands[k]->shape->type, i->shape->rank, i->shape->dims), (Inst *[]){inst_operand(operands[k], 0)});
+    return any ? simp_like(s, i, simp_shape(s, i->shape->type, i->shape->rank, i->shape->dims), operands) : NULL;
+}
+
 Inst *rule_bitcast_noop(Simp *s, Inst *i)
 {
     return simp_same(s, inst_operand(i, 0));

@@ -20,7 +20,7 @@ Flow flow_of(Module *m, Arena *scratch)
         for (Inst *i = comp_calling(c); i; i = i->next)
             for (int32_t k = 0; k < i->n_callees; k++)
                 i->callees[k]->mark++;
-    return (Flow){scratch, total < MIN_ROOM ? MIN_ROOM : total};
+    return (Flow){.scratch = scratch, .room = total < MIN_ROOM ? MIN_ROOM : total};
 }
 
 bool callee_is_later_slot(const Inst *i, int32_t k)
