@@ -62,34 +62,71 @@ const Ix *ix_of(IxCtx *cx, const IxAtom *atom)
     return x;
 }
 
+typedef void (*Split)(void *, const IxAtom *, int64_t);
+
 /* Is a floor(arg / by)? That of floor(y / n) is floor(y / (n * by)). */
-static bool is_quotient(const IxAtom *a, const Ix *arg, int64_t by)
+static bool is_quotient(IxCtx *cx, const IxAtom *a, const Ix *arg, int64_t by)
 {
     if (a->kind != IX_DIV)
         return false;
     if (a->by == by && ix_equal(a->arg, arg))
         return true;
     const IxAtom *inner = arg->n == 1 && arg->c == 0 && arg->t[0].k == 1 ? arg->t[0].atom : NULL;
-    return inner && inner->kind == IX_DIV && a->by == wrap_mul(inner->by, by) && ix_equal(a->arg, inner->arg);
+    if (inner && inner->kind == IX_DIV && a->by == wrap_mul(inner->by, by) && ix_equal(a->arg, inner->arg))
+        return true;
+    const Split split = cx->split;
+    cx->split = NULL; /* was told when it was made */
+    const Ix *quotient = ix_div(cx, arg, by); /* without factors that arg and by have in common */
+    cx->split = split;
+    return ix_equal(quotient, ix_of(cx, a));
 }
 
 /* The place of floor(arg / by) with k * by in x, where mod is arg % by with k; -1. */
-static int32_t other_part(const Ix *x, const IxTerm *mod)
+static int32_t other_part(IxCtx *cx, const Ix *x, const IxTerm *mod)
 {
     for (int32_t i = 0; i < x->n; i++)
-        if (x->t[i].k == wrap_mul(mod->k, mod->atom->by) && is_quotient(x->t[i].atom, mod->atom->arg, mod->atom->by))
+        if (x->t[i].k == wrap_mul(mod->k, mod->atom->by) && is_quotient(cx, x->t[i].atom, mod->atom->arg, mod->atom->by))
             return i;
     return -1;
 }
 
-/* What was divided comes together again: by * floor(x / by) + x % by is x. */
+/* The place of (q + floor(arg / by)) % b with k * by in x, where mod is arg % by with k, and the two of them: (q * by + arg) % (by * b); -1. */
+static int32_t middle_part(IxCtx *cx, const Ix *x, const IxTerm *mod, const Ix **both)
+{
+    for (int32_t i = 0; i < x->n; i++) {
+        const IxAtom *m = x->t[i].atom;
+        int64_t       by;
+        if (m->kind != IX_MOD || x->t[i].k != wrap_mul(mod->k, mod->atom->by) || __builtin_mul_overflow(m->by, mod->atom->by, &by))
+            continue;
+        for (int32_t j = 0; j < m->arg->n; j++) {
+            if (m->arg->t[j].k != 1 || !is_quotient(cx, m->arg->t[j].atom, mod->atom->arg, mod->atom->by))
+                continue;
+            Ix *q = new_ix(cx, m->arg->n);
+            q->c = m->arg->c;
+            for (int32_t k = 0; k < m->arg->n; k++)
+                if (k != j)
+                    q->t[q->n++] = m->arg->t[k];
+            const Split split = cx->split;
+            cx->split = NULL; /* was told of both parts */
+            *both = ix_mod(cx, ix_add(cx, ix_times(cx, q, mod->atom->by), mod->atom->arg), by);
+            cx->split = split;
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* What was divided comes together again: by * floor(x / by) + x % by is x, and by * (floor(x / by) % b) + x % by is x % (by * b). */
 static const Ix *rejoin(IxCtx *cx, Ix *x)
 {
     for (int32_t i = 0; i < x->n; i++) {
-        int32_t j = x->t[i].atom->kind == IX_MOD ? other_part(x, &x->t[i]) : -1;
+        const Ix *both = x->t[i].atom->arg;
+        int32_t   j = x->t[i].atom->kind == IX_MOD ? other_part(cx, x, &x->t[i]) : -1;
+        if (j < 0 && x->t[i].atom->kind == IX_MOD)
+            j = middle_part(cx, x, &x->t[i], &both);
         if (j < 0)
             continue;
-        const Ix *whole = ix_times(cx, x->t[i].atom->arg, x->t[i].k);
+        const Ix *whole = ix_times(cx, both, x->t[i].k);
         int32_t   n = 0;
         for (int32_t k = 0; k < x->n; k++)
             if (k != i && k != j)

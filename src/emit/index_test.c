@@ -52,6 +52,12 @@ static void test_division(IxCtx *cx)
     const Ix *q = ix_of(cx, loop(cx, 200)), *digits = ix_add(cx, ix_times(cx, ix_div(cx, q, 25), 50), ix_times(cx, ix_mod(cx, ix_div(cx, q, 5), 5), 10));
     CHECK(ix_equal(ix_add(cx, digits, ix_times(cx, ix_mod(cx, q, 5), 2)), ix_times(cx, q, 2)));
     CHECK(ix_equal(ix_add(cx, parts, i), ix_add(cx, i, ix_times(cx, k, 2))));
+    const Ix *r = ix_add(cx, ix_times(cx, ix_of(cx, loop(cx, 12)), 16384), ix_add(cx, ix_times(cx, ix_of(cx, loop(cx, 256)), 64), ix_of(cx, loop(cx, 64)))), *three[3];
+    const int64_t pixels[] = { 256, 256, 3 };
+    ix_split(cx, r, 3, pixels, three);
+    CHECK(ix_equal(ix_linear(cx, 3, three, pixels), r)); /* the parts of several divisions, which have different factors in common with what is divided, too */
+    ix_split(cx, ix_plus(cx, ix_times(cx, r, 3), 5), 3, (const int64_t[]){ 1000, 36, 10 }, three);
+    CHECK(ix_equal(ix_linear(cx, 3, three, (const int64_t[]){ 1000, 36, 10 }), ix_plus(cx, ix_times(cx, r, 3), 5)));
     CHECK(!ix_equal(ix_add(cx, ix_times(cx, ix_div(cx, k, 45), 44), ix_mod(cx, k, 45)), k));
     puts("ok division");
 }
