@@ -58,6 +58,33 @@ Inst *rule_layout_left(Simp *s, Inst *i)
     return any ? simp_like(s, i, simp_shape(s, i->shape->type, i->shape->rank, i->shape->dims), operands) : NULL;
 }
 
+/* A result that is a transpose in a layout that the caller does not want: it is turned for the caller anyway. NULL: it is none. */
+static Inst *turned_result(Simp *s, Inst *t, const Shape *wanted)
+{
+    if (t->op != OP_TRANSPOSE || !inst_is_free(t) || !t->shape->layout || wanted->layout || shape_is_dynamic(t->shape))
+        return NULL;
+    return simp_like(s, t, simp_shape(s, t->shape->type, t->shape->rank, t->shape->dims), (Inst *[]){inst_operand(t, 0)});
+}
+
+Inst *rule_result_layout(Simp *s, Inst *i)
+{
+    const Module *m = i->comp->module;
+    if (i->comp != m->entry || i->comp->root != i || i->n_uses > 0 || !m->entry_result)
+        return NULL;
+    if (i->op != OP_TUPLE)
+        return turned_result(s, i, m->entry_result);
+    Inst        **operands = ARENA_ARRAY(s->scratch, Inst *, i->n_operands);
+    const Shape **shapes = ARENA_ARRAY(s->arena, const Shape *, i->n_operands);
+    bool          any = false;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        Inst *turned = turned_result(s, inst_operand(i, k), m->entry_result->elems[k]);
+        any |= turned != NULL;
+        operands[k] = turned ? turned : inst_operand(i, k);
+        shapes[k] = operands[k]->shape;
+    }
+    return any ? simp_new(s, OP_TUPLE, shape_tuple(s->arena, i->n_operands, shapes), i->n_operands, operands) : NULL;
+}
+
 Inst *rule_bitcast_noop(Simp *s, Inst *i)
 {
     return simp_same(s, inst_operand(i, 0));
