@@ -37,6 +37,7 @@ typedef struct Beside {
     VEC(Piece)    pieces;
     VEC(KArray *) arrays;
     bool    far; /* something far apart is none, in a loop along rows */
+    bool    near; /* something of neighbouring rows lies side by side */
 } Beside;
 
 static int64_t trips(const KStmt *loop)
@@ -140,6 +141,7 @@ static void note_load(void *cookie, const KExpr *x)
 {
     Beside *b = cookie;
     Piece   p;
+    b->near |= x->kind == KX_LOAD && x->array->kind != KARRAY_LOCAL && ix_coef(x->index, b->frames.v[b->frames.n - 1].s->loop) == 1;
     if (x->kind != KX_LOAD || x->array->kind == KARRAY_LOCAL || ix_coef(x->index, b->frames.v[b->frames.n - 1].s->loop) < 2)
         return;
     if (!map_has(&b->written, x->array) && find_piece(b, x->array, x->index, false, &p) && is_inside(b, &p))
@@ -209,13 +211,13 @@ static void note_written(void *cookie, const KStmt *s)
         map_put(&b->written, s->array, b);
 }
 
-/* Pieces of several elements, which are not much together. */
+/* Pieces of several elements, which are not much together; or rows that are made of something else, as of what is compared with each element of a list. */
 static bool are_worth_it(const Beside *b)
 {
     int64_t bytes = 0;
     for (int32_t k = 0; k < b->pieces.n; k++)
         bytes += (b->pieces.v[k].hi - b->pieces.v[k].lo + 1) * b->rows * type_bytes(b->pieces.v[k].array->type);
-    return b->pieces.n > 0 && bytes <= MOST_BYTES && !b->far;
+    return (b->pieces.n > 0 || b->near) && bytes <= MOST_BYTES && !b->far;
 }
 
 /* ---- rewriting ---- */

@@ -35,6 +35,9 @@ bool splat_is_minus_zero(const Inst *i);
 /* Nobody asks where in memory its elements are. */
 bool simp_seen_by_index(const Inst *i);
 
+/* The transpose t of dot d is that of d with its sides exchanged. */
+bool simp_exchanges_sides(const Inst *t, const Inst *d);
+
 /* No element is negative or -0; NaN may be. */
 bool simp_non_negative(const Inst *i);
 

@@ -136,7 +136,7 @@ Inst *rule_dot_transpose(Simp *s, Inst *i)
 }
 
 /* The free dimensions of the one side in front of those of the other, all else as it is: what the exchanged product has. */
-static bool exchanges_sides(const Inst *t, const Inst *dot)
+bool simp_exchanges_sides(const Inst *t, const Inst *dot)
 {
     Ints    perm = inst_ints(t, ATTR_DIMENSIONS);
     int32_t batch = inst_ints(dot, ATTR_LHS_BATCH_DIMS).n, contracted = inst_ints(dot, ATTR_LHS_CONTRACTING_DIMS).n;
@@ -152,7 +152,7 @@ static bool exchanges_sides(const Inst *t, const Inst *dot)
 Inst *rule_transpose_dot(Simp *s, Inst *i)
 {
     const Inst *d = inst_operand(i, 0);
-    if (d->op != OP_DOT || d->n_uses != 1 || !plain_dot(d) || d->shape->layout || (i->shape->layout && !simp_seen_by_index(i)) || !exchanges_sides(i, d))
+    if (d->op != OP_DOT || d->n_uses != 1 || !plain_dot(d) || d->shape->layout || (i->shape->layout && !simp_seen_by_index(i)) || !simp_exchanges_sides(i, d))
         return NULL;
     const Shape *shape = i->shape->layout ? simp_shape(s, i->shape->type, i->shape->rank, i->shape->dims) : i->shape;
     Inst        *dot = simp_like(s, d, shape, (Inst *[]){inst_operand(d, 1), inst_operand(d, 0)});
