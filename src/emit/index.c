@@ -64,16 +64,28 @@ const Ix *ix_of(IxCtx *cx, const IxAtom *atom)
 
 typedef void (*Split)(void *, const IxAtom *, int64_t);
 
-/* Is a floor(arg / by)? That of floor(y / n) is floor(y / (n * by)). */
+static const Ix *without(IxCtx *cx, const Ix *x, int32_t term)
+{
+    Ix *y = new_ix(cx, x->n);
+    y->c = x->c;
+    for (int32_t i = 0; i < x->n; i++)
+        if (i != term)
+            y->t[y->n++] = x->t[i];
+    return y;
+}
+
+/* Is a floor(arg / by)? That of x + floor(y / n) is floor((x * n + y) / (n * by)). */
 static bool is_quotient(IxCtx *cx, const IxAtom *a, const Ix *arg, int64_t by)
 {
     if (a->kind != IX_DIV)
         return false;
     if (a->by == by && ix_equal(a->arg, arg))
         return true;
-    const IxAtom *inner = arg->n == 1 && arg->c == 0 && arg->t[0].k == 1 ? arg->t[0].atom : NULL;
-    if (inner && inner->kind == IX_DIV && a->by == wrap_mul(inner->by, by) && ix_equal(a->arg, inner->arg))
-        return true;
+    for (int32_t i = 0; i < arg->n; i++) {
+        const IxAtom *inner = arg->t[i].k == 1 && arg->t[i].atom->kind == IX_DIV ? arg->t[i].atom : NULL;
+        if (inner && a->by == wrap_mul(inner->by, by) && ix_equal(a->arg, ix_add(cx, ix_times(cx, without(cx, arg, i), inner->by), inner->arg)))
+            return true;
+    }
     const Split split = cx->split;
     cx->split = NULL; /* was told when it was made */
     const Ix *quotient = ix_div(cx, arg, by); /* without factors that arg and by have in common */
@@ -101,14 +113,9 @@ static int32_t middle_part(IxCtx *cx, const Ix *x, const IxTerm *mod, const Ix *
         for (int32_t j = 0; j < m->arg->n; j++) {
             if (m->arg->t[j].k != 1 || !is_quotient(cx, m->arg->t[j].atom, mod->atom->arg, mod->atom->by))
                 continue;
-            Ix *q = new_ix(cx, m->arg->n);
-            q->c = m->arg->c;
-            for (int32_t k = 0; k < m->arg->n; k++)
-                if (k != j)
-                    q->t[q->n++] = m->arg->t[k];
             const Split split = cx->split;
             cx->split = NULL; /* was told of both parts */
-            *both = ix_mod(cx, ix_add(cx, ix_times(cx, q, mod->atom->by), mod->atom->arg), by);
+            *both = ix_mod(cx, ix_add(cx, ix_times(cx, without(cx, m->arg, j), mod->atom->by), mod->atom->arg), by);
             cx->split = split;
             return i;
         }

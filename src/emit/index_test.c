@@ -92,6 +92,22 @@ static void test_digits(IxCtx *cx)
     puts("ok digits");
 }
 
+/* [4,38,16] through 38 rounds of 64: digits of which the middle one was divided in parts are the whole again. */
+static void test_digits_again(IxCtx *cx)
+{
+    const Ix     *i = ix_of(cx, loop(cx, 38)), *j = ix_of(cx, loop(cx, 64)), *x = ix_add(cx, ix_times(cx, i, 64), j), *to[3];
+    const int64_t dims[3] = { 4, 38, 16 };
+    ix_split(cx, x, 3, dims, to);
+    CHECK(to[1]->t[0].atom->kind == IX_MOD);
+    CHECK(ix_equal(ix_linear(cx, 3, to, dims), x));
+    ix_split(cx, ix_plus(cx, x, -3), 3, dims, to);
+    CHECK(ix_equal(ix_linear(cx, 3, to, dims), ix_plus(cx, x, -3)));
+    ix_split(cx, x, 3, dims, to);
+    to[1] = ix_plus(cx, to[1], 1);
+    CHECK(ix_equal(ix_linear(cx, 3, to, dims), ix_plus(cx, x, 16)));
+    puts("ok digits again");
+}
+
 /* What is less than the common factor of the rest decides nothing: (24i + j) / 888 = i / 37 for j < 24. */
 static void test_low_part(IxCtx *cx)
 {
@@ -122,6 +138,7 @@ int main(void)
     test_division(&cx);
     test_split();
     test_digits(&cx);
+    test_digits_again(&cx);
     test_low_part(&cx);
     test_replace(&cx);
     arena_free(a);
