@@ -114,7 +114,7 @@ static void print_fetched(Printer *p, const LoopBlocks *b, int depth)
     for (int32_t k = 0; k < b->n_fetched; k++) {
         const Fetched *x = &b->fetched[k];
         indent(p, depth);
-        buf_printf(p->b, "%s(&%s[", x->taken ? "fetch_row_ahead" : "fetch_ahead", x->array->name);
+        buf_printf(p->b, "%s(&%s[", fetching_function(x), x->array->name);
         print_fetched_place(p, x);
         buf_printf(p->b, "] %c %lld, %lld);\n", x->ahead < 0 ? '-' : '+', llabs(x->ahead), (long long)x->bytes);
     }

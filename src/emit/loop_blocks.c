@@ -12,7 +12,8 @@
 enum { BLOCK = 32 /* more than gcc unrolls before it makes vectors */, BYTES_BLOCK = 64 /* where elements are of one byte */, DEEP_BLOCK = 64 /* where there are many steps */, FIXED_BLOCK = 16, LEAST_BLOCK = 8 /* of a size that is known */,
        LEAST_STREAMED = 128 /* elements of a loop */, LINE = 64, LONG_ROW = 2048 /* bytes */,
        LEAST_FETCHED = 1024, MOST_ROW_FETCHED = 128 * 1024 /* bytes of a row */, GAP = 1024 /* bytes that are not worth it */,
-       LEAST_TAKEN_FROM = 2 << 20, MOST_ROW_TAKEN = 32 * 1024 };
+       LEAST_TAKEN_FROM = 2 << 20, MOST_ROW_TAKEN = 32 * 1024,
+       LEAST_WRITTEN = 16 * 1024 /* bytes of a result */, WRITTEN_BLOCK = 2 * LINE, WRITTEN_AHEAD = 512 };
 
 typedef struct Look {
     const KStmt *loop;
@@ -215,7 +216,7 @@ static void fetch_row(LoopBlocks *b, const KStmt *loop, const KStmt *around, con
         return;
     if (row < LEAST_FETCHED || row > MOST_ROW_FETCHED || llabs(next - trips(loop) * by) * bytes <= GAP || is_fetched(b, array, index))
         return;
-    b->fetched[b->n_fetched++] = (Fetched){ array, index, next + (by < 0 ? by * (b->size - 1) : 0), b->size * llabs(by) * bytes, false, 0 };
+    b->fetched[b->n_fetched++] = (Fetched){ array, index, next + (by < 0 ? by * (b->size - 1) : 0), b->size * llabs(by) * bytes, false, 0, false };
 }
 
 static void fetch_rows(LoopBlocks *b, const KStmt *loop, const KStmt *around, const KExpr *x)
@@ -255,7 +256,7 @@ static void fetch_taken(LoopBlocks *b, const KStmt *loop, const KStmt *around, c
     if (row < trips(loop) || row * bytes < LEAST_FETCHED || row * bytes > MOST_ROW_TAKEN || row * bytes > trips(loop) * LINE)
         return;
     const int64_t by = b->size < trips(loop) ? row / trips(loop) : 0;
-    b->fetched[b->n_fetched++] = (Fetched){ x->array, x->index, lo + 2 * next, (by ? by * b->size : row) * bytes, true, by };
+    b->fetched[b->n_fetched++] = (Fetched){ x->array, x->index, lo + 2 * next, (by ? by * b->size : row) * bytes, true, by, false };
 }
 
 static void set_fetched_taken(LoopBlocks *b, const KStmt *loop)
@@ -278,6 +279,68 @@ static void set_fetched(LoopBlocks *b, const KStmt *loop)
     for (const KStmt *s = loop->body->first; s; s = s->next)
         if (s->value)
             fetch_rows(b, loop, outside->from, s->value);
+}
+
+typedef struct Sources {
+    const KStmt  *loop, *around;
+    const KArray *first;
+    bool          jumps, several, other; /* what is no plain copy or arithmetic of neighbours */
+} Sources;
+
+static bool is_plain_array(const KArray *x)
+{
+    return x->kind == KARRAY_PARAM && type_bits(x->type) >= 8 && type_bits(x->type) <= 64 && !type_is_complex(x->type);
+}
+
+/* Rows are at places that were computed, or do not follow each other. */
+static bool row_jumps(const Sources *s, const Ix *x)
+{
+    for (int32_t k = 0; k < x->n; k++)
+        if (x->t[k].atom->kind != IX_LOOP)
+            return true;
+    return s->around && ix_coef(x, s->around->loop) != trips(s->loop);
+}
+
+static void look_at_source(void *cookie, const KExpr *x)
+{
+    Sources *s = cookie;
+    s->other |= kx_is_dear_call(x);
+    if (x->kind != KX_LOAD || !is_along(x->index, s->loop->loop)) {
+        s->other |= x->kind == KX_LOAD && ix_has(x->index, s->loop->loop);
+        return;
+    }
+    s->other |= !is_plain_array(x->array);
+    s->several |= s->first && s->first != x->array;
+    s->first = x->array;
+    s->jumps |= row_jumps(s, x->index);
+}
+
+/* Stores wait for lines of a result which is in a cache but not in the first one. A stream that goes on and on has them in time; rows from places of their own have not, nor has what waits for several operands. */
+static bool row_is_written(LoopBlocks *b, const KStmt *loop)
+{
+    const KBlock *outside = loop->body->parent;
+    const KStmt  *around = outside && outside->from && outside->from->kind == KS_FOR ? outside->from : NULL, *store = NULL;
+    Sources       from = { loop, around, NULL, false, false, false };
+    for (const KStmt *s = loop->body->first; s; s = s->next) {
+        from.other |= s->kind == KS_ASSIGN || (s->kind == KS_STORE && (store || s->atomic || s->past || !is_along(s->index, loop->loop)));
+        store = s->kind == KS_STORE ? s : store;
+    }
+    const KVisitor v = { look_at_source, NULL, &from };
+    kernel_visit(loop->body, &v);
+    if (!store || from.other || !from.first || !(from.jumps || from.several) || !is_plain_array(store->array) || store->array->read || store->array->streamed)
+        return false;
+    const int64_t bytes = type_bytes(store->array->type), size = bytes >= WRITTEN_BLOCK / BLOCK ? BLOCK : WRITTEN_BLOCK / bytes, row = trips(loop) * bytes;
+    if (trips(loop) < size || store->array->count * bytes < LEAST_WRITTEN || (around && row < LONG_ROW && ix_coef(store->index, around->loop) != trips(loop)))
+        return false;
+    b->size = size;
+    b->rest = loop->from || loop->end || trips(loop) % size != 0;
+    b->fetched[b->n_fetched++] = (Fetched){ store->array, store->index, WRITTEN_AHEAD / bytes, size * bytes, false, 0, true };
+    return true;
+}
+
+const char *fetching_function(const Fetched *x)
+{
+    return x->written ? "fetch_to_write" : x->taken ? "fetch_row_ahead" : "fetch_ahead";
 }
 
 /* Of what is taken some lies at places that the loop computes, or is only stored. */
@@ -320,7 +383,9 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
         return false;
     set_fetched(b, loop);
     set_fetched_taken(b, loop);
-    return b->n_in + b->n_out + b->taken.n + b->rounds.n_steps > 1 && b->size <= trips(loop) && are_apart(loop, b);
+    if (b->n_in + b->n_out + b->taken.n + b->rounds.n_steps == 1)
+        return !loop->rolled && !loop->unrolled && !loop->in_turn && b->n_fetched == 0 && !b->rounds.halves && row_is_written(b, loop);
+    return b->size <= trips(loop) && are_apart(loop, b);
 }
 
 bool loop_small_blocks(const KStmt *loop, const LoopBlocks *b, LoopBlocks *small)

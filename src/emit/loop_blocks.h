@@ -1,5 +1,6 @@
 /* Innermost loops in blocks of vectors, for what compilers make no vectors of by themselves: conversions between f16 and f32, rounding to f16 (loop_rounds.h, loop_halves.h) and bf16, elements at places that the loop
- * computes (loop_taken.h), and stores past the caches, which save reading what is overwritten where results are larger than the caches anyway; such loops also fetch what their next row reads.
+ * computes (loop_taken.h), and stores past the caches, which save reading what is overwritten where results are larger than the caches anyway; such loops also fetch what their next row reads. Rows that come from
+ * places of their own, and results of several operands, go in blocks likewise, which fetch what is stored soon.
  *
  *     for i < n: r[i] = f32_to_f16(f16_to_f32(x[i + 3]) * y[i])
  *     =>  for from < n, by 32: { in[32] = x[from + 3 ...];  for k < 32: out[k] = in[k] * y[from + k];  r[from ...] = out }, and what is left as before */
@@ -20,7 +21,8 @@ typedef struct Blocked {
 } Blocked;
 
 /* What the loop around reads in its next iteration, where that is not what lies behind this one's: no processor sees it come. Lines of it are fetched with each block.
- * What is taken from most lines of a row that only the loop around names is fetched a row earlier, in the order of memory. */
+ * What is taken from most lines of a row that only the loop around names is fetched a row earlier, in the order of memory. Lines of a result that is stored through the caches
+ * are fetched to be written, where processors are late with that (row_is_written). */
 typedef struct Fetched {
     const KArray *array;
     const Ix     *index; /* of this iteration */
@@ -28,6 +30,7 @@ typedef struct Fetched {
     int64_t       bytes;
     bool          taken; /* from the terms of loops around on, and for each of this loop's elements so many: */
     int64_t       by;
+    bool          written;
 } Fetched;
 
 typedef struct LoopBlocks {
@@ -58,6 +61,9 @@ int64_t loop_piece(const LoopBlocks *b, int64_t from, bool *rolled);
 
 /* The loop of a block's places is so short that it is to be kept from being unrolled, likewise. */
 bool loop_rolls_places(const LoopBlocks *b);
+
+/* The one of the prelude's. */
+const char *fetching_function(const Fetched *x);
 
 /* The number of what x loads, of what s stores; -1: none of them. */
 int32_t blocked_in(const LoopBlocks *b, const KExpr *x);

@@ -460,6 +460,9 @@ static const Helper helpers[] = {
     { H_EXACT, "fetch_ahead", "",
       "void fetch_ahead(const void *from, int64_t bytes) /* into the second cache */\n{\n#if defined __GNUC__\n    for (int64_t k = 0; k < bytes; k += 64)\n"
       "        __builtin_prefetch((const char *)from + k, 0, 2);\n#endif\n}\n" },
+    { H_EXACT, "fetch_to_write", "",
+      "void fetch_to_write(const void *to, int64_t bytes) /* into the first cache */\n{\n#if defined __GNUC__\n    for (int64_t k = 0; k < bytes; k += 64)\n"
+      "        __builtin_prefetch((const char *)to + k, 1, 3);\n#endif\n}\n" },
     { H_EXACT, "fetch_row_ahead", "fetch_ahead",
       "void fetch_row_ahead(const void *from, int64_t bytes) /* of which lines here and there are wanted: Intel's AVX-512 processors find these themselves sooner */\n{\n"
       "#if !defined __AVX512F__ || defined __znver4__ || defined __znver5__\n    fetch_ahead(from, bytes);\n#else\n    (void)fetch_ahead, (void)from, (void)bytes;\n#endif\n}\n" },
@@ -1023,7 +1026,7 @@ static void need_blocks(Prelude *p, const KStmt *s)
         if (!b.in[k].as_f16)
             need(p, "f16_block_to_f32");
     for (int32_t k = 0; k < b.n_fetched; k++)
-        need(p, b.fetched[k].taken ? "fetch_row_ahead" : "fetch_ahead");
+        need(p, fetching_function(&b.fetched[k]));
     for (int32_t k = 0; k < b.taken.n; k++) {
         need(p, arena_printf(p->arena, b.taken.v[k].by ? "hlo_step_%s" : "hlo_take_%s", type_name(storage_type(b.taken.v[k].array->type))));
         if (b.taken.v[k].half)
