@@ -245,7 +245,18 @@ static void note_stmt_test(void *cookie, const KStmt *s)
     c->sums |= s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL && kx_loads_from(s->value, s->array, s->index);
 }
 
-/* A scatter of single elements: for i: { start = x[i];  if (start is inside) out[start] = ... } */
+/* The elements of a row so short that it is one vector of 64 or 128 bits. */
+static bool changes_row_found(const KStmt *row, const IxAtom *loop)
+{
+    enum { SHORTEST = 8, LONGEST = 16 /* bytes */ };
+    const KStmt *s = row->kind == KS_FOR && !row->from && !row->end ? row->body->first : NULL;
+    while (s && s->kind == KS_DECLARE)
+        s = s->next;
+    const int64_t bytes = s && s->kind == KS_STORE ? (row->loop->hi - row->loop->lo + 1) * type_bytes(s->array->type) : 0;
+    return (bytes == SHORTEST || bytes == LONGEST) && !s->next && is_found(s->index, loop) && ix_coef(s->index, row->loop) == 1;
+}
+
+/* A scatter of single elements: for i: { start = x[i];  if (start is inside) out[start] = ... }, or of such rows (9280 of 1000 rows of 2: 6.8 and 4.5 us, of 4: 6.5 and 5.0). */
 static bool changes_found(const KStmt *loop)
 {
     const KStmt *s = loop->body->first;
@@ -253,7 +264,7 @@ static bool changes_found(const KStmt *loop)
         s = s->next;
     bool changes = s && s->kind == KS_IF && !s->other && !s->next;
     for (const KStmt *t = changes ? s->body->first : NULL; t; t = t->next)
-        changes &= t->kind == KS_DECLARE || (t->kind == KS_STORE && is_found(t->index, loop->loop));
+        changes &= t->kind == KS_DECLARE || (t->kind == KS_STORE && is_found(t->index, loop->loop)) || changes_row_found(t, loop->loop);
     return changes;
 }
 
