@@ -273,7 +273,7 @@ static inline int hlort_conv_by_channel(const hlort_conv *v)
 
 /* Whether a convolution makes features that are neighbours in Y by few products for each: of f32, f64, f16 and bf16 then bands of the image lie in the caches. */
 enum { HLORT_MOST_BAND = 32 * 1024, HLORT_MOST_BAND_KERNEL = 64 * 1024, HLORT_MOST_BAND_RUNS = 256, HLORT_LEAST_BAND_PIXELS = 4, HLORT_LEAST_BAND_MADE = 4,
-       HLORT_SHORT_BAND_TERMS = 128, HLORT_LONG_BAND = 28 };
+       HLORT_SHORT_BAND_TERMS = 128, HLORT_LONG_BAND = 28, HLORT_FEW_BAND_MADE = 16 };
 static inline int hlort_conv_fits_bands(const hlort_conv *v)
 {
     const int64_t last = v->n_spatial - 1;
@@ -290,8 +290,8 @@ static inline int hlort_conv_fits_bands(const hlort_conv *v)
         if (taps > HLORT_MOST_BAND_KERNEL || runs > HLORT_MOST_BAND_RUNS || reach > HLORT_MOST_BAND)
             return 0;
     }
-    if (v->groups == 1 && taps * v->in > HLORT_SHORT_BAND_TERMS && v->spatial[last].out < HLORT_LONG_BAND)
-        return 0; /* few pixels share what is read of a long kernel */
+    if (v->groups == 1 && taps * v->in > HLORT_SHORT_BAND_TERMS && v->spatial[last].out < HLORT_LONG_BAND && v->out > HLORT_FEW_BAND_MADE)
+        return 0; /* few pixels share what is read of a long kernel; few features leave most of a tile empty */
     return taps * v->in <= HLORT_MOST_BAND_KERNEL && taps * v->in * v->out <= HLORT_MOST_BAND_KERNEL;
 }
 static inline int hlort_conv_in_bands(const hlort_conv *v) /* of one tap it is a dot */
