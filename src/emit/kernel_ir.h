@@ -182,6 +182,7 @@ const KExpr *kx_call(Arena *a, const char *fn, Type t, int32_t n, const KExpr *c
 const KExpr *kx_cast(Arena *a, Type t, const KExpr *x); /* C's conversion */
 /* x in no vector: with functions that vectors have not. */
 const KExpr *kx_alone(Arena *a, const KExpr *x);
+const char  *function_alone(const char *fn);
 const KExpr *kx_distinct(Arena *a, KArray *x, KArray *y);
 
 /* The machine type of a value of element type t, and of an element in memory. */

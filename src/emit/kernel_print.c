@@ -283,7 +283,8 @@ static void print_call(Printer *p, const KExpr *x)
         buf_printf(p->b, BLOCK_WIDE "%d[" BLOCK_PLACE "]", taken);
         return;
     }
-    buf_printf(p->b, "%s(", p->halves && half_function(x) ? half_function(x) : dialect_function(p->dialect, x));
+    const char *fn = p->halves && half_function(x) ? half_function(x) : dialect_function(p->dialect, x);
+    buf_printf(p->b, "%s(", p->alone ? function_alone(fn) : fn);
     for (int32_t i = 0; i < x->n; i++) {
         if (i)
             buf_puts(p->b, ", ");

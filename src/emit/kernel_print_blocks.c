@@ -416,7 +416,9 @@ static void print_last(Printer *p, const KStmt *s, const LoopBlocks *b, int dept
 {
     LoopBlocks last;
     if (!loop_last_block(s, b, &last)) {
-        print_plain_for(p, s, BLOCK_FROM, NULL, depth);
+        Printer inner = *p;
+        inner.alone = loop_rest_is_alone(s, b);
+        print_plain_for(&inner, s, BLOCK_FROM, NULL, depth);
         return;
     }
     indent(p, depth);

@@ -61,16 +61,23 @@ void kernel_round_once(Kernel *k)
 
 /* ---- in no vector ---- */
 
-const KExpr *kx_alone(Arena *a, const KExpr *x)
+const char *function_alone(const char *fn)
 {
     static const char *const of[][2] = { { "max_f32", "max_alone_f32" }, { "max_f64", "max_alone_f64" }, { "min_f32", "min_alone_f32" }, { "min_f64", "min_alone_f64" },
                                          { "f16_to_f32", "f16_alone_to_f32" }, { "f32_to_f16", "f32_alone_to_f16" }, { "f16_round", "f16_round_alone" } };
+    for (size_t k = 0; k < sizeof of / sizeof of[0]; k++)
+        if (strcmp(fn, of[k][0]) == 0)
+            return of[k][1];
+    return fn;
+}
+
+const KExpr *kx_alone(Arena *a, const KExpr *x)
+{
     KExpr *y = arena_copy(a, x, sizeof *x);
     for (int32_t k = 0; k < x->n; k++)
         y->arg[k] = kx_alone(a, x->arg[k]);
-    for (size_t k = 0; x->kind == KX_CALL && k < sizeof of / sizeof of[0]; k++)
-        if (strcmp(x->fn, of[k][0]) == 0)
-            y->fn = of[k][1];
+    if (x->kind == KX_CALL)
+        y->fn = function_alone(x->fn);
     return y;
 }
 

@@ -168,12 +168,20 @@ static int64_t size_for_steps(const LoopBlocks *b, int64_t n, bool fixed)
     return b->rounds.n_steps >= DEEP && fits ? DEEP_BLOCK : BLOCK;
 }
 
+static bool has_f16(const LoopBlocks *b)
+{
+    bool found = b->n_in > 0;
+    for (int32_t k = 0; k < b->n_out; k++)
+        found |= b->out[k].array->type == TYPE_F16;
+    return found;
+}
+
 static void set_size(LoopBlocks *b, const KStmt *s)
 {
     enum { MOST = 64 }; /* a loop that has a fixed size, such as one of lanes, keeps it */
     int64_t n = trips(s);
     bool    fixed = !s->from && !s->end;
-    b->size = fixed && n <= MOST && n % LEAST_BLOCK == 0 ? n : size_for_steps(b, n, fixed);
+    b->size = fixed && n <= MOST && n % LEAST_BLOCK == 0 ? n : fixed && n < BLOCK && has_f16(b) ? n / LEAST_BLOCK * LEAST_BLOCK : size_for_steps(b, n, fixed);
     bool bytes = b->size == BLOCK && loop_halves_by_bytes(s, b);
     for (int32_t k = 0; k < b->n_out; k++)
         bytes |= type_bytes(b->out[k].array->type) == 1;
@@ -379,7 +387,7 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
     if (!b->taken.n)
         loop_halves(loop, b);
     set_size(b, loop);
-    if (loop->rolled && (b->rest || b->size != trips(loop)))
+    if (loop->rolled && (b->rest || b->size != trips(loop)) && !(has_f16(b) && b->size < BLOCK))
         return false;
     set_fetched(b, loop);
     set_fetched_taken(b, loop);
@@ -428,6 +436,13 @@ bool loop_last_block(const KStmt *loop, const LoopBlocks *b, LoopBlocks *last)
         least = b->out[k].array->type == TYPE_F16 ? 1 : least;
     }
     return b->rest && !loop->from && !loop->end && b->line < 0 && b->n_out > 0 && b->taken.n == 0 && trips(loop) % last->size >= least && may_end_twice(loop);
+}
+
+bool loop_rest_is_alone(const KStmt *loop, const LoopBlocks *b)
+{
+    LoopBlocks small, last;
+    const bool fixed = !loop->from && !loop->end && b->line < 0;
+    return fixed && b->rest && has_f16(b) && !loop_last_block(loop, b, &last) && (trips(loop) % b->size < LEAST_BLOCK || loop_small_blocks(loop, b, &small));
 }
 
 int64_t loop_piece(const LoopBlocks *b, int64_t from, bool *rolled)

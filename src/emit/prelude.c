@@ -1009,6 +1009,14 @@ static bool has_rolled_piece(const LoopBlocks *b)
     return rolled;
 }
 
+static void need_alone(void *cookie, const KExpr *x)
+{
+    Prelude    *p = cookie;
+    const char *fn = dialect_function(p->dialect, x);
+    if (fn && function_alone(fn) != fn)
+        need(p, function_alone(fn));
+}
+
 static void need_blocks(Prelude *p, const KStmt *s)
 {
     LoopBlocks b;
@@ -1022,6 +1030,8 @@ static void need_blocks(Prelude *p, const KStmt *s)
     loop_small_blocks(s, &b, &small); /* which there are where the loop's range is shared, too */
     p->rolled |= loop_rolls_places(&b) || has_rolled_piece(&b) || has_rolled_piece(&small);
     need_halves(p, s, &b);
+    if (loop_rest_is_alone(s, &b))
+        kernel_visit(s->body, &(KVisitor){ need_alone, NULL, p });
     for (int32_t k = 0; k < b.n_in; k++)
         if (!b.in[k].as_f16)
             need(p, "f16_block_to_f32");

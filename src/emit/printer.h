@@ -11,6 +11,7 @@ typedef struct Printer {
     const LoopBlocks *blocks; /* of the loop that is printed in blocks; NULL: none */
     const IxAtom  *blocked; /* that loop's variable */
     const char    *place;   /* what stands for it */
+    bool           alone;   /* what is printed is in no vector */
     const KStmt   *halves;  /* that loop, where what is printed is computed as f16; NULL: it is not */
 } Printer;
 
