@@ -44,7 +44,8 @@ static void print_block_arrays(Printer *p, const KStmt *s, const LoopBlocks *b, 
     }
     for (int32_t k = 0; k < b->n_out; k++) {
         const Blocked *x = &b->out[k];
-        print_block_array(p, x->as_f16 ? HALF : x->half ? "float" : element_type(p->dialect, x->array), BLOCK_OUT, k, b->size, depth);
+        if (!x->of)
+            print_block_array(p, x->as_f16 ? HALF : x->half ? "float" : element_type(p->dialect, x->array), BLOCK_OUT, k, b->size, depth);
         if (x->half && x->streamed)
             print_block_array(p, element_type(p->dialect, x->array), BLOCK_NARROW, k, b->size, depth);
     }
@@ -132,7 +133,13 @@ static void print_block_out(Printer *p, const LoopBlocks *b, int depth)
                 buf_printf(p->b, BLOCK_NARROW "%d", k);
             else
                 print_block_place(p, x);
-            buf_printf(p->b, ", " BLOCK_OUT "%d, %d);\n", k, (int)b->size);
+            if (x->of) {
+                buf_puts(p->b, ", ");
+                print_block_place(p, &(Blocked){ .array = x->of->array, .index = x->of->index });
+                buf_printf(p->b, ", %d);\n", (int)b->size);
+            } else {
+                buf_printf(p->b, ", " BLOCK_OUT "%d, %d);\n", k, (int)b->size);
+            }
         }
         if (streamed) {
             indent(p, depth);
@@ -343,7 +350,7 @@ static void print_rest_of_block(Printer *p, const KStmt *s, const LoopBlocks *b,
 {
     Printer inner = *p;
     int32_t k = 0, n = 0;
-    for (const KStmt *t = s->body->first; t; t = t->next)
+    for (const KStmt *t = s->body->first; t && !(b->n_out > 0 && b->out[0].of); t = t->next)
         n += is_rest(b, t, k++);
     if (!n)
         return;

@@ -64,7 +64,7 @@ static void add_in(Look *l, const KExpr *load)
 {
     LoopBlocks *b = l->b;
     if (b->n_in < MOST_BLOCKED && load->kind == KX_LOAD && is_along(load->index, l->loop->loop) && find(b->n_in, b->in, load->array, load->index) < 0)
-        b->in[b->n_in++] = (Blocked){ load->array, load->index, true, false, false, true };
+        b->in[b->n_in++] = (Blocked){ load->array, load->index, true, false, NULL, false, true };
 }
 
 /* What x always loads. */
@@ -101,6 +101,19 @@ static bool finds_lines(LoopBlocks *b, const KStmt *loop, const KArray *array, c
     return true;
 }
 
+/* All of the loop is that neighbours of f32 are converted. */
+static const KExpr *plain_source(const KStmt *loop, const KStmt *s)
+{
+    const KStmt *first = loop->body->first;
+    const KExpr *x = s->value->arg[0];
+    if (first->kind == KS_DECLARE && first->next == s && x->kind == KX_TEMP && x->temp == first->temp && first->value)
+        x = first->value;
+    else if (first != s)
+        return NULL;
+    const bool plain = !s->next && x->kind == KX_LOAD && x->array->type == TYPE_F32 && is_along(x->index, loop->loop);
+    return plain && s->array->kind == KARRAY_PARAM && s->array->restricted && x->array != s->array ? x : NULL;
+}
+
 static void add_out(Look *l, const KStmt *s)
 {
     LoopBlocks *b = l->b;
@@ -110,7 +123,7 @@ static void add_out(Look *l, const KStmt *s)
     const bool bare = streamed && is_call(s->value, "f32_to_bf16") && s->value->arg[0]->kind == KX_LOAD; /* a block of f32 would be a copy */
     const bool half = stored && (is_call(s->value, "f32_to_f16") || is_call(s->value, "f32_to_bf16")) && !bare;
     if (half || streamed)
-        b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed, false, true };
+        b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed, half ? plain_source(l->loop, s) : NULL, false, true };
 }
 
 /* How often the loop stores to the array, and whether it loads from it more than the element that it stores, before. */
@@ -386,6 +399,8 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
         loop_rounds(loop, is_kept_out, b, &b->rounds);
     if (!b->taken.n)
         loop_halves(loop, b);
+    for (int32_t k = 0; k < b->n_out; k++)
+        b->out[k].of = b->out[k].as_f16 ? NULL : b->out[k].of;
     set_size(b, loop);
     if (loop->rolled && (b->rest || b->size != trips(loop)) && !(has_f16(b) && b->size < BLOCK))
         return false;

@@ -17,6 +17,7 @@ typedef struct Blocked {
     const Ix     *index;
     bool          half; /* f16 or bf16, whose block is of f32 */
     bool          streamed; /* stored past the caches */
+    const KExpr  *of;   /* written, of narrow floats: NULL, or the f32 in memory that it is made of, of which the block needs no copy */
     bool          as_f16, as_f32; /* read: as what steps want it (loop_halves.h); written: how it is computed */
 } Blocked;
 
