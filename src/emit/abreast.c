@@ -74,10 +74,8 @@ static void note_place(void *cookie, const KExpr *x)
 static bool joins_lanes(const KStmt *s)
 {
     bool     any = false;
-    KStmt    alone = *s;
     KVisitor v = { note_place, NULL, &any };
-    alone.next = NULL;
-    kernel_visit(&(KBlock){ .first = &alone }, &v);
+    kernel_visit_stmt(s, &v);
     return any;
 }
 
@@ -217,11 +215,9 @@ static void each_stage(Rows *r, const KVisitor *v)
 {
     for (r->at = 0; r->at < r->stages.n; r->at++)
         for (int32_t i = 0; i < r->stages.v[r->at].n; i++) {
-            KStmt *s = r->stages.v[r->at].v[i], alone = *s;
-            alone.next = NULL;
-            KBlock b = { .first = &alone };
+            const KStmt *s = r->stages.v[r->at].v[i];
             r->in_long = s->kind == KS_FOR && all_trips(s) >= LONG;
-            kernel_visit(&b, v);
+            kernel_visit_stmt(s, v);
         }
 }
 

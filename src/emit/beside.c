@@ -233,7 +233,7 @@ static const Ix *in_columns(const Beside *b, const Piece *p, const Ix *x)
 static const Piece *piece_of_load(const Beside *b, const KExpr *x)
 {
     Piece p;
-    if (x->kind != KX_LOAD || x->array->kind == KARRAY_LOCAL || !find_piece(b, x->array, x->index, false, &p))
+    if (x->array->kind == KARRAY_LOCAL || !find_piece(b, x->array, x->index, false, &p))
         return NULL;
     for (int32_t k = 0; k < b->pieces.n; k++) {
         const Piece *q = &b->pieces.v[k];
@@ -243,23 +243,18 @@ static const Piece *piece_of_load(const Beside *b, const KExpr *x)
     return NULL;
 }
 
-static const KExpr *new_expr(const Beside *b, const KExpr *x)
+static const KExpr *load_from_columns(void *cookie, const KExpr *x)
 {
-    if (!x)
-        return NULL;
-    const Piece *p = piece_of_load(b, x);
-    if (p)
-        return kx_load(b->k->arena, p->columns, in_columns(b, p, x->index));
-    KExpr *copy = arena_copy(b->k->arena, x, sizeof *x);
-    for (int32_t i = 0; i < x->n; i++)
-        copy->arg[i] = new_expr(b, x->arg[i]);
-    return copy;
+    const Beside *b = cookie;
+    const Piece  *p = piece_of_load(b, x);
+    return p ? kx_load(b->k->arena, p->columns, in_columns(b, p, x->index)) : NULL;
 }
 
-static void rewrite_loads(const Beside *b, KBlock *in)
+static void rewrite_loads(Beside *b, KBlock *in)
 {
+    const KRewriter r = { load_from_columns, NULL, b };
     for (KStmt *s = in ? in->first : NULL; s; s = s->next) {
-        s->value = new_expr(b, s->value);
+        s->value = s->value ? kx_rewrite(b->k->arena, s->value, &r) : NULL;
         rewrite_loads(b, s->body);
         rewrite_loads(b, s->other);
     }

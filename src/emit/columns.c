@@ -68,14 +68,6 @@ static bool contains_loop(const KStmt *s)
     return s->kind == KS_FOR || has_loop(s->body) || has_loop(s->other);
 }
 
-static void each_in(const KStmt *s, const KVisitor *v)
-{
-    KStmt  alone = *s;
-    KBlock b = { .first = &alone };
-    alone.next = NULL;
-    kernel_visit(&b, v);
-}
-
 static bool index_varies(const Columns *c, const Ix *x)
 {
     for (int32_t i = 0; x && i < x->n; i++) {
@@ -182,7 +174,7 @@ static void look_at(Columns *c, const KBlock *b)
     c->run = c->runs++;
     for (const KStmt *s = b->first; s; s = s->next) {
         if (!contains_loop(s)) {
-            each_in(s, &(KVisitor){ look_at_expr, look_at_stmt, c });
+            kernel_visit_stmt(s, &(KVisitor){ look_at_expr, look_at_stmt, c });
             continue;
         }
         c->bad |= s->kind != KS_FOR || s->from || s->end;
@@ -510,10 +502,10 @@ static KStmt *where_needed(const Map *written, const KStmt *s)
     if (s->kind != KS_DECLARE || s->temp->assigned || !s->value)
         return NULL;
     Mention m = { .temp = s->temp, .written = written, .fixed = true };
-    each_in(s, &(KVisitor){ mentioned_in_expr, NULL, &m });
+    kernel_visit_stmt(s, &(KVisitor){ mentioned_in_expr, NULL, &m });
     m.found = false;
     for (; to && m.fixed; to = to->next) {
-        each_in(to, &(KVisitor){ mentioned_in_expr, mentioned_in_stmt, &m });
+        kernel_visit_stmt(to, &(KVisitor){ mentioned_in_expr, mentioned_in_stmt, &m });
         if (m.found)
             return loops ? to : NULL;
         loops |= contains_loop(to);

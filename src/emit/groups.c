@@ -19,14 +19,6 @@ typedef struct Groups {
 
 /* ---- uses ---- */
 
-static void visit_one(const KStmt *s, const KVisitor *v)
-{
-    KStmt  copy = *s;
-    KBlock alone = { .first = &copy };
-    copy.next = NULL;
-    kernel_visit(&alone, v);
-}
-
 static void note(Groups *g, const void *what)
 {
     map_put(&g->last, what, (void *)(intptr_t)(g->at + 1));
@@ -104,7 +96,7 @@ static void find_needed(Groups *g)
         if (s->kind != KS_DECLARE)
             continue;
         g->at = last_of(&g->needed, s->temp, last_use(g, s->temp, j));
-        visit_one(s, &v);
+        kernel_visit_stmt(s, &v);
     }
 }
 
@@ -139,7 +131,7 @@ static void check_expr(void *cookie, const KExpr *x)
     g->sought = x->array;
     const int32_t last = x->array->restricted && !x->array->written ? 0 : last_of(&g->needed, g->out->stmts[g->at]->temp, last_use(g, g->out->stmts[g->at]->temp, g->at));
     for (int32_t i = g->at + 1; i <= last && !g->found; i++)
-        visit_one(g->out->stmts[i], &stores);
+        kernel_visit_stmt(g->out->stmts[i], &stores);
 }
 
 static bool may_again(Groups *g, const KStmt *s)
@@ -147,7 +139,7 @@ static bool may_again(Groups *g, const KStmt *s)
     KVisitor v = { check_expr, NULL, g };
     g->found = s->kind != KS_DECLARE || !s->value || s->temp->assigned;
     if (!g->found)
-        visit_one(s, &v);
+        kernel_visit_stmt(s, &v);
     return !g->found;
 }
 
@@ -173,7 +165,7 @@ void kernel_groups(Arena *a, const Kernel *k, StmtGroups *out)
     out->v = ARENA_ARRAY(a, StmtGroup, out->n_stmts);
     for (const KStmt *s = k->body->first; s; s = s->next, g.at++) {
         out->stmts[g.at] = s;
-        visit_one(s, &all);
+        kernel_visit_stmt(s, &all);
     }
     find_needed(&g);
     for (g.at = 0; g.at < out->n_stmts; g.at++)

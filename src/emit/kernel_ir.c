@@ -259,17 +259,49 @@ static void visit_expr(const KVisitor *v, const KExpr *x)
         visit_expr(v, x->arg[i]);
 }
 
+void kernel_visit_stmt(const KStmt *s, const KVisitor *v)
+{
+    if (v->stmt)
+        v->stmt(v->cookie, s);
+    visit_expr(v, s->value);
+    if (s->body)
+        kernel_visit(s->body, v);
+    if (s->other)
+        kernel_visit(s->other, v);
+}
+
 void kernel_visit(const KBlock *b, const KVisitor *v)
 {
+    for (const KStmt *s = b->first; s; s = s->next)
+        kernel_visit_stmt(s, v);
+}
+
+const KExpr *kx_rewrite(Arena *a, const KExpr *x, const KRewriter *r)
+{
+    const KExpr *instead = x->kind == KX_LOAD ? r->load(r->cookie, x) : NULL;
+    if (instead)
+        return instead;
+    if (x->n == 0 || (x->kind == KX_UNARY && x->op == KOP_PLACE))
+        return x;
+    KExpr *copy = arena_copy(a, x, sizeof *x);
+    for (int32_t i = 0; i < x->n; i++)
+        copy->arg[i] = kx_rewrite(a, x->arg[i], r);
+    return copy;
+}
+
+KBlock *kernel_rewrite(Arena *a, const KBlock *b, const KRewriter *r)
+{
+    KBlock *out = ARENA_NEW(a, KBlock);
     for (const KStmt *s = b->first; s; s = s->next) {
-        if (v->stmt)
-            v->stmt(v->cookie, s);
-        visit_expr(v, s->value);
-        if (s->body)
-            kernel_visit(s->body, v);
-        if (s->other)
-            kernel_visit(s->other, v);
+        KStmt copy = *s;
+        copy.value = s->value ? kx_rewrite(a, s->value, r) : NULL;
+        copy.body = s->body ? kernel_rewrite(a, s->body, r) : NULL;
+        copy.other = s->other ? kernel_rewrite(a, s->other, r) : NULL;
+        if (s->kind == KS_STORE && r->store)
+            r->store(r->cookie, &copy);
+        kblock_append_copy(a, out, &copy);
     }
+    return out;
 }
 
 /* The name-free text of a kernel: equal text is an equal kernel. Loops are numbered by their atom in order of appearance. */

@@ -146,6 +146,16 @@ typedef struct KVisitor {
     void *cookie;
 } KVisitor;
 void kernel_visit(const KBlock *b, const KVisitor *v);
+void kernel_visit_stmt(const KStmt *s, const KVisitor *v); /* that one alone, not what follows it */
+
+/* Copies with something else in the place of elements. A load whose place is asked for stays. */
+typedef struct KRewriter {
+    const KExpr *(*load)(void *cookie, const KExpr *x); /* what stands for the load; NULL: itself */
+    void (*store)(void *cookie, KStmt *s);              /* NULL, or changes the copy of a KS_STORE */
+    void *cookie;
+} KRewriter;
+const KExpr *kx_rewrite(Arena *a, const KExpr *x, const KRewriter *r);
+KBlock *kernel_rewrite(Arena *a, const KBlock *b, const KRewriter *r);
 
 /* Puts a copy of the statement at the end of b, for those who deal the statements of a block out to others. */
 void kblock_append_copy(Arena *a, KBlock *b, const KStmt *s);

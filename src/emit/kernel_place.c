@@ -149,10 +149,7 @@ static Touched touched_by(PartCheck *c, const KStmt *s)
 {
     Touched  t = { .check = c, .apart = true };
     KVisitor v = { touch_load, touch_store, &t };
-    KStmt    copy = *s;
-    KBlock   alone = { .first = &copy };
-    copy.next = NULL;
-    kernel_visit(&alone, &v);
+    kernel_visit_stmt(s, &v);
     return t;
 }
 
@@ -219,11 +216,8 @@ static bool needs_before(const Kernel *k, const KArray *result, const KArray *op
     Sought   sought = { .array = operand };
     KVisitor v = { seek_load, NULL, &sought };
     for (const KStmt *s = k->body->first; s; s = s->next) {
-        KStmt  copy = *s;
-        KBlock alone = { .first = &copy };
-        copy.next = NULL;
         if (s->kind == KS_DECLARE)
-            kernel_visit(&alone, &v);
+            kernel_visit_stmt(s, &v);
         else if (sought.found && s->kind == KS_FOR && stores_to(s->body, result))
             return true;
     }

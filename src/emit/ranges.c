@@ -171,12 +171,8 @@ static bool shares_arrays(Arena *a, const Kernel *k)
 {
     Uses     u = { .by = map_new(a) };
     KVisitor v = { note_load, note_store, &u };
-    for (u.now = k->body->first; u.now; u.now = u.now->next) {
-        KStmt  copy = *u.now;
-        KBlock alone = { .first = &copy };
-        copy.next = NULL;
-        kernel_visit(&alone, &v);
-    }
+    for (u.now = k->body->first; u.now; u.now = u.now->next)
+        kernel_visit_stmt(u.now, &v);
     return u.shared;
 }
 

@@ -26,14 +26,6 @@ static void note_call(void *cookie, const KExpr *x)
     *(bool *)cookie |= kx_is_dear_call(x);
 }
 
-static void visit(const KStmt *s, const KVisitor *v)
-{
-    KStmt  alone = *s;
-    KBlock b = { .first = &alone };
-    alone.next = NULL;
-    kernel_visit(&b, v);
-}
-
 typedef struct Touch {
     const KArray *array;
     bool          loads;
@@ -56,7 +48,7 @@ static Touch touch(const KStmt *s, const KArray *array)
 {
     Touch    t = { .array = array };
     KVisitor v = { touch_expr, touch_stmt, &t };
-    visit(s, &v);
+    kernel_visit_stmt(s, &v);
     return t;
 }
 
@@ -149,7 +141,7 @@ static bool is_dear(const KBlock *b, const KArray *array)
     bool dear = false;
     for (const KStmt *s = b->first; s; s = s->next)
         if (touch(s, array).stores)
-            visit(s, &(KVisitor){ note_call, NULL, &dear });
+            kernel_visit_stmt(s, &(KVisitor){ note_call, NULL, &dear });
     return dear;
 }
 
@@ -182,7 +174,7 @@ static const Ix *row_of_result(Row *r, IxCtx *cx, const KBlock *b)
             return NULL;
     Loads    l = { .array = r->array };
     KVisitor v = { note_index, NULL, &l };
-    visit(last, &v);
+    kernel_visit_stmt(last, &v);
     if (l.differ || !l.index || !covers(r, l.index))
         return NULL;
     r->stride = stride_of(r, l.index);

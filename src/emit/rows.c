@@ -171,15 +171,12 @@ static void add_choice(Rows *r)
 static void add_loop(Rows *r, const KStmt *s)
 {
     KVisitor names = { NULL, note_declared, r }, all = { note_load, note_stmt, r };
-    KStmt    copy = *s;
-    KBlock   alone = { .first = &copy };
-    copy.next = NULL;
     r->step->dealt = dealt_loop(s);
     r->own = map_new(r->arena);
     r->combined.n = r->elements.n = 0;
     r->uses = 0;
-    kernel_visit(&alone, &names);
-    kernel_visit(&alone, &all);
+    kernel_visit_stmt(s, &names);
+    kernel_visit_stmt(s, &all);
     r->bad |= !has_fixed_bounds(s);
     if (trips(r->step->dealt) > r->out->longest)
         r->out->longest = trips(r->step->dealt);
@@ -203,12 +200,9 @@ static void add_loop(Rows *r, const KStmt *s)
 static void add_single(Rows *r, const KStmt *s)
 {
     KVisitor all = { note_load, NULL, r };
-    KStmt    copy = *s;
-    KBlock   alone = { .first = &copy };
-    copy.next = NULL;
     r->uses = 0;
     r->own = map_new(r->arena);
-    kernel_visit(&alone, &all);
+    kernel_visit_stmt(s, &all);
     r->bad |= r->uses > 0;
     if (s->kind == KS_STORE)
         vec_push(r->arena, &r->touches, ((Touch){ s->array, s->index, NULL, true, r->steps.n - 1 }));

@@ -89,10 +89,7 @@ static const KStmt *only_statement(const Nest *n, const KBlock *b)
 static void note_nest(Nest *n, const KStmt *s)
 {
     KVisitor v = { note_load, note_store, n };
-    KStmt    copy = *s;
-    KBlock   alone = { .first = &copy };
-    copy.next = NULL;
-    kernel_visit(&alone, &v);
+    kernel_visit_stmt(s, &v);
     for (; s && n->n < MOST_NEST; s = only_statement(n, s->body))
         if (s->kind == KS_FOR && !s->from && !s->end && s->loop->hi >= s->loop->lo)
             n->loop[n->n++] = s->loop;
@@ -488,12 +485,9 @@ static void finish_part(Arena *a, const Kernel *k, ThreadPart *part, const KStmt
     }
     bool *needed = ARENA_ARRAY(a, bool, declared.n);
     for (int32_t j = declared.n; j-- > 0;) {
-        KStmt  copy = *declared.v[j];
-        KBlock alone = { .first = &copy };
-        copy.next = NULL;
         needed[j] = map_has(&used, declared.v[j]->temp);
         if (needed[j])
-            kernel_visit(&alone, &v);
+            kernel_visit_stmt(declared.v[j], &v);
     }
     for (int32_t j = 0; j < declared.n; j++)
         if (needed[j]) {
@@ -524,11 +518,8 @@ bool kernel_is_divisible(const Kernel *k)
     Loads    l = { k, false };
     KVisitor v = { note_changed, NULL, &l };
     for (const KStmt *s = k->body->first; s; s = s->next) {
-        KStmt  copy = *s;
-        KBlock alone = { .first = &copy };
-        copy.next = NULL;
         if (s->kind == KS_DECLARE && s->value && !s->temp->assigned)
-            kernel_visit(&alone, &v);
+            kernel_visit_stmt(s, &v);
         else if (s->kind != KS_FOR && s->kind != KS_IF && s->kind != KS_STORE && s->kind != KS_BLOCK)
             return false;
     }
@@ -579,11 +570,8 @@ static bool values_wait(const Kernel *k, const StmtGroups *g, int32_t from, int3
     Written w = { .k = k, .by = part };
     for (int32_t j = from; j < to && !w.found; j++) {
         KVisitor v = { seek_load, NULL, &w };
-        KStmt    copy = *g->stmts[j];
-        KBlock   alone = { .first = &copy };
-        copy.next = NULL;
         if (g->again[j])
-            kernel_visit(&alone, &v);
+            kernel_visit_stmt(g->stmts[j], &v);
     }
     return w.found;
 }

@@ -54,10 +54,8 @@ static void use_expr(void *cookie, const KExpr *x)
 
 static void visit_value(const KExpr *x, Uses *u)
 {
-    KStmt    s = { .kind = KS_ASSIGN, .value = x };
-    KBlock   alone = { .first = &s };
     KVisitor v = { use_expr, NULL, u };
-    kernel_visit(&alone, &v);
+    kernel_visit_stmt(&(KStmt){ .kind = KS_ASSIGN, .value = x }, &v);
 }
 
 static void use_temp(Uses *u, const KTemp *x)

@@ -53,21 +53,15 @@ static void find_load(Turn *t, const KExpr *x)
         }
 }
 
-/* x with the value in place of the load. */
-static const KExpr *replaced(const Turn *t, const KExpr *x)
+static const KExpr *turned(void *cookie, const KExpr *x)
 {
-    if (x->kind == KX_LOAD)
-        return x->array == t->out->load->array && ix_equal(x->index, t->out->load->index) ? kx_temp(t->arena, (KTemp *)(uintptr_t)t->out->value) : x;
-    KExpr *copy = arena_copy(t->arena, x, sizeof *x);
-    for (int32_t j = 0; j < x->n; j++)
-        copy->arg[j] = replaced(t, x->arg[j]);
-    return copy;
+    const Turn *t = cookie;
+    return x->array == t->out->load->array && ix_equal(x->index, t->out->load->index) ? kx_temp(t->arena, (KTemp *)(uintptr_t)t->out->value) : NULL;
 }
 
 bool kernel_turn_part(Arena *a, const Kernel *k, const ThreadPart *part, TurnPart *out)
 {
     Turn    t = { .arena = a, .k = k, .part = part, .out = out };
-    KBlock *body = ARENA_NEW(a, KBlock);
     KTemp  *value = ARENA_NEW(a, KTemp);
     *out = (TurnPart){ 0 };
     if (part->n_loops < 2)
@@ -81,10 +75,6 @@ bool kernel_turn_part(Arena *a, const Kernel *k, const ThreadPart *part, TurnPar
         return false;
     *value = (KTemp){ .name = "turned", .type = out->load->type };
     out->value = value;
-    for (const KStmt *s = part->body->first; s; s = s->next) {
-        kblock_append_copy(a, body, s);
-        body->last->value = replaced(&t, s->value);
-    }
-    out->body = body;
+    out->body = kernel_rewrite(a, part->body, &(KRewriter){ turned, NULL, &t });
     return true;
 }

@@ -287,40 +287,22 @@ static const AloneRow *row_at(const Alone *x, KArray *array, const Ix *index, bo
     return NULL;
 }
 
-static const KExpr *with_rows(const Alone *x, const KExpr *v)
+static const KExpr *load_from_row(void *cookie, const KExpr *v)
 {
-    const Ix *at;
-    if (v->kind == KX_UNARY && v->op == KOP_PLACE)
-        return v;
-    if (v->kind == KX_LOAD) {
-        const AloneRow *r = row_at(x, v->array, v->index, false, &at);
-        return r ? kx_load(x->arena, r->here, at) : v;
-    }
-    if (v->n == 0)
-        return v;
-    KExpr *y = arena_copy(x->arena, v, sizeof *v);
-    for (int32_t j = 0; j < v->n; j++)
-        y->arg[j] = with_rows(x, v->arg[j]);
-    return y;
+    const Alone    *x = cookie;
+    const Ix       *at;
+    const AloneRow *r = row_at(x, v->array, v->index, false, &at);
+    return r ? kx_load(x->arena, r->here, at) : NULL;
 }
 
-static KBlock *block_with_rows(const Alone *x, const KBlock *b)
+static void store_to_row(void *cookie, KStmt *s)
 {
-    KBlock *out = ARENA_NEW(x->arena, KBlock);
-    for (const KStmt *s = b->first; s; s = s->next) {
-        KStmt     copy = *s;
-        const Ix *at;
-        copy.value = s->value ? with_rows(x, s->value) : NULL;
-        copy.body = s->body ? block_with_rows(x, s->body) : NULL;
-        copy.other = s->other ? block_with_rows(x, s->other) : NULL;
-        const AloneRow *r = s->kind == KS_STORE ? row_at(x, s->array, s->index, true, &at) : NULL;
-        if (r) {
-            copy.array = r->here;
-            copy.index = at;
-        }
-        kblock_append_copy(x->arena, out, &copy);
-    }
-    return out;
+    const Ix       *at;
+    const AloneRow *r = row_at(cookie, s->array, s->index, true, &at);
+    if (!r)
+        return;
+    s->array = r->here;
+    s->index = at;
 }
 
 /* x_rows, and x_2_rows where x has others. */
@@ -367,7 +349,7 @@ void cuda_choose_alone(Arena *a, CudaPart *part)
     for (const KStmt *s = part->threads.body->first; s; s = s->next, n++)
         if (n < part->n_inner && part->inner[n].n > 0 && has_rows(&x, s))
             part->inner[n].n = 0;
-    part->threads.body = block_with_rows(&x, part->threads.body);
+    part->threads.body = kernel_rewrite(a, part->threads.body, &(KRewriter){ load_from_row, store_to_row, &x });
     part->n_alone = x.rows.n;
     part->alone = x.rows.v;
 }

@@ -155,33 +155,12 @@ static void see_block(Gathered *x, const KBlock *b)
 
 /* ---- the body with them ---- */
 
-static const KExpr *with_rows(const Gathered *x, const KExpr *v)
+static const KExpr *load_from_row(void *cookie, const KExpr *v)
 {
-    const Ix *at;
-    if (v->kind == KX_UNARY && v->op == KOP_PLACE)
-        return v;
-    const GatheredRow *r = v->kind == KX_LOAD ? row_at(x, v->array, v->index, &at) : NULL;
-    if (r)
-        return kx_load(x->arena, r->here, at);
-    if (v->n == 0)
-        return v;
-    KExpr *y = arena_copy(x->arena, v, sizeof *v);
-    for (int32_t j = 0; j < v->n; j++)
-        y->arg[j] = with_rows(x, v->arg[j]);
-    return y;
-}
-
-static KBlock *block_with_rows(const Gathered *x, const KBlock *b)
-{
-    KBlock *out = ARENA_NEW(x->arena, KBlock);
-    for (const KStmt *s = b->first; s; s = s->next) {
-        KStmt copy = *s;
-        copy.value = s->value ? with_rows(x, s->value) : NULL;
-        copy.body = s->body ? block_with_rows(x, s->body) : NULL;
-        copy.other = s->other ? block_with_rows(x, s->other) : NULL;
-        kblock_append_copy(x->arena, out, &copy);
-    }
-    return out;
+    const Gathered    *x = cookie;
+    const Ix          *at;
+    const GatheredRow *r = row_at(x, v->array, v->index, &at);
+    return r ? kx_load(x->arena, r->here, at) : NULL;
 }
 
 /* x_row, and x_2_row where x has another. */
@@ -207,7 +186,7 @@ static bool find_rows(Arena *a, CudaPart *part)
         return false;
     for (int32_t j = 0; j < x.rows.n; j++)
         name_row(&x, j);
-    part->threads.body = block_with_rows(&x, part->threads.body);
+    part->threads.body = kernel_rewrite(a, part->threads.body, &(KRewriter){ load_from_row, NULL, &x });
     part->n_gathered = x.rows.n;
     part->gathered = x.rows.v;
     return true;

@@ -48,10 +48,7 @@ static bool uses_temp(const KStmt *s, const KTemp *t)
 {
     Uses     u = { .temp = t };
     KVisitor v = { use_expr, use_stmt, &u };
-    KStmt    copy = *s;
-    KBlock   alone = { .first = &copy };
-    copy.next = NULL;
-    kernel_visit(&alone, &v);
+    kernel_visit_stmt(s, &v);
     return u.found;
 }
 
