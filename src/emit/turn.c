@@ -1,13 +1,14 @@
 /* One load is looked for that is read in any case, so that it may be read before, by another thread. */
 #include "emit/turn.h"
 
-enum { SHORT = 16 };
+enum { SHORT = 16, SECTOR = 32 /* bytes */ };
 
 typedef struct Turn {
     Arena            *arena;
     const Kernel     *k;
     const ThreadPart *part;
     TurnPart         *out;
+    int64_t           least; /* trips of both loops; of one of them there have to be SHORT */
     int32_t           found;
 } Turn;
 
@@ -37,19 +38,36 @@ static bool is_of_loops(const Turn *t, const Ix *x)
     return true;
 }
 
+/* The last loop if it goes along what the load reads, too, and only few elements, in rows that are no whole sectors. */
+static const IxAtom *along_both(const Turn *t, const KExpr *load)
+{
+    const IxAtom *last = t->part->loops[t->part->n_loops - 1];
+    const int64_t bytes = trips(last) * type_bytes(storage_type(load->array->type));
+    return t->part->n_loops > 2 && ix_coef(load->index, last) == 1 && bytes < 2 * SECTOR && bytes % SECTOR != 0 ? last : NULL;
+}
+
+/* Loops that are long enough. Where the one that is written along is short, the other one is next to it there, so that a tile is written in one piece. */
+static bool is_wanted(const Turn *t, const IxAtom *in, int32_t out)
+{
+    const IxAtom *loop = t->part->loops[out];
+    const int64_t n = trips(in), m = trips(loop);
+    return n >= t->least && m >= t->least && (n >= SHORT || m >= SHORT) && (m >= SHORT || (out > 0 && t->part->loops[out - 1] == in));
+}
+
 /* Loads that are read in any case: not behind a choice. */
 static void find_load(Turn *t, const KExpr *x)
 {
-    const IxAtom *last = t->part->loops[t->part->n_loops - 1];
     for (int32_t j = 0; j < (x->kind == KX_SELECT || (x->kind == KX_BINARY && (x->op == KOP_LAND || x->op == KOP_LOR)) ? 1 : x->n); j++)
         find_load(t, x->arg[j]);
     if (x->kind != KX_LOAD || x->array->kind != KARRAY_PARAM || !is_of_loops(t, x->index) || is_written(t, x->array))
         return;
-    int64_t across = ix_coef(x->index, last);
-    for (int32_t j = 0; j + 1 < t->part->n_loops; j++)
-        if (ix_coef(x->index, t->part->loops[j]) == 1 && across > 1 && trips(t->part->loops[j]) >= SHORT && trips(last) >= SHORT) {
+    const IxAtom *each = along_both(t, x);
+    const int64_t apart = each ? trips(each) : 1;
+    const int32_t out = t->part->n_loops - (each ? 2 : 1);
+    for (int32_t j = 0; j < out; j++)
+        if (ix_coef(x->index, t->part->loops[j]) == apart && ix_coef(x->index, t->part->loops[out]) > apart && is_wanted(t, t->part->loops[j], out)) {
             t->found += !t->out->load || !ix_equal(t->out->load->index, x->index) || t->out->load->array != x->array;
-            *t->out = (TurnPart){ .in = t->part->loops[j], .out = last, .load = x };
+            *t->out = (TurnPart){ .in = t->part->loops[j], .out = t->part->loops[out], .each = each, .load = x };
         }
 }
 
@@ -61,16 +79,17 @@ static const KExpr *turned(void *cookie, const KExpr *x)
 
 bool kernel_turn_part(Arena *a, const Kernel *k, const ThreadPart *part, TurnPart *out)
 {
-    Turn    t = { .arena = a, .k = k, .part = part, .out = out };
+    Turn    t = { .arena = a, .k = k, .part = part, .out = out, .least = SHORT };
     KTemp  *value = ARENA_NEW(a, KTemp);
     *out = (TurnPart){ 0 };
     if (part->n_loops < 2)
         return false;
-    for (const KStmt *s = part->body->first; s; s = s->next) {
+    for (const KStmt *s = part->body->first; s; s = s->next)
         if ((s->kind != KS_DECLARE && s->kind != KS_STORE) || !s->value || s->atomic)
             return false;
-        find_load(&t, s->value);
-    }
+    for (; t.found == 0 && t.least > 0; t.least = t.least == SHORT ? 2 : 0)
+        for (const KStmt *s = part->body->first; s; s = s->next)
+            find_load(&t, s->value);
     if (t.found != 1)
         return false;
     *value = (KTemp){ .name = "turned", .type = out->load->type };

@@ -3,6 +3,10 @@
  *
  *     for b, c, r, ...:                       neighbours in r are neighbours in what is read
  *         out[b, c, r'] = f(in[b, r', c])     neighbours in the last loop are neighbours in what is written
+ *
+ * or rows of a few neighbours that stay together:
+ *
+ *         out[b, c, r', e] = f(in[b, r', c, e])
  */
 #ifndef EMIT_TURN_H
 #define EMIT_TURN_H
@@ -11,12 +15,13 @@
 
 typedef struct TurnPart {
     const IxAtom *in, *out; /* loops: along what is read, along what is written */
+    const IxAtom *each;     /* NULL, or the last loop: along both, less than two sectors of 32 bytes */
     const KExpr  *load;
     const KTemp  *value;    /* stands for load in body */
     const KBlock *body;
 } TurnPart;
 
-/* False: the part has another form, or its loops are short. */
+/* False: the part has another form, or its loops are both short. */
 bool kernel_turn_part(Arena *a, const Kernel *k, const ThreadPart *part, TurnPart *out);
 
 #endif

@@ -38,20 +38,25 @@ static bool conflict(const Kernel *k, const CudaPart *i, const CudaPart *j)
 
 static bool takes_any_blocks(const CudaPart *part)
 {
-    return !part->copy && part->alone_threads % THREADS == 0 && (part->share == BY_THREAD || part->share == BY_ONE) && cuda_part_blocks(part) > 0;
+    return !part->copy && part->alone_threads % THREADS == 0 && (part->share == BY_THREAD || part->share == BY_ONE || part->share == BY_TURN) && cuda_part_blocks(part) > 0;
+}
+
+static int64_t shared_of(const CudaPart *part)
+{
+    return part->share == BY_TURN ? cuda_turn_shared(part) : cuda_alone_shared(part);
 }
 
 /* Of all the parts before it in the launch none needs the next one's memory. */
 static bool goes_along(const Kernel *k, const CudaPart *parts, int32_t n, const bool *uses)
 {
     int32_t params = 0;
-    int64_t shared = cuda_alone_shared(&parts[n]);
+    int64_t shared = shared_of(&parts[n]);
     if (n == MOST_ABREAST || !takes_any_blocks(&parts[n]))
         return false;
     for (int32_t p = 0; p < params_of(k); p++)
         params += uses[p] || parts[n].threads.whole.uses[p];
     for (int32_t j = 0; j < n; j++) {
-        shared += cuda_alone_shared(&parts[j]);
+        shared += shared_of(&parts[j]);
         if (conflict(k, &parts[j], &parts[n]))
             return false;
     }

@@ -86,14 +86,16 @@ const Dialect *cuda_dialect_for(const ThreadPart *part)
 void cuda_grid_loop(Buf *b, const CudaPart *part, const char *i, int each, const char *who)
 {
     const char     *wide = part->dialect == &narrow ? "" : "(int64_t)";
-    const long long count = part->threads.count / (part->share == BY_THREAD ? part->width : 1);
+    const long long count = part->share == BY_TURN ? cuda_turn_tiles(part) : part->threads.count / (part->share == BY_THREAD ? part->width : 1);
     buf_printf(b, "    for (%s %s = ", part->dialect->index, i);
     if (part->blocks > 0 && part->first_block > 0)
         buf_printf(b, "%s(blockIdx.x - %lld)", wide, (long long)part->first_block);
     else if (part->blocks > 0)
         buf_printf(b, "%sblockIdx.x", wide);
     const char *plus = who ? " + " : "", *own = who ? who : "";
-    if (part->blocks > 0)
+    if (part->blocks > 0 && each == 1)
+        buf_printf(b, "; %s < %lld; %s += %lld)", i, count, i, (long long)part->blocks);
+    else if (part->blocks > 0)
         buf_printf(b, " * %d%s%s; %s < %lld; %s += %lld)", each, plus, own, i, count, i, (long long)(part->blocks * each));
     else if (each == 1)
         buf_printf(b, "blockIdx.x; %s < %lld; %s += gridDim.x)", i, count, i);

@@ -200,7 +200,9 @@ bool    cuda_tile_on_tensor_cores(const CudaPart *part);
 void    cuda_tensor_body(Buf *b, const CudaPart *part);
 /* turn.c: likewise for BY_TURN. */
 void    cuda_turn_body(Buf *b, const CudaPart *part);
+int64_t cuda_turn_tiles(const CudaPart *part);
 int64_t cuda_turn_blocks(const CudaPart *part);
+int64_t cuda_turn_shared(const CudaPart *part); /* bytes */
 bool    cuda_choose_turn(Arena *a, const Kernel *k, CudaPart *part);
 /* What bodies call. */
 void cuda_row_services(Buf *b, bool group, bool warp, bool block, bool column, bool asked);
