@@ -342,6 +342,31 @@ static bool find_column(const Rows *r)
     return !across || r->out->column;
 }
 
+/* for i: for j: acc += x[i * 64 + j] */
+static const KStmt *loop_beside(const Rows *r, const RowStep *step)
+{
+    const KStmt *s = step->kind == ROW_LOOP && step->n_combined > 0 && !step->scan ? step->dealt->body->first : NULL;
+    bool         along = false, across = false;
+    if (!s || s->next || !has_fixed_bounds(s))
+        return NULL;
+    for (int32_t i = 0; i < r->touches.n; i++) {
+        const Touch  *t = &r->touches.v[i];
+        const int64_t far = t->step == step ? ix_coef(t->index, step->dealt->loop) : 0, near = t->step == step ? ix_coef(t->index, s->loop) : 0;
+        along |= far != 0 && (near == 1 || near == -1);
+        across |= far == 1 || far == -1;
+    }
+    return along && !across ? s : NULL;
+}
+
+static void find_beside(const Rows *r)
+{
+    bool stores = false;
+    for (int32_t i = 0; i < r->touches.n; i++)
+        stores |= r->touches.v[i].store && r->touches.v[i].step;
+    for (int32_t j = 0; j < r->steps.n && !stores; j++)
+        r->steps.v[j]->beside = loop_beside(r, r->steps.v[j]);
+}
+
 bool kernel_row_part(Arena *a, const Kernel *k, const ThreadPart *part, RowPart *out)
 {
     Rows r = { .arena = a, .k = k, .part = part, .out = out, .accumulators = map_new(a), .own = map_new(a) };
@@ -351,6 +376,7 @@ bool kernel_row_part(Arena *a, const Kernel *k, const ThreadPart *part, RowPart 
     find_tail(&r);
     if (r.bad || out->longest < SHORT || !all_agree(&r) || !find_column(&r))
         return false;
+    find_beside(&r);
     out->n_steps = r.steps.n;
     out->steps = ARENA_ARRAY(a, RowStep, r.steps.n);
     for (int32_t j = 0; j < r.steps.n; j++)

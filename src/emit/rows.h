@@ -20,6 +20,7 @@ typedef struct RowStep {
     RowStepKind  kind;
     const KStmt *stmt;       /* LOOP: the outermost one of its nest */
     const KStmt *dealt;      /* LOOP: the one whose iterations are dealt out */
+    const KStmt *beside;     /* LOOP: NULL, or the only loop in that one, along which it reads memory and across which it does not, where loops store nothing: its iterations may be dealt out, too */
     int32_t      n_combined;
     const KStmt **combined;  /* LOOP: assignments acc = acc op x, one for each accumulator */
     int32_t      n_chosen;   /* LOOP: of a choice of pairs, the accumulators' */

@@ -198,6 +198,8 @@ void    cuda_tile_side(Buf *b, const CudaPart *part, const TileSide *side, const
 /* tensor.c: whether tensor cores can do the sums; a body where they do. */
 bool    cuda_tile_on_tensor_cores(const CudaPart *part);
 void    cuda_tensor_body(Buf *b, const CudaPart *part);
+/* order.c: the loop along which most is read or stored becomes the last one. */
+void    cuda_order_loops(Arena *a, CudaPart *part);
 /* turn.c: likewise for BY_TURN. */
 void    cuda_turn_body(Buf *b, const CudaPart *part);
 int64_t cuda_turn_tiles(const CudaPart *part);

@@ -17,6 +17,19 @@
 
 enum { LEAST_LANES = 8, SHORT_ROW = 512, LONG_ROW = 8192, SHARED_ALIGN = 16 };
 
+/* Terms of its longest sum. */
+static int64_t terms_of(const RowPart *r)
+{
+    int64_t most = r->longest;
+    for (int32_t j = 0; j < r->n_steps; j++)
+        if (r->steps[j].beside) {
+            const IxAtom *x = r->steps[j].dealt->loop, *y = r->steps[j].beside->loop;
+            const int64_t n = (x->hi - x->lo + 1) * (y->hi - y->lo + 1);
+            most = n > most ? n : most;
+        }
+    return most;
+}
+
 static int lanes_of(const RowPart *r)
 {
     int lanes = LEAST_LANES;
@@ -43,7 +56,7 @@ static void choose_rows(Arena *a, CudaPart *part)
         return;
     if (r->column)
         part->share = t->count < THREADS * part->device->units ? BY_COLUMN : BY_THREAD;
-    else if (t->n_loops > 0 && r->longest <= SHORT_ROW && r->array_bytes * (THREADS / part->lanes) <= STATIC_SHARED)
+    else if (t->n_loops > 0 && terms_of(r) <= SHORT_ROW && r->array_bytes * (THREADS / part->lanes) <= STATIC_SHARED)
         part->share = BY_WARP;
     else if (r->array_bytes <= STATIC_SHARED || r->array_bytes + SHARED_BESIDE <= part->device->shared)
         part->share = BY_BLOCK;
@@ -75,7 +88,10 @@ void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
         part->share = BY_TURN;
         return;
     }
-    if (t->count > 0 && !choose_gathered(a, k, part) && kernel_row_part(a, k, t, &part->row))
+    if (t->count == 0 || choose_gathered(a, k, part))
+        return;
+    cuda_order_loops(a, part);
+    if (kernel_row_part(a, k, t, &part->row))
         choose_rows(a, part);
 }
 
@@ -237,9 +253,29 @@ const char *cuda_dealt_to(const CudaPart *part)
     return part->share == BY_WARP ? "lane" : part->share == BY_BLOCK ? "threadIdx.x" : "share";
 }
 
-static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int depth)
+static int dealt_among(const CudaPart *part)
 {
-    int         n = part->share == BY_WARP ? part->lanes : part->share == BY_BLOCK ? cuda_part_threads(part) : COLUMN_SHARES;
+    return part->share == BY_WARP ? part->lanes : part->share == BY_BLOCK ? cuda_part_threads(part) : COLUMN_SHARES;
+}
+
+/* How many neighbours of threads take neighbours of the loop beside the one that is dealt out: as many as divide it, or a few more than it has. 1: there is no such loop. */
+static int64_t threads_beside(const CudaPart *part, const RowStep *step)
+{
+    if (!step->beside || part->share == BY_COLUMN || part->width > 1)
+        return 1;
+    const int64_t n = step->beside->loop->hi - step->beside->loop->lo + 1, most = dealt_among(part) < WARP ? dealt_among(part) : WARP;
+    int64_t       even = n & -n, up = 1;
+    while (up < n)
+        up *= 2;
+    if (even < LEAST_LANES && up <= most && 8 * n >= 5 * up)
+        return up;
+    return even < most ? even : most;
+}
+
+/* beside: that many threads share an iteration. */
+static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int64_t beside, int depth)
+{
+    int64_t     n = dealt_among(part) / beside;
     const char *i = part->width > 1 ? "base" : s->loop->name;
     if (part->share == BY_COLUMN) /* reads under way at once */
         buf_printf(b, "%*s#pragma unroll 8\n", 4 * depth, "");
@@ -249,6 +285,8 @@ static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int dept
     if (s->loop->lo != 0)
         buf_printf(b, "%lld + ", (long long)s->loop->lo);
     buf_puts(b, cuda_dealt_to(part));
+    if (beside > 1)
+        buf_printf(b, " / %lld", (long long)beside);
     if (part->width > 1)
         buf_printf(b, " * %d", part->width);
     buf_puts(b, "; ");
@@ -256,7 +294,7 @@ static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int dept
         buf_printf(b, "%s < (piece + 1) * %lld && ", i, (long long)part->split.length);
     else if (part->stage == 1)
         buf_printf(b, "%s < (piece + 1) * %lld + %lld && ", i, (long long)part->split.length, (long long)s->loop->lo);
-    buf_printf(b, "%s < %lld; %s += %d)%s\n", i, (long long)s->loop->hi + 1, i, n * part->width, part->width > 1 || dialect_wants_braces(s->body) ? " {" : "");
+    buf_printf(b, "%s < %lld; %s += %lld)%s\n", i, (long long)s->loop->hi + 1, i, (long long)n * part->width, part->width > 1 || dialect_wants_braces(s->body) ? " {" : "");
 }
 
 void cuda_put_combination(Buf *b, const KExpr *v, const char *x, const char *y)
@@ -349,6 +387,20 @@ static void put_choice(Buf *b, const CudaPart *part, const RowStep *step, int de
     buf_printf(b, "%*s%s; // the %s may be overwritten from here on\n%*s}\n", in + 4, "", block ? "__syncthreads()" : sync_lanes(part), part->share == BY_COLUMN ? "columns" : "row", in, "");
 }
 
+/* Its iterations are the threads' that share one of the loop around it. */
+static void put_beside(Buf *b, const CudaPart *part, const KStmt *s, int64_t beside, int depth)
+{
+    const bool braces = dialect_wants_braces(s->body);
+    buf_printf(b, "%*sfor (%s %s = ", 4 * depth, "", part->dialect->index, s->loop->name);
+    if (s->loop->lo != 0)
+        buf_printf(b, "%lld + ", (long long)s->loop->lo);
+    buf_printf(b, "%s %% %lld; %s < %lld; %s += %lld)%s\n", cuda_dealt_to(part), (long long)beside, s->loop->name, (long long)s->loop->hi + 1, s->loop->name, (long long)beside,
+               braces ? " {" : "");
+    dialect_block(b, part->dialect, s->body, depth + 1);
+    if (braces)
+        buf_printf(b, "%*s}\n", 4 * depth, "");
+}
+
 static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int depth)
 {
     int            from = depth;
@@ -363,9 +415,12 @@ static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int dept
     for (; s != step->dealt; s = s->body->first)
         buf_printf(b, "%*sfor (%s %s = %lld; %s < %lld; %s++)\n", 4 * depth++, "", part->dialect->index, s->loop->name, (long long)s->loop->lo, s->loop->name,
                    (long long)s->loop->hi + 1, s->loop->name);
-    put_dealt_for(b, part, s, depth);
+    const int64_t beside = threads_beside(part, step);
+    put_dealt_for(b, part, s, beside, depth);
     if (part->width > 1)
         cuda_put_packs(b, part, &part->packs[step - part->row.steps], depth + 1);
+    else if (beside > 1)
+        put_beside(b, part, step->beside, beside, depth + 1);
     else
         dialect_block(b, part->dialect, s->body, depth + 1);
     if (odd)
