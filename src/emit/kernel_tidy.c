@@ -426,7 +426,7 @@ static const char *const reserved[] = {
 /* What threads that share a kernel's loops have in their text. */
 static const char *const reserved_for_threads[] = {
     "lane", "group", "share", "first", "row", "tile", "from_m", "from_n", "from_k", "at_m", "at_n", "at_k", "at_batch", "a_at", "b_at", "lhs_tile", "rhs_tile", "tile_sums", "piece_sums",
-    "at", "piece", "at_piece", "turned", "turn_tile", "from_in", "from_out", "at_tile", "tile_r", "tile_c", "warp", "warp_m", "warp_n", "warp_sums", "at_step", "lhs_part",
+    "at", "piece", "at_piece", "turned", "turn_tile", "from_in", "from_out", "at_out", "at_tile", "tile_r", "tile_c", "warp", "warp_m", "warp_n", "warp_sums", "at_step", "lhs_part",
     "rhs_part", "nvcuda", "base", "each", "odd", "by"
 };
 

@@ -46,12 +46,14 @@ static const IxAtom *along_both(const Turn *t, const KExpr *load)
     return t->part->n_loops > 2 && ix_coef(load->index, last) == 1 && bytes < 2 * SECTOR && bytes % SECTOR != 0 ? last : NULL;
 }
 
-/* Loops that are long enough. Where the one that is written along is short, the other one is next to it there, so that a tile is written in one piece. */
-static bool is_wanted(const Turn *t, const IxAtom *in, int32_t out)
+/* Loops that are long enough. Where the one that is written along is short, the other one is next to it there, so that a tile is written in one piece, or *around is what it is taken together with. */
+static bool is_wanted(const Turn *t, const IxAtom *in, int32_t out, const IxAtom **around)
 {
-    const IxAtom *loop = t->part->loops[out];
-    const int64_t n = trips(in), m = trips(loop);
-    return n >= t->least && m >= t->least && (n >= SHORT || m >= SHORT) && (m >= SHORT || (out > 0 && t->part->loops[out - 1] == in));
+    const IxAtom *before = out > 0 ? t->part->loops[out - 1] : NULL;
+    const int64_t n = trips(in), m = trips(t->part->loops[out]);
+    *around = m < SHORT && before && before != in ? before : NULL;
+    const int64_t all = *around ? m * trips(*around) : m;
+    return n >= t->least && m >= t->least && (n >= SHORT || all >= SHORT) && (all >= SHORT || before == in);
 }
 
 /* Loads that are read in any case: not behind a choice. */
@@ -64,10 +66,11 @@ static void find_load(Turn *t, const KExpr *x)
     const IxAtom *each = along_both(t, x);
     const int64_t apart = each ? trips(each) : 1;
     const int32_t out = t->part->n_loops - (each ? 2 : 1);
+    const IxAtom *around;
     for (int32_t j = 0; j < out; j++)
-        if (ix_coef(x->index, t->part->loops[j]) == apart && ix_coef(x->index, t->part->loops[out]) > apart && is_wanted(t, t->part->loops[j], out)) {
+        if (ix_coef(x->index, t->part->loops[j]) == apart && ix_coef(x->index, t->part->loops[out]) > apart && is_wanted(t, t->part->loops[j], out, &around)) {
             t->found += !t->out->load || !ix_equal(t->out->load->index, x->index) || t->out->load->array != x->array;
-            *t->out = (TurnPart){ .in = t->part->loops[j], .out = t->part->loops[out], .each = each, .load = x };
+            *t->out = (TurnPart){ .in = t->part->loops[j], .out = t->part->loops[out], .around = around, .each = each, .load = x };
         }
 }
 

@@ -15,6 +15,7 @@
 
 typedef struct TurnPart {
     const IxAtom *in, *out; /* loops: along what is read, along what is written */
+    const IxAtom *around;   /* NULL, or the loop around a short `out`, with which that is as one: around * trips of out + out */
     const IxAtom *each;     /* NULL, or the last loop: along both, less than two sectors of 32 bytes */
     const KExpr  *load;
     const KTemp  *value;    /* stands for load in body */

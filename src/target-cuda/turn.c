@@ -18,6 +18,8 @@
  *
  *             const int i2 = from_in + at / 3 % 16, i1 = from_out + at / 48, i3 = at % 3;
  *             turn_tile[at / 48][at % 48] = ...
+ *
+ * and a short loop that is written along is one with the loop around it: at_out = from_out + at / 32, i2 = at_out / 8, i3 = at_out % 8.
  */
 #include "support/buf.h"
 #include "target-cuda/part.h"
@@ -33,10 +35,16 @@ static int64_t trips(const IxAtom *loop)
     return loop->hi - loop->lo + 1;
 }
 
-/* So many times 32 of the loop at most, and no more than it has. */
-static int64_t long_side(const IxAtom *loop, int64_t most)
+/* What is written along. */
+static int64_t out_trips(const TurnPart *t)
 {
-    const int64_t n = (trips(loop) + SIDE - 1) / SIDE * SIDE, side = most < SIDE ? SIDE : most / SIDE * SIDE;
+    return trips(t->out) * (t->around ? trips(t->around) : 1);
+}
+
+/* So many times 32 of the trips at most, and no more than there are. */
+static int64_t long_side(int64_t trips, int64_t most)
+{
+    const int64_t n = (trips + SIDE - 1) / SIDE * SIDE, side = most < SIDE ? SIDE : most / SIDE * SIDE;
     return n < side ? n : side;
 }
 
@@ -48,26 +56,26 @@ static Sides sides_of(const CudaPart *part)
     while (side * side * each > SIDE * SIDE)
         side /= 2;
     if (trips(t->in) < side / 2)
-        return (Sides){ trips(t->in), long_side(t->out, most / ((trips(t->in) * each) | 1)), each };
-    if (trips(t->out) < side / 2)
-        return (Sides){ long_side(t->in, (most / trips(t->out) - 1) / each), trips(t->out), each };
+        return (Sides){ trips(t->in), long_side(out_trips(t), most / ((trips(t->in) * each) | 1)), each };
+    if (out_trips(t) < side / 2)
+        return (Sides){ long_side(trips(t->in), (most / out_trips(t) - 1) / each), out_trips(t), each };
     return (Sides){ side, side, each };
 }
 
-static int64_t tiles_along(const IxAtom *loop, int64_t side)
+static int64_t tiles_along(int64_t trips, int64_t side)
 {
-    return (trips(loop) + side - 1) / side;
+    return (trips + side - 1) / side;
 }
 
 static bool is_of_tile(const TurnPart *t, const IxAtom *loop)
 {
-    return loop == t->in || loop == t->out || loop == t->each;
+    return loop == t->in || loop == t->out || loop == t->around || loop == t->each;
 }
 
 int64_t cuda_turn_tiles(const CudaPart *part)
 {
     const Sides s = sides_of(part);
-    int64_t     n = tiles_along(part->turn.in, s.in) * tiles_along(part->turn.out, s.out);
+    int64_t     n = tiles_along(trips(part->turn.in), s.in) * tiles_along(out_trips(&part->turn), s.out);
     for (int32_t j = 0; j < part->threads.n_loops; j++)
         if (!is_of_tile(&part->turn, part->threads.loops[j]))
             n *= trips(part->threads.loops[j]);
@@ -86,7 +94,7 @@ bool cuda_choose_turn(Arena *a, const Kernel *k, CudaPart *part)
     if (!kernel_turn_part(a, k, &part->threads, &part->turn) || cuda_turn_tiles(part) >= INT32_MAX / SIDE)
         return false;
     const Sides   s = sides_of(part);
-    const int64_t in = trips(part->turn.in), out = trips(part->turn.out);
+    const int64_t in = trips(part->turn.in), out = out_trips(&part->turn);
     return (in < s.in ? in : s.in) * (out < s.out ? out : s.out) * s.each >= LEAST;
 }
 
@@ -96,13 +104,12 @@ int64_t cuda_turn_blocks(const CudaPart *part)
     return n < cuda_most_blocks(part) ? n : cuda_most_blocks(part);
 }
 
-/* ", from_in = tile / 3 % 4 * 32", the tile's first trip of a loop of which `inner` are inside; whole: of no other loop's around it. */
-static void put_from(Buf *b, const char *name, const IxAtom *loop, int64_t side, int64_t inner, bool whole)
+/* "from_in = tile / 3 % 4 * 32", the tile's first one of n sides from lo on, of which `inner` are inside; whole: of no other loop's around it. */
+static void put_from(Buf *b, const char *name, int64_t n, int64_t lo, int64_t side, int64_t inner, bool whole)
 {
-    const int64_t n = tiles_along(loop, side);
     buf_printf(b, "%s = ", name);
     if (n == 1) {
-        buf_printf(b, "%lld", (long long)loop->lo);
+        buf_printf(b, "%lld", (long long)lo);
         return;
     }
     buf_puts(b, "tile");
@@ -111,8 +118,8 @@ static void put_from(Buf *b, const char *name, const IxAtom *loop, int64_t side,
     if (!whole)
         buf_printf(b, " %% %lld", (long long)n);
     buf_printf(b, " * %lld", (long long)side);
-    if (loop->lo != 0)
-        buf_printf(b, " + %lld", (long long)loop->lo);
+    if (lo != 0)
+        buf_printf(b, " + %lld", (long long)lo);
 }
 
 /* The other loops' values, and where the tile begins. */
@@ -136,10 +143,10 @@ static void put_tile(Buf *b, const CudaPart *part, const Sides *s)
         buf_puts(b, ", ");
         first = false;
     }
-    const int64_t out = tiles_along(t->out, s->out);
-    put_from(b, "from_in", t->in, s->in, out, first);
+    const int64_t in = tiles_along(trips(t->in), s->in), out = tiles_along(out_trips(t), s->out);
+    put_from(b, "from_in", in, t->in->lo, s->in, out, first);
     buf_puts(b, ", ");
-    put_from(b, "from_out", t->out, s->out, 1, first && tiles_along(t->in, s->in) == 1);
+    put_from(b, "from_out", out, t->around ? 0 : t->out->lo, s->out, 1, first && in == 1);
     buf_puts(b, ";\n");
 }
 
@@ -149,29 +156,40 @@ static const char *place(Arena *a, int64_t each, int64_t side)
     return each > 1 ? arena_printf(a, "at / %lld %% %lld", (long long)each, (long long)side) : arena_printf(a, "at %% %lld", (long long)side);
 }
 
+/* ", i2 = at % 3" */
+static void put_value(Buf *b, const IxAtom *loop, const char *of, int64_t by)
+{
+    buf_printf(b, ", %s = %s %lld", loop->name, of, (long long)by);
+    if (loop->lo != 0)
+        buf_printf(b, " + %lld", (long long)loop->lo);
+}
+
 /* The loop over the tile. Neighbours are such in what is read, or in what is written. Returns how deep what it does is. */
 static int put_way(Buf *b, Arena *a, const CudaPart *part, const Sides *s, bool reads)
 {
     const TurnPart *t = &part->turn;
-    const IxAtom   *lanes = reads ? t->in : t->out, *steps = reads ? t->out : t->in;
-    const int64_t   side = reads ? s->in : s->out, others = reads ? s->out : s->in;
+    const char     *out = t->around ? "at_out" : t->out->name, *lanes = reads ? t->in->name : out, *steps = reads ? out : t->in->name;
+    const int64_t   side = reads ? s->in : s->out;
     buf_printf(b, "        #pragma unroll\n        for (int at = threadIdx.x; at < %lld; at += %d) {\n", (long long)(s->in * s->out * s->each), THREADS);
-    buf_printf(b, "            const %s %s = from_%s + %s, %s = from_%s + at / %lld", part->dialect->index, lanes->name, reads ? "in" : "out", place(a, s->each, side), steps->name,
+    buf_printf(b, "            const %s %s = from_%s + %s, %s = from_%s + at / %lld", part->dialect->index, lanes, reads ? "in" : "out", place(a, s->each, side), steps,
                reads ? "out" : "in", (long long)(side * s->each));
-    if (t->each) {
-        buf_printf(b, ", %s = at %% %lld", t->each->name, (long long)s->each);
-        if (t->each->lo != 0)
-            buf_printf(b, " + %lld", (long long)t->each->lo);
+    const long long n = trips(t->out);
+    if (t->around) {
+        put_value(b, t->around, "at_out /", n);
+        put_value(b, t->out, "at_out %", n);
     }
+    if (t->each)
+        put_value(b, t->each, "at %", s->each);
     buf_puts(b, ";\n");
-    const bool cut_lanes = trips(lanes) % side != 0, cut_steps = trips(steps) % others != 0;
-    if (!cut_lanes && !cut_steps)
+    const long long ends[2] = { t->in->hi + 1, t->around ? out_trips(t) : t->out->hi + 1 };
+    const bool      cut[2] = { trips(t->in) % s->in != 0, out_trips(t) % s->out != 0 };
+    if (!cut[0] && !cut[1])
         return 3;
     buf_puts(b, "            if (");
-    if (cut_lanes)
-        buf_printf(b, "%s < %lld%s", lanes->name, (long long)lanes->hi + 1, cut_steps ? " && " : "");
-    if (cut_steps)
-        buf_printf(b, "%s < %lld", steps->name, (long long)steps->hi + 1);
+    if (cut[!reads])
+        buf_printf(b, "%s < %lld%s", lanes, ends[!reads], cut[reads] ? " && " : "");
+    if (cut[reads])
+        buf_printf(b, "%s < %lld", steps, ends[reads]);
     buf_puts(b, reads ? ")\n" : ") {\n");
     return 4;
 }
