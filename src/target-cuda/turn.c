@@ -42,16 +42,16 @@ static int64_t out_trips(const TurnPart *t)
 }
 
 /* So many times 32 of the trips at most, and no more than there are. */
-static int64_t long_side(int64_t trips, int64_t most)
+static int64_t long_side(int64_t count, int64_t most)
 {
-    const int64_t n = (trips + SIDE - 1) / SIDE * SIDE, side = most < SIDE ? SIDE : most / SIDE * SIDE;
+    const int64_t n = (count + SIDE - 1) / SIDE * SIDE, side = most < SIDE ? SIDE : most / SIDE * SIDE;
     return n < side ? n : side;
 }
 
 static Sides sides_of(const CudaPart *part)
 {
     const TurnPart *t = &part->turn;
-    const int64_t   each = t->each ? trips(t->each) : 1, most = part->threads.count < part->device->units * MOST ? MOST / 2 : MOST;
+    const int64_t   each = t->each ? trips(t->each) : 1, most = (double)part->threads.count < part->device->units * MOST ? MOST / 2 : MOST;
     int64_t         side = SIDE;
     while (side * side * each > SIDE * SIDE)
         side /= 2;
@@ -62,9 +62,9 @@ static Sides sides_of(const CudaPart *part)
     return (Sides){ side, side, each };
 }
 
-static int64_t tiles_along(int64_t trips, int64_t side)
+static int64_t tiles_along(int64_t count, int64_t side)
 {
-    return (trips + side - 1) / side;
+    return (count + side - 1) / side;
 }
 
 static bool is_of_tile(const TurnPart *t, const IxAtom *loop)
