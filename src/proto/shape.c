@@ -97,7 +97,7 @@ static const Shape *bad_shape(const char *what, const char *why, Diag *d)
 static const Shape *array_decode(Arena *a, Type t, const Pb__ShapeProto *p, const char *what, Diag *d)
 {
     const Shape *s = shape_array(a, t, (int32_t)p->n_dimensions, p->dimensions);
-    bool         any = false, *dynamic = ARENA_ARRAY(a, bool, s->rank);
+    bool         any = false, over = false, empty = false, *dynamic = ARENA_ARRAY(a, bool, s->rank);
     int64_t      size = type_bytes(t);
     if (p->n_is_dynamic_dimension && p->n_is_dynamic_dimension != p->n_dimensions)
         return bad_shape(what, "it does not say of each dimension once whether it is dynamic", d);
@@ -108,9 +108,11 @@ static const Shape *array_decode(Arena *a, Type t, const Pb__ShapeProto *p, cons
             diag_error(d, LOC_NONE, "%s: a shape has a dimension of size %lld", what, (long long)p->dimensions[k]);
             return NULL;
         }
-        if (p->dimensions[k] > 0 && !size_mul(size, p->dimensions[k], &size))
-            return bad_shape(what, "its size does not fit 64 bits", d);
+        empty |= p->dimensions[k] == 0;
+        over |= p->dimensions[k] > 0 && !size_mul(size, p->dimensions[k], &size);
     }
+    if (over && !empty) /* a zero anywhere wins, as in texts */
+        return bad_shape(what, "its size does not fit 64 bits", d);
     Shape *own = arena_copy(a, s, sizeof *s);
     own->dynamic = any ? dynamic : NULL;
     if (p->layout) {
