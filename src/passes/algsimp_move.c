@@ -52,9 +52,11 @@ Inst *rule_layout_left(Simp *s, Inst *i)
         if (o->shape->layout && (o->op != OP_BROADCAST || !shape_is_scalar(inst_operand(o, 0)->shape)))
             return NULL;
     }
-    for (int32_t k = 0; k < i->n_operands && any; k++)
-        if (operands[k]->shape->layout)
-            operands[k] = simp_like(s, operands[k], simp_shape(s, operands[k]->shape->type, i->shape->rank, i->shape->dims), (Inst *[]){inst_operand(operands[k], 0)});
+    for (int32_t k = 0; k < i->n_operands && any; k++) {
+        const Shape *o = operands[k]->shape;
+        if (o->layout)
+            operands[k] = simp_like(s, operands[k], simp_shape(s, o->type, o->rank, o->dims), (Inst *[]){inst_operand(operands[k], 0)});
+    }
     return any ? simp_like(s, i, simp_shape(s, i->shape->type, i->shape->rank, i->shape->dims), operands) : NULL;
 }
 
@@ -62,12 +64,12 @@ Inst *rule_layout_left(Simp *s, Inst *i)
  * routine (16 products of 64 x 64 by 64 x 32 in another order 84 and 56 us). NULL: it is none. */
 static Inst *turned_result(Simp *s, Inst *t, const Shape *wanted)
 {
-    const Inst *x = t->op == OP_TRANSPOSE ? inst_operand(t, 0) : NULL;
-    if (x && (x->op == OP_CONVOLUTION || (x->op == OP_DOT && (x->n_uses > 1 || !simp_exchanges_sides(t, x)))))
-        return NULL;
     if (t->op != OP_TRANSPOSE || !inst_is_free(t) || !t->shape->layout || wanted->layout || shape_is_dynamic(t->shape))
         return NULL;
-    return simp_like(s, t, simp_shape(s, t->shape->type, t->shape->rank, t->shape->dims), (Inst *[]){inst_operand(t, 0)});
+    Inst *x = inst_operand(t, 0);
+    if (x->op == OP_CONVOLUTION || (x->op == OP_DOT && (x->n_uses > 1 || !simp_exchanges_sides(t, x))))
+        return NULL;
+    return simp_like(s, t, simp_shape(s, t->shape->type, t->shape->rank, t->shape->dims), &x);
 }
 
 Inst *rule_result_layout(Simp *s, Inst *i)

@@ -301,7 +301,8 @@ Inst *rule_all_reduce_splat(Simp *s, Inst *i)
 Inst *rule_all_reduce_layout(Simp *s, Inst *i)
 {
     Inst *t = inst_operand(i, 0), *d = t->op == OP_TRANSPOSE ? inst_operand(t, 0) : NULL;
-    if (i->n_operands != 1 || !i->shape->layout || !d || t->n_uses != 1 || !inst_is_free(t) || d->op != OP_DOT || d->n_uses != 1 || d->shape->layout || !simp_seen_by_index(i))
+    if (i->n_operands != 1 || !i->shape->layout || !d || t->n_uses != 1 || !inst_is_free(t) || d->op != OP_DOT || d->n_uses != 1 || d->shape->layout || !simp_exchanges_sides(t, d) ||
+        !simp_seen_by_index(i))
         return NULL;
     const Shape *shape = simp_shape(s, i->shape->type, i->shape->rank, i->shape->dims);
     return simp_like(s, i, shape, (Inst *[]){simp_like(s, t, shape, (Inst *[]){inst_operand(t, 0)})});
