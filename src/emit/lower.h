@@ -158,6 +158,9 @@ const KExpr *scalar_constant(Arena *a, const Literal *l, int64_t i);
 const KExpr *scalar_zero(Arena *a, Type t);
 const KExpr *scalar_one(Arena *a, Type t);
 
+/* lower_quotient.c: args[0] / args[1], which are x's operands at index, without a division in the innermost loop; NULL: the divisor changes there, or nothing is gained. */
+const KExpr *quotient(Lower *L, const Inst *x, const KExpr *const *args, const Ix *const *index);
+
 /* lower_apply.c: called computations from scalars to scalars. out gets one value per leaf of the root. Bound temporaries, a root left open. */
 void apply(Lower *L, const Comp *c, const KExpr *const *args, const KExpr **out);
 bool apply_supported(const Comp *c, const Inst *caller, Diag *d);

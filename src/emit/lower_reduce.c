@@ -199,7 +199,7 @@ bool reduces_short_rows(const Inst *r, bool more)
 
 typedef struct ReduceStage {
     Reduction *first;
-    int32_t    paired; /* the kept dimension whose rows are made two at a time */
+    int32_t    dim; /* the kept dimension of which several rows are made at once, or -1 */
 } ReduceStage;
 
 static void store_row(Lower *L, const Reduction *r, const Ix *const *index)
@@ -208,41 +208,60 @@ static void store_row(Lower *L, const Reduction *r, const Ix *const *index)
         store_result(L, r->x, r->to[k], index, row_result(L, r, k));
 }
 
+/* The reductions from first on at n places at[], in one pass. */
+static void reduce_rows(Lower *L, Reduction *first, bool paired, int32_t n, const Ix *const *const *at)
+{
+    int32_t    reductions = 1;
+    Reduction *end = first;
+    for (; end->next; end = end->next)
+        reductions++;
+    Reduction *const last = end;
+    for (int32_t c = 1; c < n; c++) {
+        const Reduction *r = first;
+        for (int32_t k = 0; k < reductions; k++, r = r->next) {
+            Reduction *other = ARENA_NEW(L->arena, Reduction);
+            *other = reduction_of(L, r->x, paired, r->joined > 1, false);
+            other->to = r->to;
+            other->own_row = true;
+            reduction_set_kept(other, at[c]);
+            end = end->next = other;
+        }
+    }
+    reduce_row(L, first, at[0]);
+    const Reduction *r = first;
+    for (int32_t c = 0; c < n; c++)
+        for (int32_t k = 0; k < reductions; k++, r = r->next)
+            store_row(L, r, at[c]);
+    last->next = NULL;
+}
+
 static void row_stage(Lower *L, void *cookie, const Ix *const *index)
 {
     ReduceStage *s = cookie;
-    reduce_row(L, s->first, index);
-    for (const Reduction *r = s->first; r; r = r->next)
-        store_row(L, r, index);
+    reduce_rows(L, s->first, false, 1, &index);
+}
+
+/* index with i in place d. */
+static const Ix *const *index_with(Lower *L, const Reduction *r, const Ix *const *index, int32_t d, const Ix *i)
+{
+    const Ix **at = arena_copy(L->arena, index, (size_t)reduction_shape(r->x, 0)->rank * sizeof *at);
+    at[d] = i;
+    return at;
 }
 
 /* Rows 2 * i and 2 * i + 1 of the last kept dimension. */
 static void two_rows(Lower *L, void *cookie, const Ix *const *index)
 {
-    ReduceStage *s = cookie;
-    int32_t      rank = reduction_shape(s->first->x, 0)->rank;
-    const Ix   **even = arena_copy(L->arena, index, (size_t)rank * sizeof *even), **odd = arena_copy(L->arena, index, (size_t)rank * sizeof *odd);
-    even[s->paired] = ix_times(&L->ix, index[s->paired], 2);
-    odd[s->paired] = ix_plus(&L->ix, even[s->paired], 1);
-    Reduction *second = ARENA_NEW(L->arena, Reduction);
-    *second = reduction_of(L, s->first->x, true, s->first->joined > 1, false);
-    second->to = s->first->to;
-    second->own_row = true;
-    reduction_set_kept(second, odd);
-    s->first->next = second;
-    reduce_row(L, s->first, even);
-    store_row(L, s->first, even);
-    store_row(L, second, odd);
-    s->first->next = NULL;
+    ReduceStage     *s = cookie;
+    const Ix        *even = ix_times(&L->ix, index[s->dim], 2);
+    const Ix *const *at[] = { index_with(L, s->first, index, s->dim, even), index_with(L, s->first, index, s->dim, ix_plus(&L->ix, even, 1)) };
+    reduce_rows(L, s->first, true, 2, at);
 }
 
 static void last_row(Lower *L, void *cookie, const Ix *const *index)
 {
     ReduceStage *s = cookie;
-    int32_t      rank = reduction_shape(s->first->x, 0)->rank;
-    const Ix   **at = arena_copy(L->arena, index, (size_t)rank * sizeof *at);
-    at[s->paired] = ix_const(&L->ix, reduction_shape(s->first->x, 0)->dims[s->paired] - 1);
-    row_stage(L, s, at);
+    row_stage(L, s, index_with(L, s->first, index, s->dim, ix_const(&L->ix, reduction_shape(s->first->x, 0)->dims[s->dim] - 1)));
 }
 
 /* The kept dimension whose rows are made two at a time: the last one of some length, where extremes of long rows are in a cache; else -1. */
@@ -261,21 +280,23 @@ static int32_t paired_dim(Lower *L, const Reduction *r)
 static void stage_two_rows(Lower *L, ReduceStage *s)
 {
     const Shape   *out = reduction_shape(s->first->x, 0);
-    int64_t       *extents = arena_copy(L->arena, out->dims, (size_t)out->rank * sizeof *extents), n = extents[s->paired];
+    int64_t       *extents = arena_copy(L->arena, out->dims, (size_t)out->rank * sizeof *extents), n = extents[s->dim];
     KArray *const *to = s->first->to;
     *s->first = reduction_of(L, s->first->x, true, s->first->joined > 1, false);
     s->first->to = to;
-    extents[s->paired] = n / 2;
+    extents[s->dim] = n / 2;
     nest(L, out->rank, plan_dims(L, s->first->x, ROLE_PAIRS, out->rank, extents), major_order(L, out), two_rows, s);
-    extents[s->paired] = 1;
+    extents[s->dim] = 1;
     if (n % 2)
         nest(L, out->rank, plan_dims(L, s->first->x, ROLE_LAST_ROW, out->rank, extents), major_order(L, out), last_row, s);
 }
 
+enum { MOST_ROWS = 3 };
+
 /* The kept dimension, the fastest one of the operand, whose few rows are made at once; else -1. */
 static int32_t narrow_dim(const Reduction *first)
 {
-    enum { MOST_ROWS = 3, LEAST_ELEMENTS = 16, MOST_REDUCTIONS = 2 };
+    enum { LEAST_ELEMENTS = 16, MOST_REDUCTIONS = 2 };
     const Shape *in = first->in, *out = reduction_shape(first->x, 0);
     int32_t      d = -1, n = 0;
     for (int32_t k = 0; k < in->rank && d < 0; k++)
@@ -294,50 +315,17 @@ static int32_t narrow_dim(const Reduction *first)
     return out->dims[at] == in->dims[d] ? at : -1;
 }
 
-typedef struct NarrowStage {
-    Reduction *first;
-    int32_t    dim; /* that is narrow */
-} NarrowStage;
-
 static void narrow_rows(Lower *L, void *cookie, const Ix *const *index)
 {
-    const NarrowStage *s = cookie;
-    const Shape       *out = reduction_shape(s->first->x, 0);
-    Reduction         *end = s->first;
-    while (end->next)
-        end = end->next;
-    Reduction  *const last = end;
-    for (int64_t c = 1; c < out->dims[s->dim]; c++) {
-        const Ix **at = arena_copy(L->arena, index, (size_t)out->rank * sizeof *at);
-        at[s->dim] = ix_const(&L->ix, c);
-        for (const Reduction *r = s->first;; r = r->next) {
-            Reduction *other = ARENA_NEW(L->arena, Reduction);
-            *other = reduction_of(L, r->x, false, r->joined > 1, false);
-            other->to = r->to;
-            other->own_row = true;
-            reduction_set_kept(other, at);
-            end = end->next = other;
-            if (r == last)
-                break;
-        }
-    }
-    reduce_row(L, s->first, index);
-    const Reduction *r = s->first;
-    for (int64_t c = 0; c < out->dims[s->dim]; c++) {
-        const Ix **at = arena_copy(L->arena, index, (size_t)out->rank * sizeof *at);
-        at[s->dim] = ix_const(&L->ix, c);
-        for (const Reduction *of = s->first;; of = of->next, r = r->next) {
-            store_row(L, r, at);
-            if (of == last) {
-                r = r->next;
-                break;
-            }
-        }
-    }
-    last->next = NULL;
+    const ReduceStage *s = cookie;
+    const int32_t      n = (int32_t)reduction_shape(s->first->x, 0)->dims[s->dim];
+    const Ix *const   *at[MOST_ROWS];
+    for (int32_t c = 0; c < n; c++)
+        at[c] = index_with(L, s->first, index, s->dim, ix_const(&L->ix, c));
+    reduce_rows(L, s->first, false, n, at);
 }
 
-static void stage_narrow_rows(Lower *L, NarrowStage *s)
+static void stage_narrow_rows(Lower *L, ReduceStage *s)
 {
     const Shape *out = reduction_shape(s->first->x, 0);
     int64_t     *extents = arena_copy(L->arena, out->dims, (size_t)out->rank * sizeof *extents);
@@ -372,19 +360,12 @@ void stage_reduce(Lower *L, int32_t n, const Inst *const *x, KArray *const *cons
     int32_t column = first->count > 1 && !first->down ? reduction_column(first) : -1;
     if (column < 0 && first->count > 1 && !L->beside)
         column = rows_side_by_side(first);
-    s.paired = column < 0 ? paired_dim(L, first) : -1;
-    if (s.paired >= 0) {
+    if (column >= 0)
+        reduce_in_columns(L, first, column);
+    else if ((s.dim = paired_dim(L, first)) >= 0)
         stage_two_rows(L, &s);
-        return;
-    }
-    NarrowStage narrow = { .first = first, .dim = column < 0 ? narrow_dim(first) : -1 };
-    if (narrow.dim >= 0) {
-        stage_narrow_rows(L, &narrow);
-        return;
-    }
-    if (column < 0) {
+    else if ((s.dim = narrow_dim(first)) >= 0)
+        stage_narrow_rows(L, &s);
+    else
         nest(L, out->rank, plan_dims(L, x[0], ROLE_KEPT, out->rank, out->dims), major_order(L, out), row_stage, &s);
-        return;
-    }
-    reduce_in_columns(L, first, column);
 }

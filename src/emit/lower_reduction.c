@@ -160,13 +160,32 @@ static int32_t before_reshape(const Inst *x, int32_t n)
     return m;
 }
 
+typedef struct Neighbours {
+    Map     seen; /* Inst -> SeenAs of what has been looked through and is made of neighbours so far */
+    int32_t left; /* steps */
+} Neighbours;
+
+typedef struct SeenAs {
+    const Shape *in;
+    int32_t      n;
+} SeenAs;
+
+static bool was_seen(Lower *L, Neighbours *s, const Inst *x, const Shape *in, int32_t n)
+{
+    SeenAs *as = map_get(&s->seen, x);
+    if (as && as->in == in && as->n == n)
+        return true;
+    as = ARENA_NEW(L->arena, SeenAs);
+    *as = (SeenAs){ in, n };
+    map_put(&s->seen, x, as);
+    return false;
+}
+
 /* Elements of x, an array as `in` is, that are neighbours along its n fastest dimensions are made of neighbours, whether those dimensions are one or several. */
-static bool is_made_of_neighbours(Lower *L, const Inst *x, const Shape *in, int32_t n, int32_t *left)
+static bool is_made_of_neighbours(Lower *L, const Inst *x, const Shape *in, int32_t n, Neighbours *s)
 {
     int32_t leaf = 0;
     x = resolve(L, x, &leaf);
-    if (--*left < 0)
-        return false;
     if (memory_of(L, x, leaf))
         return shape_leaf(x->shape, leaf)->rank == 0 || same_order(shape_leaf(x->shape, leaf), in);
     if (!shape_is_array(x->shape) || x->shape->rank == 0)
@@ -174,17 +193,19 @@ static bool is_made_of_neighbours(Lower *L, const Inst *x, const Shape *in, int3
     if (x->op == OP_BROADCAST)
         return !has_any(inst_ints(x, ATTR_DIMENSIONS), in, n);
     if (x->op == OP_RESHAPE && layout_is_row_major(in) && layout_is_row_major(inst_operand(x, 0)->shape))
-        return is_made_of_neighbours(L, inst_operand(x, 0), inst_operand(x, 0)->shape, before_reshape(x, n), left);
-    bool neighbours = op_has(x->op, F_ELEMENTWISE);
+        return is_made_of_neighbours(L, inst_operand(x, 0), inst_operand(x, 0)->shape, before_reshape(x, n), s);
+    if (was_seen(L, s, x, in, n))
+        return true;
+    bool neighbours = op_has(x->op, F_ELEMENTWISE) && --s->left >= 0;
     for (int32_t k = 0; k < x->n_operands && neighbours; k++)
-        neighbours = is_made_of_neighbours(L, inst_operand(x, k), in, n, left);
+        neighbours = is_made_of_neighbours(L, inst_operand(x, k), in, n, s);
     return neighbours;
 }
 
 bool reduction_neighbours(Lower *L, const Inst *x, int32_t n)
 {
-    int32_t left = MOST_STEPS;
-    return is_made_of_neighbours(L, x, x->shape, n, &left);
+    Neighbours s = { .seen = map_new(L->arena), .left = MOST_STEPS };
+    return is_made_of_neighbours(L, x, x->shape, n, &s);
 }
 
 /* Rows of a few dimensions, of which the fastest one is short, are one long row, if all that the loops make is. */

@@ -560,7 +560,7 @@ static bool is_everywhere(const Lower *L, const Inst *x, double *v)
     int32_t leaf = 0;
     for (x = resolve(L, x, &leaf); x->op == OP_BROADCAST || x->op == OP_RESHAPE; x = resolve(L, inst_operand(x, 0), &leaf))
         ;
-    const Literal *l = x->op == OP_CONSTANT ? x->literal : NULL;
+    const Literal *l = x->op == OP_CONSTANT ? x->literal : map_get(&L->inlined, x);
     bool           known = l && l->count == 1 && type_is_float(l->type) && !l->elided;
     *v = known ? literal_get_f64(l, 0) : NAN;
     return known;

@@ -196,20 +196,24 @@ const KExpr *keep(Lower *L, const Inst *x, const KExpr *v)
     return bind(L, v, memory_of(L, source, leaf) ? arena_printf(L->arena, "%s_at", source->name) : source->name);
 }
 
-/* All operands at the same index; scalars beside arrays (select's predicate, clamp's bounds) at none. */
-/* Parts of a softmax have ranges that cheaper forms are made for: exponents of 0 at most, and sums of 1 at least, whose reciprocal is taken once a row. */
-static const KExpr *softmax_op(Lower *L, const Inst *x, const Type *types, const KExpr *const *args)
+/* Parts of a softmax have ranges that cheaper forms are made for: exponents of 0 at most, and sums of 1 at least, whose reciprocal is taken once a row. So have quotients by what stays the
+ * same along a loop. */
+static const KExpr *cheaper_op(Lower *L, const Inst *x, const Type *types, const KExpr *const *args, const Ix *const *index)
 {
-    const Type t = x->shape->type;
+    const Type   t = x->shape->type;
+    const KExpr *q;
     if (machine_type(t) == TYPE_F32 && x->op == OP_EXPONENTIAL && types[0] == t && inst_is_below_max(inst_operand(x, 0)))
         return scalar_round(L->arena, t, kx_call(L->arena, "exp_below_f32", TYPE_F32, 1, args));
     if (t == TYPE_F32 && x->op == OP_DIVIDE && types[0] == t && types[1] == t && inst_is_softmax_sum(inst_operand(x, 1))) {
         const KExpr *r = bind(L, kx_binary(L->arena, KOP_DIV, TYPE_F32, scalar_one(L->arena, TYPE_F32), args[1]), "reciprocal");
         return kx_binary(L->arena, KOP_MUL, TYPE_F32, args[0], r);
     }
+    if (x->op == OP_DIVIDE && types[0] == t && types[1] == t && (q = quotient(L, x, args, index)) != NULL)
+        return q;
     return scalar_op(L, x, types, args);
 }
 
+/* All operands at the same index; scalars beside arrays (select's predicate, clamp's bounds) at none. */
 static const KExpr *step_elementwise(Lower *L, Tasks *w, Task t)
 {
     const Inst   *x = t.x;
@@ -232,7 +236,7 @@ static const KExpr *step_elementwise(Lower *L, Tasks *w, Task t)
             known_value(L, source, leaf, t.index, args[k]);
     }
     if (x->op != OP_MAP)
-        return L->plan->plain ? scalar_op(L, x, types, args) : softmax_op(L, x, types, args);
+        return L->plan->plain ? scalar_op(L, x, types, args) : cheaper_op(L, x, types, args, t.index);
     const KExpr *out;
     apply(L, inst_callee(x, 0), args, &out);
     return out;

@@ -81,6 +81,8 @@ typedef struct Helper {
 /* There are vectors that convert between f64 and integers of 64 bits. */
 #define DIVIDES_ALONG "#if defined __AVX512DQ__ && defined __GNUC__ && !defined __CUDACC__\n"
 
+#define DIVIDES "#else\n    (void)inverse;\n    return x / c;\n#endif\n}\n"
+
 #define LANES_IN_VECTORS "#if defined __has_builtin\n#if __has_builtin(__builtin_shufflevector)\n#define HLO_LANES\n#endif\n#endif\n#if defined HLO_LANES\n"
 
 /* Sines and cosines under names of their own: where both are taken of one number gcc makes one call of them, which has no form for vectors. */
@@ -159,6 +161,22 @@ static const Helper helpers[] = {
     { H_EXACT, "rem_along_u64", "div_along_u64 rem_u64",
       "uint64_t rem_along_u64(uint64_t a, uint64_t b)\n{\n    (void)div_along_u64;\n" DIVIDES_ALONG
       "    if (!__builtin_constant_p(b))\n        return b == 0 ? a : a - div_along_u64(a, b) * b;\n#endif\n    return rem_u64(a, b);\n}\n" },
+    /* lower_quotient.c. What is left is made 2^24 times as large, so that it is no subnormal, with which some processors take a hundred times as long; it is not finite where x is not, and
+     * where x or the quotient is at the end of the range. A quotient of 0 has its sign from q. */
+    { H_EXACT, "div_known_f32", "",
+      "float div_known_f32(float x, float c, float inverse) /* by c, which is positive; neither x nor the quotient is near the ends of the range */\n{\n#if defined __FMA__ && defined __GNUC__\n"
+      "    const float q = x * inverse;\n    return __builtin_fmaf(-__builtin_fmaf(q, c, -x), inverse, q);\n" DIVIDES },
+    { H_EXACT, "div_known_f64", "",
+      "double div_known_f64(double x, double c, double inverse) /* by c, which is positive; neither x nor the quotient is near the ends of the range */\n{\n#if defined __FMA__ && defined __GNUC__\n"
+      "    const double q = x * inverse;\n    return __builtin_fma(-__builtin_fma(q, c, -x), inverse, q);\n" DIVIDES },
+    { H_EXACT, "div_by_f32", "",
+      "float div_by_f32(float x, float c, float inverse) /* by c */\n{\n#if defined __AVX512F__ && defined __GNUC__\n"
+      "    const float q = x * inverse, rest = __builtin_fmaf(q, c * 0x1p24f, x * -0x1p24f);\n    return (rest - rest == 0) & (rest != 0) ? __builtin_fmaf(-rest, inverse * 0x1p-24f, q) : q;\n" DIVIDES },
+    { H_EXACT, "div_by_f64", "",
+      "double div_by_f64(double x, double c, double inverse) /* by c */\n{\n#if defined __AVX512F__ && defined __GNUC__\n"
+      "    const double q = x * inverse, rest = __builtin_fma(q, c * 0x1p53, x * -0x1p53);\n    return (rest - rest == 0) & (rest != 0) ? __builtin_fma(-rest, inverse * 0x1p-53, q) : q;\n" DIVIDES },
+    { H_EXACT, "div_scale_f32", "", "float div_scale_f32(float c) /* brings c near 1 */\n{\n    const float a = c < 0 ? -c : c;\n    return a < 0x1p-100f ? 0x1p100f : a > 0x1p100f ? 0x1p-100f : 1;\n}\n" },
+    { H_EXACT, "div_scale_f64", "", "double div_scale_f64(double c) /* brings c near 1 */\n{\n    const double a = c < 0 ? -c : c;\n    return a < 0x1p-900 ? 0x1p900 : a > 0x1p900 ? 0x1p-900 : 1;\n}\n" },
     { H_SIGNED, "rem", "div_$",
       "$T rem_$X($T a, $T b)\n{\n#if defined __GNUC__ && !defined __CUDACC__\n    if (!__builtin_constant_p(b))\n"
       "        return ($T)(($M)a - ($M)div_$X(a, b) * ($M)b);\n#endif\n    return b == 0 ? a : b == -1 ? 0 : ($T)(a % b);\n}\n" },
