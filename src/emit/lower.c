@@ -585,6 +585,7 @@ static void lower_fusion(Lower *L)
     rows_begin(L);
     together_begin(L);
     epilogue_begin(L);
+    quotients_begin(L);
     for (int32_t k = 0; k < L->k->n_results; k++) {
         bool apart = epilogue_has(L, r[k].x), whole = is_whole(L, r[k].x);
         late[k] = is_update(r[k].x) && is_last(L, r[k].x) && !whole;
@@ -642,6 +643,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
     L.ix.cookie = &L;
     L.memory = map_new(a);
     L.memo = map_new(a);
+    L.divisors = map_new(a);
     L.inlined = map_new(a);
     L.chosen = map_new(a);
     L.computed = map_new(a);
@@ -712,7 +714,7 @@ Kernel *kernel_lower(Arena *a, const Inst *i, const Device *device, bool any_ord
     if (!kernel_supported(i, d))
         return NULL;
     Arena  *scratch = arena_new();
-    Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .rows = map_new(scratch),
+    Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .divisors = map_new(scratch), .rows = map_new(scratch),
                   .norms = map_new(scratch), .plain = device != NULL, .device = device, .any_order = any_order };
     Kernel *k = NULL;
     bool    again = true;
@@ -738,7 +740,7 @@ Kernel *kernel_lower_tile(Arena *a, const Inst *i, const Inst *hero, int64_t row
     Diag    quiet;
     diag_init(&quiet, scratch);
     while (row >= LEAST && kernel_supported(i, &quiet)) {
-        Plan plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .rows = map_new(scratch), .norms = map_new(scratch),
+        Plan plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .divisors = map_new(scratch), .rows = map_new(scratch), .norms = map_new(scratch),
                       .body = inst_callee(i, 0), .tile_hero = hero, .tile_row = row };
         bool again = false;
         k = lower_once(a, i, &plan, &again, &quiet);

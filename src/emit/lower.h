@@ -32,6 +32,7 @@ typedef struct Plan {
     Arena *arena;
     Map    dims;        /* see plan_dims */
     Map    materialise; /* Inst -> non-NULL: gets an array of its own */
+    Map    divisors;    /* Inst -> non-NULL: what rows are divided by */
     Map    rows;        /* Inst -> RowDims: the rows of it that are kept: lower_rows.c */
     Map    norms;       /* Inst -> Comp: batch normalizations as computations */
     const Comp *body;   /* what is lowered as a fusion's body, or NULL */
@@ -73,6 +74,7 @@ typedef struct Lower {
     Map         memory; /* Inst -> KArray **: leaves that are in memory */
     Map         inlined; /* Inst -> Literal: parameters that are constants outside */
     Map         memo;
+    Map         divisors; /* of lower_quotient.c */
     Map         chosen, computed, kept_rows; /* of lower_rows.c: what maximums are taken of; places where values were computed, are kept */
     VEC(WantedRow) wanted_rows; /* values that this try has found to be computed in several loops of one row */
     VEC(const Inst *) repeated; /* reductions that would run again and again where this try asked for them */
@@ -160,6 +162,7 @@ const KExpr *scalar_one(Arena *a, Type t);
 
 /* lower_quotient.c: args[0] / args[1], which are x's operands at index, without a division in the innermost loop; NULL: the divisor changes there, or nothing is gained. */
 const KExpr *quotient(Lower *L, const Inst *x, const KExpr *const *args, const Ix *const *index);
+void         quotients_begin(Lower *L); /* what earlier tries have found to be divided by in each row */
 
 /* lower_apply.c: called computations from scalars to scalars. out gets one value per leaf of the root. Bound temporaries, a root left open. */
 void apply(Lower *L, const Comp *c, const KExpr *const *args, const KExpr **out);

@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <math.h>
 
-enum { FAR = 20 }; /* a constant divisor's exponent, at most */
+enum { ROLE_DIVISOR = 90, FAR = 20 /* a constant divisor's exponent, at most */ };
 
 /* Every value is a multiple of 2^least, and smaller than 2^most; it may be 0. */
 typedef struct Grid {
@@ -169,25 +169,102 @@ static int64_t innermost_trips(const Ix *const *index, int32_t rank)
     return trips;
 }
 
+/* What stays the same of a divisor. */
 typedef struct Divisor {
     const KExpr *c, *inverse;
     const KExpr *scale; /* of the divisor, and of the quotient; NULL: 1 */
 } Divisor;
 
-/* Made in front of the innermost loop; false: the divisor changes within that. Loops over a few features are unrolled before compilers look for what stays the same. */
+/* The same of a small array's elements, each in an array of its own. */
+typedef struct Divisors {
+    KArray *c, *inverse, *scale;
+} Divisors;
+
+static const KExpr *scale_of(Lower *L, const KExpr *c)
+{
+    return bind(L, kx_call(L->arena, c->type == TYPE_F64 ? "div_scale_f64" : "div_scale_f32", c->type, 1, &c), "scale");
+}
+
+static const KExpr *inverse_of(Lower *L, const KExpr *c)
+{
+    return kx_binary(L->arena, KOP_DIV, c->type, scalar_one(L->arena, c->type), c);
+}
+
+/* ---- divisors that are the same in each row ---- */
+
+static void divisors_body(Lower *L, void *cookie, const Ix *const *index)
+{
+    const Inst     *x = cookie;
+    const Divisors *to = map_get(&L->divisors, x);
+    const KExpr    *c = value_at(L, x, 0, index), *scale = scale_of(L, c), *scaled = bind(L, kx_binary(L->arena, KOP_MUL, c->type, c, scale), "divisor");
+    store_at(L, to->c, index, scaled);
+    store_at(L, to->inverse, index, inverse_of(L, scaled));
+    store_at(L, to->scale, index, scale);
+}
+
+void quotients_begin(Lower *L)
+{
+    enum { SHARED = 1 << 14 /* elements that several threads may divide */ };
+    KArray *(*const array)(Lower *, const Shape *, const char *) = most_elements(L) >= SHARED ? shared_array : stage_array;
+    for (const Inst *i = L->body->first; i; i = i->next)
+        if (map_has(&L->plan->divisors, i)) {
+            Divisors *d = ARENA_NEW(L->arena, Divisors);
+            const Shape *s = shape_array(L->arena, machine_type(i->shape->type), i->shape->rank, i->shape->dims);
+            *d = (Divisors){ array(L, s, "divisor"), array(L, s, "inverse"), array(L, s, "scale") };
+            map_put(&L->divisors, i, d);
+            nest(L, s->rank, plan_dims(L, i, ROLE_DIVISOR, s->rank, s->dims), major_order(L, s), divisors_body, (void *)(uintptr_t)i);
+        }
+}
+
+/* The divisor x is a parameter, much smaller than what is divided, repeated in rows that the innermost loop goes along. What comes from further away than the second cache is waited for
+ * longer than divisions. */
+static bool is_in_each_row(Lower *L, const Inst *x, int64_t elements, int64_t trips)
+{
+    enum { LANES = 16, MOST = 4096, ROWS = 16, SECOND_CACHE = 1 << 20 /* bytes */ };
+    const Inst *of = x->op == OP_BROADCAST ? inst_operand(x, 0) : x;
+    return of != x && of->op == OP_PARAMETER && L->body && !L->columns && !L->beside && !L->plan->tile_hero && trips >= LANES && shape_count(of->shape) <= MOST &&
+           elements >= ROWS * shape_count(of->shape) && 2 * elements * type_bytes(of->shape->type) <= SECOND_CACHE && memory_of(L, of, 0) != NULL;
+}
+
+static const KExpr *load_divisor(Lower *L, KArray *from, const Inst *x, const Ix *const *index, const char *name)
+{
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, from->shape->rank);
+    for (int32_t d = 0; d < from->shape->rank; d++)
+        at[d] = index[inst_ints(x, ATTR_DIMENSIONS).v[d]];
+    return bind(L, kx_load(L->arena, from, shape_index(L, from->shape, at)), name);
+}
+
+/* False: this try has no such arrays. */
+static bool divisor_in_row(Lower *L, const Inst *x, const Ix *const *index, Divisor *d)
+{
+    const Inst     *of = inst_operand(x, 0);
+    const Divisors *from = map_get(&L->divisors, of);
+    if (!from) {
+        map_put(&L->plan->divisors, of, L->plan);
+        L->again = true;
+        return false;
+    }
+    *d = (Divisor){ load_divisor(L, from->c, x, index, "divisor"), load_divisor(L, from->inverse, x, index, "inverse"), load_divisor(L, from->scale, x, index, "scale") };
+    return true;
+}
+
+/* ---- quotients ---- */
+
+/* Made in front of the innermost loop, or of all; false: the divisor changes all the time. Loops over a few features are unrolled before compilers look for what stays the same. */
 static bool divisor_of(Lower *L, const Inst *x, const KExpr *c, bool near_one, const Ix *const *index, Divisor *d)
 {
     enum { FEW = 4, LANES = 16, LEAST = 256 /* trips, else without a rest */ };
     const Inst   *of = inst_operand(x, 1);
-    const Type    t = machine_type(x->shape->type);
     const int64_t trips = innermost_trips(index, x->shape->rank);
     const bool    few = trips <= FEW && of->op == OP_BROADCAST && shape_count(inst_operand(of, 0)->shape) <= FEW;
-    if (c->kind == KX_FLOAT ? !near_one : c->depth < index_depth(index, x->shape->rank) ? trips < LEAST && trips % LANES != 0 : !few || !near_one)
+    const bool    changes = c->depth >= index_depth(index, x->shape->rank);
+    if (c->kind != KX_FLOAT && changes && is_in_each_row(L, of, shape_count(x->shape), trips))
+        return divisor_in_row(L, of, index, d);
+    if (c->kind == KX_FLOAT ? !near_one : changes ? !few || !near_one : trips < LEAST && trips % LANES != 0)
         return false;
-    d->scale = near_one ? NULL : bind(L, kx_call(L->arena, t == TYPE_F64 ? "div_scale_f64" : "div_scale_f32", t, 1, &c), "scale");
-    d->c = near_one ? c : bind(L, kx_binary(L->arena, KOP_MUL, t, c, d->scale), "divisor");
-    d->inverse = kx_binary(L->arena, KOP_DIV, t, scalar_one(L->arena, t), d->c);
-    d->inverse = c->kind == KX_FLOAT ? d->inverse : bind(L, d->inverse, "inverse");
+    d->scale = near_one ? NULL : scale_of(L, c);
+    d->c = near_one ? c : bind(L, kx_binary(L->arena, KOP_MUL, c->type, c, d->scale), "divisor");
+    d->inverse = c->kind == KX_FLOAT ? inverse_of(L, c) : bind(L, inverse_of(L, d->c), "inverse");
     return true;
 }
 

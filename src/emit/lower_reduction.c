@@ -61,7 +61,8 @@ bool reduction_can_have_lanes(const Reduction *r)
     bool op = r->op == OP_ADD || r->op == OP_MULTIPLY || r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
     bool one = r->n == 1 && op && !type_is_complex(t);
     const int64_t row = r->n_reduced > 0 ? r->extents[r->n_reduced - 1] : 0;
-    return !r->plain && !r->down && !r->beside && (one || r->choice) && (row >= LEAST_LANES || (row >= SHORT_LANES && r->count >= MANY_LANES));
+    const bool alone = shape_count(reduction_shape(r->x, 0)) == 1 && type_is_float(t); /* nothing else goes on meanwhile */
+    return !r->plain && !r->down && !r->beside && (one || r->choice) && (row >= LEAST_LANES || (row >= SHORT_LANES && (r->count >= MANY_LANES || alone)));
 }
 
 /* Compilers make lanes of integers by themselves, but not of 16 bits what fills none of them. */
