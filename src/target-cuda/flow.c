@@ -182,12 +182,17 @@ static const char nodes[] =
     "#else\n"
     "#define HLO_CUDA_13(now, before) before\n"
     "#endif\n"
+    "#ifdef __cplusplus\n"
+    "#define HLO_ZEROS {}\n"
+    "#else\n"
+    "#define HLO_ZEROS { 0 }\n"
+    "#endif\n"
     "\n/* A node behind what is captured, whose condition is set right before it. */\n"
     "static cudaError_t hlo_add_node(hlo_flow *flow, hlo_choice *x, enum cudaGraphConditionalNodeType type, const void *value, int32_t branches, int pred)\n"
     "{\n"
     "    const cudaStream_t           stream = flow->streams[flow->depth];\n"
     "    enum cudaStreamCaptureStatus is;\n"
-    "    struct cudaGraphNodeParams   params = %s;\n"
+    "    struct cudaGraphNodeParams   params = HLO_ZEROS;\n"
     "    const cudaGraphNode_t       *behind = NULL;\n"
     "    const cudaGraphEdgeData     *edges = NULL;\n"
     "    cudaGraphNode_t              node;\n"
@@ -307,10 +312,10 @@ static bool any(const Program *p, StepKind kind)
     return false;
 }
 
-void cuda_flow_services(Buf *b, const Program *p, const char *prefix, bool c)
+void cuda_flow_services(Buf *b, const Program *p, const char *prefix)
 {
     buf_printf(b, types, depth_of(&p->body) + 1);
-    buf_printf(b, nodes, c ? "{ 0 }" : "{}", prefix);
+    buf_printf(b, nodes, prefix);
     buf_puts(b, choosing);
     if (any(p, STEP_WHILE))
         buf_printf(b, looping, prefix);

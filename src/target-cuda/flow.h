@@ -13,7 +13,7 @@ bool    cuda_replays(const Program *p);             /* NAME_enqueue makes a grap
 void cuda_flow_guard(Buf *b, const Program *p);     /* #define HLO_CONDITIONS where the toolkit has conditional nodes */
 void cuda_flow_kernels(Buf *b, const char *linkage, const char *prefix);
 void cuda_flow_prototype(Buf *b, const char *prefix);
-void cuda_flow_services(Buf *b, const Program *p, const char *prefix, bool c); /* c: the text is C, not C++ */
+void cuda_flow_services(Buf *b, const Program *p, const char *prefix);
 void cuda_flow_replay(Buf *b, const Program *p);    /* behind NAME_steps */
 void cuda_flow_enqueue(Buf *b, const Program *p);   /* the body of NAME_enqueue */
 

@@ -519,7 +519,7 @@ static void put_entry(Out *o)
                      "%sint %s_run(const hlo_env *env, const void *const *args, void *const *results, void *scratch);\n",
                o->c ? "extern const uint64_t" : "extern \"C\" const uint64_t", p->name, link, p->name, (long long)p->scratch_bytes, link, p->name, link, p->name);
     if (cuda_has_choices(p)) {
-        cuda_flow_services(o->b, p, service_prefix(o), o->c);
+        cuda_flow_services(o->b, p, service_prefix(o));
         put_flow(o);
     }
     buf_printf(o->b, "\n%sint %s_enqueue(const hlo_env *env, const void *const *args, void *const *results, void *scratch)\n{\n", link, p->name);
