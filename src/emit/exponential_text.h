@@ -6,12 +6,10 @@
 #ifndef EMIT_EXPONENTIAL_TEXT_H
 #define EMIT_EXPONENTIAL_TEXT_H
 
+#include "emit/lanes_text.h"
+
 static const char exponential_text[] =
-    "#if defined __AVX512F__ && defined __GNUC__ && !defined __clang__ && defined __x86_64__ && defined __gnu_linux__ && !defined HLO_NO_LIBMVEC\n"
-    "#define EXP_FORM __attribute__((weak, visibility(\"hidden\")))\n"
-    "typedef double exp_v2 __attribute__((vector_size(16)));\n"
-    "typedef double exp_v4 __attribute__((vector_size(32)));\n"
-    "typedef double exp_v8 __attribute__((vector_size(64)));\n"
+    LANES_BEGIN("exp", "double", LANES_OF_F64)
     "typedef long long exp_bits __attribute__((vector_size(64)));\n"
     "\n"
     "static inline exp_v8 exp_fma(exp_v8 a, exp_v8 b, double c)\n"
@@ -19,9 +17,7 @@ static const char exponential_text[] =
     "    return __builtin_ia32_vfmaddpd512_mask(a, b, (exp_v8){ c, c, c, c, c, c, c, c }, -1, 4);\n"
     "}\n"
     "\n"
-    "EXP_FORM exp_v8 _ZGVeN8v_exp_f64(exp_v8 x);\n"
-    "EXP_FORM exp_v8 _ZGVeN8v_exp_f64(exp_v8 x)\n"
-    "{\n"
+    LANES_HEAD("exp_v8", "_ZGVeN8v_exp_f64", ONE)
     "    static const double power[16] __attribute__((aligned(64))) = {\n"
     "        1.0, 1.0442737824274138, 1.0905077326652577, 1.1387886347566916, 1.189207115002721, 1.241857812073484, 1.2968395546510096, 1.3542555469368927,\n"
     "        1.4142135623730951, 1.4768261459394993, 1.5422108254079407, 1.6104903319492543, 1.681792830507429, 1.7562521603732995, 1.8340080864093424, 1.9152065613971474\n"
@@ -38,38 +34,6 @@ static const char exponential_text[] =
     "    exp_v8 p = __builtin_ia32_vpermt2varpd512_mask((exp_bits)t, *(const exp_v8 *)power, *(const exp_v8 *)(power + 8), all);\n"
     "    return __builtin_ia32_scalefpd512_mask(__builtin_ia32_vfmaddpd512_mask(p, q, p, all, 4), n, (exp_v8){ 0 }, some, 4);\n"
     "}\n"
-    "\n"
-    "EXP_FORM exp_v4 _ZGVdN4v_exp_f64(exp_v4 x);\n"
-    "EXP_FORM exp_v4 _ZGVdN4v_exp_f64(exp_v4 x)\n"
-    "{\n"
-    "    exp_v8 y = _ZGVeN8v_exp_f64(__builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3));\n"
-    "    return __builtin_shufflevector(y, y, 0, 1, 2, 3);\n"
-    "}\n"
-    "\n"
-    "EXP_FORM exp_v4 _ZGVcN4v_exp_f64(exp_v4 x);\n"
-    "EXP_FORM exp_v4 _ZGVcN4v_exp_f64(exp_v4 x)\n"
-    "{\n"
-    "    return _ZGVdN4v_exp_f64(x);\n"
-    "}\n"
-    "\n"
-    "EXP_FORM exp_v2 _ZGVbN2v_exp_f64(exp_v2 x);\n"
-    "EXP_FORM exp_v2 _ZGVbN2v_exp_f64(exp_v2 x)\n"
-    "{\n"
-    "    exp_v4 y = _ZGVdN4v_exp_f64(__builtin_shufflevector(x, x, 0, 1, 0, 1));\n"
-    "    return __builtin_shufflevector(y, y, 0, 1);\n"
-    "}\n"
-    "EXP_FORM double exp_of_one(double x) __asm__(\"exp_f64\"); /* a definition by its own name would have vectors made of it */\n"
-    "EXP_FORM double exp_of_one(double x)\n"
-    "{\n"
-    "    return _ZGVeN8v_exp_f64((exp_v8){ x })[0];\n"
-    "}\n"
-    "\n"
-    "HLO_VECTOR __attribute__((const)) double exp_f64(double);\n"
-    "#else\n"
-    "static inline double exp_f64(double x)\n"
-    "{\n"
-    "    return exp(x);\n"
-    "}\n"
-    "#endif\n";
+    LANES_END("exp", "double", "exp_f64", "v", ONE, "_ZGVeN8v_exp_f64((exp_v8){ x })[0]", "exp(x)", LANES_OF_F64);
 
 #endif

@@ -8,12 +8,10 @@
 #ifndef EMIT_POWER_TEXT_H
 #define EMIT_POWER_TEXT_H
 
+#include "emit/lanes_text.h"
+
 static const char power_text[] =
-    "#if defined __AVX512F__ && defined __GNUC__ && !defined __clang__ && defined __x86_64__ && defined __gnu_linux__ && !defined HLO_NO_LIBMVEC\n"
-    "#define POW_FORM __attribute__((weak, visibility(\"hidden\")))\n"
-    "typedef float    pow_v4 __attribute__((vector_size(16)));\n"
-    "typedef float    pow_v8 __attribute__((vector_size(32)));\n"
-    "typedef float    pow_v16 __attribute__((vector_size(64)));\n"
+    LANES_BEGIN("pow", "float", LANES_OF_F32)
     "typedef uint32_t pow_bits __attribute__((vector_size(64)));\n"
     "typedef int32_t  pow_mask __attribute__((vector_size(64)));\n"
     "\n"
@@ -48,9 +46,7 @@ static const char power_text[] =
     "    return (pow_v16)(r | (minus & odd & 0x80000000u));\n"
     "}\n"
     "\n"
-    "POW_FORM pow_v16 _ZGVeN16vv_pow_f32(pow_v16 x, pow_v16 y);\n"
-    "POW_FORM pow_v16 _ZGVeN16vv_pow_f32(pow_v16 x, pow_v16 y)\n"
-    "{\n"
+    LANES_HEAD("pow_v16", "_ZGVeN16vv_pow_f32", TWO)
     "    static const float inverse[32] __attribute__((aligned(64))) = {\n"
     "        1.0f, 0.953125f, 0.921875f, 0.90625f, 0.875f, 0.859375f, 0.828125f, 0.8125f,\n"
     "        0.796875f, 0.765625f, 0.75f, 0.734375f, 0.71875f, 0.703125f, 0.6875f, 0.671875f,\n"
@@ -86,40 +82,6 @@ static const char power_text[] =
     "    special |= __builtin_ia32_ucmpd512_mask((pow_mask)((pow_bits)y & 0x7fffffffu), (pow_mask)((pow_bits){ 0 } + 0x4f800000u), 6, (unsigned short)-1);\n"
     "    return __builtin_expect(special != 0, 0) ? pow_special(x, y, o) : o;\n"
     "}\n"
-    "\n"
-    "POW_FORM pow_v8 _ZGVdN8vv_pow_f32(pow_v8 x, pow_v8 y);\n"
-    "POW_FORM pow_v8 _ZGVdN8vv_pow_f32(pow_v8 x, pow_v8 y)\n"
-    "{\n"
-    "    pow_v16 o = _ZGVeN16vv_pow_f32(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7),\n"
-    "                                   __builtin_shufflevector(y, y, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7));\n"
-    "    return __builtin_shufflevector(o, o, 0, 1, 2, 3, 4, 5, 6, 7);\n"
-    "}\n"
-    "\n"
-    "POW_FORM pow_v8 _ZGVcN8vv_pow_f32(pow_v8 x, pow_v8 y);\n"
-    "POW_FORM pow_v8 _ZGVcN8vv_pow_f32(pow_v8 x, pow_v8 y)\n"
-    "{\n"
-    "    return _ZGVdN8vv_pow_f32(x, y);\n"
-    "}\n"
-    "\n"
-    "POW_FORM pow_v4 _ZGVbN4vv_pow_f32(pow_v4 x, pow_v4 y);\n"
-    "POW_FORM pow_v4 _ZGVbN4vv_pow_f32(pow_v4 x, pow_v4 y)\n"
-    "{\n"
-    "    pow_v8 o = _ZGVdN8vv_pow_f32(__builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3), __builtin_shufflevector(y, y, 0, 1, 2, 3, 0, 1, 2, 3));\n"
-    "    return __builtin_shufflevector(o, o, 0, 1, 2, 3);\n"
-    "}\n"
-    "\n"
-    "POW_FORM float pow_of_one(float x, float y) __asm__(\"pow_f32\"); /* a definition by its own name would have vectors made of it */\n"
-    "POW_FORM float pow_of_one(float x, float y)\n"
-    "{\n"
-    "    return _ZGVeN16vv_pow_f32(pow_all(x), pow_all(y))[0];\n"
-    "}\n"
-    "\n"
-    "HLO_VECTOR __attribute__((const)) float pow_f32(float, float);\n"
-    "#else\n"
-    "static inline float pow_f32(float x, float y)\n"
-    "{\n"
-    "    return powf(x, y);\n"
-    "}\n"
-    "#endif\n";
+    LANES_END("pow", "float", "pow_f32", "vv", TWO, "_ZGVeN16vv_pow_f32(pow_all(x), pow_all(y))[0]", "powf(x, y)", LANES_OF_F32);
 
 #endif

@@ -8,13 +8,11 @@
 #ifndef EMIT_REMAINDER_TEXT_H
 #define EMIT_REMAINDER_TEXT_H
 
-/* X: the type's name, T: C's, U: its bits', MINUS, END, FAR: the bits of -0, 2^100, 2^p; P: what instructions call it, M: a mask of all N lanes, of which H and Q are a half and a quarter. */
-#define REMAINDERS_AT_ONCE(X, T, U, MINUS, END, FAR, LIBM, P, M, N, H, LOWER_H, TWICE, Q, LOWER_Q, FOUR_TIMES) \
-    "#if defined __AVX512F__ && defined __GNUC__ && !defined __clang__ && defined __x86_64__ && defined __gnu_linux__ && !defined HLO_NO_LIBMVEC\n" \
-    "#define REM_FORM __attribute__((weak, visibility(\"hidden\")))\n" \
-    "typedef " T " rem_" X "_v" Q " __attribute__((vector_size(16)));\n" \
-    "typedef " T " rem_" X "_v" H " __attribute__((vector_size(32)));\n" \
-    "typedef " T " rem_" X "_v" N " __attribute__((vector_size(64)));\n" \
+#include "emit/lanes_text.h"
+
+/* X: the type's name, T: C's, U: its bits', MINUS, END, FAR: the bits of -0, 2^100, 2^p; P: what instructions call it, M: a mask of all N lanes, which come last. */
+#define REMAINDERS_AT_ONCE(X, T, U, MINUS, END, FAR, LIBM, P, M, N, ...) \
+    LANES_BEGIN("rem_" X, T, __VA_ARGS__) \
     "typedef " U " rem_" X "_bits __attribute__((vector_size(64)));\n" \
     "\n" \
     "static inline rem_" X "_v" N " rem_" X "_size(rem_" X "_v" N " x)\n" \
@@ -54,48 +52,13 @@
     "    return a;\n" \
     "}\n" \
     "\n" \
-    "REM_FORM rem_" X "_v" N " _ZGVeN" N "vv_rem_" X "(rem_" X "_v" N " x, rem_" X "_v" N " y);\n" \
-    "REM_FORM rem_" X "_v" N " _ZGVeN" N "vv_rem_" X "(rem_" X "_v" N " x, rem_" X "_v" N " y)\n" \
-    "{\n" \
+    LANES_HEAD("rem_" X "_v" N, "_ZGVeN" N "vv_rem_" X, TWO) \
     "    rem_" X "_v" N " a = rem_" X "_size(x), b = rem_" X "_size(y), q = rem_" X "_quotient(a, b);\n" \
     "    if (__builtin_expect(__builtin_ia32_cmp" P "512_mask(q, (rem_" X "_v" N "){ 0 } + " FAR ", 21, (" M ")-1, 4) != 0, 0))\n" \
     "        return rem_" X "_far(x, y);\n" \
     "    return rem_" X "_sign(rem_" X "_rest(a, b, q), x);\n" \
     "}\n" \
-    "\n" \
-    "REM_FORM rem_" X "_v" H " _ZGVdN" H "vv_rem_" X "(rem_" X "_v" H " x, rem_" X "_v" H " y);\n" \
-    "REM_FORM rem_" X "_v" H " _ZGVdN" H "vv_rem_" X "(rem_" X "_v" H " x, rem_" X "_v" H " y)\n" \
-    "{\n" \
-    "    rem_" X "_v" N " r = _ZGVeN" N "vv_rem_" X "(__builtin_shufflevector(x, x, " TWICE "), __builtin_shufflevector(y, y, " TWICE "));\n" \
-    "    return __builtin_shufflevector(r, r, " LOWER_H ");\n" \
-    "}\n" \
-    "\n" \
-    "REM_FORM rem_" X "_v" H " _ZGVcN" H "vv_rem_" X "(rem_" X "_v" H " x, rem_" X "_v" H " y);\n" \
-    "REM_FORM rem_" X "_v" H " _ZGVcN" H "vv_rem_" X "(rem_" X "_v" H " x, rem_" X "_v" H " y)\n" \
-    "{\n" \
-    "    return _ZGVdN" H "vv_rem_" X "(x, y);\n" \
-    "}\n" \
-    "\n" \
-    "REM_FORM rem_" X "_v" Q " _ZGVbN" Q "vv_rem_" X "(rem_" X "_v" Q " x, rem_" X "_v" Q " y);\n" \
-    "REM_FORM rem_" X "_v" Q " _ZGVbN" Q "vv_rem_" X "(rem_" X "_v" Q " x, rem_" X "_v" Q " y)\n" \
-    "{\n" \
-    "    rem_" X "_v" N " r = _ZGVeN" N "vv_rem_" X "(__builtin_shufflevector(x, x, " FOUR_TIMES "), __builtin_shufflevector(y, y, " FOUR_TIMES "));\n" \
-    "    return __builtin_shufflevector(r, r, " LOWER_Q ");\n" \
-    "}\n" \
-    "\n" \
-    "REM_FORM " T " rem_" X "_of_one(" T " x, " T " y) __asm__(\"rem_" X "\"); /* a definition by its own name would have vectors made of it */\n" \
-    "REM_FORM " T " rem_" X "_of_one(" T " x, " T " y)\n" \
-    "{\n" \
-    "    return rem_" X "_alone(x, y);\n" \
-    "}\n" \
-    "\n" \
-    "HLO_VECTOR __attribute__((const)) " T " rem_" X "(" T ", " T ");\n" \
-    "#else\n" \
-    "static inline " T " rem_" X "(" T " x, " T " y)\n" \
-    "{\n" \
-    "    return rem_" X "_alone(x, y);\n" \
-    "}\n" \
-    "#endif\n"
+    LANES_END("rem_" X, T, "rem_" X, "vv", TWO, "rem_" X "_alone(x, y)", "rem_" X "_alone(x, y)", __VA_ARGS__)
 
 static const char remainder_f32_text[] =
     "static inline float rem_f32_alone(float x, float y)\n"
@@ -104,8 +67,7 @@ static const char remainder_f32_text[] =
     "    return !(q < 0x1p29) ? fmodf(x, y) : a < b ? x : __builtin_copysignf((float)(a - (int32_t)q * b), x);\n"
     "}\n"
     "\n"
-    REMAINDERS_AT_ONCE("f32", "float", "uint32_t", "0x80000000u", "0x1p100f", "0x1p24f", "fmodf", "ps", "unsigned short", "16", "8", "0, 1, 2, 3, 4, 5, 6, 7", "0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7",
-                       "4", "0, 1, 2, 3", "0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3");
+    REMAINDERS_AT_ONCE("f32", "float", "uint32_t", "0x80000000u", "0x1p100f", "0x1p24f", "fmodf", "ps", "unsigned short", "16", LANES_OF_F32);
 
 static const char remainder_f64_text[] =
     "static inline double rem_f64_alone(double x, double y)\n"
@@ -120,7 +82,7 @@ static const char remainder_f64_text[] =
     "    return fmod(x, y);\n"
     "}\n"
     "\n"
-    REMAINDERS_AT_ONCE("f64", "double", "uint64_t", "0x8000000000000000u", "0x1p100", "0x1p53", "fmod", "pd", "unsigned char", "8", "4", "0, 1, 2, 3", "0, 1, 2, 3, 0, 1, 2, 3", "2", "0, 1", "0, 1, 0, 1, 0, 1, 0, 1");
+    REMAINDERS_AT_ONCE("f64", "double", "uint64_t", "0x8000000000000000u", "0x1p100", "0x1p53", "fmod", "pd", "unsigned char", "8", LANES_OF_F64);
 
 #undef REMAINDERS_AT_ONCE
 #endif
