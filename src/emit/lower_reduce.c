@@ -220,7 +220,7 @@ static void reduce_rows(Lower *L, Reduction *first, bool paired, int32_t n, cons
         const Reduction *r = first;
         for (int32_t k = 0; k < reductions; k++, r = r->next) {
             Reduction *other = ARENA_NEW(L->arena, Reduction);
-            *other = reduction_of(L, r->x, paired, r->joined > 1, false);
+            *other = reduction_of(L, r->x, paired, r->joined, false);
             other->to = r->to;
             other->own_row = true;
             reduction_set_kept(other, at[c]);
@@ -282,7 +282,7 @@ static void stage_two_rows(Lower *L, ReduceStage *s)
     const Shape   *out = reduction_shape(s->first->x, 0);
     int64_t       *extents = arena_copy(L->arena, out->dims, (size_t)out->rank * sizeof *extents), n = extents[s->dim];
     KArray *const *to = s->first->to;
-    *s->first = reduction_of(L, s->first->x, true, s->first->joined > 1, false);
+    *s->first = reduction_of(L, s->first->x, true, s->first->joined, false);
     s->first->to = to;
     extents[s->dim] = n / 2;
     nest(L, out->rank, plan_dims(L, s->first->x, ROLE_PAIRS, out->rank, extents), major_order(L, out), two_rows, s);

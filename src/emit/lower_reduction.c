@@ -182,6 +182,18 @@ static bool was_seen(Lower *L, Neighbours *s, const Inst *x, const Shape *in, in
     return false;
 }
 
+/* The slice x takes all of its operand's n - 1 fastest dimensions, and neighbours along the next one. */
+static bool slices_outside(const Inst *x, const Shape *in, int32_t n)
+{
+    const Shape *from = inst_operand(x, 0)->shape;
+    bool         outside = same_order(from, in);
+    for (int32_t k = 0; k < n && outside; k++) {
+        const int64_t d = layout_dim(in, k);
+        outside = k < n - 1 ? x->shape->dims[d] == from->dims[d] : x->op == OP_DYNAMIC_SLICE || inst_attr(x, ATTR_SLICE)->value.slices->v[d].stride == 1;
+    }
+    return outside;
+}
+
 /* Elements of x, an array as `in` is, that are neighbours along its n fastest dimensions are made of neighbours, whether those dimensions are one or several. */
 static bool is_made_of_neighbours(Lower *L, const Inst *x, const Shape *in, int32_t n, Neighbours *s)
 {
@@ -197,6 +209,8 @@ static bool is_made_of_neighbours(Lower *L, const Inst *x, const Shape *in, int3
         return is_made_of_neighbours(L, inst_operand(x, 0), inst_operand(x, 0)->shape, before_reshape(x, n), s);
     if (was_seen(L, s, x, in, n))
         return true;
+    if (x->op == OP_SLICE || x->op == OP_DYNAMIC_SLICE)
+        return slices_outside(x, in, n) && is_made_of_neighbours(L, inst_operand(x, 0), inst_operand(x, 0)->shape, n, s);
     bool neighbours = op_has(x->op, F_ELEMENTWISE) && --s->left >= 0;
     for (int32_t k = 0; k < x->n_operands && neighbours; k++)
         neighbours = is_made_of_neighbours(L, inst_operand(x, k), in, n, s);
@@ -209,13 +223,24 @@ bool reduction_neighbours(Lower *L, const Inst *x, int32_t n)
     return is_made_of_neighbours(L, x, x->shape, n, &s);
 }
 
-/* Rows of a few dimensions, of which the fastest one is short, are one long row, if all that the loops make is. */
-static bool joins(Lower *L, const Inst *x)
+/* Rows of a few dimensions, of which the fastest one is short, are one long row, if all that the loops make is. The most of them, for x and the n others. */
+static int32_t joined_dims(Lower *L, const Inst *x, int32_t n, const Inst *const *others)
 {
-    const Shape *in = inst_operand(x, 0)->shape;
-    int32_t      n = fastest_reduced(x);
-    return x->n_operands == 2 && n > 1 && type_is_float(x->shape->type) && in->dims[layout_dim(in, 0)] < MANY_LANES &&
-           reduction_neighbours(L, inst_operand(x, 0), n);
+    int32_t most = INT32_MAX;
+    for (int32_t k = -1; k < n; k++) {
+        const Inst  *r = k < 0 ? x : others[k];
+        const Shape *in = inst_operand(r, 0)->shape;
+        bool         joins = r->n_operands == 2 && type_is_float(r->shape->type) && in->rank > 0 && in->dims[layout_dim(in, 0)] < MANY_LANES;
+        most = !joins ? 1 : fastest_reduced(r) < most ? fastest_reduced(r) : most;
+    }
+    for (; most > 1; most--) {
+        bool neighbours = true;
+        for (int32_t k = -1; k < n && neighbours; k++)
+            neighbours = reduction_neighbours(L, inst_operand(k < 0 ? x : others[k], 0), most);
+        if (neighbours)
+            return most;
+    }
+    return 1;
 }
 
 /* A long row that is not there yet is kept by the loops of the sum, which wait for no addition while they compute it: two vectors of sums are enough. */
@@ -227,7 +252,7 @@ static bool fills_row(Lower *L, const Reduction *r)
            row_is_to_come(L, inst_operand(r->x, 0), r->dims);
 }
 
-Reduction reduction_of(Lower *L, const Inst *x, bool paired, bool join, bool alone)
+Reduction reduction_of(Lower *L, const Inst *x, bool paired, int32_t joined, bool alone)
 {
     Reduction r = { .paired = paired, .x = x, .n = x->n_operands / 2, .in = inst_operand(x, 0)->shape, .dims = inst_ints(x, ATTR_DIMENSIONS), .count = 1, .plain = L->plan->plain, .beside = L->beside };
     int32_t  *order = major_order(L, r.in);
@@ -239,7 +264,7 @@ Reduction reduction_of(Lower *L, const Inst *x, bool paired, bool join, bool alo
             r.count *= r.in->dims[order[k]];
             r.reduced[r.n_reduced++] = order[k];
         }
-    r.joined = join && !r.plain ? fastest_reduced(x) : 1;
+    r.joined = r.plain ? 1 : joined;
     r.n_reduced -= r.joined - 1;
     for (int32_t k = 1; k < r.joined; k++)
         r.extents[r.n_reduced - 1] *= r.extents[r.n_reduced - 1 + k];
@@ -277,14 +302,12 @@ bool reductions_want_blocks(const Reduction *r)
 /* The reduction of x and of what its loops make besides. */
 Reduction *reductions_of(Lower *L, const Inst *x, int32_t n, const Inst *const *others)
 {
-    Reduction *first = ARENA_NEW(L->arena, Reduction);
-    bool       join = joins(L, x) && !(L->columns && columns_same(L->columns, x));
-    for (int32_t k = 0; k < n && join; k++)
-        join = joins(L, others[k]);
-    *first = reduction_of(L, x, false, join, n == 0);
+    Reduction    *first = ARENA_NEW(L->arena, Reduction);
+    const int32_t joined = L->columns && columns_same(L->columns, x) ? 1 : joined_dims(L, x, n, others);
+    *first = reduction_of(L, x, false, joined, n == 0);
     for (int32_t k = n; k-- > 0;) {
         Reduction *r = ARENA_NEW(L->arena, Reduction);
-        *r = reduction_of(L, others[k], false, join, false);
+        *r = reduction_of(L, others[k], false, joined, false);
         r->next = first->next;
         first->next = r;
     }

@@ -62,8 +62,8 @@ struct Blocks {
 
 /* ---- lower_reduction.c ---- */
 
-/* paired: its row is made beside another one of it; join: neighbouring dimensions are one; alone: its loops make nothing besides */
-Reduction reduction_of(Lower *L, const Inst *x, bool paired, bool join, bool alone);
+/* paired: its row is made beside another one of it; joined: so many of the fastest dimensions that it reduces are one; alone: its loops make nothing besides */
+Reduction reduction_of(Lower *L, const Inst *x, bool paired, int32_t joined, bool alone);
 Reduction *reductions_of(Lower *L, const Inst *x, int32_t n, const Inst *const *others); /* of x and of what its loops make besides */
 
 /* Of result k. */
