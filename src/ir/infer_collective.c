@@ -181,7 +181,7 @@ static const Shape *permuted(const Infer *x)
 
 const Shape *infer_collective_permute(const Infer *x) { return permuted(x); }
 
-/* (operands, result, context...): context as written */
+/* (operands, result, context...), in place (in, out, context...): context as written */
 const Shape *infer_collective_permute_start(const Infer *x)
 {
     const Shape *w = x->i->shape, *r = permuted(x);
@@ -191,7 +191,7 @@ const Shape *infer_collective_permute_start(const Infer *x)
     if (!shape_is_tuple(w) || w->n_elems < 2)
         return infer_fail(x, "must return (operands, result, ...), not %s", infer_text(x, w));
     const Shape **elems = ARENA_ARRAY(x->a, const Shape *, w->n_elems);
-    elems[0] = infer_one_or_tuple(x, n, infer_operand_shapes(x, 0, n));
+    elems[0] = in_place(x) ? operand_shape(x, 0) : infer_one_or_tuple(x, n, infer_operand_shapes(x, 0, n));
     elems[1] = r;
     for (int32_t k = 2; k < w->n_elems; k++)
         elems[k] = w->elems[k];
