@@ -7,7 +7,7 @@
  *   %g = f32[3,5] reshape(%s)
  *
  * The dimensions that are looked up come first; no dimension is left out of slices; then what is gathered is brought into the order that was asked for.
- * Not gathers with dimensions of batches. */
+ * Slices without elements are zeros where the result has some. Not gathers with dimensions of batches. */
 #include "config.h"
 
 #include "passes/expand.h"
@@ -47,7 +47,11 @@ static Inst *arranged(PassCtx *cx, Inst *i, Inst *rows)
 
 static Inst *simple(PassCtx *cx, Inst *i)
 {
-    if (i->op != OP_GATHER || inst_ints(i, ATTR_OPERAND_BATCHING_DIMS).n || shape_count(i->shape) <= 0 || is_simple(i))
+    if (i->op != OP_GATHER || inst_ints(i, ATTR_OPERAND_BATCHING_DIMS).n || shape_count(i->shape) <= 0)
+        return NULL;
+    if (ints_has(inst_ints(i, ATTR_SLICE_SIZES), 0)) /* a collapsed dimension: none is left of it */
+        return expand_number(i, i->shape, 0);
+    if (is_simple(i))
         return NULL;
     Arena  *a = i->comp->module->arena;
     Inst   *x = inst_operand(i, 0);
