@@ -164,7 +164,7 @@ static void at_use(Walk *w, const Inst *i, int32_t operand, const Flow *f)
         push(w, i, 0, f->moved);
         return;
     case OP_REDUCE_PRECISION: push(w, i, 0, f->moved); return;
-    case OP_COPY: case OP_BITCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_SLICE: case OP_REVERSE: case OP_BROADCAST:
+    case OP_COPY: case OP_BITCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_SLICE: case OP_REVERSE: case OP_SHUFFLE: case OP_BROADCAST:
     case OP_CONCATENATE: push(w, i, 0, i->op == OP_COPY ? f->moved : true); return;
     case OP_SELECT: case OP_CLAMP: /* out-of-range indices are wrapped or clamped by selects: follow the value */
         if (operand == (i->op == OP_CLAMP ? 1 : 2) || (i->op == OP_SELECT && operand == 1))

@@ -141,6 +141,19 @@ void sweep_reverse(Sweep *s, Op op)
     rows(s, op, ROWS(r));
 }
 
+void sweep_shuffle(Sweep *s, Op op)
+{
+    static const Row r[] = {
+        {"[37]", "[37]", "dimensions={0}, mode=rotate, shifts={5}"},
+        {"[5,7]", "[5,7]", "dimensions={0,1}, mode=rotate, shifts={2,-1}"},
+        {"[3,33]{0,1}", "[3,33]", "dimensions={1}, mode=rotate, shifts={100}"},
+        {"[3,0]", "[3,0]", "dimensions={1}, mode=rotate, shifts={1}"},
+        {"[2,3,4,5]", "[2,3,4,5]{0,1,2,3}", "dimensions={3,1}, mode=rotate, shifts={4,-7}"},
+        {"[1,3]", "[1,3]", "dimensions={1,0}, mode=rotate, shifts={0,3}"},
+    };
+    rows(s, op, ROWS(r));
+}
+
 void sweep_slice(Sweep *s, Op op)
 {
     static const Row r[] = {

@@ -126,7 +126,6 @@ static const struct {
     {OP_COLLECTIVE_PERMUTE_START, "(T, T, u32[], u32[]) collective-permute-start(X), source_target_pairs={{0,0}}",
      "collective-permute-done"},
     {OP_COLLECTIVE_PERMUTE_DONE, "(T, T) collective-permute-start(X), source_target_pairs={}", "collective-permute-done"},
-    {OP_SHUFFLE, "T shuffle(X), dimensions={0}, mode=rotate, shifts={1}", ""},
 };
 
 /* T, X and F of the text by a shape, an operand and a reducer. */
@@ -156,7 +155,6 @@ void sweep_collective(Sweep *s, Op op)
                 continue;
             const char *x = case_param(c, VALUES_SMALL, "%s", arrays[j]), *f = case_reducer(c, OP_ADD, types[j]),
                        *y = fill_in(c, collectives[k].text, arrays[j], x, f);
-            case_refusable(c, op == OP_SHUFFLE);
             if (*collectives[k].done)
                 case_root(c, SAME_BITS, "%s %s(%s)", arrays[j], collectives[k].done, y);
             else

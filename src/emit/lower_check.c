@@ -69,7 +69,7 @@ static bool supported_inst(const Inst *i, bool fused, Diag *d)
             return refuse(i, d);
     switch (i->op) {
     case OP_PARAMETER: case OP_TUPLE: case OP_GET_TUPLE_ELEMENT: return fused || refuse(i, d);
-    case OP_CONSTANT: case OP_IOTA: case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_REVERSE: case OP_SLICE: case OP_PAD:
+    case OP_CONSTANT: case OP_IOTA: case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_REVERSE: case OP_SHUFFLE: case OP_SLICE: case OP_PAD:
     case OP_CONCATENATE: case OP_DYNAMIC_SLICE: case OP_DYNAMIC_UPDATE_SLICE: case OP_GATHER: case OP_DOMAIN: case OP_ADD_DEPENDENCY: case OP_DOT:
         return shape_is_array(i->shape) || refuse(i, d);
     case OP_COPY: case OP_OPT_BARRIER: return shape_is_array(i->shape) || refuse(i, d);

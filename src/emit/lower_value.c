@@ -139,7 +139,7 @@ void need_memory(Lower *L, const Inst *x)
 bool is_pointwise(const Inst *x)
 {
     switch (x->op) {
-    case OP_CONSTANT: case OP_IOTA: case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_REVERSE: case OP_SLICE: case OP_PAD:
+    case OP_CONSTANT: case OP_IOTA: case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_REVERSE: case OP_SHUFFLE: case OP_SLICE: case OP_PAD:
     case OP_CONCATENATE: case OP_DYNAMIC_SLICE: case OP_DYNAMIC_UPDATE_SLICE: case OP_GATHER: case OP_BITCAST: case OP_BITCAST_CONVERT: case OP_COPY:
     case OP_OPT_BARRIER: case OP_DOMAIN: case OP_ADD_DEPENDENCY: case OP_MAP: case OP_REDUCE:
         return true;
@@ -250,16 +250,20 @@ static bool has_division(const Ix *x)
     return false;
 }
 
-/* Digits of an offset. Where divisions are left in it already, it is given a name: the digits of digits would double at every reshape. */
+/* An offset that is divided next. Where divisions are left in it already, it is given a name: the digits of digits would double at every reshape. */
+static const Ix *undivided(Lower *L, const Ix *offset)
+{
+    if (!has_division(offset))
+        return offset;
+    const KExpr *v = bind(L, kx_index(L->arena, offset), "offset");
+    int64_t      lo, hi;
+    ix_range(offset, &lo, &hi);
+    return ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, lo, hi, v->depth, v->temp));
+}
+
 static void digits_of(Lower *L, const Ix *offset, const Shape *s, const int64_t *dims, const Ix **digits)
 {
-    if (has_division(offset)) {
-        const KExpr *v = bind(L, kx_index(L->arena, offset), "offset");
-        int64_t      lo, hi;
-        ix_range(offset, &lo, &hi);
-        offset = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, lo, hi, v->depth, v->temp));
-    }
-    ix_split(&L->ix, offset, s->rank, dims, digits);
+    ix_split(&L->ix, undivided(L, offset), s->rank, dims, digits);
 }
 
 /* Sizes of 1 come and go: the others keep their index, however that is made. */
@@ -291,6 +295,13 @@ static const Ix **moved_index(Lower *L, const Inst *x, const Ix *const *index)
     case OP_REVERSE:
         for (int32_t d = 0; d < from->rank; d++)
             at[d] = ints_has(dims, d) ? ix_plus(&L->ix, ix_times(&L->ix, index[d], -1), from->dims[d] - 1) : index[d];
+        return at;
+    case OP_SHUFFLE:
+        for (int32_t d = 0; d < from->rank; d++)
+            at[d] = index[d];
+        for (int32_t k = 0; k < dims.n; k++)
+            if (inst_shift(x, k))
+                at[dims.v[k]] = ix_mod(&L->ix, undivided(L, ix_plus(&L->ix, index[dims.v[k]], inst_shift(x, k))), from->dims[dims.v[k]]);
         return at;
     case OP_SLICE: {
         const Slices *s = inst_attr(x, ATTR_SLICE)->value.slices;
@@ -773,8 +784,8 @@ static const KExpr *step(Lower *L, Tasks *w, Task *t)
     switch (x->op) {
     case OP_CONSTANT: return constant_at(L, x, t->index);
     case OP_IOTA: return iota_at(L, x, t->index);
-    case OP_BROADCAST: case OP_TRANSPOSE: case OP_REVERSE: case OP_SLICE: case OP_RESHAPE: case OP_COPY: case OP_BITCAST: case OP_OPT_BARRIER:
-    case OP_DOMAIN: case OP_ADD_DEPENDENCY:
+    case OP_BROADCAST: case OP_TRANSPOSE: case OP_REVERSE: case OP_SHUFFLE: case OP_SLICE: case OP_RESHAPE: case OP_COPY: case OP_BITCAST:
+    case OP_OPT_BARRIER: case OP_DOMAIN: case OP_ADD_DEPENDENCY:
         return step_move(L, w, t);
     case OP_BITCAST_CONVERT: return step_bits(L, w, t);
     case OP_DYNAMIC_SLICE: return step_dynamic_slice(L, w, t);

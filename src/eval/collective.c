@@ -13,8 +13,6 @@ EvalFn eval_collective;
 
 const char *eval_collective_refused(Arena *a, const Inst *i, Devices on)
 {
-    if (i->op == OP_SHUFFLE)
-        return "is not supported by the evaluator";
     if (i->op == OP_COLLECTIVE_REDUCE && devices_n(on) > 1)
         return "is not supported by the evaluator on several devices";
     if (inst_bool(i, ATTR_HAS_DYNAMIC_ROOT))

@@ -185,11 +185,12 @@ static void test_supported(void)
     Fixture f = open_fixture();
     Comp *c = comp_new(f.m, "main");
     const Shape *s = vector(&f, TYPE_C64, 4);
-    Inst *x = inst_parameter(c, NULL, 0, s, "x"), *refused = op1(c, OP_SHUFFLE, s, x);
+    Inst *x = inst_parameter(c, NULL, 0, s, "x"), *refused = op1(c, OP_COLLECTIVE_BROADCAST, s, x);
+    inst_set_int(refused, ATTR_HAS_DYNAMIC_ROOT, 1);
     entry(&f, c, op1(c, OP_NEGATE, s, x));
     CHECK(eval_supported(f.m, &f.diag) && f.diag.errors == 0);
     c->root = refused;
-    CHECK(!eval_supported(f.m, &f.diag) && reported(&f, "shuffle"));
+    CHECK(!eval_supported(f.m, &f.diag) && reported(&f, "collective-broadcast"));
     close_fixture(&f);
     puts("ok supported");
 }

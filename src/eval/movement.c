@@ -6,7 +6,7 @@
 #include "eval/arith.h"
 #include "eval/walk.h"
 
-EvalFn eval_iota, eval_broadcast, eval_reshape, eval_transpose, eval_reverse, eval_slice, eval_pad, eval_concatenate, eval_bitcast,
+EvalFn eval_iota, eval_broadcast, eval_reshape, eval_transpose, eval_reverse, eval_shuffle, eval_slice, eval_pad, eval_concatenate, eval_bitcast,
     eval_bitcast_convert;
 
 /* An odometer over dims whose result is row-major; the operand's strides are still to be set. */
@@ -104,6 +104,33 @@ Literal *eval_reverse(Eval *e, const Inst *i, Literal **x)
         o.stride[1][d] = -o.stride[1][d];
     }
     walk_copy(&o, r->data, x[0]->data, type_bytes(r->type));
+    return r;
+}
+
+/* One dimension after the other: out_d reads o_d + shift, round the end. */
+Literal *eval_shuffle(Eval *e, const Inst *i, Literal **x)
+{
+    Ints dims = inst_ints(i, ATTR_DIMENSIONS);
+    Literal *r = NULL;
+    for (int32_t k = 0; k < dims.n; k++) {
+        Literal *from = r ? r : x[0];
+        r = eval_new_for(e, i, i->shape);
+        if (r && r->count > 0) {
+            int64_t n = r->dims[dims.v[k]], shift = inst_shift(i, k), bytes = type_bytes(r->type);
+            for (int32_t d = (int32_t)dims.v[k] + 1; d < r->rank; d++)
+                bytes *= r->dims[d];
+            for (int64_t row = 0; row < literal_bytes(r); row += n * bytes) {
+                char       *to = (char *)r->data + row;
+                const char *at = (const char *)from->data + row;
+                memcpy(to, at + shift * bytes, (size_t)((n - shift) * bytes));
+                memcpy(to + (n - shift) * bytes, at, (size_t)(shift * bytes));
+            }
+        }
+        if (from != x[0])
+            eval_drop(e, from);
+        if (!r)
+            return NULL;
+    }
     return r;
 }
 

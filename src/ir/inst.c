@@ -439,6 +439,13 @@ Ints inst_ints(const Inst *i, AttrId id)
     return x && !x->nested ? x->value.ints : (Ints){NULL, 0};
 }
 
+int64_t inst_shift(const Inst *i, int32_t k)
+{
+    int64_t size = i->shape->dims[inst_ints(i, ATTR_DIMENSIONS).v[k]];
+    int64_t shift = size > 0 ? inst_ints(i, ATTR_SHIFTS).v[k] % size : 0;
+    return shift < 0 ? shift + size : shift;
+}
+
 const Window *inst_window(const Inst *i)
 {
     static const Window none = {0, NULL};

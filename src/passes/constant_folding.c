@@ -39,6 +39,7 @@ static bool is_foldable(Op op)
     case OP_RESHAPE:
     case OP_TRANSPOSE:
     case OP_REVERSE:
+    case OP_SHUFFLE:
     case OP_SLICE:
     case OP_PAD:
     case OP_CONCATENATE:
