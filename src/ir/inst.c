@@ -482,26 +482,46 @@ bool compare_is_total(const Inst *i)
 
 static bool is_everywhere(const Inst *i, int64_t v)
 {
-    while (i->op == OP_BROADCAST)
+    while (i->op == OP_BROADCAST || (i->op == OP_CONVERT && type_is_int(inst_operand(i, 0)->shape->type)))
         i = inst_operand(i, 0);
     return i->op == OP_CONSTANT && shape_is_scalar(i->shape) && type_is_int(i->shape->type) && !i->literal->elided && literal_get_s64(i->literal, 0) == v;
+}
+
+/* Of the elements in their places: a bitcast to another layout moves them. */
+static bool is_bits(const Inst *i)
+{
+    const Shape *s = i->shape;
+    return i->op == OP_BITCAST_CONVERT || (i->op == OP_BITCAST && layout_equal(s->layout, inst_operand(i, 0)->shape->layout, s->rank));
+}
+
+/* bits ^ magnitude, or magnitude - bits, which is the same of negative ones: of integers that may be unsigned. */
+static bool turns_around(const Inst *i, const Inst *bits, int64_t magnitude)
+{
+    const Inst *x = inst_operand(bits, 0);
+    if (is_bits(i))
+        i = inst_operand(i, 0);
+    if ((i->op != OP_XOR && i->op != OP_SUBTRACT) || !type_is_int(i->shape->type) || !shape_same_dims(i->shape, bits->shape))
+        return false;
+    for (int32_t k = i->op == OP_XOR ? 0 : 1; k < 2; k++) {
+        const Inst *y = inst_operand(i, k);
+        if (is_everywhere(inst_operand(i, 1 - k), magnitude) && (y == bits || (is_bits(y) && (inst_operand(y, 0) == x || inst_operand(y, 0) == bits))))
+            return true;
+    }
+    return false;
 }
 
 Inst *compare_key_float(const Inst *i)
 {
     if (i->op != OP_SELECT || !type_is_signed_int(i->shape->type))
         return NULL;
-    const Inst   *negative = inst_operand(i, 0), *turned = inst_operand(i, 1), *bits = inst_operand(i, 2);
+    const Inst   *negative = inst_operand(i, 0), *bits = inst_operand(i, 2);
     const int64_t magnitude = (int64_t)(UINT64_MAX >> (65 - type_bits(i->shape->type)));
-    if ((bits->op != OP_BITCAST_CONVERT && bits->op != OP_BITCAST) || turned->op != OP_XOR || negative->op != OP_COMPARE ||
-        inst_word(negative, ATTR_DIRECTION) != CMP_LT || inst_operand(negative, 0) != bits || !is_everywhere(inst_operand(negative, 1), 0))
+    if (!is_bits(bits) || negative->op != OP_COMPARE || inst_word(negative, ATTR_DIRECTION) != CMP_LT || inst_operand(negative, 0) != bits ||
+        !is_everywhere(inst_operand(negative, 1), 0) || !turns_around(inst_operand(i, 1), bits, magnitude))
         return NULL;
-    const int32_t mask = inst_operand(turned, 0) == bits;
-    Inst         *x = inst_operand(bits, 0);
-    const Type    t = x->shape->type;
-    return inst_operand(turned, 1 - mask) == bits && is_everywhere(inst_operand(turned, mask), magnitude) && shape_same_dims(x->shape, i->shape) &&
-                   (t == TYPE_F16 || t == TYPE_BF16 || t == TYPE_F32 || t == TYPE_F64)
-               ? x : NULL;
+    Inst      *x = inst_operand(bits, 0);
+    const Type t = x->shape->type;
+    return shape_same_dims(x->shape, i->shape) && (t == TYPE_F16 || t == TYPE_BF16 || t == TYPE_F32 || t == TYPE_F64) ? x : NULL;
 }
 
 /* The place that metadata names: its own file and line, else the innermost frame of the stack tables. */

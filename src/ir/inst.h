@@ -231,7 +231,7 @@ bool inst_same_loops(const Inst *x, const Inst *y);
 bool compare_is_total(const Inst *i);
 int64_t inst_shift(const Inst *i, int32_t k); /* of a shuffle: places that the k-th of its dimensions is turned by, in [0, size) */
 bool inst_counts_along(const Inst *i, int64_t dim); /* its elements are 0, 1, 2, ... along dim: an iota, or a broadcast of one */
-/* An operand of a compare that is the place of a float in the total order, b < 0 ? b ^ MAX : b of its bits: the float, of the same sizes. Else NULL. */
+/* An operand of a compare that is the place of a float in the total order, b < 0 ? b ^ MAX : b of its bits, or MAX - b: the float, of the same sizes. Else NULL. */
 Inst *compare_key_float(const Inst *i);
 
 const Metadata *metadata_copy(Arena *a, Interner *t, const Metadata *x);
