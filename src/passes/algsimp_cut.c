@@ -99,14 +99,19 @@ Inst *rule_slice_form(Simp *s, Inst *i)
     return same ? NULL : simp_slice(s, i->shape, inst_operand(i, 0), form);
 }
 
-/* Dimension k of the slice lies within x, whose first element the pad has at lo: 1; within the padding in front or behind: -1. */
-static int slice_in_pad(const SliceRange *v, const PadDim *p, int64_t size)
+/* Dimension k of the slice, n elements, lies within x, whose first element the pad has at lo: 1, where *cut says; within the padding: -1. */
+static int slice_in_pad(const SliceRange *v, const PadDim *p, int64_t size, int64_t n, SliceRange *cut)
 {
-    if (p->interior)
+    int64_t step = p->interior + 1, first = v->start - p->lo, last = first + (n - 1) * v->stride;
+    *cut = (SliceRange){first, v->limit - p->lo, v->stride};
+    if (step == 1)
+        return first >= 0 && cut->limit <= size ? 1 : cut->limit <= 0 || first >= size ? -1 : 0;
+    if (n == 0 || (n > 1 && v->stride % step != 0))
         return 0;
-    if (v->start >= p->lo && v->limit <= p->lo + size)
-        return 1;
-    return v->limit <= p->lo || v->start >= p->lo + size ? -1 : 0;
+    if (first % step != 0 || last < 0 || first > (size - 1) * step)
+        return -1;
+    *cut = (SliceRange){first / step, last / step + 1, n == 1 ? 1 : v->stride / step};
+    return first >= 0 && last <= (size - 1) * step;
 }
 
 Inst *rule_slice_pad(Simp *s, Inst *i)
@@ -120,11 +125,10 @@ Inst *rule_slice_pad(Simp *s, Inst *i)
     SliceRange       *cut = ARENA_ARRAY(s->scratch, SliceRange, i->shape->rank);
     bool              within = true;
     for (int32_t k = 0; k < i->shape->rank; k++) {
-        int where = slice_in_pad(&v[k], &p[k], x->shape->dims[k]);
+        int where = slice_in_pad(&v[k], &p[k], x->shape->dims[k], i->shape->dims[k], &cut[k]);
         if (where < 0)
             return simp_broadcast(s, i->shape, inst_operand(pad, 1), (Ints){NULL, 0});
         within &= where > 0;
-        cut[k] = (SliceRange){v[k].start - p[k].lo, v[k].limit - p[k].lo, v[k].stride};
     }
     return within ? simp_slice(s, i->shape, x, cut) : NULL;
 }
