@@ -537,13 +537,14 @@ static Inst *with_window(Simp *s, const Inst *i, Inst *const *operands, const Wi
     return j;
 }
 
-/* What is padded between elements is dilation, what is padded at the ends is the window's. */
-static bool take_padding(WindowDim *w, const PadDim *p)
+/* What is padded between elements is dilation, what is padded at the ends of `size` elements is the window's: each with what the window puts behind it. */
+static bool take_padding(WindowDim *w, const PadDim *p, int64_t size)
 {
-    if (p->lo < 0 || p->hi < 0 || w->base_dilation != 1)
+    int64_t lo, hi, dilation = w->base_dilation;
+    if (p->lo < 0 || p->hi < 0 || (size == 0 && dilation != 1) || !size_mul(p->lo, dilation, &lo) || !size_mul(p->hi, dilation, &hi))
         return false;
-    w->base_dilation = p->interior + 1;
-    return size_add(w->pad_lo, p->lo, &w->pad_lo) && size_add(w->pad_hi, p->hi, &w->pad_hi) && w->pad_lo >= 0 && w->pad_hi >= 0;
+    return size_mul(p->interior + 1, dilation, &w->base_dilation) && size_add(w->pad_lo, lo, &w->pad_lo) && size_add(w->pad_hi, hi, &w->pad_hi) &&
+           ((!lo && !hi) || (w->pad_lo >= 0 && w->pad_hi >= 0));
 }
 
 /* Sums of nothing. */
@@ -568,7 +569,7 @@ Inst *rule_convolution_pad(Simp *s, Inst *i)
         if (whole[k]->lo || whole[k]->hi || whole[k]->interior)
             return NULL;
     for (int32_t k = 0; k < l->spatial; k++)
-        if (!take_padding(&v[k], &p[l->lhs_spatial[k]]))
+        if (!take_padding(&v[k], &p[l->lhs_spatial[k]], inst_operand(pad, 0)->shape->dims[l->lhs_spatial[k]]))
             return NULL;
     return with_window(s, i, (Inst *[]){inst_operand(pad, 0), inst_operand(i, 1)}, v);
 }
@@ -617,7 +618,7 @@ Inst *rule_reduce_window_pad(Simp *s, Inst *i)
         return NULL;
     WindowDim *v = arena_copy(s->scratch, inst_window(i)->v, (size_t)inst_window(i)->n * sizeof *v);
     for (int32_t k = 0; k < inst_window(i)->n; k++)
-        if (!take_padding(&v[k], &simp_padding(pad)[k]))
+        if (!take_padding(&v[k], &simp_padding(pad)[k], inst_operand(pad, 0)->shape->dims[k]))
             return NULL;
     return with_window(s, i, (Inst *[]){inst_operand(pad, 0), inst_operand(i, 1)}, v);
 }
