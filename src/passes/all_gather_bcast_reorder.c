@@ -61,7 +61,7 @@ static Inst *reordered(PassCtx *cx, Inst *i)
         return NULL;
     int64_t dim = inst_ints(i, ATTR_DIMENSIONS).v[0];
     Ints    to = inst_ints(b, ATTR_DIMENSIONS);
-    if (b->shape->dims[dim] == 0 || i->shape->dims[dim] % b->shape->dims[dim] != 0 || inst_operand(b, 0)->shape->layout || !ints_increase(to))
+    if (b->shape->dims[dim] == 0 || i->shape->dims[dim] % b->shape->dims[dim] != 0 || inst_operand(b, 0)->shape->layout)
         return NULL;
     int64_t parts = i->shape->dims[dim] / b->shape->dims[dim];
     for (int32_t k = 0; k < to.n; k++)
