@@ -192,6 +192,15 @@ static bool is_found(const Ix *x, const IxAtom *loop)
     return false;
 }
 
+/* Elements that are the same ones in each trip of the loops around are no vector's. */
+static bool is_of_others(const Ix *x, const IxAtom *loop)
+{
+    for (int32_t k = 0; k < x->n; k++)
+        if (x->t[k].atom != loop)
+            return true;
+    return false;
+}
+
 /* What a call of two values computes may depend on a test, and then a load that is only wanted after it moves behind it. */
 static bool may_test(const KExpr *x)
 {
@@ -225,7 +234,7 @@ static void note_expr_test(void *cookie, const KExpr *x)
 {
     Conditions *c = cookie;
     c->computes |= is_polynomial(x);
-    c->loads |= x->kind == KX_LOAD;
+    c->loads |= x->kind == KX_LOAD && (x->array->kind == KARRAY_LOCAL || is_of_others(x->index, c->loop));
     c->tests |= may_test(x);
     c->chooses |= chooses(x);
     c->finds |= x->kind == KX_LOAD && is_found(x->index, c->loop);
