@@ -380,6 +380,16 @@ static const KExpr *extreme(Arena *a, Type t, const char *fn, const KExpr *x, co
     return first ? helper2(a, t, fn, y, x) : helper2(a, t, fn, x, y);
 }
 
+/* x - trunc(x / 2^k) 2^k with x's sign, of which no step is rounded: quotients that are subnormal are cut off, none is too large, what is infinite or no number has a NaN. */
+static const KExpr *float_remainder(Arena *a, Type t, const KExpr *x, const KExpr *y)
+{
+    const bool single = t == TYPE_F32;
+    int        exponent;
+    if (y->kind == KX_FLOAT && y->f >= 1 && y->f <= 1 << 20 && frexp(y->f, &exponent) == 0.5)
+        return helper2(a, t, "rest", x, y);
+    return call2(a, t, single ? "fmodf" : "fmod", x, y);
+}
+
 static const KExpr *float_binary(Arena *a, Op op, Type t, const KExpr *x, const KExpr *y)
 {
     Type m = machine_type(t);
@@ -391,7 +401,7 @@ static const KExpr *float_binary(Arena *a, Op op, Type t, const KExpr *x, const 
     case OP_DIVIDE: return kx_binary(a, KOP_DIV, m, x, y);
     case OP_MAXIMUM: return extreme(a, t, "max", x, y);
     case OP_MINIMUM: return extreme(a, t, "min", x, y);
-    case OP_REMAINDER: return call2(a, m, single ? "fmodf" : "fmod", x, y);
+    case OP_REMAINDER: return float_remainder(a, m, x, y);
     case OP_POWER: return type_is_complex(t) ? helper2(a, t, "pow", x, y) : call2(a, m, single ? "powf" : "pow", x, y);
     case OP_ATAN2:
         if (m == TYPE_F32 && y->kind == KX_FLOAT && y->f == 1) /* of a quotient that front ends make of an arc tangent */

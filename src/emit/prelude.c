@@ -264,6 +264,7 @@ static const Helper helpers[] = {
       "    q = __builtin_shufflevector(p, p, 1, 0), p = (v2)((i2)__builtin_ia32_minpd(p, q) | (i2)__builtin_ia32_minpd(q, p));\n"
       "    (void)min_f64;\n    return p[0];\n#else\n    double y = x[0];\n    for (int k = 1; k < 8; k++)\n        y = min_f64(y, x[k]);\n    return y;\n#endif\n}\n" },
     { H_FLOAT, "sign", "", "$T sign_$X($T a)\n{\n    return a > 0 ? 1 : a < 0 ? -1 : a;\n}\n" },
+    { H_FLOAT, "rest", "trunc# copysign#", "$T rest_$X($T x, $T y) /* y a power of two, 1 at least */\n{\n    return copysign$f(x - trunc$f(x * (1 / y)) * y, x);\n}\n" },
     { H_FLOAT, "is_finite", "", "$P is_finite_$X($T a)\n{\n    return a - a == 0;\n}\n" },
     { H_EXACT, "reduce_precision_f32", "f32_as_u32 u32_as_f32",
       "float reduce_precision_f32(float x, int exponent, int mantissa)\n{\n    uint32_t u = f32_as_u32(x), sign = u & 0x80000000u;\n"
@@ -650,7 +651,8 @@ static const struct { const char *name; int arity; bool vector; } libm[] = {
     { "cos", 1, true }, { "cosh", 1, true }, { "erf", 1, true }, { "exp", 1, true }, { "exp2", 1, true }, { "expm1", 1, true },
     { "log", 1, true }, { "log2", 1, true }, { "log1p", 1, true }, { "sin", 1, true }, { "sinh", 1, true }, { "tan", 1, true },
     { "tanh", 1, true }, { "atan2", 2, true }, { "pow", 2, true }, { "fabs", 1, false }, { "sqrt", 1, false }, { "floor", 1, false },
-    { "ceil", 1, false }, { "round", 1, false }, { "rint", 1, false }, { "fmod", 2, false },
+    { "ceil", 1, false }, { "round", 1, false }, { "rint", 1, false }, { "trunc", 1, false }, { "fmod", 2, false },
+    { "copysign", 2, false },
 };
 
 typedef struct Prelude {
