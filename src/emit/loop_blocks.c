@@ -195,7 +195,7 @@ static void set_size(LoopBlocks *b, const KStmt *s)
     int64_t n = trips(s);
     bool    fixed = !s->from && !s->end;
     b->size = fixed && n <= MOST && n % LEAST_BLOCK == 0 ? n : fixed && n < BLOCK && has_f16(b) ? n / LEAST_BLOCK * LEAST_BLOCK : size_for_steps(b, n, fixed);
-    bool bytes = b->size == BLOCK && loop_halves_by_bytes(s, b);
+    bool bytes = b->size == BLOCK && n >= BYTES_BLOCK && loop_halves_by_bytes(s, b);
     for (int32_t k = 0; k < b->n_out; k++)
         bytes |= type_bytes(b->out[k].array->type) == 1;
     if (bytes)

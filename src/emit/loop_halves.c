@@ -203,7 +203,7 @@ static bool loads_bytes(const KExpr *x)
 bool loop_halves_by_bytes(const KStmt *loop, const LoopBlocks *b)
 {
     bool found = false;
-    for (const KStmt *s = loop->body->first; s && b->rounds.halves && !found; s = s->next)
+    for (const KStmt *s = loop->body->first; s && (b->rounds.halves || b->n_out > 0) && !found; s = s->next)
         found = s->value && loads_bytes(s->value);
     return found;
 }

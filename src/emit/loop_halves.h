@@ -12,7 +12,8 @@
 /* Sets ROUND_HALF and what follows from it. Of a loop of one step all is computed as f16, or nothing. */
 void loop_halves(const KStmt *loop, LoopBlocks *b);
 
-/* Bytes are among what such steps have: vectors of them and of f16 have as many elements in 64. */
+/* Bytes are among what such steps have, or what becomes f16 or bf16: vectors of them and of f16 have as many elements in 64, of fewer compilers make halves of vectors of f32, and a load of two such waits for
+ * both to be stored. */
 bool loop_halves_by_bytes(const KStmt *loop, const LoopBlocks *b);
 
 /* x is a float that is declared around the loop, or an element of an array there that is the same in all iterations. */

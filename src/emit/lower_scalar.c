@@ -96,6 +96,7 @@ static bool is_in(Type t, const KExpr *x)
     case KX_TEMP: return t == TYPE_BF16 ? x->temp->in_bf16 : x->temp->in_f16;
     case KX_SELECT: return is_in(t, x->arg[1]) && is_in(t, x->arg[2]);
     case KX_UNARY: return x->op == KOP_NEG && is_in(t, x->arg[0]);
+    case KX_CAST: return type_is_int(x->arg[0]->type) && type_bits(x->arg[0]->type) <= 8; /* 8 digits: all that bf16 has */
     case KX_CALL:
         for (size_t k = 0; k < sizeof keep / sizeof *keep; k++)
             if (strcmp(x->fn, keep[k]) == 0)
