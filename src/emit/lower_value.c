@@ -1,6 +1,7 @@
 /* Elements: the scalar x[index] for an instruction of a fusion. Elementwise operations and data movement are expanded by a worklist (chains may be
  * long), each value once per block and index. What has a condition or a loop of its own (concatenate, pad, reduce) expands its operands
  * in the block that it opens; that nests only so deep, then the instruction gets an array in memory instead. */
+#include "analysis/int_range.h"
 #include "analysis/softmax.h"
 #include "emit/lower.h"
 
@@ -415,15 +416,18 @@ static const KExpr *clamped(Arena *a, const KExpr *x, int64_t hi)
     return kx_cast(a, TYPE_S64, x);
 }
 
-const Ix *clamped_index(Lower *L, const KExpr *x, int64_t hi, const char *name)
+/* x in 0..hi, of which `of` is what makes it, or an array with it, or NULL. */
+const Ix *clamped_index(Lower *L, const KExpr *x, const Inst *of, int64_t hi, const char *name)
 {
-    Arena *a = L->arena;
+    Arena   *a = L->arena;
+    IntRange r;
     if (x->kind == KX_INT)
         return ix_const(&L->ix, x->i < 0 ? 0 : x->i > hi ? hi : x->i);
     const Ix *plain = plain_index(x, hi);
     if (plain)
         return plain;
-    x = bind(L, clamped(a, x, hi), name);
+    const bool within = of && int_range(of, &r) && r.lo >= 0 && r.hi <= hi;
+    x = bind(L, within ? kx_cast(a, TYPE_S64, x) : clamped(a, x, hi), name);
     if (!x->temp->atom)
         x->temp->atom = ix_new_atom(&L->ix, IX_VALUE, NULL, 0, hi, x->depth, x->temp);
     return ix_of(&L->ix, x->temp->atom);
@@ -446,7 +450,7 @@ static const Ix **slice_starts(Lower *L, Tasks *w, const Inst *x, int32_t first,
         const KExpr *v = demand(L, w, from, at);
         ready &= v != NULL;
         if (v)
-            starts[d] = clamped_index(L, v, dims[d] - size[d], arena_printf(L->arena, "%s_start%d", x->name, d));
+            starts[d] = clamped_index(L, v, from, dims[d] - size[d], arena_printf(L->arena, "%s_start%d", x->name, d));
     }
     return ready ? starts : NULL;
 }
@@ -463,6 +467,18 @@ static const KExpr *step_dynamic_slice(Lower *L, Tasks *w, Task *t)
         t->at = starts;
     }
     return demand(L, w, inst_operand(t->x, 0), t->at);
+}
+
+/* What makes element j of the indices along dimension d. */
+static const Inst *start_of(const Inst *indices, int64_t d, int64_t j)
+{
+    while (indices->op == OP_CONCATENATE && inst_ints(indices, ATTR_DIMENSIONS).v[0] == d) {
+        int32_t k = 0;
+        while (j >= inst_operand(indices, k)->shape->dims[d])
+            j -= inst_operand(indices, k++)->shape->dims[d];
+        indices = inst_operand(indices, k);
+    }
+    return indices;
 }
 
 /* Positions: batch dims of the result in order are those of the indices without index_vector_dim. */
@@ -495,7 +511,7 @@ static const Ix **gather_index(Lower *L, Tasks *w, Task *t)
         const KExpr *v = demand(L, w, indices, pos);
         ready &= v != NULL;
         if (v)
-            at[d] = ix_add(&L->ix, at[d], clamped_index(L, v, hi, arena_printf(L->arena, "%s_start%lld", x->name, (long long)d)));
+            at[d] = ix_add(&L->ix, at[d], clamped_index(L, v, start_of(indices, vector, j), hi, arena_printf(L->arena, "%s_start%lld", x->name, (long long)d)));
     }
     for (int32_t j = 0; j < ob.n; j++)
         at[ob.v[j]] = ix_add(&L->ix, at[ob.v[j]], g[ib.v[j]]);
@@ -679,7 +695,7 @@ const Ix **update_starts(Lower *L, const Inst *x)
         const Inst *from = resolve(L, inst_operand(x, vector ? 2 : 2 + d), &leaf);
         at = ix_const(&L->ix, d);
         starts[d] = hi == 0 ? ix_const(&L->ix, 0)
-                            : clamped_index(L, value_at(L, from, leaf, &at), hi, arena_printf(L->arena, "%s_start%d", x->name, d));
+                            : clamped_index(L, value_at(L, from, leaf, &at), from, hi, arena_printf(L->arena, "%s_start%d", x->name, d));
     }
     return starts;
 }

@@ -1,6 +1,7 @@
 /* Rules of algsimp about indices and choices: iota, comparisons of known sides, selects of selects, gathers at one place. */
 #include "config.h"
 
+#include "analysis/int_range.h"
 #include "passes/algsimp.h"
 
 /* ---- iota ---- */
@@ -30,6 +31,32 @@ Inst *rule_compare_non_negative(Simp *s, Inst *i)
     if (left && simp_non_negative(inst_operand(i, 1)) && (w == CMP_GT || w == CMP_LE))
         return simp_splat(s, i->shape, w == CMP_LE);
     return NULL;
+}
+
+/* x < y where all that x may be is below all that y may be, or is not: an index behind its clamp, the negative ones of which front ends count from the end. */
+Inst *rule_compare_range(Simp *s, Inst *i)
+{
+    const Word w = inst_word(i, ATTR_DIRECTION);
+    IntRange   a, b;
+    if (!int_range(inst_operand(i, 0), &a) || !int_range(inst_operand(i, 1), &b))
+        return NULL;
+    const bool above = a.lo > b.hi, below = a.hi < b.lo, never_below = a.lo >= b.hi, never_above = a.hi <= b.lo;
+    switch (w) {
+    case CMP_LT: return below || never_below ? simp_splat(s, i->shape, below) : NULL;
+    case CMP_GT: return above || never_above ? simp_splat(s, i->shape, above) : NULL;
+    case CMP_LE: return never_above || above ? simp_splat(s, i->shape, never_above) : NULL;
+    case CMP_GE: return never_below || below ? simp_splat(s, i->shape, never_below) : NULL;
+    case CMP_EQ: case CMP_NE: return above || below ? simp_splat(s, i->shape, w == CMP_NE) : NULL;
+    default: return NULL;
+    }
+}
+
+Inst *rule_clamp_range(Simp *s, Inst *i)
+{
+    IntRange low, x, high;
+    if (!int_range(inst_operand(i, 0), &low) || !int_range(inst_operand(i, 1), &x) || !int_range(inst_operand(i, 2), &high))
+        return NULL;
+    return x.lo >= low.hi && x.hi <= high.lo ? simp_same(s, inst_operand(i, 1)) : NULL;
 }
 
 /* One of two known numbers: what converting a pred gives, or a select. */
