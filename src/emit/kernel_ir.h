@@ -72,7 +72,7 @@ struct KExpr {
     KOp          op;    /* UNARY, BINARY */
     int32_t      depth; /* of the innermost block that it depends on */
     int32_t      n;     /* args used */
-    const KExpr *arg[3];
+    const KExpr *arg[4];
     int64_t      i;     /* INT */
     double       f;     /* FLOAT */
     const char  *fn;    /* CALL: a function of libm or of the target's prelude */
@@ -104,6 +104,7 @@ struct KStmt {
     int64_t       group;  /* STORE: 0, or how many iterations of the loop group_loop, from a multiple of it on, are a group: of what the kernel stores no group touches elements of another group of the same size, nor */
     const IxAtom *group_loop; /* of larger groups, and of operands only what lies where the group does */
     bool          past;   /* STORE: past the caches as if the array were streamed */
+    int64_t       fill_work; /* STORE: 0, or what the call that is value takes, as ranges.h counts work, which stores several elements from that one on by itself, in an array of the kernel's own */
     bool          rolled; /* FOR: compilers should not unroll it, see kernel_keep_rolled */
     bool          unrolled; /* FOR: they should, although they make no vectors of it: it changes elements that it finds */
     bool          in_turn; /* FOR, of which each trip goes through lanes: compilers should make no two trips one */

@@ -521,6 +521,19 @@ static void print_assignment(Printer *p, const KStmt *s)
     print_expr(p, compound ? v->arg[1] : v, P_SELECT);
 }
 
+/* f(&sums[i], x, y) */
+static void print_filling(Printer *p, const KStmt *s)
+{
+    buf_printf(p->b, "%s(&%s[", s->value->fn, s->array->name);
+    print_index(p, s->index);
+    buf_putc(p->b, ']');
+    for (int32_t k = 0; k < s->value->n; k++) {
+        buf_puts(p->b, ", ");
+        print_expr(p, s->value->arg[k], P_SELECT);
+    }
+    buf_putc(p->b, ')');
+}
+
 /* atomicAdd(&out[i], x): CUDA's. Of 64 bits it takes one type, which has the bits of the others; order depends on the sign. */
 static void print_atomic(Printer *p, const KStmt *s)
 {
@@ -561,6 +574,10 @@ void print_stmt(Printer *p, const KStmt *s, int depth)
     case KS_STORE:
         if (s->atomic) {
             print_atomic(p, s);
+            break;
+        }
+        if (s->fill_work > 0) {
+            print_filling(p, s);
             break;
         }
         if (p->blocks && blocked_out(p->blocks, s) >= 0) {

@@ -179,6 +179,7 @@ typedef struct Conditions {
     bool scales;        /* with a value that the loop around has just made */
     bool strides, aside; /* elements are not neighbours; there are working arrays */
     bool computes;       /* a polynomial, which has a test for NaN in it */
+    bool fills;          /* a call stores several elements */
     int32_t stores;
     const IxAtom *loop;
 } Conditions;
@@ -248,6 +249,7 @@ static void note_stmt_test(void *cookie, const KStmt *s)
     Conditions *c = cookie;
     c->tests |= s->kind == KS_IF;
     c->more |= s->kind == KS_ASSIGN || s->kind == KS_FOR;
+    c->fills |= s->fill_work > 0;
     c->stores += s->kind == KS_STORE;
     c->strides |= s->kind == KS_STORE && !ix_is_line(s->index, c->loop);
     c->aside |= s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL;
@@ -287,7 +289,7 @@ static void keep_rolled(KBlock *b, bool inner, bool tested)
             kernel_visit(s->body, &v);
             const int64_t trips = s->loop->hi - s->loop->lo + 1;
             const bool    lanes = ((c.chooses || (c.computes && !c.strides) || c.stores > 1) && trips >= LANES) || ((c.aside ? c.sums && c.scales && trips % LINE == 0 : !c.strides) && trips >= LINE);
-            s->rolled = c.loads && (c.tests || (c.finds && !c.more) || (lanes && !c.more));
+            s->rolled = c.loads && !c.fills && (c.tests || (c.finds && !c.more) || (lanes && !c.more));
         }
         if (s->kind == KS_FOR && s->loop->hi - s->loop->lo >= UNROLLED)
             s->unrolled = changes_found(s);

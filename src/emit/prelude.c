@@ -6,6 +6,7 @@
 #include "emit/dialect.h"
 #include "emit/c_text.h"
 #include "emit/complex_text.h"
+#include "emit/dot_rows_text.h"
 #include "emit/exponential_text.h"
 #include "emit/lanes_text.h"
 #include "emit/loop_halves.h"
@@ -43,8 +44,6 @@ typedef struct Helper {
 #define DIVIDES_ALONG "#if defined __AVX512DQ__ && defined __GNUC__ && !defined __CUDACC__\n"
 
 #define DIVIDES "#else\n    (void)inverse;\n    return x / c;\n#endif\n}\n"
-
-#define LANES_IN_VECTORS "#if defined __has_builtin\n#if __has_builtin(__builtin_shufflevector)\n#define HLO_LANES\n#endif\n#endif\n#if defined HLO_LANES\n"
 
 /* Sines and cosines under names of their own: where both are taken of one number gcc makes one call of them, which has no form for vectors. */
 #define APART(fn, type, name) \
@@ -224,6 +223,8 @@ static const Helper helpers[] = {
       "    return acc + (b[0] + b[1]);\n"
       "#else\n    double a[4];\n    for (int k = 0; k < 4; k++)\n        a[k] = x[k] + x[k + 4];\n"
       "    return acc + ((a[0] + a[2]) + (a[1] + a[3]));\n#endif\n}\n" },
+    { H_EXACT, "dot_rows_f32", "", dot_rows_f32_text },
+    { H_EXACT, "dot_rows_f64", "", dot_rows_f64_text },
     /* The instruction gives its second operand where either is NaN: what it makes both ways round has the bits of the one NaN and others. */
     { H_EXACT, "max_lanes_f32", "max_f32",
       "float max_lanes_f32(const float *x) /* of 16 numbers */\n{\n#if defined __AVX__ && defined __GNUC__ && !defined __clang__\n"

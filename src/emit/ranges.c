@@ -28,7 +28,7 @@ static double block_work(const KBlock *b);
 
 static double stmt_work(const KStmt *s)
 {
-    double work = 1 + (s->value ? expr_work(s->value) : 0);
+    double work = 1 + (double)s->fill_work + (s->value ? expr_work(s->value) : 0);
     if (s->body)
         work += block_work(s->body);
     if (s->other)
