@@ -14,7 +14,7 @@
  * Where k lies along the lines of both, cols that are small beside what they are used for are turned once, so that there are such columns (with a bias and tanh, one thread: 32 x 16 x 16
  * 1.96 and 0.4 us).
  *
- * Where both lie in memory like that, eight rows at a time are multiplied by one of the other side, and their lanes are joined together:
+ * Where both lie in memory like that, or the other side is turned since its columns fill no vector, eight rows at a time are multiplied by one of the other side, and their lanes are joined together:
  *
  *   dot_rows_f32(&sums[8*i], &rows[8*i*K], K, &cols[0], K)
  *
@@ -28,7 +28,7 @@
 enum { ROLE_OUTER = 10, ROLE_K = 11, ROLE_TAIL = 12, ROLE_WIDE = 13 /* and the next one */, ROLE_STORE = 1000 /* + columns */ };
 enum { LEAST_WIDE = 16, MOST_WIDE = 4096, /* elements of an operand */ MOST_BYTES = 65536, /* of one byte */ WIDE_USES = 16 };
 enum { MOST_TURNED = 8192, /* elements */ LEAST_TURNED = 4 /* rows and columns */, TERMS_FOR_ROW = 4 };
-enum { AT_ONCE = 8 /* dot_rows_f32's rows */, MOST_SUMS = 64, LEAST_ROW = 32 /* bytes */,
+enum { AT_ONCE = 8 /* dot_rows_f32's rows */, MOST_SUMS = 64, LEAST_ROW = 32 /* bytes */, NARROW_BYTES = 32,
        SAME_LINES = 2048 /* bytes: rows so far apart share few lines of the first cache (64 of 512 of f32 1.1 us one by one, and 1.4) */ };
 enum { TILE_ROWS = 4, TILE_COLUMNS = 64, LANES = 16, VECTOR = 4, FEW_ROWS = 12,
        NARROW = 8, NARROW_ROWS = 8 /* so few columns are one vector: its additions wait for each other, those of other rows do not */ };
@@ -479,41 +479,47 @@ static const KExpr *row_place(Lower *L, const Dot *d, const Side *s, const Ix *o
 {
     int32_t     leaf = 0;
     const Inst *from = resolve(L, s->x, &leaf);
-    return kx_unary(L->arena, KOP_PLACE, d->type, load(L, memory_of(L, from, leaf), shape_index(L, s->shape, factor_index(L, d, s, off))));
+    KArray     *memory = s->wide ? s->wide : memory_of(L, from, leaf);
+    return kx_unary(L->arena, KOP_PLACE, d->type, load(L, memory, shape_index(L, s->wide_shape, factor_index(L, d, s, off))));
 }
 
-/* The sums of AT_ONCE rows of the tile, from `row` on, into those from `to` on. */
-static void sums_at_once(Lower *L, const Dot *d, const Ix *row, const Ix *to)
+/* The sums of AT_ONCE rows of the tile, from `row` on, by each column, into those from `row` + before on. */
+static void sums_at_once(Lower *L, const Dot *d, const Ix *row, int64_t before)
 {
     const Side   *s = &d->rows;
-    const int64_t n = d->k_extents[0];
-    const KExpr  *args[] = { row_place(L, d, s, row), kx_int(L->arena, TYPE_S64, s->strides[s->free[s->tiled]]), row_place(L, d, &d->cols, NULL), kx_int(L->arena, TYPE_S64, n) };
+    const int64_t n = d->k_extents[0], columns = d->cols.tile;
+    const Ix     *j = columns > 1 ? ix_of(&L->ix, loop_open(L, 0, columns, NULL, 1)) : ix_const(&L->ix, 0);
+    const KExpr  *args[] = { row_place(L, d, s, row), kx_int(L->arena, TYPE_S64, s->strides[s->free[s->tiled]]), row_place(L, d, &d->cols, j), kx_int(L->arena, TYPE_S64, n) };
+    const Ix     *to = ix_plus(&L->ix, ix_add(&L->ix, ix_times(&L->ix, j, d->acc_row), row), before);
     store(L, d->acc, to, kx_call(L->arena, d->type == TYPE_F32 ? "dot_rows_f32" : "dot_rows_f64", d->type, 4, args));
     L->cur->last->fill_work = 3 * n;
+    if (columns > 1)
+        block_close(L);
 }
 
-static void store_row(Lower *L, void *cookie, const Ix *const *row)
+static void store_row(Lower *L, void *cookie, const Ix *const *at)
 {
     const Dot *d = cookie;
-    store_value(L, d, row[0], NULL, load_current(L, d->acc, ix_plus(&L->ix, row[0], d->acc->count - d->rows.tile)));
+    const Ix  *from = ix_plus(&L->ix, ix_add(&L->ix, ix_times(&L->ix, at[0], d->acc_row), at[1]), d->acc_row - d->rows.tile);
+    store_value(L, d, at[1], at[0], load_current(L, d->acc, from));
 }
 
-/* A tile of rows. The last ones are those that end with the tile, of which some are there already, or before it. */
+/* A tile of rows, by one column or all. The last rows are those that end with the tile, of which some are there already, or before it. */
 static void rows_at_once(Lower *L, Dot *d, const Ix **outer)
 {
     const int64_t n = d->rows.tile, whole = n / AT_ONCE, before = n < AT_ONCE ? AT_ONCE - n : 0;
     d->outer = outer;
     d->k[0] = ix_const(&L->ix, 0);
-    d->acc = local_array(L, d->type, before + n, "sums");
+    d->acc_row = before + n;
+    d->acc = local_array(L, d->type, d->cols.tile * d->acc_row, "sums");
     if (whole > 0) {
-        const Ix *from = whole > 1 ? ix_times(&L->ix, ix_of(&L->ix, loop_open(L, 0, whole, NULL, 1)), AT_ONCE) : ix_const(&L->ix, 0);
-        sums_at_once(L, d, from, from);
+        sums_at_once(L, d, whole > 1 ? ix_times(&L->ix, ix_of(&L->ix, loop_open(L, 0, whole, NULL, 1)), AT_ONCE) : ix_const(&L->ix, 0), 0);
         if (whole > 1)
             block_close(L);
     }
     if (n % AT_ONCE)
-        sums_at_once(L, d, ix_const(&L->ix, n - AT_ONCE), ix_const(&L->ix, before + n - AT_ONCE));
-    nest(L, 1, plan_dims(L, d->x, ROLE_STORE, 1, &n), NULL, store_row, d);
+        sums_at_once(L, d, ix_const(&L->ix, n - AT_ONCE), before);
+    nest(L, 2, plan_dims(L, d->x, ROLE_STORE, 2, (int64_t[]){ d->cols.tile, n }), NULL, store_row, d);
 }
 
 static void rows_body(Lower *L, void *cookie, const Ix *const *index)
@@ -525,7 +531,7 @@ static void rows_body(Lower *L, void *cookie, const Ix *const *index)
 
 static bool lies_along_k(Lower *L, const Dot *d, const Side *s)
 {
-    return s->shape->type == d->type && !s->wide && s->wide_shape == s->shape && s->strides[s->contract.v[0]] == 1 && is_in_memory(L, s);
+    return s->strides[s->contract.v[0]] == 1 && (s->wide || (s->shape->type == d->type && is_in_memory(L, s)));
 }
 
 static int64_t rows_of(const Side *s)
@@ -534,11 +540,15 @@ static int64_t rows_of(const Side *s)
     return free < 0 ? 1 : s->shape->dims[s->free[free]];
 }
 
+static bool has_row_sums(Lower *L, const Dot *d)
+{
+    return !L->plan->plain && (d->type == TYPE_F32 || d->type == TYPE_F64) && d->n_k == 1 && d->k_count * type_bytes(d->type) >= LEAST_ROW;
+}
+
 /* Whether sums are made AT_ONCE; the side with the most rows is then the one that has them. */
 static bool find_rows(Lower *L, Dot *d)
 {
-    const bool kind = d->type == TYPE_F32 || d->type == TYPE_F64;
-    if (L->plan->plain || !kind || d->cols.tiled >= 0 || d->n_k != 1 || d->k_count * type_bytes(d->type) < LEAST_ROW || !lies_along_k(L, d, &d->rows) || !lies_along_k(L, d, &d->cols))
+    if (d->cols.tiled >= 0 || !has_row_sums(L, d) || !lies_along_k(L, d, &d->rows) || !lies_along_k(L, d, &d->cols))
         return false;
     if (rows_of(&d->cols) > rows_of(&d->rows)) {
         const Side rows = d->rows;
@@ -549,6 +559,10 @@ static bool find_rows(Lower *L, Dot *d)
     if (rows_of(&d->rows) < AT_ONCE || d->rows.strides[d->rows.free[free]] * type_bytes(d->type) % SAME_LINES == 0)
         return false;
     d->rows.tiled = free;
+    if (d->cols.wide && rows_of(&d->cols) * type_bytes(d->type) < NARROW_BYTES) {
+        d->cols.tiled = last_free(&d->cols);
+        d->cols.tile = rows_of(&d->cols);
+    }
     return true;
 }
 
@@ -628,17 +642,28 @@ static bool is_worth_turning(Lower *L, const Dot *d, const Side *s, const Side *
            d->k_count <= rows * TERMS_FOR_ROW;
 }
 
-/* With the free dimensions inside of all others. */
-static void turn(Lower *L, Side *s)
+/* So few columns that they fill no vector, which lie along k afterwards, as the many rows do. */
+static bool is_narrow(Lower *L, const Dot *d)
+{
+    const int32_t free = fast_free(&d->cols);
+    return free >= 0 && has_row_sums(L, d) && shape_count(d->cols.shape) <= MOST_TURNED && d->cols.shape->dims[d->cols.free[free]] * type_bytes(d->type) < NARROW_BYTES &&
+           rows_of(&d->rows) >= AT_ONCE && lies_along_k(L, d, &d->rows);
+}
+
+/* With the free dimensions inside of all others, or outside. */
+static void turn(Lower *L, Side *s, bool inside)
 {
     const int32_t  rank = s->shape->rank;
     const int32_t *order = major_order(L, s->shape);
     int64_t       *minor = ARENA_ARRAY(L->arena, int64_t, rank);
     int32_t        at = 0;
-    for (int32_t f = s->n_free - 1; f >= 0; f--)
+    for (int32_t f = s->n_free - 1; f >= 0 && inside; f--)
         minor[at++] = s->free[f];
     for (int32_t k = rank - 1; k >= 0; k--)
-        if (ints_has(s->batch, order[k]) || ints_has(s->contract, order[k]))
+        if (ints_has(s->contract, order[k]) || (inside && ints_has(s->batch, order[k])))
+            minor[at++] = order[k];
+    for (int32_t k = rank - 1; k >= 0 && !inside; k--)
+        if (!ints_has(s->contract, order[k]))
             minor[at++] = order[k];
     Layout *l = ARENA_NEW(L->arena, Layout);
     *l = (Layout){ .minor_to_major = { minor, rank }, .tail_padding = 1 };
@@ -699,9 +724,10 @@ void stage_dot(Lower *L, const Inst *x, KArray *const *to)
     bool swapped = fast_free(&rhs) < 0 && fast_free(&lhs) >= 0;
     d.rows = swapped ? rhs : lhs;
     d.cols = swapped ? lhs : rhs;
-    d.few = !L->plan->plain && is_few(&d);
-    if (!d.few && fast_free(&d.cols) < 0 && is_worth_turning(L, &d, &d.cols, &d.rows))
-        turn(L, &d.cols);
+    const bool narrow = is_narrow(L, &d);
+    d.few = !L->plan->plain && !narrow && is_few(&d);
+    if (narrow || (!d.few && fast_free(&d.cols) < 0 && is_worth_turning(L, &d, &d.cols, &d.rows)))
+        turn(L, &d.cols, !narrow);
     d.cols.tiled = L->plan->plain ? -1 : d.few ? last_free(&d.cols) : fast_free(&d.cols);
     if (d.cols.tiled >= 0) {
         d.rows.tiled = last_free(&d.rows);
@@ -719,5 +745,5 @@ void stage_dot(Lower *L, const Inst *x, KArray *const *to)
     if (d.cols.tiled >= 0)
         extents[d.cols.first + d.cols.tiled] = 1;
     LoopDim *dims = plan_dims(L, x, ROLE_OUTER, rank, extents);
-    nest(L, rank, dims, NULL, d.cols.tiled >= 0 ? tiled_body : at_once ? rows_body : row_by_row, &d);
+    nest(L, rank, dims, NULL, at_once ? rows_body : d.cols.tiled >= 0 ? tiled_body : row_by_row, &d);
 }
