@@ -63,6 +63,7 @@ typedef struct Dot {
     bool        begun; /* what fills no lanes comes first */
     const Ix   *row;   /* of the tile, while it is stored */
     int64_t     step;  /* tiles have multiples of so many columns */
+    bool        at_once; /* rows are made eight at a time */
     bool        few;   /* terms, rows and columns: a tile is all of a product */
     KArray     *wide_rows, *wide_cols; /* of such a tile: factors [row][k] and [k][column] whose type is a narrower one, NULL: as they lie */
 } Dot;
@@ -95,6 +96,11 @@ static int32_t fast_free(const Side *s)
             return -1;
     }
     return best;
+}
+
+static bool is_turned(const Side *s)
+{
+    return s->wide_shape != s->shape;
 }
 
 /* The last free dimension of some size. */
@@ -526,12 +532,15 @@ static void rows_body(Lower *L, void *cookie, const Ix *const *index)
 {
     Dot       *d = cookie;
     const Ix **outer = arena_copy(L->arena, index, (size_t)d->x->shape->rank * sizeof *outer);
-    along(L, d, &d->rows, tile_width(d->rows.shape->dims[d->rows.free[d->rows.tiled]], MOST_SUMS, AT_ONCE), outer, rows_at_once);
+    const int64_t n = d->rows.shape->dims[d->rows.free[d->rows.tiled]], blocks = MOST_SUMS / AT_ONCE;
+    along(L, d, &d->rows, n <= MOST_SUMS + MOST_SUMS / 2 ? n : tile_width(n / AT_ONCE, blocks, blocks / 2) * AT_ONCE, outer, rows_at_once);
 }
 
+/* In memory, or so small that all of it may be converted first. */
 static bool lies_along_k(Lower *L, const Dot *d, const Side *s)
 {
-    return s->strides[s->contract.v[0]] == 1 && (s->wide || (s->shape->type == d->type && is_in_memory(L, s)));
+    const bool small = type_is_float(s->shape->type) && shape_count(s->shape) <= MOST_WIDE;
+    return s->strides[s->contract.v[0]] == 1 && (s->shape->type == d->type ? is_turned(s) || is_in_memory(L, s) : small);
 }
 
 static int64_t rows_of(const Side *s)
@@ -559,7 +568,7 @@ static bool find_rows(Lower *L, Dot *d)
     if (rows_of(&d->rows) < AT_ONCE || d->rows.strides[d->rows.free[free]] * type_bytes(d->type) % SAME_LINES == 0)
         return false;
     d->rows.tiled = free;
-    if (d->cols.wide && rows_of(&d->cols) * type_bytes(d->type) < NARROW_BYTES) {
+    if (last_free(&d->cols) >= 0 && rows_of(&d->cols) * type_bytes(d->type) < NARROW_BYTES) {
         d->cols.tiled = last_free(&d->cols);
         d->cols.tile = rows_of(&d->cols);
     }
@@ -615,8 +624,8 @@ static void widen(Lower *L, Dot *d, Side *s, const Side *other, int role)
     const Inst  *from = resolve(L, s->x, &leaf);
     KArray      *memory = memory_of(L, from, leaf);
     const Shape *shape = s->shape;
-    const bool   turned = s->wide_shape != shape;
-    if (!turned && !is_worth_widening(L, d, s, other))
+    const bool   turned = is_turned(s);
+    if (!turned && !(d->at_once && shape->type != d->type) && !is_worth_widening(L, d, s, other))
         return;
     KArray *wide = temp_array(L, shape_array(L->arena, d->type, 1, (int64_t[]){ shape_count(shape) }), turned ? "turned" : "wide");
     if (memory && !turned) { /* all of it is one row */
@@ -642,11 +651,10 @@ static bool is_worth_turning(Lower *L, const Dot *d, const Side *s, const Side *
            d->k_count <= rows * TERMS_FOR_ROW;
 }
 
-/* So few columns that they fill no vector, which lie along k afterwards, as the many rows do. */
+/* So few columns that they fill no vector, which lie along k, at least when they are turned, as the many rows do. */
 static bool is_narrow(Lower *L, const Dot *d)
 {
-    const int32_t free = fast_free(&d->cols);
-    return free >= 0 && has_row_sums(L, d) && shape_count(d->cols.shape) <= MOST_TURNED && d->cols.shape->dims[d->cols.free[free]] * type_bytes(d->type) < NARROW_BYTES &&
+    return last_free(&d->cols) >= 0 && has_row_sums(L, d) && shape_count(d->cols.shape) <= MOST_TURNED && rows_of(&d->cols) * type_bytes(d->type) < NARROW_BYTES &&
            rows_of(&d->rows) >= AT_ONCE && lies_along_k(L, d, &d->rows);
 }
 
@@ -726,18 +734,18 @@ void stage_dot(Lower *L, const Inst *x, KArray *const *to)
     d.cols = swapped ? lhs : rhs;
     const bool narrow = is_narrow(L, &d);
     d.few = !L->plan->plain && !narrow && is_few(&d);
-    if (narrow || (!d.few && fast_free(&d.cols) < 0 && is_worth_turning(L, &d, &d.cols, &d.rows)))
+    if (narrow ? !lies_along_k(L, &d, &d.cols) : !d.few && fast_free(&d.cols) < 0 && is_worth_turning(L, &d, &d.cols, &d.rows))
         turn(L, &d.cols, !narrow);
     d.cols.tiled = L->plan->plain ? -1 : d.few ? last_free(&d.cols) : fast_free(&d.cols);
     if (d.cols.tiled >= 0) {
         d.rows.tiled = last_free(&d.rows);
         d.step = epilogue_step(L, x, d.cols.first + d.cols.tiled);
     }
+    d.at_once = find_rows(L, &d);
     widen(L, &d, &d.rows, &d.cols, ROLE_WIDE);
     widen(L, &d, &d.cols, &d.rows, ROLE_WIDE + 1);
-    const bool at_once = find_rows(L, &d);
-    int32_t    rank = x->shape->rank;
-    int64_t   *extents = ARENA_ARRAY(L->arena, int64_t, rank);
+    int32_t  rank = x->shape->rank;
+    int64_t *extents = ARENA_ARRAY(L->arena, int64_t, rank);
     for (int32_t k = 0; k < rank; k++)
         extents[k] = x->shape->dims[k];
     if (d.rows.tiled >= 0)
@@ -745,5 +753,5 @@ void stage_dot(Lower *L, const Inst *x, KArray *const *to)
     if (d.cols.tiled >= 0)
         extents[d.cols.first + d.cols.tiled] = 1;
     LoopDim *dims = plan_dims(L, x, ROLE_OUTER, rank, extents);
-    nest(L, rank, dims, NULL, at_once ? rows_body : d.cols.tiled >= 0 ? tiled_body : row_by_row, &d);
+    nest(L, rank, dims, NULL, d.at_once ? rows_body : d.cols.tiled >= 0 ? tiled_body : row_by_row, &d);
 }
