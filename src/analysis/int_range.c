@@ -1,10 +1,22 @@
-/* Ranges of integers. What may leave its type's range wraps around and may be anything. Constants are looked through while they are small. */
+/* Ranges of integers. What may leave its type's range wraps around and may be anything. Constants are looked through while they are small;
+ * what a range is asked for is looked at in MOST_STEPS instructions, however they are chained. */
 #include "analysis/int_range.h"
 #include "ir/numeric.h"
 
-enum { DEPTH = 6, MOST_ELEMENTS = 64 };
+enum { DEPTH = 6, MOST_ELEMENTS = 64, MOST_STEPS = 256 };
 
-static bool range(const Inst *i, int depth, IntRange *r);
+typedef struct {
+    int depth; /* operations that may still be looked through, one behind the other */
+    int *left; /* instructions that may still be looked at */
+} Walk;
+
+static bool range(const Inst *i, Walk w, IntRange *r);
+
+static Walk deeper(Walk w)
+{
+    w.depth--;
+    return w;
+}
 
 static bool all_of(Type t, IntRange *r)
 {
@@ -52,13 +64,15 @@ static bool of_iota(const Inst *i, IntRange *r)
 }
 
 /* What any of them may be. */
-static bool of_any(const Inst *i, int32_t from, int depth, IntRange *r)
+static bool of_any(const Inst *i, int32_t from, Walk w, IntRange *r)
 {
     IntRange x;
-    if (!range(inst_operand(i, from), depth, r))
+    if (!range(inst_operand(i, from), w, r))
         return false;
     for (int32_t k = from + 1; k < i->n_operands; k++) {
-        if (!range(inst_operand(i, k), depth, &x))
+        if (*w.left <= 0)
+            return all_of(i->shape->type, r);
+        if (!range(inst_operand(i, k), w, &x))
             return false;
         r->lo = x.lo < r->lo ? x.lo : r->lo;
         r->hi = x.hi > r->hi ? x.hi : r->hi;
@@ -88,11 +102,11 @@ static int64_t filled(int64_t x)
     return all;
 }
 
-static bool of_two(const Inst *i, int depth, IntRange *r)
+static bool of_two(const Inst *i, Walk w, IntRange *r)
 {
     const Type t = i->shape->type;
     IntRange   a, b, x = { 0, 0 };
-    if (!range(inst_operand(i, 0), depth, &a) || !range(inst_operand(i, 1), depth, &b))
+    if (!range(inst_operand(i, 0), w, &a) || !range(inst_operand(i, 1), w, &b))
         return all_of(t, r);
     const bool natural = a.lo >= 0 && b.lo >= 0, divides = natural && b.lo > 0, shifts = natural && b.hi < 63;
     switch (i->op) {
@@ -112,47 +126,48 @@ static bool of_two(const Inst *i, int depth, IntRange *r)
 }
 
 /* Bounds may be any numbers, the upper one is stronger. */
-static bool of_clamp(const Inst *i, int depth, IntRange *r)
+static bool of_clamp(const Inst *i, Walk w, IntRange *r)
 {
     IntRange low, x, high;
-    if (!range(inst_operand(i, 0), depth, &low) || !range(inst_operand(i, 1), depth, &x) || !range(inst_operand(i, 2), depth, &high))
+    if (!range(inst_operand(i, 0), w, &low) || !range(inst_operand(i, 1), w, &x) || !range(inst_operand(i, 2), w, &high))
         return all_of(i->shape->type, r);
     x = (IntRange){ x.lo > low.lo ? x.lo : low.lo, x.hi > low.hi ? x.hi : low.hi };
     *r = (IntRange){ x.lo < high.lo ? x.lo : high.lo, x.hi < high.hi ? x.hi : high.hi };
     return true;
 }
 
-static bool of_convert(const Inst *i, int depth, IntRange *r)
+static bool of_convert(const Inst *i, Walk w, IntRange *r)
 {
     IntRange x;
-    if (!range(inst_operand(i, 0), depth, &x))
+    if (!range(inst_operand(i, 0), w, &x))
         return all_of(i->shape->type, r);
     return fits(i->shape->type, true, x, r);
 }
 
-static bool range(const Inst *i, int depth, IntRange *r)
+static bool range(const Inst *i, Walk w, IntRange *r)
 {
     const Shape *s = i->shape;
     if (!shape_is_array(s) || !all_of(s->type, r))
         return false;
-    if (depth == 0)
+    if (w.depth == 0 || (*w.left)-- <= 0)
         return true;
     switch (i->op) {
     case OP_CONSTANT: return of_constant(i, r);
     case OP_IOTA: return of_iota(i, r);
     case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_SLICE: case OP_REVERSE: case OP_COPY: case OP_GATHER: case OP_DYNAMIC_SLICE:
-        return inst_operand(i, 0)->shape->type == s->type ? range(inst_operand(i, 0), depth, r) : all_of(s->type, r);
-    case OP_CONCATENATE: return of_any(i, 0, depth - 1, r) && fits(s->type, true, *r, r);
-    case OP_SELECT: return of_any(i, 1, depth - 1, r) && fits(s->type, true, *r, r);
-    case OP_CLAMP: return of_clamp(i, depth - 1, r);
-    case OP_CONVERT: return of_convert(i, depth - 1, r);
+        return inst_operand(i, 0)->shape->type == s->type ? range(inst_operand(i, 0), w, r) : all_of(s->type, r);
+    case OP_CONCATENATE: return of_any(i, 0, deeper(w), r) && fits(s->type, true, *r, r);
+    case OP_SELECT: return of_any(i, 1, deeper(w), r) && fits(s->type, true, *r, r);
+    case OP_CLAMP: return of_clamp(i, deeper(w), r);
+    case OP_CONVERT: return of_convert(i, deeper(w), r);
     case OP_ADD: case OP_SUBTRACT: case OP_MULTIPLY: case OP_MAXIMUM: case OP_MINIMUM: case OP_DIVIDE: case OP_REMAINDER: case OP_AND: case OP_OR: case OP_XOR:
-    case OP_SHIFT_RIGHT_LOGICAL: case OP_SHIFT_RIGHT_ARITHMETIC: return of_two(i, depth - 1, r);
+    case OP_SHIFT_RIGHT_LOGICAL: case OP_SHIFT_RIGHT_ARITHMETIC: return of_two(i, deeper(w), r);
     default: return all_of(s->type, r);
     }
 }
 
 bool int_range(const Inst *i, IntRange *r)
 {
-    return range(i, DEPTH, r);
+    int left = MOST_STEPS;
+    return range(i, (Walk){ DEPTH, &left }, r);
 }
