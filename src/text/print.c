@@ -143,11 +143,11 @@ static const Inst *async_start_of(Printer *p, const Inst *i)
     return at;
 }
 
-/* The short form shows what is handed to the wrapper: it reads back only where the root takes the parameters as they come, and only where
- * its operation has no steps of its own. */
+/* The short form shows what is handed to the wrapper: it reads back only where the root takes the parameters as they come, only where
+ * its operation has no steps of its own, and only where it has none of what is printed again for the start. */
 static bool short_form_reads_back(const Inst *root)
 {
-    bool all = op_has_sugar(root->op) && root->n_operands == root->comp->n_params;
+    bool all = op_has_sugar(root->op) && root->n_operands == root->comp->n_params && !inst_attr(root, ATTR_STATISTICS) && !inst_attr(root, ATTR_SHARDING);
     for (int32_t k = 0; all && k < root->n_operands; k++)
         all = inst_operand(root, k) == comp_param(root->comp, k);
     return all;
