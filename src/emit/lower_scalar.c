@@ -391,6 +391,20 @@ static const KExpr *float_remainder(Arena *a, Type t, const KExpr *x, const KExp
     return call2(a, t, single ? "fmodf" : "fmod", x, y);
 }
 
+static bool is_half(const KExpr *y)
+{
+    return y->kind == KX_FLOAT && y->f == 0.5;
+}
+
+/* Of a power of 0.5 gcc makes a plain root in vectors, whatever x is. */
+static const KExpr *float_power(Arena *a, Type t, const KExpr *x, const KExpr *y)
+{
+    if (type_is_complex(t))
+        return helper2(a, t, "pow", x, y);
+    const Type m = machine_type(t);
+    return is_half(y) ? helper1(a, m, "root", x) : call2(a, m, m == TYPE_F32 ? "powf" : "pow", x, y);
+}
+
 static const KExpr *float_binary(Arena *a, Op op, Type t, const KExpr *x, const KExpr *y)
 {
     Type m = machine_type(t);
@@ -403,7 +417,7 @@ static const KExpr *float_binary(Arena *a, Op op, Type t, const KExpr *x, const 
     case OP_MAXIMUM: return extreme(a, t, "max", x, y);
     case OP_MINIMUM: return extreme(a, t, "min", x, y);
     case OP_REMAINDER: return float_remainder(a, m, x, y);
-    case OP_POWER: return type_is_complex(t) ? helper2(a, t, "pow", x, y) : call2(a, m, single ? "powf" : "pow", x, y);
+    case OP_POWER: return float_power(a, t, x, y);
     case OP_ATAN2:
         if (m == TYPE_F32 && y->kind == KX_FLOAT && y->f == 1) /* of a quotient that front ends make of an arc tangent */
             return call1(a, m, "atanf", x);
@@ -637,7 +651,7 @@ const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *
             return scalar_round(a, to, math1(a, to, "rsqrt", args[0]));
         break;
     case OP_POWER: /* else C's, which gcc may call for vectors whether it is wanted or not */
-        if (to == TYPE_F32 && is_along_loops(L, x))
+        if (to == TYPE_F32 && !is_half(args[1]) && is_along_loops(L, x))
             return call2(a, TYPE_F32, "pow_f32", args[0], args[1]);
         break;
     case OP_DIVIDE: case OP_REMAINDER: /* by floats, which vectors divide; one alone is divided sooner by the processor */

@@ -266,6 +266,7 @@ static const Helper helpers[] = {
       "    (void)min_f64;\n    return p[0];\n#else\n    double y = x[0];\n    for (int k = 1; k < 8; k++)\n        y = min_f64(y, x[k]);\n    return y;\n#endif\n}\n" },
     { H_FLOAT, "sign", "", "$T sign_$X($T a)\n{\n    return a > 0 ? 1 : a < 0 ? -1 : a;\n}\n" },
     { H_FLOAT, "rest", "trunc# copysign#", "$T rest_$X($T x, $T y) /* y a power of two, 1 at least */\n{\n    return copysign$f(x - trunc$f(x * (1 / y)) * y, x);\n}\n" },
+    { H_FLOAT, "root", "sqrt#", "$T root_$X($T x) /* x^0.5: 0 of -0, infinity of -infinity */\n{\n    return sqrt$f(x < 0 && x + x == x ? -x : x) + 0;\n}\n" },
     { H_FLOAT, "is_finite", "", "$P is_finite_$X($T a)\n{\n    return a - a == 0;\n}\n" },
     { H_EXACT, "reduce_precision_f32", "f32_as_u32 u32_as_f32",
       "float reduce_precision_f32(float x, int exponent, int mantissa)\n{\n    uint32_t u = f32_as_u32(x), sign = u & 0x80000000u;\n"
