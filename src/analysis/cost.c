@@ -136,13 +136,48 @@ static int64_t dot_flops(const Inst *i)
     return n;
 }
 
+/* How many places x, 0 <= x < n, are so that 0 <= x * stride + at <= most, at a multiple of step. */
+static int64_t places(int64_t n, int64_t stride, int64_t at, int64_t most, int64_t step)
+{
+    int64_t first = at < 0 ? (-at + stride - 1) / stride : 0, past = at > most ? 0 : (most - at) / stride + 1, period = 1;
+    past = past < n ? past : n;
+    while (first < past && (first * stride + at) % step != 0 && period++ <= step)
+        first++;
+    if (first >= past || period > step)
+        return 0;
+    for (period = 1; period * stride % step != 0;)
+        period++;
+    return (past - first - 1) / period + 1;
+}
+
+/* Along one dimension: the elements of a kernel times places of the result that meet an element, neither padding nor what is between elements. All of them where counting takes long. */
+static int64_t met(const WindowDim *w, int64_t in, int64_t out)
+{
+    enum { MOST_TAPS = 4096, MOST = 64, LARGE = 1 << 30 };
+    int64_t n = 0;
+    if (w->size > MOST_TAPS || w->base_dilation > MOST || in > LARGE || out > LARGE || w->stride > LARGE || w->window_dilation > LARGE || w->pad_lo > LARGE || w->pad_lo < -LARGE)
+        return cost_mul(w->size, out);
+    for (int64_t k = 0; k < w->size && in > 0; k++)
+        n += places(out, w->stride, k * w->window_dilation - w->pad_lo, (in - 1) * w->base_dilation, w->base_dilation);
+    return n;
+}
+
 /* Each element of the result needs the kernel once for its output feature. */
 static int64_t convolution_flops(const Inst *i)
 {
-    const Shape *kernel = i->operands[1].def->shape;
-    const Attr  *labels = inst_attr(i, ATTR_DIM_LABELS);
-    int64_t      features = labels ? kernel->dims[labels->value.dim_labels->rhs_out] : 1;
-    return features > 0 ? cost_mul(2, cost_mul(elements(i->shape), elements(kernel) / features)) : 0;
+    const Shape  *input = i->operands[0].def->shape, *kernel = i->operands[1].def->shape;
+    const Attr   *labels = inst_attr(i, ATTR_DIM_LABELS);
+    const Window *w = inst_window(i);
+    if (!labels || elements(kernel) == 0 || elements(i->shape) == 0)
+        return 0;
+    const DimLabels *l = labels->value.dim_labels;
+    int64_t          n = elements(i->shape), each = elements(kernel) / kernel->dims[l->rhs_out], pairs = 2;
+    for (int32_t k = 0; k < w->n; k++) {
+        n /= i->shape->dims[l->out_spatial[k]];
+        each /= w->v[k].size;
+        pairs = cost_mul(pairs, met(&w->v[k], input->dims[l->lhs_spatial[k]], i->shape->dims[l->out_spatial[k]]));
+    }
+    return cost_mul(pairs, cost_mul(n, each));
 }
 
 static int64_t window_elements(const Inst *i)
@@ -200,8 +235,8 @@ int64_t inst_flops(const Inst *i, const Map *of_comps)
         return a->rank ? cost_mul(n, a->dims[a->rank - 1]) : 0;
     }
     case OP_REDUCE: return apply(i, first_elements(i) > n ? first_elements(i) - n : 0, of_comps);
-    case OP_REDUCE_WINDOW: return apply(i, cost_mul(n, window_elements(i)), of_comps);
-    case OP_SELECT_AND_SCATTER: return cost_mul(elements(i->operands[1].def->shape), cost_add(window_elements(i), 1));
+    case OP_REDUCE_WINDOW: return apply(i, cost_mul(n, window_elements(i) - 1), of_comps);
+    case OP_SELECT_AND_SCATTER: return cost_mul(elements(i->operands[1].def->shape), window_elements(i)); /* all but one are compared, one is added */
     case OP_SCATTER: return apply(i, elements(i->operands[i->n_operands - 1].def->shape), of_comps);
     case OP_MAP: case OP_ALL_REDUCE: case OP_REDUCE_SCATTER: case OP_SCAN: return apply(i, n, of_comps);
     case OP_FUSION: return comp_flops(i->callees[0], of_comps);
