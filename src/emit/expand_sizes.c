@@ -52,17 +52,22 @@ bool size_is_full(const Inst *set)
 }
 
 /* One that is set again would be filled up with zeros. */
+/* A size that is set anew is one of what was there before it was cut; what was computed from a part has no more. */
 static bool put_set(Sizes *s, const Inst *i)
 {
     int64_t     d = first_dim(i);
-    const Size *from = sizes_of(s, inst_operand(i, 0));
+    const Inst *x = inst_operand(i, 0);
+    const Size *from = sizes_of(s, x);
     Size       *to = no_sizes(s, i);
-    if (from && from[d])
+    if (from && from[d] && (x->op != OP_SET_DIMENSION_SIZE || first_dim(x) != d))
         return false;
     if (from)
         memcpy(to, from, (size_t)i->shape->rank * sizeof *to);
     to[d] = size_is_full(i) ? NULL : i;
-    if (to[d] || from)
+    bool any = false;
+    for (int32_t k = 0; k < i->shape->rank; k++)
+        any |= to[k] != NULL;
+    if (any)
         map_put(&s->of, i, to);
     return true;
 }

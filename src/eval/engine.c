@@ -239,6 +239,16 @@ static void place_with_elements(Planner *p, const Inst *i)
                 place(p, u->user);
 }
 
+/* What operand k is the value of. A size that is set anew is one of what was there before it was cut. */
+static const Inst *source_of(const Inst *i, int32_t k)
+{
+    const Inst *x = inst_operand(i, k);
+    if (i->op == OP_SET_DIMENSION_SIZE && k == 0)
+        while (x->op == OP_SET_DIMENSION_SIZE && inst_ints(x, ATTR_DIMENSIONS).v[0] == inst_ints(i, ATTR_DIMENSIONS).v[0])
+            x = inst_operand(x, 0);
+    return x;
+}
+
 static void find_needed(Planner *p, const Comp *c)
 {
     p->needed[position(p, c->root)] = true;
@@ -247,7 +257,7 @@ static void find_needed(Planner *p, const Comp *c)
             p->needed[position(p, i)] = true;
         if (p->needed[position(p, i)])
             for (int32_t k = 0; k < i->n_operands; k++)
-                p->needed[position(p, inst_operand(i, k))] = true;
+                p->needed[position(p, source_of(i, k))] = true;
     }
 }
 
@@ -286,7 +296,7 @@ static void find_last_uses(Eval *e, Planner *p)
         const Inst *i = plan->steps[s].inst;
         Slot *slots = ARENA_ARRAY(e->arena, Slot, i->n_operands);
         for (int32_t k = i->n_operands - 1; k >= 0; k--) {
-            int32_t from = p->step[position(p, inst_operand(i, k))];
+            int32_t from = p->step[position(p, source_of(i, k))];
             slots[k] = (Slot){from, !seen[from]};
             seen[from] = true;
         }
