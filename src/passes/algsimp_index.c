@@ -19,16 +19,18 @@ Inst *rule_iota_broadcast(Simp *s, Inst *i)
 
 /* ---- compare, select ---- */
 
-/* x < 0 is false and x >= 0 true where x is never below 0; integers, as NaN compares as false. */
+/* x < 0 is false and x >= 0 true where x is never below 0. Of floats NaN compares as false: x >= 0 is not known. */
 Inst *rule_compare_non_negative(Simp *s, Inst *i)
 {
-    Word w = inst_word(i, ATTR_DIRECTION);
-    if (!type_is_int(inst_operand(i, 0)->shape->type))
+    Word       w = inst_word(i, ATTR_DIRECTION);
+    const Type t = inst_operand(i, 0)->shape->type;
+    const bool whole = type_is_int(t);
+    if (!whole && (!type_is_float(t) || compare_is_total(i)))
         return NULL;
     bool left = splat_is(inst_operand(i, 0), 0), right = splat_is(inst_operand(i, 1), 0);
-    if (right && simp_non_negative(inst_operand(i, 0)) && (w == CMP_LT || w == CMP_GE))
+    if (right && simp_non_negative(inst_operand(i, 0)) && (w == CMP_LT || (w == CMP_GE && whole)))
         return simp_splat(s, i->shape, w == CMP_GE);
-    if (left && simp_non_negative(inst_operand(i, 1)) && (w == CMP_GT || w == CMP_LE))
+    if (left && simp_non_negative(inst_operand(i, 1)) && (w == CMP_GT || (w == CMP_LE && whole)))
         return simp_splat(s, i->shape, w == CMP_LE);
     return NULL;
 }
