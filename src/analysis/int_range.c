@@ -63,6 +63,14 @@ static bool of_iota(const Inst *i, IntRange *r)
     return fits(i->shape->type, true, (IntRange){ 0, i->shape->dims[inst_int(i, ATTR_IOTA_DIMENSION, 0)] - 1 }, r);
 }
 
+/* A count of 1 is no promise: dumps of single devices leave it out. */
+static bool of_id(const Inst *i, IntRange *r)
+{
+    const Module *m = i->comp->module;
+    const int64_t n = i->op == OP_PARTITION_ID ? m->num_partitions : m->replica_count;
+    return n > 1 ? fits(i->shape->type, true, (IntRange){ 0, n - 1 }, r) : all_of(i->shape->type, r);
+}
+
 /* What any of them may be. */
 static bool of_any(const Inst *i, int32_t from, Walk w, IntRange *r)
 {
@@ -154,6 +162,7 @@ static bool range(const Inst *i, Walk w, IntRange *r)
     switch (i->op) {
     case OP_CONSTANT: return of_constant(i, r);
     case OP_IOTA: return of_iota(i, r);
+    case OP_PARTITION_ID: case OP_REPLICA_ID: return of_id(i, r);
     case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_SLICE: case OP_REVERSE: case OP_COPY: case OP_GATHER: case OP_DYNAMIC_SLICE:
         return inst_operand(i, 0)->shape->type == s->type ? range(inst_operand(i, 0), w, r) : all_of(s->type, r);
     case OP_CONCATENATE: return of_any(i, 0, deeper(w), r) && fits(s->type, true, *r, r);
