@@ -339,31 +339,36 @@ static bool moved_from(Simp *s, const Inst *j, int32_t **where)
                                      shape_unit_dims(j->shape, inst_operand(j, 0)->shape, *where));
 }
 
-/* What was there before such moves is there again: each dimension of i is the same one of it. */
-static Inst *before_moves(Simp *s, const Inst *i)
+/* What was there before such moves is there again: each dimension of i is the same one of it, or, loosely, they are but for those of size 1. */
+static Inst *before_moves(Simp *s, const Inst *i, bool loosely)
 {
     int32_t     *at = ARENA_ARRAY(s->scratch, int32_t, i->shape->rank), *where;
     const Inst  *j = i;
+    Inst        *found = NULL;
     for (int32_t d = 0; d < i->shape->rank; d++)
         at[d] = d;
     for (int n = 0; n < MOST_MOVES && !shape_is_dynamic(j->shape) && moved_from(s, j, &where); n++) {
         Inst *x = inst_operand(j, 0);
-        bool  same = shape_equal(x->shape, i->shape);
-        for (int32_t d = 0; d < i->shape->rank; d++)
+        bool  same = shape_equal(x->shape, i->shape), rising = loosely && are_in_default_order(i, x) && !shape_is_dynamic(x->shape);
+        for (int32_t d = 0, last = -1; d < i->shape->rank; d++)
             if (i->shape->dims[d] != 1) {
                 at[d] = where[at[d]];
                 same &= at[d] == d;
+                rising &= at[d] > last;
+                last = at[d];
             }
         if (same)
             return x;
+        if (rising)
+            found = x;
         j = x;
     }
-    return NULL;
+    return found ? simp_reshape(s, i->shape, found) : NULL;
 }
 
-Inst *rule_reshape_undone(Simp *s, Inst *i) { return before_moves(s, i); }
-Inst *rule_transpose_undone(Simp *s, Inst *i) { return before_moves(s, i); }
-Inst *rule_bitcast_undone(Simp *s, Inst *i) { return before_moves(s, i); }
+Inst *rule_reshape_undone(Simp *s, Inst *i) { return before_moves(s, i, false); }
+Inst *rule_transpose_undone(Simp *s, Inst *i) { return before_moves(s, i, true); }
+Inst *rule_bitcast_undone(Simp *s, Inst *i) { return before_moves(s, i, false); }
 
 /* ---- transpose ---- */
 
