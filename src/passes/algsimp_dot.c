@@ -528,11 +528,11 @@ Inst *rule_convolution_product_sum(Simp *s, Inst *i)
     return depthwise(s, i, true);
 }
 
-static Inst *with_window(Simp *s, const Inst *i, Inst *const *operands, const WindowDim *v)
+static Inst *with_window(Simp *s, const Inst *i, const Shape *shape, Inst *const *operands, const WindowDim *v)
 {
     Window *window = ARENA_NEW(s->arena, Window);
     *window = (Window){inst_window(i)->n, arena_copy(s->arena, v, (size_t)inst_window(i)->n * sizeof *v)};
-    Inst *j = simp_like(s, i, i->shape, operands);
+    Inst *j = simp_like(s, i, shape, operands);
     inst_set_attr(j, (Attr){.id = ATTR_WINDOW, .value.window = window});
     return j;
 }
@@ -571,7 +571,7 @@ Inst *rule_convolution_pad(Simp *s, Inst *i)
     for (int32_t k = 0; k < l->spatial; k++)
         if (!take_padding(&v[k], &p[l->lhs_spatial[k]], inst_operand(pad, 0)->shape->dims[l->lhs_spatial[k]]))
             return NULL;
-    return with_window(s, i, (Inst *[]){inst_operand(pad, 0), inst_operand(i, 1)}, v);
+    return with_window(s, i, i->shape, (Inst *[]){inst_operand(pad, 0), inst_operand(i, 1)}, v);
 }
 
 /* Zeros between the weights are dilation. */
@@ -593,7 +593,7 @@ Inst *rule_convolution_dilate(Simp *s, Inst *i)
             v[k].window_dilation = p[d].interior + 1;
         }
     }
-    return with_window(s, i, (Inst *[]){inst_operand(i, 0), inst_operand(pad, 0)}, v);
+    return with_window(s, i, i->shape, (Inst *[]){inst_operand(i, 0), inst_operand(pad, 0)}, v);
 }
 
 /* ---- reduce-window ---- */
@@ -609,16 +609,52 @@ static bool may_meet_again(const Inst *initial, const Comp *reducer)
     }
 }
 
+/* All elements up to each one of n, padded in front, or from each one on, padded behind. */
+static bool is_running(const WindowDim *v, const PadDim *p, int64_t n)
+{
+    if (v->size != n || v->stride != 1 || v->window_dilation != 1 || v->base_dilation != 1 || p->interior != 0)
+        return false;
+    return p->hi == 0 ? p->lo > 0 && v->pad_lo == n - 1 && v->pad_hi == 0 : p->hi > 0 && p->lo == 0 && v->pad_hi == n - 1 && v->pad_lo == 0;
+}
+
+/* Running sums of what begins with zeros begin with zeros: of the rest they are running sums, as calls of the runtime make them. */
+static Inst *running_behind_pad(Simp *s, Inst *i, const Inst *pad)
+{
+    const PadDim *p = simp_padding(pad);
+    const Shape  *x = inst_operand(pad, 0)->shape;
+    WindowDim    *v = arena_copy(s->scratch, inst_window(i)->v, (size_t)inst_window(i)->n * sizeof *v);
+    int64_t      *dims = arena_copy(s->scratch, i->shape->dims, (size_t)i->shape->rank * sizeof *dims);
+    int32_t       found = 0;
+    for (int32_t k = 0; k < x->rank; k++) {
+        if (p[k].lo == 0 && p[k].hi == 0 && p[k].interior == 0)
+            continue;
+        if (!is_running(&v[k], &p[k], pad->shape->dims[k]) || x->dims[k] == 0)
+            return NULL;
+        v[k].size = dims[k] = x->dims[k];
+        v[k].pad_lo -= p[k].lo;
+        v[k].pad_hi -= p[k].hi;
+        found++;
+    }
+    if (found != 1)
+        return NULL;
+    const Shape *shape = simp_shape(s, i->shape->type, i->shape->rank, dims);
+    Inst        *running = with_window(s, i, shape, (Inst *[]){inst_operand(pad, 0), inst_operand(i, 1)}, v);
+    return simp_pad(s, i->shape, running, inst_operand(i, 1), p);
+}
+
 /* Elements of the padding are met, places outside of the array are not: a window begins with the initial value, once. */
 Inst *rule_reduce_window_pad(Simp *s, Inst *i)
 {
+    Inst       *running;
     const Inst *pad = inst_operand(i, 0);
     if (i->n_operands != 2 || pad->op != OP_PAD || !simp_same_splat(inst_operand(pad, 1), inst_operand(i, 1)) ||
         !may_meet_again(inst_operand(i, 1), inst_callee(i, 0)))
         return NULL;
+    if ((running = running_behind_pad(s, i, pad)) != NULL)
+        return running;
     WindowDim *v = arena_copy(s->scratch, inst_window(i)->v, (size_t)inst_window(i)->n * sizeof *v);
     for (int32_t k = 0; k < inst_window(i)->n; k++)
         if (!take_padding(&v[k], &simp_padding(pad)[k], inst_operand(pad, 0)->shape->dims[k]))
             return NULL;
-    return with_window(s, i, (Inst *[]){inst_operand(pad, 0), inst_operand(i, 1)}, v);
+    return with_window(s, i, i->shape, (Inst *[]){inst_operand(pad, 0), inst_operand(i, 1)}, v);
 }
