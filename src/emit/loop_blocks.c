@@ -415,14 +415,14 @@ bool loop_small_blocks(const KStmt *loop, const LoopBlocks *b, LoopBlocks *small
 {
     const bool fixed = !loop->from && !loop->end && b->line < 0;
     *small = *b;
-    small->size = LEAST_BLOCK;
+    small->size = b->taken.n ? BLOCK : LEAST_BLOCK;
     small->n_fetched = 0;
     for (int32_t k = 0; k < b->n_out; k++) {
         if (!b->out[k].half)
             return false;
         small->out[k].streamed = false;
     }
-    return b->rest && b->n_in + b->n_out > 0 && b->taken.n == 0 && small->size < b->size && !(fixed && trips(loop) % b->size < small->size);
+    return b->rest && b->n_in + b->n_out + b->taken.n > 0 && small->size < b->size && !(fixed && trips(loop) % b->size < small->size);
 }
 
 static void find_local(void *cookie, const KExpr *x)
@@ -450,14 +450,22 @@ bool loop_last_block(const KStmt *loop, const LoopBlocks *b, LoopBlocks *last)
             return false;
         least = b->out[k].array->type == TYPE_F16 ? 1 : least;
     }
-    return b->rest && !loop->from && !loop->end && b->line < 0 && b->n_out > 0 && b->taken.n == 0 && trips(loop) % last->size >= least && may_end_twice(loop);
+    least = b->taken.n ? LEAST_BLOCK : least;
+    return b->rest && !loop->from && !loop->end && b->line < 0 && b->n_out > 0 && trips(loop) % last->size >= least && may_end_twice(loop);
+}
+
+bool loop_shared_is_alone(const LoopBlocks *b)
+{
+    return b->taken.n && has_f16(b);
 }
 
 bool loop_rest_is_alone(const KStmt *loop, const LoopBlocks *b)
 {
     LoopBlocks small, last;
     const bool fixed = !loop->from && !loop->end && b->line < 0;
-    return fixed && b->rest && has_f16(b) && !loop_last_block(loop, b, &last) && (trips(loop) % b->size < LEAST_BLOCK || loop_small_blocks(loop, b, &small));
+    if (!b->rest || !has_f16(b) || loop_last_block(loop, b, &last))
+        return false;
+    return fixed ? trips(loop) % b->size < LEAST_BLOCK || loop_small_blocks(loop, b, &small) : loop_shared_is_alone(b);
 }
 
 int64_t loop_piece(const LoopBlocks *b, int64_t from, bool *rolled)

@@ -1012,7 +1012,7 @@ static void need_blocks(Prelude *p, const KStmt *s)
     loop_small_blocks(s, &b, &small); /* which there are where the loop's range is shared, too */
     p->rolled |= loop_rolls_places(&b) || has_rolled_piece(&b) || has_rolled_piece(&small);
     need_halves(p, s, &b);
-    if (loop_rest_is_alone(s, &b))
+    if (loop_rest_is_alone(s, &b) || loop_shared_is_alone(&b))
         kernel_visit(s->body, &(KVisitor){ need_alone, NULL, p });
     for (int32_t k = 0; k < b.n_in; k++)
         if (!b.in[k].as_f16)
