@@ -116,12 +116,12 @@ static bool is_short(const KStmt *s)
     return half;
 }
 
-/* What is declared beside a loop of some length is in no vector either: compilers make those of the loop. Nor is f16 in short loops. */
+/* What is declared beside a loop of some length is in no vector either: compilers make those of the loop. Nor is f16 in short loops, or beside them. */
 static void make_beside(Arena *a, KBlock *b)
 {
     bool beside = false;
     for (const KStmt *s = b->first; s; s = s->next)
-        beside |= s->kind == KS_FOR && s->loop->hi - s->loop->lo + 1 >= SHORT;
+        beside |= s->kind == KS_FOR && (s->loop->hi - s->loop->lo + 1 >= SHORT || is_short(s));
     for (KStmt *s = b->first; s; s = s->next) {
         if (s->kind == KS_DECLARE && s->value && beside)
             s->value = kx_alone(a, s->value);
