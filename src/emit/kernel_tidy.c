@@ -427,7 +427,7 @@ static const char *const reserved[] = {
     "void", "volatile", "while", "asm", "typeof", "linux", "unix", "i386", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t",
     "uint32_t", "uint64_t", "bool", "true", "false", "class", "new", "delete", "this", "template", "operator", "private", "public", "protected",
     "namespace", "using", "virtual", "catch", "throw", "try", "friend", "explicit", "export", "mutable", "typename", "and", "or", "not", "xor",
-    "half", "main", "memory", "HLO_VECTOR", "HLO_INDEPENDENT", "HLO_ROLLED", "HLO_UNROLLED", "HLO_MINOR", "HLO_INLINE", "HLO_TABLE", "bitand",
+    "half", "main", "memory", "HLO_VECTOR", "HLO_INDEPENDENT", "HLO_ROLLED", "HLO_UNROLLED", "HLO_MINOR", "HLO_INLINE", "HLO_WITHIN", "HLO_TABLE", "bitand",
     "bitor", "compl", "and_eq", "or_eq", "xor_eq", "not_eq", "nullptr", "constexpr", "decltype", "noexcept", "alignas", "alignof", "static_cast",
     "const_cast", "dynamic_cast", "reinterpret_cast", "static_assert", "thread_local", "typeid", "wchar_t", "NULL", "EOF", "errno", "stdin", "stdout",
     "stderr", "assert", "range_from", "range_end", "range_row", "mul_c64", "mul_c128", "sign_c64", "sign_c128", "end_stores_past_caches", "thread",

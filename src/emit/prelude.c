@@ -671,6 +671,7 @@ typedef struct Prelude {
     bool      rolled;      /* some loop wants HLO_ROLLED */
     bool      unrolled;    /* some loop wants HLO_UNROLLED */
     bool      in_turn;     /* some loop wants HLO_IN_TURN */
+    bool      within;      /* some helper is HLO_WITHIN */
     bool      halves;      /* some loop has numbers of type hlo_half */
     bool           idle; /* what is needed is so in one form of what needs it only */
 } Prelude;
@@ -886,8 +887,10 @@ static void need(Prelude *p, const char *name)
         p->idle = idle;
         buf_puts(&p->text, idle && p->dialect->helper[0] != '[' ? "\n[[maybe_unused]] " : "\n");
         p->vectors |= helpers[k].cls == H_WHOLE;
+        const bool within = p->dialect->hints && strstr(helpers[k].name, "_block_");
+        p->within |= within;
         if (helpers[k].cls != H_WHOLE)
-            buf_printf(&p->text, "%s ", p->dialect->helper);
+            buf_printf(&p->text, within ? "%s HLO_WITHIN " : "%s ", p->dialect->helper);
         put_helper(p, &helpers[k], t);
         return;
     }
@@ -1067,6 +1070,14 @@ static const char half_type[] =
     "typedef float hlo_half;\n"
     "#endif\n";
 
+static const char within_macro[] =
+    "\n/* Of blocks, whose size is known, a few instructions are left; where there are many gcc would make functions of them. */\n"
+    "#if defined __GNUC__\n"
+    "#define HLO_WITHIN __attribute__((always_inline))\n"
+    "#else\n"
+    "#define HLO_WITHIN\n"
+    "#endif\n";
+
 static const char independent_macro[] =
     "\n/* A result may be an operand's own place, element by element: the loop's iterations do not depend on each other. */\n"
     "#if defined __GNUC__ && !defined __clang__\n"
@@ -1122,6 +1133,8 @@ void dialect_prelude(Buf *b, const Dialect *d, int32_t n, const Kernel *const *k
         buf_puts(b, vector_macro);
     if (p.halves)
         buf_puts(b, half_type);
+    if (p.within)
+        buf_puts(b, within_macro);
     if (p.independent && d->hints)
         buf_puts(b, independent_macro);
     if (p.rolled && d->hints)
