@@ -89,14 +89,29 @@ static bool is_one_name(const Printer *p, const Ix *x)
     return x->n == 1 && x->c == 0 && x->t[0].k == 1 && !x->t[0].atom->arg && x->t[0].atom != p->blocked;
 }
 
+static bool has_narrow_indices(const Printer *p)
+{
+    return strcmp(p->dialect->index, "int64_t") != 0;
+}
+
+/* A value of 32 bits stays within them, not what it is multiplied to. */
+static void print_value_atom(Printer *p, const KTemp *t)
+{
+    buf_printf(p->b, "%s%s", t->type == TYPE_S32 && !has_narrow_indices(p) ? "(int64_t)" : "", t->name);
+}
+
 static void print_atom(Printer *p, const IxAtom *x)
 {
     if (x == p->blocked) {
         buf_puts(p->b, p->place);
         return;
     }
+    if (x->kind == IX_VALUE) {
+        print_value_atom(p, x->owner);
+        return;
+    }
     if (!x->arg) {
-        buf_puts(p->b, x->kind == IX_VALUE ? ((const KTemp *)x->owner)->name : x->name);
+        buf_puts(p->b, x->name);
         return;
     }
     int64_t lo, hi;
@@ -253,7 +268,7 @@ static void print_unary(Printer *p, const KExpr *x)
 /* Arithmetic on 64 bits stays that where indices are narrower. */
 static void print_operand(Printer *p, const KExpr *x, KOp op, bool right)
 {
-    bool widened = x->kind == KX_INDEX && operators[op].strength >= P_SHIFT && strcmp(p->dialect->index, "int64_t") != 0;
+    bool widened = x->kind == KX_INDEX && operators[op].strength >= P_SHIFT && has_narrow_indices(p);
     buf_puts(p->b, widened ? "(int64_t)" : "");
     print_expr(p, x, widened ? P_UNARY : operand_strength(op, right));
 }
@@ -330,8 +345,15 @@ static void print_bare(Printer *p, const KExpr *x)
     }
 }
 
+/* An index that has 32 bits anyway is not converted to as many. */
+static const KExpr *without_cast(const Printer *p, const KExpr *x)
+{
+    return x->kind == KX_CAST && x->type == TYPE_S32 && x->arg[0]->kind == KX_INDEX && has_narrow_indices(p) ? x->arg[0] : x;
+}
+
 void print_expr(Printer *p, const KExpr *x, int least)
 {
+    x = without_cast(p, x);
     bool parens = strength_of(p, x) < least;
     if (parens)
         buf_putc(p->b, '(');

@@ -185,6 +185,7 @@ const Shape *shape_leaf(const Shape *s, int32_t leaf);
 KArray      *memory_of(Lower *L, const Inst *x, int32_t leaf); /* NULL: has to be computed */
 bool         is_pointwise(const Inst *x); /* value_at can expand it */
 void         need_memory(Lower *L, const Inst *x);
+Type         index_type(const Lower *L, int64_t hi); /* of values that are indices in 0..hi */
 const Ix    *clamped_index(Lower *L, const KExpr *x, const Inst *of, int64_t hi, const char *name); /* a run-time index in 0..hi, made by `of`, or one of its elements */
 const Ix   **update_starts(Lower *L, const Inst *x); /* clamped start indices of a dynamic-update-slice */
 const KExpr *keep(Lower *L, const Inst *x, const KExpr *v); /* gives a bare load of x a name when it will be used again */

@@ -38,6 +38,7 @@ typedef struct Sort {
     KArray *const *to;
     KArray       **line, **merged;
     int64_t        dim, count, kept;
+    Type           place;  /* of places along the line, and a pair of runs further */
     const Ix     **at;     /* of the line: the sorted dimension is set for each element */
     int64_t        run;    /* for many threads: the length of what is sorted already, 0: nothing; else -1 */
     int64_t        group;  /* for many threads: of KStmt */
@@ -46,14 +47,19 @@ typedef struct Sort {
     bool           fresh;  /* the elements are still the operands' */
 } Sort;
 
-static const KExpr *integer(Lower *L, int64_t v)
+static const KExpr *integer(Lower *L, const Sort *s, int64_t v)
 {
-    return kx_int(L->arena, TYPE_S64, v);
+    return kx_int(L->arena, s->place, v);
+}
+
+static const KExpr *place_of(Lower *L, const Sort *s, const Ix *x)
+{
+    return kx_cast(L->arena, s->place, kx_index(L->arena, x));
 }
 
 static const KExpr *arithmetic(Lower *L, KOp op, const KExpr *x, const KExpr *y)
 {
-    return kx_binary(L->arena, op, TYPE_S64, x, y);
+    return kx_binary(L->arena, op, x->type, x, y);
 }
 
 static const KExpr *test(Lower *L, KOp op, const KExpr *x, const KExpr *y)
@@ -146,13 +152,13 @@ static void merge_runs(Lower *L, const Sort *s, const KExpr *low, const KExpr *m
 {
     Arena        *a = L->arena;
     const KExpr **left = ARENA_ARRAY(a, const KExpr *, s->n), **right = ARENA_ARRAY(a, const KExpr *, s->n);
-    KTemp        *l = accumulator(L, low, TYPE_S64, "left"), *r = accumulator(L, middle, TYPE_S64, "right");
+    KTemp        *l = accumulator(L, low, s->place, "left"), *r = accumulator(L, middle, s->place, "right");
     const Ix     *k;
     if (!loop_between(L, index_of(L, low, 0, s->count - 1), index_of(L, high, 1, s->count), &k))
         return;
     const KExpr *l_in = bind(L, test(L, KOP_LT, current(L, l), middle), "left_in"), *r_in = bind(L, test(L, KOP_LT, current(L, r), high), "right_in");
-    const KExpr *l_at = bind(L, kx_select(a, l_in, current(L, l), arithmetic(L, KOP_SUB, middle, integer(L, 1))), "left_at");
-    const KExpr *r_at = bind(L, kx_select(a, r_in, current(L, r), arithmetic(L, KOP_SUB, high, integer(L, 1))), "right_at");
+    const KExpr *l_at = bind(L, kx_select(a, l_in, current(L, l), arithmetic(L, KOP_SUB, middle, integer(L, s, 1))), "left_at");
+    const KExpr *r_at = bind(L, kx_select(a, r_in, current(L, r), arithmetic(L, KOP_SUB, high, integer(L, s, 1))), "right_at");
     for (int32_t j = 0; j < s->n; j++) {
         left[j] = bind(L, load(L, s->line[j], index_of(L, l_at, 0, s->count - 1)), "l");
         right[j] = bind(L, load(L, s->line[j], index_of(L, r_at, 0, s->count - 1)), "r");
@@ -161,20 +167,20 @@ static void merge_runs(Lower *L, const Sort *s, const KExpr *low, const KExpr *m
     const KExpr *take = bind(L, test(L, KOP_LOR, kx_unary(a, KOP_NOT, TYPE_PRED, l_in), test(L, KOP_LAND, r_in, before)), "take_right");
     for (int32_t j = 0; j < s->n; j++)
         store(L, s->merged[j], k, kx_select(a, take, right[j], left[j]));
-    assign(L, l, kx_select(a, take, current(L, l), arithmetic(L, KOP_ADD, current(L, l), integer(L, 1))));
-    assign(L, r, kx_select(a, take, arithmetic(L, KOP_ADD, current(L, r), integer(L, 1)), current(L, r)));
+    assign(L, l, kx_select(a, take, current(L, l), arithmetic(L, KOP_ADD, current(L, l), integer(L, s, 1))));
+    assign(L, r, kx_select(a, take, arithmetic(L, KOP_ADD, current(L, r), integer(L, s, 1)), current(L, r)));
     block_close(L);
 }
 
 /* Pairs of runs of the given width, at multiples of twice the width. */
 static void merge_pairs(Lower *L, const Sort *s, const KExpr *width)
 {
-    const KExpr *two = bind(L, arithmetic(L, KOP_MUL, width, integer(L, 2)), "two_runs"), *n = integer(L, s->count);
-    const KExpr *pairs = bind(L, arithmetic(L, KOP_ADD, arithmetic(L, KOP_DIV, integer(L, s->count - 1), two), integer(L, 1)), "pairs");
+    const KExpr *two = bind(L, arithmetic(L, KOP_MUL, width, integer(L, s, 2)), "two_runs"), *n = integer(L, s, s->count);
+    const KExpr *pairs = bind(L, arithmetic(L, KOP_ADD, arithmetic(L, KOP_DIV, integer(L, s, s->count - 1), two), integer(L, s, 1)), "pairs");
     const Ix    *pair;
     if (!loop_between(L, ix_const(&L->ix, 0), index_of(L, pairs, 1, s->count), &pair))
         return;
-    const KExpr *low = bind(L, arithmetic(L, KOP_MUL, kx_index(L->arena, pair), two), "low");
+    const KExpr *low = bind(L, arithmetic(L, KOP_MUL, place_of(L, s, pair), two), "low");
     const KExpr *middle = least(L, arithmetic(L, KOP_ADD, low, width), n, "middle");
     merge_runs(L, s, low, middle, least(L, arithmetic(L, KOP_ADD, low, two), n, "high"));
     block_close(L);
@@ -192,10 +198,10 @@ static const KExpr **kept_at(Lower *L, const Sort *s, const Ix *place)
 /* x goes in front of what it comes before, of the first `last` elements; what stands there goes one place on. */
 static void insert(Lower *L, const Sort *s, const KExpr *const *x, const KExpr *last)
 {
-    KTemp *place = accumulator(L, last, TYPE_S64, "place");
+    KTemp *place = accumulator(L, last, s->place, "place");
     repeat_open(L);
-    break_unless(L, test(L, KOP_GT, current(L, place), integer(L, 0)));
-    const KExpr  *before = frozen(L, arithmetic(L, KOP_SUB, current(L, place), integer(L, 1)), "front");
+    break_unless(L, test(L, KOP_GT, current(L, place), integer(L, s, 0)));
+    const KExpr  *before = frozen(L, arithmetic(L, KOP_SUB, current(L, place), integer(L, s, 1)), "front");
     const KExpr **y = kept_at(L, s, index_of(L, before, 0, s->kept - 1));
     break_unless(L, comes_before(L, s, y, x));
     const Ix *at = index_of(L, frozen(L, current(L, place), "behind"), 0, s->kept - 1);
@@ -219,12 +225,12 @@ static const KExpr **operands_at(Lower *L, const Sort *s, const Ix *j)
 static void keep_first(Lower *L, const Sort *s)
 {
     const Ix *j = ix_of(&L->ix, loop_open(L, 0, s->kept, NULL, 1));
-    insert(L, s, operands_at(L, s, j), kx_index(L->arena, j));
+    insert(L, s, operands_at(L, s, j), place_of(L, s, j));
     block_close(L);
     j = ix_of(&L->ix, loop_open(L, s->kept, s->count, NULL, 1));
     const KExpr **x = operands_at(L, s, j);
     if_open(L, comes_before(L, s, kept_at(L, s, ix_const(&L->ix, s->kept - 1)), x));
-    insert(L, s, x, integer(L, s->kept - 1));
+    insert(L, s, x, integer(L, s, s->kept - 1));
     block_close(L);
     block_close(L);
 }
@@ -249,11 +255,11 @@ static void sort_line(Lower *L, void *cookie, const Ix *const *index)
         passes++;
     load_line(L, s);
     if (passes > 0) {
-        KTemp *run = accumulator(L, integer(L, 1), TYPE_S64, "run");
+        KTemp *run = accumulator(L, integer(L, s, 1), s->place, "run");
         loop_open(L, 0, passes, NULL, 1);
         merge_pairs(L, s, bind(L, current(L, run), "width"));
         copy_merged(L, s);
-        assign(L, run, arithmetic(L, KOP_MUL, current(L, run), integer(L, 2)));
+        assign(L, run, arithmetic(L, KOP_MUL, current(L, run), integer(L, s, 2)));
         block_close(L);
     }
     store_line(L, s);
@@ -305,34 +311,34 @@ static const KExpr *goes_first(Lower *L, const Sort *s, const KExpr *x_is_left, 
     return kx_select(L->arena, x_is_left, before, kx_unary(L->arena, KOP_NOT, TYPE_PRED, before)); /* y goes before x */
 }
 
-static const KExpr *one_more_if(Lower *L, KTemp *n, const KExpr *cond)
+static const KExpr *one_more_if(Lower *L, const Sort *s, KTemp *n, const KExpr *cond)
 {
-    return kx_select(L->arena, cond, arithmetic(L, KOP_ADD, current(L, n), integer(L, 1)), current(L, n));
+    return kx_select(L->arena, cond, arithmetic(L, KOP_ADD, current(L, n), integer(L, s, 1)), current(L, n));
 }
 
 /* Its place in a piece: how many of that go before it. */
 static void rank_in_piece(Lower *L, Sort *s, const Ix *j)
 {
-    const KExpr  *at = kx_index(L->arena, j);
+    const KExpr  *at = place_of(L, s, j);
     const KExpr **x = elements_at(L, s, j);
-    const KExpr  *first = integer(L, 0);
+    const KExpr  *first = integer(L, s, 0);
     const Ix     *from = ix_const(&L->ix, 0), *end = ix_const(&L->ix, s->count), *i;
     if (s->count > PIECE) {
-        first = bind(L, arithmetic(L, KOP_MUL, arithmetic(L, KOP_DIV, at, integer(L, PIECE)), integer(L, PIECE)), "first");
+        first = bind(L, arithmetic(L, KOP_MUL, arithmetic(L, KOP_DIV, at, integer(L, s, PIECE)), integer(L, s, PIECE)), "first");
         from = index_of(L, first, 0, s->count - 1);
-        end = index_of(L, least(L, arithmetic(L, KOP_ADD, first, integer(L, PIECE)), integer(L, s->count), "end"), 1, s->count);
+        end = index_of(L, least(L, arithmetic(L, KOP_ADD, first, integer(L, s, PIECE)), integer(L, s, s->count), "end"), 1, s->count);
     }
-    KTemp *rank = accumulator(L, integer(L, 0), TYPE_S64, "rank");
+    KTemp *rank = accumulator(L, integer(L, s, 0), s->place, "rank");
     if (loop_between(L, from, end, &i)) {
-        const KExpr  *other = kx_index(L->arena, i), *is_left = bind(L, test(L, KOP_LT, at, other), "is_left");
+        const KExpr  *other = place_of(L, s, i), *is_left = bind(L, test(L, KOP_LT, at, other), "is_left");
         const KExpr **y = elements_at(L, s, i);
         const KExpr  *before = goes_first(L, s, is_left, x, y);
-        assign(L, rank, one_more_if(L, rank, test(L, KOP_LAND, test(L, KOP_NE, at, other), before)));
+        assign(L, rank, one_more_if(L, s, rank, test(L, KOP_LAND, test(L, KOP_NE, at, other), before)));
         block_close(L);
     }
     const bool drop = s->kept < s->count && s->kept < PIECE;
     if (drop)
-        if_open(L, test(L, KOP_LT, current(L, rank), integer(L, s->kept)));
+        if_open(L, test(L, KOP_LT, current(L, rank), integer(L, s, s->kept)));
     put_at(L, s, x, s->count > PIECE ? arithmetic(L, KOP_ADD, first, current(L, rank)) : current(L, rank));
     if (drop)
         block_close(L);
@@ -341,12 +347,12 @@ static void rank_in_piece(Lower *L, Sort *s, const Ix *j)
 /* How many of [low, high) of the other run go before x, added to low. */
 static const KExpr *search(Lower *L, const Sort *s, const KExpr *x_is_left, const KExpr *const *x, const KExpr *low, const KExpr *high)
 {
-    KTemp *lo = accumulator(L, low, TYPE_S64, "lo"), *hi = accumulator(L, high, TYPE_S64, "hi");
+    KTemp *lo = accumulator(L, low, s->place, "lo"), *hi = accumulator(L, high, s->place, "hi");
     repeat_open(L);
     break_unless(L, test(L, KOP_LT, current(L, lo), current(L, hi)));
-    const KExpr *mid = frozen(L, arithmetic(L, KOP_DIV, arithmetic(L, KOP_ADD, current(L, lo), current(L, hi)), integer(L, 2)), "mid");
+    const KExpr *mid = frozen(L, arithmetic(L, KOP_DIV, arithmetic(L, KOP_ADD, current(L, lo), current(L, hi)), integer(L, s, 2)), "mid");
     const KExpr *up = bind(L, goes_first(L, s, x_is_left, x, elements_at(L, s, index_of(L, mid, 0, s->count - 1))), "up");
-    assign(L, lo, kx_select(L->arena, up, arithmetic(L, KOP_ADD, mid, integer(L, 1)), current(L, lo)));
+    assign(L, lo, kx_select(L->arena, up, arithmetic(L, KOP_ADD, mid, integer(L, s, 1)), current(L, lo)));
     assign(L, hi, kx_select(L->arena, up, current(L, hi), mid));
     block_close(L);
     return frozen(L, current(L, lo), "found");
@@ -357,22 +363,22 @@ static void rank_in_runs(Lower *L, Sort *s, const Ix *j)
 {
     Arena        *a = L->arena;
     const int64_t length = s->run < s->kept ? s->run : s->kept;
-    const KExpr  *n = integer(L, s->count), *at = kx_index(a, j), *two = integer(L, 2 * s->run);
+    const KExpr  *n = integer(L, s, s->count), *at = place_of(L, s, j), *two = integer(L, s, 2 * s->run);
     const KExpr  *low = bind(L, arithmetic(L, KOP_MUL, arithmetic(L, KOP_DIV, at, two), two), "low");
-    const KExpr  *middle = bind(L, arithmetic(L, KOP_ADD, low, integer(L, s->run)), "middle"), *is_left = bind(L, test(L, KOP_LT, at, middle), "is_left");
+    const KExpr  *middle = bind(L, arithmetic(L, KOP_ADD, low, integer(L, s, s->run)), "middle"), *is_left = bind(L, test(L, KOP_LT, at, middle), "is_left");
     const KExpr  *own = bind(L, arithmetic(L, KOP_SUB, at, kx_select(a, is_left, low, middle)), "own");
     const bool    cut = length < s->run;
     if (cut)
-        if_open(L, test(L, KOP_LT, own, integer(L, length)));
+        if_open(L, test(L, KOP_LT, own, integer(L, s, length)));
     const KExpr **x = elements_at(L, s, j);
     const KExpr  *from = least(L, kx_select(a, is_left, middle, low), n, "from");
-    const KExpr  *to = least(L, arithmetic(L, KOP_ADD, from, integer(L, length)), n, "to");
+    const KExpr  *to = least(L, arithmetic(L, KOP_ADD, from, integer(L, s, length)), n, "to");
     const KExpr  *found = search(L, s, is_left, x, from, to);
     const KExpr  *rank = bind(L, arithmetic(L, KOP_ADD, own, arithmetic(L, KOP_SUB, found, from)), "rank");
     const bool    drop = s->kept < s->count && 2 * s->run > s->kept;
     if (drop)
-        if_open(L, test(L, KOP_LT, rank, integer(L, s->kept)));
-    const KExpr *lead = s->lead ? arithmetic(L, KOP_MUL, arithmetic(L, KOP_DIV, low, two), integer(L, s->kept)) : low;
+        if_open(L, test(L, KOP_LT, rank, integer(L, s, s->kept)));
+    const KExpr *lead = s->lead ? arithmetic(L, KOP_MUL, arithmetic(L, KOP_DIV, low, two), integer(L, s, s->kept)) : low;
     put_at(L, s, x, arithmetic(L, KOP_ADD, lead, rank));
     if (drop)
         block_close(L);
@@ -475,6 +481,7 @@ static void sort_lines(Lower *L, Sort *s, const Shape *whole)
     int64_t     *extents = ARENA_ARRAY(L->arena, int64_t, shape->rank);
     s->at = ARENA_ARRAY(L->arena, const Ix *, shape->rank);
     s->carried = ARENA_ARRAY(L->arena, Type, s->n);
+    s->place = index_type(L, 4 * s->count);
     for (int32_t k = 0; k < s->n; k++)
         s->carried[k] = carried_type(s->types[k]);
     if (L->plan->plain) {

@@ -191,11 +191,12 @@ static void scatter_position(Lower *L, void *cookie, const Ix *const *index)
         const Ix **at = ARENA_ARRAY(a, const Ix *, s->indices->shape->rank);
         for (int32_t k = 0; k < s->indices->shape->rank; k++)
             at[k] = k == s->vector ? ix_const(&L->ix, j) : pos[k];
-        const KExpr *v = kx_cast(a, TYPE_S64, value_at(L, indices, leaf, at));
-        KTemp       *t = accumulator(L, v, TYPE_S64, arena_printf(a, "%s_start%d", s->x->name, d));
+        const KExpr *v = value_at(L, indices, leaf, at);
+        const Type   type = type_bits(v->type) <= 32 ? index_type(L, hi) : TYPE_S64, above = type == TYPE_S32 ? TYPE_U32 : TYPE_U64;
+        KTemp       *t = accumulator(L, kx_cast(a, type, v), type, arena_printf(a, "%s_start%d", s->x->name, d));
         const KExpr *x = kx_temp(a, t);
         t->assigned = !L->plan->plain; /* for many threads it is a value that stays */
-        const KExpr *inside = hi < 0 ? kx_int(a, TYPE_PRED, 0) : kx_binary(a, KOP_LE, TYPE_PRED, kx_cast(a, TYPE_U64, x), kx_int(a, TYPE_U64, hi)); /* negative is above, too */
+        const KExpr *inside = hi < 0 ? kx_int(a, TYPE_PRED, 0) : kx_binary(a, KOP_LE, TYPE_PRED, kx_cast(a, above, x), kx_int(a, above, hi)); /* negative is above, too */
         cond = cond ? kx_binary(a, KOP_LAND, TYPE_PRED, cond, inside) : inside;
         /* Not of(): even where only 0 is inside, the test has to be made. */
         s->start[d] = ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, 0, hi, x->depth, t));

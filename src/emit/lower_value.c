@@ -413,7 +413,13 @@ static const KExpr *clamped(Arena *a, const KExpr *x, int64_t hi)
         x = kx_call(a, "min_u32", TYPE_U32, 2, (const KExpr *const[]){ x, kx_int(a, TYPE_U32, hi) });
     else
         x = kx_call(a, "clamp_s32", TYPE_S32, 2, (const KExpr *const[]){ kx_cast(a, TYPE_S32, x), kx_int(a, TYPE_S32, hi) });
-    return kx_cast(a, TYPE_S64, x);
+    return x;
+}
+
+/* Of values that are indices up to hi: a GPU's registers have 32 bits. */
+Type index_type(const Lower *L, int64_t hi)
+{
+    return L->plan->plain && hi <= INT32_MAX ? TYPE_S32 : TYPE_S64;
 }
 
 /* x in 0..hi, of which `of` is what makes it, or an array with it, or NULL. */
@@ -426,8 +432,8 @@ const Ix *clamped_index(Lower *L, const KExpr *x, const Inst *of, int64_t hi, co
     const Ix *plain = plain_index(x, hi);
     if (plain)
         return plain;
-    const bool within = of && int_range(of, &r) && r.lo >= 0 && r.hi <= hi;
-    x = bind(L, within ? kx_cast(a, TYPE_S64, x) : clamped(a, x, hi), name);
+    const bool within = of && int_range(of, &r) && r.lo >= 0 && r.hi <= hi && (x->kind != KX_TEMP || !x->temp->assigned || !L->plan->plain);
+    x = bind(L, kx_cast(a, index_type(L, hi), within ? x : clamped(a, x, hi)), name);
     if (!x->temp->atom)
         x->temp->atom = ix_new_atom(&L->ix, IX_VALUE, NULL, 0, hi, x->depth, x->temp);
     return ix_of(&L->ix, x->temp->atom);

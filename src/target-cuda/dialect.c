@@ -41,7 +41,13 @@ static void see_atom(bool *wide, const IxAtom *x, int64_t k, int64_t *sum)
     *wide |= __builtin_mul_overflow(most, k < 0 ? -k : k, &part) || __builtin_add_overflow(*sum, part, sum);
 }
 
-/* Whether a sum of some of its terms may be too large. Values from data have 64 bits of their own, and so has what is made of them. */
+/* A value of 64 bits, and so has what is made of it. */
+static bool is_wide_value(const IxAtom *x)
+{
+    return x->kind == IX_VALUE && ((const KTemp *)x->owner)->type != TYPE_S32;
+}
+
+/* Whether a sum of some of its terms may be too large. */
 static void see_index(bool *wide, const Ix *x)
 {
     int64_t sum = 0;
@@ -50,7 +56,7 @@ static void see_index(bool *wide, const Ix *x)
     *wide |= __builtin_add_overflow(x->c < 0 ? 0 : x->c, 0, &sum) || x->c < -MOST_NARROW;
     sum = x->c < 0 && !*wide ? -x->c : sum;
     for (int32_t i = 0; i < x->n; i++)
-        if (x->t[i].atom->kind != IX_VALUE)
+        if (!is_wide_value(x->t[i].atom))
             see_atom(wide, x->t[i].atom, x->t[i].k, &sum);
     *wide |= sum > MOST_NARROW;
 }
