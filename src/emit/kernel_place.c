@@ -210,15 +210,22 @@ static void seek_load(void *cookie, const KExpr *x)
 
 /* Loops that write the result need a value of the operand from before them, which threads that share the loops could not read in time:
  *
- *   m = x[0];  for i  r[i] = x[i] / m */
-static bool needs_before(const Kernel *k, const KArray *result, const KArray *operand)
+ *   m = x[0];  for i  r[i] = x[i] / m
+ *
+ * Nor could many threads where one has written it beside them:
+ *
+ *   m = x[0];  r[0] = m + 1;  for i  y[i] = z[i] / m */
+static bool needs_before(const Kernel *k, const KArray *result, const KArray *operand, bool plain)
 {
     Sought   sought = { .array = operand };
     KVisitor v = { seek_load, NULL, &sought };
+    bool     written = false;
     for (const KStmt *s = k->body->first; s; s = s->next) {
         if (s->kind == KS_DECLARE)
             kernel_visit_stmt(s, &v);
-        else if (sought.found && s->kind == KS_FOR && stores_to(s->body, result))
+        else if (s->kind == KS_STORE)
+            written |= plain && sought.found && s->array == result;
+        else if (s->kind == KS_FOR && ((sought.found && stores_to(s->body, result)) || written))
             return true;
     }
     return false;
@@ -226,7 +233,7 @@ static bool needs_before(const Kernel *k, const KArray *result, const KArray *op
 
 bool kernel_same_place(const Kernel *k, const KArray *result, const KArray *operand, bool plain)
 {
-    if (type_bytes(result->type) != type_bytes(operand->type) || result->count != operand->count || needs_before(k, result, operand))
+    if (type_bytes(result->type) != type_bytes(operand->type) || result->count != operand->count || needs_before(k, result, operand, plain))
         return false;
     return (!result->rewritten && !result->read && kernel_reads_in_time(k, result, operand)) || (!plain && reads_parts_in_time(k, result, operand));
 }

@@ -238,15 +238,28 @@ static bool inside_division(const Ix *x, const IxAtom *loop)
     return false;
 }
 
-/* The two indices are the same for the same value of the loops that are dealt out. */
-static bool same_element(const Ix *x, const IxAtom *i, const Ix *y, const IxAtom *j)
+/* A loop of the touch's nest. */
+static bool is_of_nest(const Touch *t, const IxAtom *loop)
 {
-    if (x->c != y->c || x->n != y->n || ix_coef(x, i) != ix_coef(y, j))
-        return false;
-    for (int32_t k = 0; k < x->n; k++)
-        if (x->t[k].atom != i && ix_coef(y, x->t[k].atom) != x->t[k].k)
+    bool found = false;
+    for (const KStmt *s = t->step->stmt; s && s->kind == KS_FOR && !found; s = s->body->first)
+        found = s->loop == loop;
+    return found;
+}
+
+/* Whatever x has besides its own loops, y has too. */
+static bool has_rest_of(const Touch *y, const Touch *x)
+{
+    for (int32_t k = 0; k < x->index->n; k++)
+        if (!is_of_nest(x, x->index->t[k].atom) && ix_coef(y->index, x->index->t[k].atom) != x->index->t[k].k)
             return false;
     return true;
+}
+
+/* Elements that both lead to are those of the same value of the loops that are dealt out, of touches that spread. */
+static bool same_element(const Touch *x, const Touch *y)
+{
+    return x->index->c == y->index->c && ix_coef(x->index, x->step->dealt->loop) == ix_coef(y->index, y->step->dealt->loop) && has_rest_of(x, y) && has_rest_of(y, x);
 }
 
 /* Different values of the loop that is dealt out lead to different elements, whatever those of the nest's other loops are. */
@@ -262,14 +275,32 @@ static bool spreads(const Touch *t)
     return true;
 }
 
+static bool makes_wait(const RowStep *step)
+{
+    return step->kind == ROW_LOOP && !step->scan && (step->n_combined > 0 || step->n_chosen > 0);
+}
+
+/* All threads have read before any of them stores. */
+static bool reads_before(const Rows *r, const Touch *t, const Touch *s)
+{
+    bool waits = false;
+    for (int32_t j = t->at; j >= 0 && j < s->at; j++)
+        waits |= makes_wait(r->steps.v[j]);
+    return !t->store && waits;
+}
+
 /* What the tail stores others have read before, and later ones of the tail are the same thread's. */
 static bool agree(const Rows *r, const Touch *s, const Touch *t)
 {
     if (s == t || !kernel_same_memory(r->k, s->array, t->array) || (s->at >= r->out->tail && (!t->store || t->at >= r->out->tail)))
         return true;
+    if (reads_before(r, t, s)) {
+        r->steps.v[s->at]->overwrites = true;
+        return true;
+    }
     if (!s->step || !t->step || trips(s->step->dealt) != trips(t->step->dealt) || s->step->dealt->loop->lo != t->step->dealt->loop->lo)
         return false;
-    return same_element(s->index, s->step->dealt->loop, t->index, t->step->dealt->loop) && spreads(t);
+    return same_element(s, t) && spreads(t);
 }
 
 /* Behind the last loop, if that makes everybody wait. */
@@ -278,7 +309,7 @@ static void find_tail(const Rows *r)
     int32_t last = r->steps.n - 1;
     while (last >= 0 && r->steps.v[last]->kind != ROW_LOOP)
         last--;
-    bool waits = last >= 0 && !r->steps.v[last]->scan && (r->steps.v[last]->n_combined > 0 || r->steps.v[last]->n_chosen > 0);
+    bool waits = last >= 0 && makes_wait(r->steps.v[last]);
     for (int32_t j = last + 1; j < r->steps.n; j++)
         waits &= r->steps.v[j]->stmt->kind != KS_ARRAY;
     r->out->tail = waits ? last + 1 : r->steps.n;

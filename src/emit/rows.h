@@ -8,7 +8,7 @@
  *     mean[i] = m                                ROW_STORE     one thread
  *
  * A thread alone touches an element that the part writes: the same one in all loops, at the same value of the loop. So nobody has to wait for memory. What comes
- * behind the last loop is one thread's, if that loop combines something: whoever read before that has read when the combined value is there. */
+ * behind the last loop is one thread's, if that loop combines something: whoever read before that has read when the combined value is there, of this loop and of others. */
 #ifndef EMIT_ROWS_H
 #define EMIT_ROWS_H
 
@@ -27,6 +27,7 @@ typedef struct RowStep {
     const KTemp **chosen;    /* elements, behind which in the loop's body stands what combines them with the accumulators, */
     const KStmt *choose;     /* from here on; n_combined is 0 then */
     const KStmt **starts;    /* the accumulators' declarations */
+    bool         overwrites; /* stores where others have read, before a loop that combines something */
     bool         scan;       /* LOOP: other statements of the loop use what is combined so far, which may start as anything */
 } RowStep;
 

@@ -478,7 +478,7 @@ static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth
     int32_t n = tail ? part->row.tail : part->row.n_steps;
     for (int32_t j = 0; j < part->row.n_steps; j++) {
         const RowStep *s = &part->row.steps[j];
-        if (j == part->row.tail && part->share == BY_WARP && tail_may_overwrite(&part->row))
+        if (part->share == BY_WARP && (j == part->row.tail ? tail_may_overwrite(&part->row) : s->overwrites))
             buf_printf(b, "%*s%s;\n", 4 * depth, "", sync_lanes(part));
         if (j == n)
             break;
