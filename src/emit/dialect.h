@@ -45,6 +45,8 @@ void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth);
 bool dialect_wants_braces(const KBlock *x); /* of a loop or a condition around it */
 void dialect_expr(Buf *b, const Dialect *d, const KExpr *x);
 void dialect_index(Buf *b, const Dialect *d, const Ix *x);
+bool dialect_is_update(const KStmt *s); /* an atomic store for which CUDA has no function: the text calls hlo_update(&out[i], x, [](T a, T b) { return a * b; }) */
+const char *dialect_update_function(const KStmt *s); /* NULL: it is a product as C has it */
 void dialect_stmt(Buf *b, const Dialect *d, const KStmt *s, int depth); /* s alone */
 
 #endif

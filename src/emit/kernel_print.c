@@ -556,12 +556,44 @@ static void print_filling(Printer *p, const KStmt *s)
     buf_putc(p->b, ')');
 }
 
+static bool is_extreme(const KStmt *s)
+{
+    return strcmp(s->atomic, "Min") == 0 || strcmp(s->atomic, "Max") == 0;
+}
+
+bool dialect_is_update(const KStmt *s)
+{
+    return s->atomic && (strcmp(s->atomic, "Mul") == 0 || (is_extreme(s) && type_is_float(s->array->type)));
+}
+
+const char *dialect_update_function(const KStmt *s)
+{
+    static const char *const names[][2] = { { "min_f32", "max_f32" }, { "min_f64", "max_f64" } };
+    const Type t = s->array->type;
+    if (is_extreme(s))
+        return names[t == TYPE_F64][strcmp(s->atomic, "Max") == 0];
+    return t == TYPE_S32 ? "mul_s32" : t == TYPE_S64 ? "mul_s64" : NULL;
+}
+
+static void print_update(Printer *p, const KStmt *s)
+{
+    const char *type = dialect_type(p->dialect, s->array->type), *fn = dialect_update_function(s);
+    buf_printf(p->b, "hlo_update(&%s[", s->array->name);
+    print_index(p, s->index);
+    buf_puts(p->b, "], ");
+    print_expr(p, s->value, P_SELECT);
+    buf_printf(p->b, ", [](%s a, %s b) { return ", type, type);
+    if (fn)
+        buf_printf(p->b, "%s(a, b); })", fn);
+    else
+        buf_puts(p->b, "a * b; })");
+}
+
 /* atomicAdd(&out[i], x): CUDA's. Of 64 bits it takes one type, which has the bits of the others; order depends on the sign. */
 static void print_atomic(Printer *p, const KStmt *s)
 {
-    bool        order = strcmp(s->atomic, "Min") == 0 || strcmp(s->atomic, "Max") == 0;
     Type        t = s->array->type;
-    const char *wide = type_bytes(t) < 8 || type_is_float(t) ? NULL : order && t == TYPE_S64 ? "long long" : "unsigned long long";
+    const char *wide = type_bytes(t) < 8 || type_is_float(t) ? NULL : is_extreme(s) && t == TYPE_S64 ? "long long" : "unsigned long long";
     buf_printf(p->b, "atomic%s(", s->atomic);
     if (wide)
         buf_printf(p->b, "(%s *)", wide);
@@ -595,7 +627,7 @@ void print_stmt(Printer *p, const KStmt *s, int depth)
         break;
     case KS_STORE:
         if (s->atomic) {
-            print_atomic(p, s);
+            (dialect_is_update(s) ? print_update : print_atomic)(p, s);
             break;
         }
         if (s->fill_work > 0) {

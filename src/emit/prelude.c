@@ -1048,6 +1048,8 @@ static void need_stmt(void *cookie, const KStmt *s)
     if (s->kind == KS_FOR && kernel_loop_is_independent(s))
         p->independent = true;
     need_blocks(p, s);
+    if (s->kind == KS_STORE && dialect_is_update(s) && dialect_update_function(s))
+        need(p, dialect_update_function(s));
     p->rolled |= s->rolled || (s->kind == KS_FOR && loop_in_parts(s, &l));
     p->unrolled |= s->unrolled;
     p->in_turn |= s->in_turn;

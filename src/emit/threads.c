@@ -10,7 +10,7 @@
  * before it can span, two different values of P never lead to one element, so that no iteration sees another's. Loops that break this are done by each
  * thread from first to last, inside or outside of the others: their order is kept for every element. Scalars that are set before the nest belong to c.
  *
- * Updates of integers whose order does not matter (out[i] = out[i] + x) may meet: they are done in one step each, by all loops' threads.
+ * Updates whose order does not matter (out[i] = out[i] + x) may meet: they are done in one step each, by all loops' threads.
  *
  * A nest is a row of loops inside each other with nothing but values declared between them; a condition may stand there too. */
 #include "emit/threads.h"
@@ -305,19 +305,19 @@ static void spread_loops(Nest *n)
 /* The instruction that does what x does to two values; OP_COUNT: none of those that updates may do in any order. */
 static Op operation_of(const KExpr *x)
 {
-    static const struct { const char *begins; Op op; } calls[] = { { "add_", OP_ADD }, { "min_", OP_MINIMUM }, { "max_", OP_MAXIMUM } };
+    static const struct { const char *begins; Op op; } calls[] = { { "add_", OP_ADD }, { "mul_", OP_MULTIPLY }, { "min_", OP_MINIMUM }, { "max_", OP_MAXIMUM } };
     for (size_t k = 0; x->kind == KX_CALL && x->n == 2 && k < sizeof calls / sizeof *calls; k++)
         if (strncmp(x->fn, calls[k].begins, strlen(calls[k].begins)) == 0)
             return calls[k].op;
     if (x->kind != KX_BINARY)
         return OP_COUNT;
-    return x->op == KOP_ADD ? OP_ADD : x->op == KOP_AND ? OP_AND : x->op == KOP_OR ? OP_OR : x->op == KOP_XOR ? OP_XOR : OP_COUNT;
+    return x->op == KOP_ADD ? OP_ADD : x->op == KOP_MUL ? OP_MULTIPLY : x->op == KOP_AND ? OP_AND : x->op == KOP_OR ? OP_OR : x->op == KOP_XOR ? OP_XOR : OP_COUNT;
 }
 
-/* What CUDA calls it. */
+/* What CUDA calls it, or would. */
 static const char *atomic_name(Op op)
 {
-    return op == OP_ADD ? "Add" : op == OP_MINIMUM ? "Min" : op == OP_MAXIMUM ? "Max" : op == OP_AND ? "And" : op == OP_OR ? "Or" : "Xor";
+    return op == OP_ADD ? "Add" : op == OP_MULTIPLY ? "Mul" : op == OP_MINIMUM ? "Min" : op == OP_MAXIMUM ? "Max" : op == OP_AND ? "And" : op == OP_OR ? "Or" : "Xor";
 }
 
 static bool is_there(const KStmt *s, const KExpr *x)

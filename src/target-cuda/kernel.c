@@ -298,11 +298,49 @@ static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
     return m;
 }
 
+static void note_update(void *cookie, const KStmt *s)
+{
+    *(bool *)cookie |= s->kind == KS_STORE && dialect_is_update(s);
+}
+
+static bool makes_updates(const CudaPart *part)
+{
+    bool     found = false;
+    KVisitor v = { NULL, note_update, &found };
+    kernel_visit(part->threads.body, &v);
+    return found;
+}
+
+/* The first exchange only looks: with what is to be stored, in the place of the same. */
+static void put_update(Buf *b)
+{
+    buf_puts(b, "\ntemplate <int bytes> struct hlo_word { typedef unsigned type; };\n"
+                "template <> struct hlo_word<8> { typedef unsigned long long type; };\n"
+                "\n/* An element becomes that of itself and x, which other threads may do at the same time. */\n"
+                "template <typename T, typename X, typename Combine> static __device__ inline void hlo_update(T *at, X value, Combine combine)\n"
+                "{\n"
+                "    typedef typename hlo_word<sizeof(T)>::type word;\n"
+                "    union { T value; word bits; } old, now;\n"
+                "    const T x = (T)value;\n"
+                "    now.value = x;\n"
+                "    old.bits = atomicCAS((word *)at, now.bits, now.bits);\n"
+                "    while (1) {\n"
+                "        const word was = old.bits;\n"
+                "        now.value = (T)combine(old.value, x);\n"
+                "        if (now.bits == was)\n"
+                "            break;\n"
+                "        old.bits = atomicCAS((word *)at, was, now.bits);\n"
+                "        if (old.bits == was)\n"
+                "            break;\n"
+                "    }\n"
+                "}\n");
+}
+
 bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
 {
     Arena *a = arena_new();
     Buf    kernels = { 0 };
-    bool   shares[BY_TURN + 1] = { false }, scans[BY_TURN + 1] = { false }, groups = false, asked = false, tensor = false, packs = false, copies = false;
+    bool   shares[BY_TURN + 1] = { false }, scans[BY_TURN + 1] = { false }, groups = false, asked = false, tensor = false, packs = false, copies = false, updates = false;
     for (int32_t f = 0; f < p->n_functions; f++) {
         CudaPart *parts;
         int32_t   n = parts_of(a, p->functions[f].kernel, &parts);
@@ -316,6 +354,7 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
         }
         for (int32_t j = 0; j < n; j++) {
             copies |= parts[j].copy != NULL;
+            updates |= makes_updates(&parts[j]);
             asked |= cuda_part_shared(&parts[j]) > 0;
             packs |= parts[j].width > 1 || has_inner_packs(&parts[j]);
             tensor |= parts[j].share == BY_TILE && cuda_tile_on_tensor_cores(&parts[j]);
@@ -337,6 +376,8 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
                     "{\n"
                     "    return to == from ? cudaSuccess : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);\n"
                     "}\n");
+    if (updates)
+        put_update(b);
     if (packs)
         cuda_pack_services(b);
     if (shares[BY_TILE])
