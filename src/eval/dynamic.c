@@ -55,7 +55,7 @@ Literal *eval_dynamic_update_slice(Eval *e, const Inst *i, Literal **x)
     Odometer o;
     walk_start(&o, u->rank, u->dims);
     walk_strides(u->rank, u->dims, o.stride[1]);
-    place_slice(&o, 0, r, u->dims, x, 2);
+    place_slice(&o, 0, r, inst_operand(i, 1)->shape->dims, x, 2); /* an update may be smaller than its type (sizes.c) */
     walk_copy(&o, r->data, u->data, type_bytes(r->type));
     return r;
 }

@@ -161,7 +161,7 @@ static int64_t bytes_ending(const Literal *l)
     if (!l || l->refs > 1)
         return 0;
     if (l->type != TYPE_TUPLE)
-        return l->borrowed || !l->data ? 0 : l->count * type_bytes(l->type);
+        return bytes_ending(l->whole) + (l->borrowed || !l->data ? 0 : l->count * type_bytes(l->type));
     int64_t n = 0;
     for (int32_t k = 0; k < l->n_elems; k++)
         n += bytes_ending(l->elems[k]);

@@ -3,6 +3,7 @@
  *   ALIKE     all arrays have one size: elementwise, map, sort. A dimension that is dynamic in one operand and fixed in another is cut.
  *   DERIVED   the result follows from operands and attributes by the rule of shape inference. Sizes that must be equal are cut likewise; where
  *             an attribute takes a part of a dynamic dimension, the operand gets its full size back, with zeros.
+ *   UPDATED   the whole of operand 0 is updated, and cut to the size that it had (of an update as large as it: to the update's)
  *   CARRIED   values are handed on, or the handler looks at sizes itself
  *   WRITTEN   broadcast and reshape: the result's sizes come from the operand's, the rest from its type */
 #include "eval/sizes.h"
@@ -15,7 +16,7 @@
 
 EvalFn eval_get_dimension_size, eval_set_dimension_size, eval_dynamic_reshape;
 
-typedef enum Rule { UNDEFINED, ALIKE, DERIVED, CARRIED, WRITTEN } Rule;
+typedef enum Rule { UNDEFINED, ALIKE, DERIVED, UPDATED, CARRIED, WRITTEN } Rule;
 
 static Rule rule_of(Op op)
 {
@@ -23,8 +24,10 @@ static Rule rule_of(Op op)
     case OP_MAP: case OP_SORT: case OP_COPY:
         return ALIKE;
     case OP_TRANSPOSE: case OP_REVERSE: case OP_SLICE: case OP_PAD: case OP_CONCATENATE: case OP_DYNAMIC_SLICE: case OP_GATHER:
-    case OP_REDUCE: case OP_REDUCE_WINDOW: case OP_DOT: case OP_CONVOLUTION:
+    case OP_REDUCE: case OP_REDUCE_WINDOW: case OP_SELECT_AND_SCATTER: case OP_DOT: case OP_CONVOLUTION:
         return DERIVED;
+    case OP_DYNAMIC_UPDATE_SLICE: case OP_SCATTER:
+        return UPDATED;
     case OP_TUPLE: case OP_GET_TUPLE_ELEMENT: case OP_WHILE: case OP_CONDITIONAL: case OP_CALL: case OP_FUSION: case OP_OPT_BARRIER:
     case OP_DOMAIN: case OP_ADD_DEPENDENCY: case OP_AFTER_ALL: case OP_COPY_START: case OP_COPY_DONE: case OP_ASYNC_START:
     case OP_ASYNC_UPDATE: case OP_ASYNC_DONE: case OP_GET_DIMENSION_SIZE: case OP_SET_DIMENSION_SIZE: case OP_DYNAMIC_RESHAPE:
@@ -64,6 +67,31 @@ static Literal *resized(Eval *e, const Inst *i, Literal *l, const int64_t *dims)
     return r;
 }
 
+/* The part of `full` that has these sizes, which remembers what it is a part of. Takes over the reference. */
+static Literal *cut(Eval *e, const Inst *i, Literal *full, const int64_t *dims)
+{
+    bool inside = full != NULL;
+    for (int32_t d = 0; inside && d < full->rank; d++)
+        inside = dims[d] <= full->dims[d];
+    Literal *kept = inside ? literal_ref(full) : NULL;
+    Literal *r = resized(e, i, full, dims);
+    if (r && r != kept)
+        r->whole = kept;
+    else
+        eval_drop(e, kept);
+    return r;
+}
+
+/* What l was cut from, or l. Takes over the reference. */
+static Literal *uncut(Eval *e, Literal *l)
+{
+    if (!l || !l->whole)
+        return l;
+    Literal *full = literal_ref(l->whole);
+    eval_drop(e, l);
+    return full;
+}
+
 /* The opcodes that are about sizes */
 
 Literal *eval_get_dimension_size(Eval *e, const Inst *i, Literal **x)
@@ -91,7 +119,7 @@ Literal *eval_set_dimension_size(Eval *e, const Inst *i, Literal **x)
         return NULL;
     memcpy(dims, x[0]->dims, (size_t)x[0]->rank * sizeof dims[0]);
     dims[d] = size;
-    return resized(e, i, eval_move(x, 0), dims);
+    return cut(e, i, uncut(e, eval_move(x, 0)), dims);
 }
 
 static Literal *with_dims(Eval *e, const Inst *i, const Literal *l, int32_t rank, const int64_t *dims)
@@ -177,6 +205,49 @@ static int32_t equal_operands(const Inst *i)
     return i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW ? i->n_operands / 2 : rule_of(i->op) == ALIKE ? i->n_operands : 0;
 }
 
+/* Dimension d of the n operands from `first` on. */
+static void agree_on_each(Sized *s, int32_t first, int32_t n, int64_t d)
+{
+    Place *p = ARENA_ARRAY(s->a, Place, n);
+    for (int32_t k = 0; k < n; k++)
+        p[k] = (Place){first + k, d};
+    agree(s, n, p);
+}
+
+/* The dimension of the operand that lies at window dimension k of the updates. */
+static int64_t window_target(const Inst *i, int32_t k)
+{
+    Ints inserted = inst_ints(i, ATTR_INSERTED_WINDOW_DIMS), batch = inst_ints(i, ATTR_INPUT_BATCHING_DIMS);
+    int64_t d = 0;
+    for (;; d++)
+        if (!ints_has(inserted, d) && !ints_has(batch, d) && k-- == 0)
+            return d;
+}
+
+/* Inputs among themselves, updates among themselves, updates with the indices, and windows with what they cover when run. */
+static void agree_on_scatter(Sized *s)
+{
+    const Inst *i = s->i;
+    int32_t n = i->n_operands / 2, rank = s->x[n + 1]->rank;
+    Ints window = inst_ints(i, ATTR_UPDATE_WINDOW_DIMS);
+    int64_t vector = inst_int(i, ATTR_INDEX_VECTOR_DIM, 0), of_indices = 0;
+    for (int32_t d = 0; d < s->x[0]->rank; d++)
+        agree_on_each(s, 0, n, d);
+    for (int32_t d = 0; d < rank; d++)
+        agree_on_each(s, n + 1, n, d);
+    for (int32_t d = 0; d < rank; d++) {
+        if (ints_has(window, d))
+            continue;
+        of_indices += of_indices == vector;
+        agree(s, 2, (Place[]){{n, of_indices++}, {n + 1, d}});
+        for (int32_t k = 1; k < n; k++)
+            s->want[n + 1 + k][d] = s->want[n + 1][d];
+    }
+    for (int32_t k = 0; k < window.n; k++)
+        if (dim_is_dynamic(operand_type(i, n + 1), window.v[k]))
+            agree(s, 2, (Place[]){{0, window_target(i, k)}, {n + 1, window.v[k]}});
+}
+
 static void agree_on_all(Sized *s)
 {
     const Inst *i = s->i;
@@ -195,6 +266,8 @@ static void agree_on_all(Sized *s)
     }
     if (i->op == OP_GATHER)
         agree_on_pairs(s, inst_ints(i, ATTR_OPERAND_BATCHING_DIMS), inst_ints(i, ATTR_START_INDICES_BATCHING_DIMS));
+    if (i->op == OP_SCATTER)
+        agree_on_scatter(s);
 }
 
 static bool takes_whole(const Inst *i, int64_t d)
@@ -219,19 +292,27 @@ static Attr *own_attr(Inst *t, AttrId id)
     die("%s without its attribute", op_name(t->op));
 }
 
+/* A slice of a dynamic dimension that is more than one element is dynamic: it takes what there is of it. */
+static bool takes_part(const Inst *i, int64_t d)
+{
+    return i->op == OP_SLICE && dim_is_dynamic(operand_type(i, 0), d) && i->shape->dims[d] != 1;
+}
+
 /* slice, dynamic-slice and gather: what takes the whole of a dimension takes what there is of it. */
 static void fit_slice(Sized *s)
 {
     const Inst *i = s->i;
     const Shape *type = operand_type(i, 0);
     for (int32_t d = 0; d < type->rank; d++)
-        if (!takes_whole(i, d) && !is_batching(i, d))
+        if (!takes_whole(i, d) && !takes_part(i, d) && !is_batching(i, d))
             s->want[0][d] = type->dims[d];
     if (i->op == OP_SLICE) {
         Slices *own = arena_copy(s->a, inst_attr(i, ATTR_SLICE)->value.slices, sizeof *own);
         SliceRange *v = arena_copy(s->a, own->v, (size_t)own->n * sizeof *v);
-        for (int32_t d = 0; d < own->n; d++)
-            v[d].limit = takes_whole(i, d) ? s->want[0][d] : v[d].limit;
+        for (int32_t d = 0; d < own->n; d++) {
+            v[d].limit = v[d].limit < s->want[0][d] ? v[d].limit : s->want[0][d];
+            v[d].start = v[d].start < v[d].limit ? v[d].start : v[d].limit;
+        }
         own->v = v;
         own_attr(s->t, ATTR_SLICE)->value.slices = own;
         return;
@@ -324,6 +405,45 @@ static bool any_smaller(const Inst *i, Literal *const *x)
     return smaller;
 }
 
+/* The source of select-and-scatter has the sizes of the windows of the operand. */
+static void fit_source(Sized *s)
+{
+    const Window *w = inst_window(s->i);
+    for (int32_t d = 0; d < s->x[0]->rank; d++) {
+        int64_t *size = &s->want[1][d], fits = window_output_size(&w->v[d], s->want[0][d]);
+        if (*size != fits && (*size < fits || dim_is_dynamic(operand_type(s->i, 1), d)))
+            eval_fail(s->e, s->i, "select-and-scatter %%%s: the windows of dimension %d are %lld, the source has %lld", s->i->name, d,
+                      (long long)fits, (long long)*size);
+        *size = fits;
+    }
+}
+
+/* Sizes of the result of an update: those of the operand, where no update covers it and has a size of its own. */
+static int64_t *updated_sizes(const Sized *s)
+{
+    const Inst *i = s->i;
+    int64_t *dims = arena_copy(s->a, s->want[0], (size_t)s->x[0]->rank * sizeof(int64_t));
+    for (int32_t d = 0; i->op == OP_DYNAMIC_UPDATE_SLICE && d < s->x[0]->rank; d++)
+        if (dim_is_dynamic(operand_type(i, 1), d) && operand_type(i, 1)->dims[d] == operand_type(i, 0)->dims[d])
+            dims[d] = s->x[1]->dims[d];
+    return dims;
+}
+
+static Literal *run_updated(Sized *s)
+{
+    const Inst *i = s->i;
+    int32_t n = i->op == OP_SCATTER ? i->n_operands / 2 : 1;
+    int64_t *dims = updated_sizes(s);
+    for (int32_t k = 0; k < i->n_operands && !s->e->failed; k++)
+        s->x[k] = k < n ? resized(s->e, i, uncut(s->e, s->x[k]), operand_type(i, k)->dims) : resized(s->e, i, s->x[k], s->want[k]);
+    Literal *r = s->e->failed ? NULL : eval_handlers[i->op](s->e, i, s->x);
+    if (!r || n == 1)
+        return r ? cut(s->e, i, r, dims) : NULL;
+    for (int32_t k = 0; k < n; k++)
+        r->elems[k] = cut(s->e, i, r->elems[k], dims);
+    return r;
+}
+
 static Literal *run_static(Sized *s)
 {
     const Inst *i = s->i;
@@ -332,6 +452,10 @@ static Literal *run_static(Sized *s)
         s->want[k] = arena_copy(s->a, s->x[k]->dims, (size_t)s->x[k]->rank * sizeof(int64_t));
     s->t = own_copy(s->a, i);
     agree_on_all(s);
+    if (rule_of(i->op) == UPDATED)
+        return run_updated(s);
+    if (i->op == OP_SELECT_AND_SCATTER)
+        fit_source(s);
     if (i->op == OP_SLICE || i->op == OP_DYNAMIC_SLICE || i->op == OP_GATHER)
         fit_slice(s);
     for (int32_t k = 0; k < i->n_operands && !s->e->failed; k++) {
@@ -345,6 +469,17 @@ static Literal *run_static(Sized *s)
     return eval_handlers[i->op](s->e, s->t, s->x);
 }
 
+/* An operand whose memory became the result's brought what it was cut from. Of one that is shared nothing has changed. */
+static void forget_whole(Eval *e, Literal *r)
+{
+    if (r->refs > 1)
+        return;
+    eval_drop(e, r->whole);
+    r->whole = NULL;
+    for (int32_t k = 0; k < r->n_elems; k++)
+        forget_whole(e, r->elems[k]);
+}
+
 Literal *eval_sized(Eval *e, const Inst *i, Literal **x)
 {
     Rule rule = rule_of(i->op);
@@ -352,6 +487,8 @@ Literal *eval_sized(Eval *e, const Inst *i, Literal **x)
         return eval_handlers[i->op](e, i, x);
     Sized s = {.e = e, .i = i, .x = x, .a = arena_new()};
     Literal *r = run_static(&s);
+    if (r && rule != UPDATED && i->op != OP_COPY)
+        forget_whole(e, r);
     arena_free(s.a);
     return r;
 }
@@ -433,14 +570,31 @@ static const char *carrying_refused(const Inst *i)
     return ok ? NULL : "gives a dynamic dimension on as one of a fixed size";
 }
 
-/* A part of a dynamic dimension is defined only where it is one element. */
-static const char *slice_refused(const Inst *i)
+/* A window of dynamic size is all of what it covers, at its beginning; the vectors of the indices are whole. */
+static const char *scatter_refused(const Inst *i)
 {
-    const Shape *s = operand_type(i, 0);
-    for (int32_t d = 0; i->op == OP_SLICE && d < s->rank; d++)
-        if (dim_is_dynamic(s, d) && !takes_whole(i, d) && i->shape->dims[d] != 1)
-            return "takes a part of a dynamic dimension";
+    int32_t n = i->n_operands / 2;
+    const Shape *s = operand_type(i, 0), *u = operand_type(i, n + 1);
+    Ints window = inst_ints(i, ATTR_UPDATE_WINDOW_DIMS);
+    int64_t vector = inst_int(i, ATTR_INDEX_VECTOR_DIM, 0);
+    if (vector < operand_type(i, n)->rank && dim_is_dynamic(operand_type(i, n), vector))
+        return "has vectors of indices of a dynamic size";
+    for (int32_t k = 0; k < window.n; k++) {
+        int64_t d = window_target(i, k);
+        if (dim_is_dynamic(u, window.v[k]) && (!dim_is_dynamic(s, d) || s->dims[d] != u->dims[window.v[k]] ||
+                                               ints_has(inst_ints(i, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS), d)))
+            return "has windows of a dynamic size that are not all of a dynamic dimension";
+    }
     return NULL;
+}
+
+static const char *update_refused(const Inst *i)
+{
+    const Shape *s = operand_type(i, 0), *u = operand_type(i, 1);
+    for (int32_t d = 0; i->op == OP_DYNAMIC_UPDATE_SLICE && d < s->rank; d++)
+        if (dim_is_dynamic(u, d) && u->dims[d] == s->dims[d] && !dim_is_dynamic(i->shape, d))
+            return "makes a dynamic dimension one of a fixed size";
+    return i->op == OP_SCATTER ? scatter_refused(i) : NULL;
 }
 
 static const char *convolution_refused(const Inst *i)
@@ -462,7 +616,7 @@ static const char *broadcast_refused(const Inst *i)
 
 static const char *derived_refused(Arena *a, const Inst *i)
 {
-    const char *why = i->op == OP_CONVOLUTION ? convolution_refused(i) : slice_refused(i);
+    const char *why = i->op == OP_CONVOLUTION ? convolution_refused(i) : rule_of(i->op) == UPDATED ? update_refused(i) : NULL;
     Diag quiet;
     diag_init(&quiet, a);
     const Shape *derived = why ? NULL : infer_shape(a, i, &quiet);
@@ -483,7 +637,7 @@ const char *sizes_refused(Arena *a, const Inst *i)
     case UNDEFINED: return undefined;
     case CARRIED: return carrying_refused(i);
     case WRITTEN: return i->op == OP_BROADCAST ? broadcast_refused(i) : sizes_reshape(i, operand_type(i, 0)->dims, dims);
-    case ALIKE: case DERIVED: break;
+    case ALIKE: case DERIVED: case UPDATED: break;
     }
     return derived_refused(a, i);
 }

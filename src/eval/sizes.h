@@ -1,6 +1,7 @@
-/* Dynamic sizes. The dimensions of a value are its sizes when run: an array smaller than its bound is a smaller array, and nothing is kept of
- * what lies beyond. An instruction whose operands are smaller than their types say runs as the static instruction that their sizes make of
- * it: operand types, attributes that mean a whole dimension, and the result type are those of arrays of these sizes.
+/* Dynamic sizes. The dimensions of a value are its sizes when run: an array smaller than its bound is a smaller array. Where it was cut by
+ * set-dimension-size, or updated, it keeps what it was cut from: a size that is set anew shows it. An instruction whose operands are smaller
+ * than their types say runs as the static instruction that their sizes make of it: operand types, attributes that mean a whole dimension, and
+ * the result type are those of arrays of these sizes.
  * Source: reference operations 18. */
 #ifndef EVAL_SIZES_H
 #define EVAL_SIZES_H

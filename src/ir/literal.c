@@ -124,6 +124,7 @@ void literal_unref(Literal *l)
         return;
     for (int32_t k = 0; k < l->n_elems; k++)
         literal_unref(l->elems[k]);
+    literal_unref(l->whole);
     if (l->elems != NULL)
         mem_free(l->elems);
     if (!l->borrowed && !l->inside)

@@ -20,6 +20,7 @@ struct Literal {
     void     *data;    /* aligned to 64 bytes, borrowed ones to their element; NULL for tuples, tokens, elided values; valid but empty for count 0 */
     int32_t   n_elems;
     Literal **elems;
+    Literal  *whole; /* of an array that was cut: what it was cut from, or NULL (eval/sizes.h) */
     int64_t   dims[];
 };
 
