@@ -9,8 +9,8 @@
  *   %a = f32[4,5] get-tuple-element(%t), index=0
  *   %p = s32[4,5] get-tuple-element(%t), index=1           %b = s32[4,3] slice(%p), slice={[0:4], [0:3]}
  *
- * Values alone are sorted likewise. Where topk has the order of the comparison: the total order of floats, integers; along the last dimension. Equal values are in the
- * order of their places, as a stable sort has them. */
+ * Values alone are sorted likewise. Where topk has the order of the comparison: the total order of floats, integers. Equal values are in the order of their places, as a
+ * stable sort has them. Along a dimension that is not the last, topk is of a transpose and has its results transposed back, where few of many elements are wanted. */
 #include "config.h"
 
 #include "analysis/order.h"
@@ -61,10 +61,25 @@ static void slice_beginning(const Inst *x, Inst *y)
     }
 }
 
-static Inst *topk_of(Inst *sort, const Order *by, int64_t k)
+enum { FEW = 4, MANY_ELEMENTS = 64 }; /* a quarter of 64 at least is worth the transposes */
+
+/* Dimension `from` of `rank` goes to place `to`, the others keep their order. */
+static Ints moved(Arena *a, int32_t rank, int32_t from, int32_t to)
+{
+    Ints perm = ints_copy(a, ints_iota(a, rank));
+    for (int32_t k = 0, d = 0; k < rank; k++) {
+        d += k != to && d == from;
+        *ints_at(perm, k) = k == to ? from : d++;
+    }
+    return perm;
+}
+
+static Inst *topk_of(Inst *sort, const Order *by, int64_t k, int32_t dim)
 {
     Inst        *x = inst_operand(sort, by->key);
     Arena       *a = sort->comp->module->arena;
+    if (dim < x->shape->rank - 1)
+        x = expand_transpose(sort, x, moved(a, x->shape->rank, dim, x->shape->rank - 1));
     int64_t     *dims = arena_copy(a, x->shape->dims, (size_t)x->shape->rank * sizeof *dims);
     dims[x->shape->rank - 1] = k;
     const Shape *both[] = { shape_array(a, x->shape->type, x->shape->rank, dims), shape_array(a, TYPE_S32, x->shape->rank, dims) };
@@ -74,28 +89,38 @@ static Inst *topk_of(Inst *sort, const Order *by, int64_t k)
     return t;
 }
 
+/* Result k of t, of the sort's dimensions. */
+static Inst *result_of(Inst *sort, Inst *t, int32_t k, int32_t dim)
+{
+    Inst         *r = expand_element(sort, t, k);
+    const int32_t last = r->shape->rank - 1;
+    return dim < last ? expand_transpose(sort, r, moved(sort->comp->module->arena, r->shape->rank, last, dim)) : r;
+}
+
 static bool rewrite(PassCtx *cx, Inst *sort)
 {
     Order by;
     if (!has_order(sort, &by))
         return false;
     const Shape  *s = inst_operand(sort, by.key)->shape;
-    const int32_t dim = s->rank - 1;
-    if (inst_ints(sort, ATTR_DIMENSIONS).v[0] != dim || shape_is_dynamic(s) || !layout_is_row_major(s))
+    const int32_t dim = (int32_t)inst_ints(sort, ATTR_DIMENSIONS).v[0];
+    if (shape_is_dynamic(s) || !layout_is_row_major(s))
         return false;
     const Inst   *other = sort->n_operands == 2 ? inst_operand(sort, 1 - by.key) : NULL;
     const int64_t k = wanted_of_sort(sort, dim);
     if (k <= 0 || k >= s->dims[dim] || (other && (other->shape->type != TYPE_S32 || !inst_counts_along(other, dim))))
         return false;
-    Inst *t = topk_of(sort, &by, k);
+    if (dim < s->rank - 1 && (s->dims[dim] < MANY_ELEMENTS || k > s->dims[dim] / FEW))
+        return false;
+    Inst *t = topk_of(sort, &by, k, dim);
     pass_remark(cx, sort, "%%%s becomes topk, of %lld of %lld elements", sort->name, (long long)k, (long long)s->dims[dim]);
     for (Use *u = sort->uses, *next; other && u; u = next) {
         next = u->next;
-        slice_beginning(u->user, expand_element(sort, t, inst_int(u->user, ATTR_INDEX, 0) == by.key ? 0 : 1));
+        slice_beginning(u->user, result_of(sort, t, inst_int(u->user, ATTR_INDEX, 0) == by.key ? 0 : 1, dim));
         inst_delete(u->user);
     }
     if (!other)
-        slice_beginning(sort, expand_element(sort, t, 0));
+        slice_beginning(sort, result_of(sort, t, 0, dim));
     inst_delete_dead(sort, cx->scratch);
     return true;
 }
