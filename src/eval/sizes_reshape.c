@@ -3,8 +3,8 @@
  *   [<=8, 2, 3] -> [<=8, 6]      <=8 | 2 3  and  <=8 | 6
  *   [4, <=6]    -> [4, <=2, 3]    4 | <=6    and   4 | <=2 3
  *
- * A group is a copy, a merge into one dimension or a split of one dimension. Of a split the size goes to the dimension that inferred_dimension
- * names, else to the outermost one that is not 1. A dynamic dimension of bound 1 belongs to no product: it stays the first or the last.
+ * A group is a copy, a merge into one dimension or a split of one dimension; a merge and a split at once where inferred_dimension names one of
+ * its dimensions. Of a split the size goes to the dimension that inferred_dimension names, else to the outermost one that is not 1. A dynamic dimension of bound 1 belongs to no product: it stays the first or the last.
  * Source: reference operations 18. */
 #include <string.h>
 
@@ -44,12 +44,17 @@ static int32_t wide_dims(const Shape *s, int32_t first, int32_t end)
     return n;
 }
 
+static bool is_inferred(const Inst *i, const Group *g)
+{
+    int64_t inferred = inst_int(i, ATTR_INFERRED_DIMENSION, -1);
+    return inferred >= g->to && inferred < g->to_end;
+}
+
 /* Which dimension of the group takes a size that is not known before the run. */
 static int32_t receiver(const Inst *i, const Group *g)
 {
-    int64_t inferred = inst_int(i, ATTR_INFERRED_DIMENSION, -1);
-    if (inferred >= g->to && inferred < g->to_end)
-        return (int32_t)inferred;
+    if (is_inferred(i, g))
+        return (int32_t)inst_int(i, ATTR_INFERRED_DIMENSION, -1);
     int32_t k = g->to;
     while (k < g->to_end - 1 && i->shape->dims[k] == 1)
         k++;
@@ -68,7 +73,7 @@ static const char *group_sizes(const Inst *i, const Group *g, const int64_t *fro
     }
     if (!dynamic)
         return NULL;
-    if (wide_dims(s, g->from, g->from_end) > 1 && wide_dims(i->shape, g->to, g->to_end) > 1)
+    if (wide_dims(s, g->from, g->from_end) > 1 && wide_dims(i->shape, g->to, g->to_end) > 1 && !is_inferred(i, g))
         return "both merges and splits a dynamic dimension";
     int32_t to = receiver(i, g);
     if (!dim_is_dynamic(i->shape, to))
