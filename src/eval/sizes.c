@@ -1,6 +1,7 @@
 /* Running an instruction on arrays that are smaller than their types (sizes.h).
  *
- *   ALIKE     all arrays have one size: elementwise, map, sort. A dimension that is dynamic in one operand and fixed in another is cut.
+ *   ALIKE     all arrays have one size: elementwise, map, sort. A dimension that is dynamic in one operand and fixed in another is cut. Of two
+ *             dynamic ones, in an operation of two operands, a size of 1 is repeated, else the smaller one counts.
  *   DERIVED   the result follows from operands and attributes by the rule of shape inference. Sizes that must be equal are cut likewise; where
  *             an attribute takes a part of a dynamic dimension, the operand gets its full size back, with zeros.
  *   UPDATED   the whole of operand 0 is updated, and cut to the size that it had (of an update as large as it: to the update's)
@@ -248,14 +249,50 @@ static void agree_on_scatter(Sized *s)
             agree(s, 2, (Place[]){{0, window_target(i, k)}, {n + 1, window.v[k]}});
 }
 
+/* Operand k n times along its dimension d, whose size is 1. */
+static void repeat(Sized *s, int32_t k, int64_t d, int64_t n)
+{
+    Literal *l = s->x[k];
+    s->want[k][d] = n;
+    Literal *r = eval_new(s->e, s->i, l->type, l->rank, s->want[k]);
+    if (r && r->count > 0) {
+        Odometer o = {.rank = l->rank, .arrays = 2};
+        memcpy(o.dims, r->dims, (size_t)l->rank * sizeof o.dims[0]);
+        walk_strides(l->rank, r->dims, o.stride[0]);
+        walk_strides(l->rank, l->dims, o.stride[1]);
+        o.stride[1][d] = 0;
+        walk_copy(&o, r->data, l->data, type_bytes(l->type));
+    }
+    eval_drop(s->e, l);
+    s->x[k] = r;
+}
+
+/* Two operands, both dynamic in dimension d. */
+static void meet(Sized *s, int64_t d)
+{
+    int64_t a = s->want[0][d], b = s->want[1][d], least = a < b ? a : b;
+    if (least == 1 && a != b)
+        repeat(s, a == 1 ? 0 : 1, d, a == 1 ? b : a);
+    else
+        s->want[0][d] = s->want[1][d] = least;
+}
+
+static bool meets(const Inst *i, int64_t d)
+{
+    return i->n_operands == 2 && op_has(i->op, F_ELEMENTWISE) && dim_is_dynamic(operand_type(i, 0), d) && dim_is_dynamic(operand_type(i, 1), d);
+}
+
 static void agree_on_all(Sized *s)
 {
     const Inst *i = s->i;
     int32_t rank = 0, n = equal_operands(i);
     for (int32_t k = 0; k < n; k++)
         rank = s->x[k]->rank > rank ? s->x[k]->rank : rank;
-    for (int32_t d = 0; d < rank; d++)
-        agree_on(s, n, d);
+    for (int32_t d = 0; d < rank && !s->e->failed; d++)
+        if (meets(i, d))
+            meet(s, d);
+        else
+            agree_on(s, n, d);
     if (i->op == OP_CONCATENATE)
         for (int64_t d = 0, along = inst_ints(i, ATTR_DIMENSIONS).v[0]; d < s->x[0]->rank; d++)
             if (d != along)
