@@ -206,6 +206,11 @@ static int32_t equal_operands(const Inst *i)
     return i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW ? i->n_operands / 2 : rule_of(i->op) == ALIKE ? i->n_operands : 0;
 }
 
+static const DimLabels *labels(const Inst *convolution)
+{
+    return inst_attr(convolution, ATTR_DIM_LABELS)->value.dim_labels;
+}
+
 /* Dimension d of the n operands from `first` on. */
 static void agree_on_each(Sized *s, int32_t first, int32_t n, int64_t d)
 {
@@ -303,6 +308,8 @@ static void agree_on_all(Sized *s)
     }
     if (i->op == OP_GATHER)
         agree_on_pairs(s, inst_ints(i, ATTR_OPERAND_BATCHING_DIMS), inst_ints(i, ATTR_START_INDICES_BATCHING_DIMS));
+    if (i->op == OP_CONVOLUTION && (shape_is_dynamic(operand_type(i, 1)) || dim_is_dynamic(operand_type(i, 0), labels(i)->lhs_feature)))
+        agree(s, 2, (Place[]){{0, labels(i)->lhs_feature}, {1, labels(i)->rhs_in}});
     if (i->op == OP_SCATTER)
         agree_on_scatter(s);
 }
@@ -636,9 +643,14 @@ static const char *update_refused(const Inst *i)
 
 static const char *convolution_refused(const Inst *i)
 {
-    const DimLabels *l = inst_attr(i, ATTR_DIM_LABELS)->value.dim_labels;
-    if (shape_is_dynamic(operand_type(i, 1)) || dim_is_dynamic(operand_type(i, 0), l->lhs_feature))
-        return "is defined for dynamic batch and spatial dimensions only";
+    const DimLabels *l = labels(i);
+    const Shape *kernel = operand_type(i, 1);
+    bool features = dim_is_dynamic(operand_type(i, 0), l->lhs_feature) || dim_is_dynamic(kernel, l->rhs_in);
+    for (int32_t d = 0; d < kernel->rank; d++)
+        if (dim_is_dynamic(kernel, d) && d != l->rhs_in)
+            return "has a dynamic dimension of the kernel that is not its input features";
+    if (features && (inst_int(i, ATTR_FEATURE_GROUP_COUNT, 1) > 1 || inst_int(i, ATTR_BATCH_GROUP_COUNT, 1) > 1))
+        return "has groups of dynamic features";
     return inst_int(i, ATTR_BATCH_GROUP_COUNT, 1) > 1 && dim_is_dynamic(operand_type(i, 0), l->lhs_batch) ? "has groups of a dynamic batch" : NULL;
 }
 
