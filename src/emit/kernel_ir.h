@@ -214,6 +214,8 @@ void kernel_choose_by_bits(Kernel *k);
  * Also those that load under a condition: unrolled, the pieces are loaded with a vector's mask and lanes are mixed up (gcc before 12.4, PR 114375).
  * And marks those that change single elements which they find, of which no vectors are made, to be unrolled. */
 void kernel_keep_rolled(Kernel *k);
+/* Elements of f16 that lanes have under a condition are moved beside each other first: kernel_pads.c. */
+void kernel_pads_apart(Kernel *k, IxCtx *cx);
 /* What a choice in an innermost loop takes or leaves is loaded before it, where it is in range whatever is chosen and the choice comes of elements: gcc makes no vectors of a load under a condition where
  * it has none with such a mask, of bytes above all. */
 void kernel_lift_loads(Kernel *k);

@@ -683,6 +683,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
                 kernel_rows_in_results(L.k, &L.ix);
             if (L.columns)
                 kernel_columns(L.k, &L.ix);
+            kernel_pads_apart(L.k, &L.ix);
         }
         if (plan->tile_hero)
             tile_finish(L.k);
