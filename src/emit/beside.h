@@ -10,7 +10,7 @@
 
 #include "emit/kernel_ir.h"
 
-enum { BESIDE_LEAST = 4, BESIDE_MOST = 64, /* elements of a row */
+enum { BESIDE_LEAST = 4, BESIDE_MOST = 64, /* elements of a row; of narrow floats, and pairs, fewer */
        BESIDE_LANES = 32, /* from here on only rows of which more is made than one value, or that take long, and that do not fill lanes: others have lanes */
        BESIDE_ROWS = 128 /* at least */ };
 

@@ -178,6 +178,16 @@ static int64_t row_elements(const Inst *r)
     return n;
 }
 
+/* The fewest elements of a row. Of f16 compilers make no vectors, and of what rounds to bf16 none along such rows (one thread of an Emerald Rapids, 500 springs
+ * in 3 dimensions, f16 16.6 and 5.9 us, bf16 18.9 and 8.3). */
+static int64_t least_elements(const Inst *r, bool more)
+{
+    enum { LEAST = 2 };
+    const Inst *x = inst_operand(r, 0);
+    const Type  t = x->op == OP_CONVERT ? inst_operand(x, 0)->shape->type : x->shape->type;
+    return r->n_operands > 2 || t == TYPE_F16 || (t == TYPE_BF16 && more) ? LEAST : BESIDE_LEAST;
+}
+
 /* From BESIDE_LANES elements on rows have lanes. Where those are full, or memory is what all wait for, that is better. */
 bool reduces_short_rows(const Inst *r, bool more)
 {
@@ -186,7 +196,7 @@ bool reduces_short_rows(const Inst *r, bool more)
     const int64_t n = row_elements(r), bytes = type_bytes(in->type);
     const Op      op = apply_operation(inst_callee(r, 0));
     const bool    pairs = r->n_operands > 2, in_vectors = !type_is_float(in->type) && in->type != TYPE_PRED; /* along a row, by compilers */
-    if (shape_count(reduction_shape(r, 0)) < BESIDE_ROWS || shape_count(in) == 0 || n < (pairs ? 2 : BESIDE_LEAST) || n > BESIDE_MOST)
+    if (shape_count(reduction_shape(r, 0)) < BESIDE_ROWS || shape_count(in) == 0 || n < least_elements(r, more) || n > BESIDE_MOST)
         return false;
     if (pairs || (more && n < BESIDE_LANES))
         return true;
