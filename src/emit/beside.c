@@ -440,18 +440,24 @@ static void put_rest_beside(Kernel *k, IxCtx *cx, KBlock *in, KStmt *loop, int64
         put_beside(k, cx, in, loop, rest / STEP * STEP);
 }
 
+bool loop_rows_beside(Kernel *k, IxCtx *cx, KBlock *in, KStmt *loop)
+{
+    const int64_t n = trips(loop), rows = rows_of(loop);
+    if (!put_beside(k, cx, in, loop, rows))
+        return false;
+    put_rest_beside(k, cx, in, loop, n % rows);
+    return true;
+}
+
 static bool in_block(Kernel *k, IxCtx *cx, KBlock *b)
 {
     bool any = false;
     for (KStmt *s = b->first, *next; s; s = next) {
         next = s->next;
-        const int64_t n = s->kind == KS_FOR ? trips(s) : 0, rows = n ? rows_of(s) : 0;
-        if (s->kind != KS_FOR || !put_beside(k, cx, b, s, rows)) {
+        if (s->kind != KS_FOR || !loop_rows_beside(k, cx, b, s))
             any |= (s->body && in_block(k, cx, s->body)) | (s->other && in_block(k, cx, s->other));
-            continue;
-        }
-        any = true;
-        put_rest_beside(k, cx, b, s, n % rows);
+        else
+            any = true;
     }
     return any;
 }

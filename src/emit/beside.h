@@ -16,6 +16,8 @@ enum { BESIDE_LEAST = 4, BESIDE_MOST = 64, /* elements of a row; of narrow float
 
 /* False, and nothing is changed: no loop of the kernel is over such rows. */
 bool kernel_rows_beside(Kernel *k, IxCtx *cx);
+/* Likewise of that loop of the block. */
+bool loop_rows_beside(Kernel *k, IxCtx *cx, KBlock *in, KStmt *loop);
 
 /* What a nest does (KStmt.turning) that a function of the prelude does in vectors: to[column * rows + row] = from[row * stride + column]; back: to[row * stride + column] =
  * from[column * rows + row]. */

@@ -4,6 +4,7 @@
 #include "emit/beside.h"
 #include "emit/columns.h"
 #include "emit/expand.h"
+#include "emit/found_rows.h"
 #include "emit/loop_blocks.h"
 #include "emit/lower.h"
 #include "emit/lower_reduction.h"
@@ -675,6 +676,8 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
             plan->not_beside = *again = true;
             return L.k;
         }
+        if (!L.beside && !L.columns && !L.looped && !plan->plain && !plan->tile_hero)
+            L.beside = kernel_found_rows_beside(L.k, &L.ix);
         kernel_keep_rolled(L.k);
         if (!plan->plain && !plan->tile_hero) {
             if (!L.columns && !L.beside && !L.looped)
