@@ -299,14 +299,8 @@ static KStmt *new_stmt(Rows *r, const KStmt *s)
 
 static void append(KBlock *b, KStmt *s)
 {
-    if (!s)
-        return;
-    s->next = NULL;
-    if (b->last)
-        b->last->next = s;
-    else
-        b->first = s;
-    b->last = s;
+    if (s)
+        kblock_append(b, s);
 }
 
 static KBlock *new_block(Rows *r, const KBlock *b)

@@ -265,16 +265,6 @@ static int64_t width(const Columns *c)
 
 /* ---- rewriting ---- */
 
-static void append(KBlock *b, KStmt *s)
-{
-    s->next = NULL;
-    if (b->last)
-        b->last->next = s;
-    else
-        b->first = s;
-    b->last = s;
-}
-
 static const Ix *new_index(Columns *c, const Ix *x)
 {
     if (!x)
@@ -343,7 +333,7 @@ static KBlock *new_body(Columns *c, const KBlock *b, const Ix *column)
     for (const KStmt *s = b->first; s; s = s->next) {
         KStmt *x = new_stmt(c, s, column);
         if (x)
-            append(copy, x);
+            kblock_append(copy, x);
     }
     return copy;
 }
@@ -360,7 +350,7 @@ static void declare_array(Columns *c, KBlock *to, KArray *x)
 {
     KStmt *s = ARENA_NEW(c->k->arena, KStmt);
     *s = (KStmt){ .kind = KS_ARRAY, .array = x };
-    append(to, s);
+    kblock_append(to, s);
 }
 
 /* The arrays that scalars become which the run declares, for all columns. */
@@ -391,12 +381,12 @@ static void run_loop(Columns *c, KBlock *to, const KStmt *from, const KStmt *end
         bool   done = x->kind == KS_ARRAY || (x->kind == KS_DECLARE && !is_own(c, x));
         KStmt *copy = done ? NULL : new_stmt(c, x, number);
         if (copy)
-            append(body, copy);
+            kblock_append(body, copy);
     }
     c->at = before;
     *loop = (KStmt){ .kind = KS_FOR, .loop = column, .body = body, .rolled = hi - lo <= UNROLLED, .beside = c->rows };
     if (body->first)
-        append(to, loop);
+        kblock_append(to, loop);
 }
 
 /* The run that begins with `from`; what is behind it. Few columns that are whole vectors of several sizes have a loop for each: gcc with vectors of 512 bits takes twice as
@@ -409,7 +399,7 @@ static const KStmt *new_run(Columns *c, KBlock *to, const KStmt *from)
     for (; end && !contains_loop(end); end = end->next) {
         declare_handed(c, to, end);
         if (end->kind == KS_DECLARE && !is_own(c, end))
-            append(to, new_stmt(c, end, NULL));
+            kblock_append(to, new_stmt(c, end, NULL));
     }
     for (int64_t vector = UNROLLED; cut && vector >= LEAST_VECTOR; vector /= 2)
         if (c->width - at >= vector) {
@@ -437,7 +427,7 @@ static void new_statements(Columns *c, KBlock *to, const KBlock *b)
         vec_push(c->k->arena, &c->loops, ((Loops){ s->loop, loop->loop }));
         new_statements(c, body, s->body);
         c->loops.n--;
-        append(to, loop);
+        kblock_append(to, loop);
         s = s->next;
     }
 }
@@ -460,7 +450,7 @@ static void new_blocks(Columns *c, KBlock *to, int64_t from, int64_t n, int64_t 
     loop->kind = n == width ? KS_BLOCK : KS_FOR;
     loop->loop = n == width ? NULL : block;
     loop->body = body;
-    append(to, loop);
+    kblock_append(to, loop);
 }
 
 /* ---- what waits ---- */
@@ -531,7 +521,7 @@ static KStmt *with_late_values(Kernel *k, const KStmt *loop)
     for (const KStmt *s = loop->body->first; s; s = s->next) {
         KStmt *x = arena_copy(k->arena, s, sizeof *s);
         vec_push(k->arena, &all, x);
-        append(body, x);
+        kblock_append(body, x);
     }
     for (int32_t i = all.n; i-- > 0;) {
         KStmt  *x = all.v[i], *to = where_needed(&written, x), **link = &body->first;
@@ -585,7 +575,7 @@ static void in_block(Kernel *k, IxCtx *cx, KBlock *b)
             in_block(k, cx, s->body);
         if (s->other)
             in_block(k, cx, s->other);
-        append(&all, s);
+        kblock_append(&all, s);
     }
     b->first = all.first;
     b->last = all.last;

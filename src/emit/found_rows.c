@@ -25,25 +25,6 @@ static int64_t trips(const KStmt *s)
     return s->kind == KS_FOR && !s->from && !s->end && s->loop->lo == 0 ? s->loop->hi + 1 : 0;
 }
 
-static bool declares(const KBlock *b, const void *temp)
-{
-    for (const KStmt *s = b->first; s; s = s->next)
-        if (s->kind == KS_DECLARE && s->temp == temp)
-            return true;
-    return false;
-}
-
-/* At a place that b computes. */
-static bool is_found(const Ix *x, const KBlock *b)
-{
-    for (int32_t k = 0; k < x->n; k++) {
-        const IxAtom *t = x->t[k].atom;
-        if (t->arg ? is_found(t->arg, b) : t->kind == IX_VALUE && declares(b, t->owner))
-            return true;
-    }
-    return false;
-}
-
 static const FoundRow *found_row(const Look *l, const KExpr *load)
 {
     for (int32_t k = 0; k < l->found.n; k++)
@@ -63,8 +44,8 @@ static void look_at(void *cookie, const KExpr *x)
 {
     Look *l = cookie;
     l->narrow |= x->kind == KX_CALL && (strcmp(x->fn, "bf16_near") == 0 || strcmp(x->fn, "bf16_round") == 0 || strcmp(x->fn, "f16_round") == 0);
-    l->bad |= x->index && is_found(x->index, l->inner->body);
-    if (x->kind != KX_LOAD || !is_found(x->index, l->loop->body) || found_row(l, x))
+    l->bad |= x->index && kblock_computes(l->inner->body, x->index);
+    if (x->kind != KX_LOAD || !kblock_computes(l->loop->body, x->index) || found_row(l, x))
         return;
     l->bad |= !is_in_range(x) || l->found.n == MOST_FOUND;
     vec_push(l->k->arena, &l->found, ((FoundRow){ .load = x }));
@@ -98,16 +79,6 @@ static bool has_found_rows(Look *l)
     return l->narrow && !l->bad && l->found.n > 0;
 }
 
-static void append(KBlock *b, KStmt *s)
-{
-    s->next = NULL;
-    if (b->last)
-        b->last->next = s;
-    else
-        b->first = s;
-    b->last = s;
-}
-
 /* u16 found[3];  found[0] = t[p + 0];  found[1] = t[p + 1]; ... */
 static void keep_row(Look *l, KBlock *body, FoundRow *f)
 {
@@ -115,11 +86,11 @@ static void keep_row(Look *l, KBlock *body, FoundRow *f)
     f->elements = ARENA_NEW(a, KArray);
     *f->elements = (KArray){ .kind = KARRAY_LOCAL, .type = f->load->array->type, .name = arena_printf(a, "%s_found", f->load->array->name), .count = trips(l->inner) };
     kernel_add_arrays(l->k, 1, &f->elements);
-    append(body, arena_copy(a, &(KStmt){ .kind = KS_ARRAY, .array = f->elements }, sizeof(KStmt)));
+    kblock_append(body, arena_copy(a, &(KStmt){ .kind = KS_ARRAY, .array = f->elements }, sizeof(KStmt)));
     for (int64_t j = 0; j < trips(l->inner); j++) {
         const Ix    *at = ix_const(l->cx, j);
         const KExpr *x = kx_load(a, f->load->array, ix_replace(l->cx, f->load->index, l->inner->loop, at));
-        append(body, arena_copy(a, &(KStmt){ .kind = KS_STORE, .array = f->elements, .index = at, .value = x }, sizeof(KStmt)));
+        kblock_append(body, arena_copy(a, &(KStmt){ .kind = KS_STORE, .array = f->elements, .index = at, .value = x }, sizeof(KStmt)));
     }
 }
 
@@ -137,11 +108,11 @@ static KStmt *with_rows(Look *l)
     KBlock *body = arena_copy(a, l->loop->body, sizeof *body);
     body->first = body->last = NULL;
     for (const KStmt *s = l->loop->body->first; s != l->inner; s = s->next)
-        append(body, arena_copy(a, s, sizeof *s));
+        kblock_append(body, arena_copy(a, s, sizeof *s));
     for (int32_t k = 0; k < l->found.n; k++)
         keep_row(l, body, &l->found.v[k]);
     inner->body = kernel_rewrite(a, l->inner->body, &(KRewriter){ load_found, NULL, l });
-    append(body, inner);
+    kblock_append(body, inner);
     loop->body = body;
     return loop;
 }

@@ -567,15 +567,37 @@ bool kernel_loop_may_repeat(const KStmt *loop)
     return may;
 }
 
+void kblock_append(KBlock *b, KStmt *s)
+{
+    s->next = NULL;
+    if (b->last)
+        b->last->next = s;
+    else
+        b->first = s;
+    b->last = s;
+}
+
 void kblock_append_copy(Arena *a, KBlock *b, const KStmt *s)
 {
-    KStmt *copy = arena_copy(a, s, sizeof *s);
-    copy->next = NULL;
-    if (b->last)
-        b->last->next = copy;
-    else
-        b->first = copy;
-    b->last = copy;
+    kblock_append(b, arena_copy(a, s, sizeof *s));
+}
+
+bool kblock_declares(const KBlock *b, const KTemp *t)
+{
+    for (const KStmt *s = b->first; s; s = s->next)
+        if (s->kind == KS_DECLARE && s->temp == t)
+            return true;
+    return false;
+}
+
+bool kblock_computes(const KBlock *b, const Ix *x)
+{
+    for (int32_t k = 0; x && k < x->n; k++) {
+        const IxAtom *t = x->t[k].atom;
+        if (t->arg ? kblock_computes(b, t->arg) : t->kind == IX_VALUE && kblock_declares(b, t->owner))
+            return true;
+    }
+    return false;
 }
 
 void kernel_add_arrays(Kernel *k, int32_t n, KArray *const *arrays)

@@ -158,6 +158,13 @@ typedef struct KRewriter {
 const KExpr *kx_rewrite(Arena *a, const KExpr *x, const KRewriter *r);
 KBlock *kernel_rewrite(Arena *a, const KBlock *b, const KRewriter *r);
 
+/* Puts the statement at the end of b. */
+void kblock_append(KBlock *b, KStmt *s);
+/* One of b's own statements declares t. */
+bool kblock_declares(const KBlock *b, const KTemp *t);
+/* A value that b declares is in x. */
+bool kblock_computes(const KBlock *b, const Ix *x);
+
 /* Puts a copy of the statement at the end of b, for those who deal the statements of a block out to others. */
 void kblock_append_copy(Arena *a, KBlock *b, const KStmt *s);
 

@@ -23,28 +23,10 @@ static bool is_halves_load(const KExpr *x)
     return x->kind == KX_CALL && strcmp(x->fn, "f16_to_f32") == 0 && x->arg[0]->kind == KX_LOAD;
 }
 
-static bool declares(const KBlock *b, const void *temp)
-{
-    for (const KStmt *s = b->first; s; s = s->next)
-        if (s->kind == KS_DECLARE && s->temp == temp)
-            return true;
-    return false;
-}
-
-static bool index_is_of_body(const Ix *x, const KBlock *b)
-{
-    for (int32_t k = 0; x && k < x->n; k++) {
-        const IxAtom *t = x->t[k].atom;
-        if (t->arg ? index_is_of_body(t->arg, b) : t->kind == IX_VALUE && declares(b, t->owner))
-            return true;
-    }
-    return false;
-}
-
 /* Something that the loop itself has computed or stored. */
 static bool is_of_body(const KExpr *x, const KBlock *b)
 {
-    bool found = (x->kind == KX_TEMP && declares(b, x->temp)) || index_is_of_body(x->index, b);
+    bool found = (x->kind == KX_TEMP && kblock_declares(b, x->temp)) || kblock_computes(b, x->index);
     for (const KStmt *s = b->first; s && x->kind == KX_LOAD && !found; s = s->next)
         found = s->kind == KS_STORE && s->array == x->array;
     for (int32_t k = 0; k < x->n && !found; k++)

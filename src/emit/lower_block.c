@@ -2,15 +2,6 @@
  * everything its inside moved out stands before it. */
 #include "emit/lower.h"
 
-static void append(KBlock *b, KStmt *s)
-{
-    if (b->last)
-        b->last->next = s;
-    else
-        b->first = s;
-    b->last = s;
-}
-
 static KStmt *new_stmt(Lower *L, KStmtKind kind)
 {
     KStmt *s = ARENA_NEW(L->arena, KStmt);
@@ -73,7 +64,7 @@ void break_unless(Lower *L, const KExpr *cond)
 {
     KStmt *s = new_stmt(L, KS_BREAK);
     s->value = cond;
-    append(L->cur, s);
+    kblock_append(L->cur, s);
 }
 
 void block_open(Lower *L)
@@ -86,7 +77,7 @@ void block_close(Lower *L)
 {
     KStmt *s = L->cur->from;
     L->cur = L->cur->parent;
-    append(L->cur, s);
+    kblock_append(L->cur, s);
 }
 
 KBlock *block_for(Lower *L, int32_t depth)
@@ -104,7 +95,7 @@ static KTemp *new_temp(Lower *L, KBlock *b, Type t, const KExpr *init, const cha
     KStmt *s = new_stmt(L, KS_DECLARE);
     s->temp = x;
     s->value = init;
-    append(b, s);
+    kblock_append(b, s);
     return x;
 }
 
@@ -151,7 +142,7 @@ void assign(Lower *L, KTemp *t, const KExpr *x)
     KStmt *s = new_stmt(L, KS_ASSIGN);
     s->temp = t;
     s->value = x;
-    append(L->cur, s);
+    kblock_append(L->cur, s);
 }
 
 void store(Lower *L, KArray *array, const Ix *index, const KExpr *value)
@@ -161,7 +152,7 @@ void store(Lower *L, KArray *array, const Ix *index, const KExpr *value)
     s->index = index;
     s->value = scalar_encode(L->arena, array->type, value);
     array->written = true;
-    append(L->cur, s);
+    kblock_append(L->cur, s);
 }
 
 const KExpr *load(Lower *L, KArray *array, const Ix *index)
@@ -199,7 +190,7 @@ static void declare_array(Lower *L, KBlock *b, KArray *x)
 {
     KStmt *s = new_stmt(L, KS_ARRAY);
     s->array = x;
-    append(b, s);
+    kblock_append(b, s);
 }
 
 KArray *local_array(Lower *L, Type t, int64_t count, const char *name)
