@@ -462,17 +462,22 @@ static bool in_block(Kernel *k, IxCtx *cx, KBlock *b)
     return any;
 }
 
-bool kernel_rows_beside(Kernel *k, IxCtx *cx)
+bool kernel_beside(Kernel *k, IxCtx *cx, bool (*put)(Kernel *k, IxCtx *cx, KBlock *b))
 {
     IxCtx quiet = *cx;
     quiet.split = NULL;
     for (int32_t i = 0; i < k->n_results * k->n_operands; i++)
         if (k->may_alias[i])
             return false;
-    const bool any = in_block(k, &quiet, k->body);
+    const bool any = put(k, &quiet, k->body);
     quiet.split = cx->split;
     *cx = quiet;
     return any;
+}
+
+bool kernel_rows_beside(Kernel *k, IxCtx *cx)
+{
+    return kernel_beside(k, cx, in_block);
 }
 
 const char *turning_function(const Turning *t)

@@ -18,6 +18,8 @@ enum { BESIDE_LEAST = 4, BESIDE_MOST = 64, /* elements of a row; of narrow float
 bool kernel_rows_beside(Kernel *k, IxCtx *cx);
 /* Likewise of that loop of the block. */
 bool loop_rows_beside(Kernel *k, IxCtx *cx, KBlock *in, KStmt *loop);
+/* What `put` says of the kernel's body, whose loops it puts beside each other; false where a result may be an operand, which it is not asked about. */
+bool kernel_beside(Kernel *k, IxCtx *cx, bool (*put)(Kernel *k, IxCtx *cx, KBlock *b));
 
 /* What a nest does (KStmt.turning) that a function of the prelude does in vectors: to[column * rows + row] = from[row * stride + column]; back: to[row * stride + column] =
  * from[column * rows + row]. */

@@ -174,11 +174,11 @@ static bool is_line(const DotCall *d)
 /* Lines of k times so few columns that they fill no vector, which are turned (f32, a call and as text: 64 x 32 x 2 700 and 180 ns, 1000 x 16 x 3 5600 and 2500, 128 x 128 x 2 1180 and 1120, 200 x 200 x 3 3600 and 4000). */
 static bool is_narrow(const DotCall *d)
 {
-    enum { MOST = 1 << 16, MOST_OF_SHORT = 1 << 18, SHORT = 64, MOST_TURNED = 8192, LEAST_ROWS = 8, LEAST_LINE = 32, VECTOR = 32 /* bytes */ };
+    enum { MOST = 1 << 16, MOST_OF_SHORT = 1 << 18, SHORT = 64 /* terms */ };
     const int64_t bytes = type_bytes(d->in);
-    if ((d->in != TYPE_F32 && d->in != TYPE_F64) || batch_count(d) > 1 || d->m < LEAST_ROWS || d->n * bytes >= VECTOR || d->k * bytes < LEAST_LINE)
+    if ((d->in != TYPE_F32 && d->in != TYPE_F64) || batch_count(d) > 1 || d->m < DOT_ROWS_AT_ONCE || d->n * bytes >= DOT_VECTOR || d->k * bytes < DOT_LEAST_LINE)
         return false;
-    return d->a_col == 1 && d->n * d->k <= MOST_TURNED && (double)d->m * (double)d->n * (double)d->k <= (d->k <= SHORT ? MOST_OF_SHORT : MOST);
+    return d->a_col == 1 && d->n * d->k <= DOT_MOST_TURNED && (double)d->m * (double)d->n * (double)d->k <= (d->k <= SHORT ? MOST_OF_SHORT : MOST);
 }
 
 bool dot_call_sizes(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out)

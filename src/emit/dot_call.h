@@ -18,6 +18,9 @@ typedef struct DotCall {
 
 /* Of a product, up to which sums are written as they are in the text: neighbours in the result, terms. */
 enum { DOT_FEW_COLUMNS = 16, DOT_FEW_TERMS = 8, DOT_FEW_ROWS = 16 };
+/* Of a product in the text whose lines lie along the terms: rows made at a time, and bytes of a line from which on they are; bytes of columns that fill a vector, fewer are turned to lie like the
+ * lines; elements at most that are turned. */
+enum { DOT_ROWS_AT_ONCE = 8, DOT_LEAST_LINE = 32, DOT_VECTOR = 32, DOT_MOST_TURNED = 8192 };
 
 /* What a dot of these types and layouts is as products, of whatever size; no symbol. False: it is none. */
 bool dot_call_sizes(const Inst *i, const Shape *lhs, const Shape *rhs, const Shape *result, DotCall *out);

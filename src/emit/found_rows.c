@@ -150,13 +150,5 @@ static bool in_block(Kernel *k, IxCtx *cx, KBlock *b)
 
 bool kernel_found_rows_beside(Kernel *k, IxCtx *cx)
 {
-    IxCtx quiet = *cx;
-    quiet.split = NULL;
-    for (int32_t i = 0; i < k->n_results * k->n_operands; i++)
-        if (k->may_alias[i])
-            return false;
-    const bool any = in_block(k, &quiet, k->body);
-    quiet.split = cx->split;
-    *cx = quiet;
-    return any;
+    return kernel_beside(k, cx, in_block);
 }

@@ -27,8 +27,8 @@
 
 enum { ROLE_OUTER = 10, ROLE_K = 11, ROLE_TAIL = 12, ROLE_WIDE = 13 /* and the next one */, ROLE_STORE = 1000 /* + columns */ };
 enum { LEAST_WIDE = 16, MOST_WIDE = 4096, /* elements of an operand */ MOST_BYTES = 65536, /* of one byte */ WIDE_USES = 16 };
-enum { MOST_TURNED = 8192, /* elements */ LEAST_TURNED = 4 /* rows and columns */, TERMS_FOR_ROW = 4 };
-enum { AT_ONCE = 8 /* dot_rows_f32's rows */, MOST_SUMS = 64, LEAST_ROW = 32 /* bytes */, NARROW_BYTES = 32,
+enum { LEAST_TURNED = 4 /* rows and columns */, TERMS_FOR_ROW = 4 };
+enum { AT_ONCE = DOT_ROWS_AT_ONCE /* dot_rows_f32's */, MOST_SUMS = 64,
        SAME_LINES = 2048 /* bytes: rows so far apart share few lines of the first cache (64 of 512 of f32 1.1 us one by one, and 1.4) */ };
 enum { TILE_ROWS = 4, TILE_COLUMNS = 64, LANES = 16, VECTOR = 4, FEW_ROWS = 12,
        NARROW = 8, NARROW_ROWS = 8 /* so few columns are one vector: its additions wait for each other, those of other rows do not */ };
@@ -530,8 +530,8 @@ static void rows_at_once(Lower *L, Dot *d, const Ix **outer)
 
 static void rows_body(Lower *L, void *cookie, const Ix *const *index)
 {
-    Dot       *d = cookie;
-    const Ix **outer = arena_copy(L->arena, index, (size_t)d->x->shape->rank * sizeof *outer);
+    Dot          *d = cookie;
+    const Ix    **outer = arena_copy(L->arena, index, (size_t)d->x->shape->rank * sizeof *outer);
     const int64_t n = d->rows.shape->dims[d->rows.free[d->rows.tiled]], blocks = MOST_SUMS / AT_ONCE;
     along(L, d, &d->rows, n <= MOST_SUMS + MOST_SUMS / 2 ? n : tile_width(n / AT_ONCE, blocks, blocks / 2) * AT_ONCE, outer, rows_at_once);
 }
@@ -551,7 +551,7 @@ static int64_t rows_of(const Side *s)
 
 static bool has_row_sums(Lower *L, const Dot *d)
 {
-    return !L->plan->plain && (d->type == TYPE_F32 || d->type == TYPE_F64) && d->n_k == 1 && d->k_count * type_bytes(d->type) >= LEAST_ROW;
+    return !L->plan->plain && (d->type == TYPE_F32 || d->type == TYPE_F64) && d->n_k == 1 && d->k_count * type_bytes(d->type) >= DOT_LEAST_LINE;
 }
 
 /* Whether sums are made AT_ONCE; the side with the most rows is then the one that has them. */
@@ -568,7 +568,7 @@ static bool find_rows(Lower *L, Dot *d)
     if (rows_of(&d->rows) < AT_ONCE || d->rows.strides[d->rows.free[free]] * type_bytes(d->type) % SAME_LINES == 0)
         return false;
     d->rows.tiled = free;
-    if (last_free(&d->cols) >= 0 && rows_of(&d->cols) * type_bytes(d->type) < NARROW_BYTES) {
+    if (last_free(&d->cols) >= 0 && rows_of(&d->cols) * type_bytes(d->type) < DOT_VECTOR) {
         d->cols.tiled = last_free(&d->cols);
         d->cols.tile = rows_of(&d->cols);
     }
@@ -647,14 +647,14 @@ static bool is_worth_turning(Lower *L, const Dot *d, const Side *s, const Side *
 {
     const int32_t free = last_free(s);
     const int64_t rows = times_used(other);
-    return !L->plan->plain && free >= 0 && shape_count(s->shape) <= MOST_TURNED && s->shape->dims[s->free[free]] >= LEAST_TURNED && rows >= LEAST_TURNED &&
+    return !L->plan->plain && free >= 0 && shape_count(s->shape) <= DOT_MOST_TURNED && s->shape->dims[s->free[free]] >= LEAST_TURNED && rows >= LEAST_TURNED &&
            d->k_count <= rows * TERMS_FOR_ROW;
 }
 
 /* So few columns that they fill no vector, which lie along k, at least when they are turned, as the many rows do. */
 static bool is_narrow(Lower *L, const Dot *d)
 {
-    return last_free(&d->cols) >= 0 && has_row_sums(L, d) && shape_count(d->cols.shape) <= MOST_TURNED && rows_of(&d->cols) * type_bytes(d->type) < NARROW_BYTES &&
+    return last_free(&d->cols) >= 0 && has_row_sums(L, d) && shape_count(d->cols.shape) <= DOT_MOST_TURNED && rows_of(&d->cols) * type_bytes(d->type) < DOT_VECTOR &&
            rows_of(&d->rows) >= AT_ONCE && lies_along_k(L, d, &d->rows);
 }
 
