@@ -10,7 +10,8 @@
 
 enum {
     PARTS = 8,  /* for each thread: those of the last rows see the most keys where they are masked */
-    MEMBERS = 4 /* for each thread, from which on they are parts */
+    MEMBERS = 4, /* for each thread, from which on they are parts */
+    NEAR = 4 << 20 /* bytes of keys and values that stay in a cache */
 };
 
 typedef struct Job {
@@ -93,6 +94,7 @@ void hlort_attend(const KernelSet *s, GemmType type, const hlort_attention *d, c
     const int few = hlort_attention_few(d), alone = both <= ATTENTION_OWN && count >= MEMBERS * threads;
     if ((few || alone) && count > 0 && job.groups > 0) {
         members[0] = (AttentionMember){ .d = d, .how = how, .few = few, .o_is_narrow = hlort_bytes[type][1] == 2 };
+        members[0].far = count * d->keys * (d->head + d->wide) * hlort_bytes[type][0] > NEAR;
         job.count = count;
         job.of_part = hlort_ceildiv(count, POOL_MOST_PARTS);
         pool_run(how->pool, attend_members, &job, hlort_ceildiv(count, job.of_part), how->work);

@@ -13,6 +13,7 @@ typedef struct AttentionMember {
     void       *o;
     int         o_is_narrow; /* of the type of the operands where that is no f32 */
     int         few; /* nothing is packed (hlort_attention_few) */
+    int         far; /* few: keys and values of all members do not stay in a cache that is near */
     void       *keys, *values;
     float       most_key, most_value; /* of their sizes; NaN or infinite where there is one */
 } AttentionMember;

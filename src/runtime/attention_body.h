@@ -522,7 +522,17 @@ INLINE VC N(last_of)(const TE *end, int64_t rest)
     return (VC)((K(Bytes))N(widen)(end - VL) & mask);
 }
 
-enum { N(FEW_TOGETHER) = 2, N(FEW_SUMS) = MR >= 14 ? 16 : 8 }; /* rows for which keys and values are converted once; vectors of sums */
+enum {
+    N(FEW_TOGETHER) = 2,              /* rows for which keys and values are converted once */
+    N(FEW_SUMS) = MR >= 14 ? 16 : 8,  /* vectors of sums */
+    N(FEW_AHEAD_BYTES) = 8192         /* from what is multiplied to what is fetched: two pages, at whose ends processors stop foreseeing */
+};
+
+/* Elements from a key or value to the one that is fetched meanwhile, of rows of n elements that are row apart. */
+INLINE int64_t N(few_ahead)(int64_t n, int64_t row)
+{
+    return hlort_ceildiv(N(FEW_AHEAD_BYTES), n * (int64_t)sizeof(TE)) * row;
+}
 
 /* Scores of nr rows with the VL keys from j on. */
 INLINE void N(few_products)(int nr, const N(Rows) *x, int64_t r, int64_t j)
@@ -530,6 +540,7 @@ INLINE void N(few_products)(int nr, const N(Rows) *x, int64_t r, int64_t j)
     enum { KEYS = 4 }; /* at once */
     const hlort_attention *d = x->m->d;
     const int64_t          whole = d->head / VL * VL, rest = d->head - whole;
+    const int64_t          ahead = N(few_ahead)(d->head, d->k_row), row_bytes = d->head * (int64_t)sizeof(TE);
     const float           *q = (const float *)x->w->q + r * K(LDA);
     VC                     s[N(FEW_TOGETHER)][VL];
     UNROLL for (int l = 0; l < VL; l += KEYS) {
@@ -539,6 +550,9 @@ INLINE void N(few_products)(int nr, const N(Rows) *x, int64_t r, int64_t j)
             UNROLL for (int i = 0; i < nr; i++)
                 s[i][l + e] = (VC){ 0 };
         }
+        for (int64_t at = 0; x->m->far && at < row_bytes; at += HLORT_LINE)
+            UNROLL for (int e = 0; e < KEYS; e++)
+                __builtin_prefetch((const char *)(k[e] + ahead) + at, 0, 2);
         for (int64_t p = 0; p < whole; p += VL)
             UNROLL for (int e = 0; e < KEYS; e++) {
                 const VC y = N(widen)(k[e] + p);
@@ -568,23 +582,29 @@ static void N(few_scores)(N(Rows) *x)
 }
 
 /* o += sum over n keys of their weights and nv vectors of their values, of nr rows, a few keys side by side. */
-INLINE void N(few_columns)(int nv, int nr, const float *w, const TE *v, int64_t v_row, int64_t n, float *o)
+INLINE void N(few_columns)(int nv, int nr, int far, const float *w, const TE *v, int64_t v_row, int64_t n, float *o)
 {
-    const int ways = N(FEW_SUMS) / (nv * nr);
-    VC        sum[N(FEW_SUMS)];
-    int64_t   j = 0;
+    const int     ways = N(FEW_SUMS) / (nv * nr), bytes = nv * VL * (int)sizeof(TE);
+    const int64_t ahead = N(few_ahead)(nv * VL, v_row);
+    VC            sum[N(FEW_SUMS)];
+    int64_t       j = 0;
     UNROLL for (int i = 0; i < nr; i++)
         UNROLL for (int k = 0; k < nv; k++)
             sum[i * nv + k] = *(const VCU *)(o + i * N(O_ROW) + k * VL);
     UNROLL for (int k = nr * nv; k < N(FEW_SUMS); k++)
         sum[k] = (VC){ 0 };
-    for (; j + ways <= n; j += ways)
+    for (; j + ways <= n; j += ways) {
+        if (far)
+            UNROLL for (int e = 0; e < ways; e++)
+                UNROLL for (int at = 0; at < bytes; at += HLORT_LINE)
+                    __builtin_prefetch((const char *)(v + (j + e) * v_row + ahead) + at, 0, 2);
         UNROLL for (int e = 0; e < ways; e++)
             UNROLL for (int k = 0; k < nv; k++) {
                 const VC y = N(widen)(v + (j + e) * v_row + k * VL);
                 UNROLL for (int i = 0; i < nr; i++)
                     sum[(e * nr + i) * nv + k] += w[i * K(LDA) + j + e] * y;
             }
+    }
     for (; j < n; j++)
         UNROLL for (int k = 0; k < nv; k++) {
             const VC y = N(widen)(v + j * v_row + k * VL);
@@ -610,13 +630,13 @@ INLINE void N(few_rows)(int nr, const N(Rows) *x, int64_t b, int64_t r)
     float                 *o = x->w->o + r * N(O_ROW);
     int64_t                k = 0;
     for (; k + most <= vectors; k += most)
-        N(few_columns)(most, nr, w, v + k * VL, d->v_row, n, o + k * VL);
+        N(few_columns)(most, nr, x->m->far, w, v + k * VL, d->v_row, n, o + k * VL);
     for (; k + 4 <= vectors; k += 4)
-        N(few_columns)(4, nr, w, v + k * VL, d->v_row, n, o + k * VL);
+        N(few_columns)(4, nr, x->m->far, w, v + k * VL, d->v_row, n, o + k * VL);
     for (; k < vectors; k++)
-        N(few_columns)(1, nr, w, v + k * VL, d->v_row, n, o + k * VL);
+        N(few_columns)(1, nr, x->m->far, w, v + k * VL, d->v_row, n, o + k * VL);
     if (d->wide % VL)
-        N(few_columns)(1, nr, w, v + d->wide - VL, d->v_row, n, o + aside);
+        N(few_columns)(1, nr, x->m->far, w, v + d->wide - VL, d->v_row, n, o + aside);
 }
 
 static void N(few_values)(const N(Rows) *x)

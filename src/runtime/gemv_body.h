@@ -27,7 +27,9 @@ enum {
     N(ACROSS_K) = 256 * G,      /* elements of k in a block: each of them is on a page of its own */
     N(FAR_K) = 8 * G,           /* likewise for each row of C, where B does not stay in the third cache and is to be read in few streams */
     N(CACHED) = 16 << 20,       /* bytes that stay there */
+    N(SECOND) = 1 << 20,        /* in the second cache */
     N(AHEAD) = 32,              /* rows of words from what is multiplied to what is fetched */
+    N(ALONG_AHEAD) = 8192,      /* bytes likewise, along: two pages, at whose ends processors stop foreseeing */
     N(APART_BYTES) = 512,       /* from row to row, from which on rows are fetched */
     N(HELD_ROWS) = 8,           /* rows that are finished before the next ones */
     N(HELD_TALL) = 8,           /* rows of a single vector of columns: as many sums do not wait for each other */
@@ -170,6 +172,7 @@ typedef struct {
     TC       *c;           /* the first row's sum with the first line */
     int64_t   c_few, c_line;
     const TC *begin;       /* what sums of the rows begin at, or NULL: at what C has */
+    int       far, beyond; /* along: all lines together do not stay in a cache, in one that is near */
 } N(Few);
 
 /* nv vectors of words, of G rows of elements or of the first `there` of them. */
@@ -468,6 +471,9 @@ INLINE void N(lines)(int mr, int nl, const N(Few) *f, int64_t wanted)
             acc[r][q] = (VC){ 0 };
     ROLLED for (int64_t p = 0; p < end; p += VL * G) {
         VW x[N(TOGETHER_ROWS)], w[N(LINES)];
+        if (f->far)
+            UNROLL for (int q = 0; q < nl; q++)
+                __builtin_prefetch(from + (q + nl) * line + p, 0, 2);
         if (nl < mr) { /* the fewer ones stay in registers */
             UNROLL for (int q = 0; q < nl; q++) {
                 w[q] = B_WORDS(N(along)(from + q * line + p));
@@ -529,8 +535,8 @@ LINES(8, 8)
 #endif
 #undef LINES
 
-/* A line by a single row: sums in lanes. */
-INLINE VC N(line)(const N(Few) *f, const TE *from)
+/* A line by a single row: sums in lanes. What is `ahead` bytes behind is fetched. */
+INLINE VC N(line)(const N(Few) *f, const TE *from, int ahead)
 {
     VC            acc[N(CHAINS)], rest[N(TOGETHER_ROWS)][N(LINES)];
     const int64_t left = f->k % (VL * G), end = f->k - left;
@@ -540,8 +546,11 @@ INLINE VC N(line)(const N(Few) *f, const TE *from)
     UNROLL for (int u = 0; u < N(CHAINS); u++)
         acc[u] = (VC){ 0 };
     ROLLED for (; p + (N(CHAINS) - 1) * VL * G < end; p += N(CHAINS) * VL * G)
-        UNROLL for (int u = 0; u < N(CHAINS); u++)
+        UNROLL for (int u = 0; u < N(CHAINS); u++) {
+            if (ahead)
+                __builtin_prefetch((const char *)(from + p + u * VL * G) + ahead, 0, 2);
             acc[u] = MULTIPLY_FEW(acc[u], *(const VWU *)(x + p / G + u * VL), B_WORDS(N(along)(from + p + u * VL * G)));
+        }
     ROLLED for (; p < end; p += VL * G)
         acc[0] = MULTIPLY_FEW(acc[0], *(const VWU *)(x + p / G), B_WORDS(N(along)(from + p)));
     UNROLL for (int s = N(CHAINS) / 2; s > 0; s /= 2)
@@ -561,7 +570,7 @@ static void N(few_lines)(const N(Few) *f, int64_t n)
     for (int64_t j = 0; j < n; j += VL) {
         const int64_t count = hlort_min(VL, n - j);
         for (int64_t q = 0; q < VL; q++)
-            v[q] = q < count ? N(line)(f, f->from + (j + q) * f->line) : (VC){ 0 };
+            v[q] = q >= count ? (VC){ 0 } : sizeof(TE) < 4 && f->beyond ? N(line)(f, f->from + (j + q) * f->line, N(ALONG_AHEAD)) : N(line)(f, f->from + (j + q) * f->line, 0);
         *(VC *)sums = N(sum_lanes)(v, VL);
         for (int64_t q = 0; q < count; q++) {
             TC *c = f->c + (j + q) * f->c_line;
@@ -629,6 +638,7 @@ static void N(few)(const Gemm *g)
     const int64_t kb = swept ? hlort_even(g->k, N(SWEPT_K), VL * G) : far ? N(FAR_K) * few : hlort_even(g->k, across ? (int64_t)N(ACROSS_K) : most, VL * G);
     const int64_t blocks = hlort_ceildiv(g->k, kb), x_row = across && !swept ? (int64_t)N(ROW) : kb / G + 16, block = few * x_row;
     const int     aside = columns && across; /* columns of C, which are rows of vectors */
+    const int64_t bytes = count * g->k * (int64_t)sizeof(TE);
     const int     once = blocks * block <= KC * NC; /* there is room for all blocks of the rows */
     const int64_t span = aside ? N(TURNED) : far || swept ? 4 * N(SPAN) : across ? (int64_t)N(SPAN) : N(BESIDE);
     N(begin_few)(begin, small, row, step, few, g->k);
@@ -639,7 +649,7 @@ static void N(few)(const Gemm *g)
         TC           *c = g->c ? (TC *)g->c + (columns ? j * g->c_row : j) : w->sums;
         const int64_t c_row = g->c ? g->c_row : columns ? few : span;
         TC           *turned = w->sums + N(TURNED) * GEMM_MOST_FEW;
-        N(Few)        f = { .row = x_row, .line = line, .along = along, .c = aside ? turned : c, .begin = begin };
+        N(Few)        f = { .row = x_row, .line = line, .along = along, .c = aside ? turned : c, .begin = begin, .far = bytes > N(CACHED), .beyond = bytes > N(SECOND) };
         f.c_few = aside ? N(TURNED) + 16 : columns ? 1 : c_row;
         f.c_line = aside || !columns ? 1 : c_row;
         for (int64_t p = 0; p < g->k || p == 0; p += kb) {
