@@ -6,7 +6,8 @@
 #define EMIT_LANES_TEXT_H
 
 /* What shuffles vectors follows; the other way without them behind #else. */
-#define LANES_IN_VECTORS "#if defined __has_builtin\n#if __has_builtin(__builtin_shufflevector)\n#define HLO_LANES\n#endif\n#endif\n#if defined HLO_LANES\n"
+#define LANES_ASKED "#if defined __has_builtin\n#if __has_builtin(__builtin_shufflevector)\n#define HLO_LANES\n#endif\n#endif\n"
+#define LANES_IN_VECTORS LANES_ASKED "#if defined HLO_LANES\n"
 
 /* Numbers of 512, 256 and 128 bits, and those of which the last two take their part. */
 #define LANES_OF_F32 "16", "8", "4", "0, 1, 2, 3, 4, 5, 6, 7", "0, 1, 2, 3"

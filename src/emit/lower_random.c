@@ -7,6 +7,7 @@
 #include "emit/lower.h"
 
 enum { ROLE_PAIRS = 70, ROLE_BLOCKS = 71 };
+enum { AT_ONCE = 8, AT_ONCE_WORK = 150 /* as ranges.h counts */ }; /* blocks that philox_blocks makes */
 
 typedef struct Random {
     const Inst  *x;
@@ -18,6 +19,7 @@ typedef struct Random {
     int64_t     *half;  /* the dimensions, split halved */
     /* Philox */
     int64_t      per_block; /* elements */
+    int64_t      n;         /* of the blocks that are made at once */
 } Random;
 
 static const KExpr *u32(Arena *a, uint32_t v) { return kx_int(a, TYPE_U32, v); }
@@ -162,24 +164,45 @@ static void philox(Lower *L, const Random *g, const Ix *b, KTemp *x[4])
     philox_rounds(L, x, key);
 }
 
-/* Elements first .. first + n of block b, in row-major order. */
-static void philox_store(Lower *L, const Random *g, const Ix *b, int64_t n)
+/* Element `linear` in row-major order. */
+static void store_bits(Lower *L, const Random *g, const Ix *linear, const KExpr *v)
 {
     const Shape *s = g->bits->shape;
-    Arena       *a = L->arena;
-    KTemp       *x[4];
-    philox(L, g, b, x);
-    for (int64_t k = 0; k < n; k++) {
-        const Ix   **at = ARENA_ARRAY(a, const Ix *, s->rank), *linear = ix_plus(&L->ix, ix_times(&L->ix, b, g->per_block), k);
-        const KExpr *v = g->per_block == 4 ? kx_cast(a, machine_type(s->type), current(L, x[k]))
-                                           : join_halves(a, current(L, x[2 * k]), current(L, x[2 * k + 1]));
-        if (layout_is_row_major(s)) {
-            store(L, g->bits, linear, v);
-            continue;
-        }
-        ix_split(&L->ix, linear, s->rank, s->dims, at);
-        store_at(L, g->bits, at, v);
+    if (layout_is_row_major(s)) {
+        store(L, g->bits, linear, v);
+        return;
     }
+    const Ix **at = ARENA_ARRAY(L->arena, const Ix *, s->rank);
+    ix_split(&L->ix, linear, s->rank, s->dims, at);
+    store_at(L, g->bits, at, v);
+}
+
+/* The first n elements of block b. */
+static void philox_store(Lower *L, const Random *g, const Ix *b, int64_t n)
+{
+    Arena *a = L->arena;
+    KTemp *x[4];
+    philox(L, g, b, x);
+    for (int64_t k = 0; k < n; k++)
+        store_bits(L, g, ix_plus(&L->ix, ix_times(&L->ix, b, g->per_block), k),
+                   g->per_block == 4 ? kx_cast(a, machine_type(g->bits->shape->type), current(L, x[k])) : join_halves(a, current(L, x[2 * k]), current(L, x[2 * k + 1])));
+}
+
+/* The first n elements of as many blocks as are made at once, from number index[0] of those on. */
+static void philox_at_once(Lower *L, void *cookie, const Ix *const *index)
+{
+    const Random *g = cookie;
+    Arena        *a = L->arena;
+    const bool    pairs = g->per_block == 2;
+    const Type    t = pairs ? TYPE_U64 : TYPE_U32;
+    const Ix     *number = index[0];
+    KArray       *words = local_array(L, t, AT_ONCE * g->per_block, "words");
+    const KExpr  *args[] = { g->key, g->low, g->high ? g->high : g->key, kx_index(a, ix_times(&L->ix, number, AT_ONCE)) };
+    store(L, words, ix_const(&L->ix, 0), kx_call(a, pairs ? "philox_pairs" : "philox_blocks", t, 4, args));
+    L->cur->last->fill_work = AT_ONCE_WORK;
+    const Ix *k = ix_of(&L->ix, loop_open(L, 0, g->n, NULL, 1));
+    store_bits(L, g, ix_add(&L->ix, ix_times(&L->ix, number, AT_ONCE * g->per_block), k), kx_cast(a, machine_type(g->bits->shape->type), load(L, words, k)));
+    block_close(L);
 }
 
 static void philox_block(Lower *L, void *cookie, const Ix *const *index)
@@ -192,13 +215,20 @@ static void run_philox(Lower *L, Random *g)
 {
     int64_t n = g->bits->count, whole, rest;
     g->per_block = type_bits(g->bits->shape->type) == 64 ? 2 : 4;
-    whole = n / g->per_block;
-    rest = n % g->per_block;
-    g->counters = whole + (rest > 0);
+    g->counters = n / g->per_block + (n % g->per_block > 0);
+    g->n = g->per_block * (L->plan->plain ? 1 : AT_ONCE);
+    whole = n / g->n;
+    rest = n % g->n;
     if (whole > 0)
-        nest(L, 1, plan_dims(L, g->x, ROLE_BLOCKS, 1, &whole), NULL, philox_block, g);
-    if (rest > 0)
-        philox_store(L, g, ix_const(&L->ix, whole), rest);
+        nest(L, 1, plan_dims(L, g->x, ROLE_BLOCKS, 1, &whole), NULL, L->plan->plain ? philox_block : philox_at_once, g);
+    if (rest == 0)
+        return;
+    const Ix *last = ix_const(&L->ix, whole);
+    g->n = rest;
+    if (L->plan->plain)
+        philox_store(L, g, last, rest);
+    else
+        philox_at_once(L, g, &last);
 }
 
 static const KExpr *state_word(Lower *L, const Inst *state, int64_t k, const char *name)

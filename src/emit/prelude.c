@@ -7,6 +7,7 @@
 #include "emit/c_text.h"
 #include "emit/complex_text.h"
 #include "emit/dot_rows_text.h"
+#include "emit/philox_text.h"
 #include "emit/exponential_text.h"
 #include "emit/lanes_text.h"
 #include "emit/loop_halves.h"
@@ -225,6 +226,8 @@ static const Helper helpers[] = {
       "    return acc + ((a[0] + a[2]) + (a[1] + a[3]));\n#endif\n}\n" },
     { H_EXACT, "dot_rows_f32", "", dot_rows_f32_text },
     { H_EXACT, "dot_rows_f64", "", dot_rows_f64_text },
+    { H_EXACT, "philox_blocks", "", philox_blocks_text },
+    { H_EXACT, "philox_pairs", "", philox_pairs_text },
     /* The instruction gives its second operand where either is NaN: what it makes both ways round has the bits of the one NaN and others. */
     { H_EXACT, "max_lanes_f32", "max_f32",
       "float max_lanes_f32(const float *x) /* of 16 numbers */\n{\n#if defined __AVX__ && defined __GNUC__ && !defined __clang__\n"
