@@ -25,7 +25,7 @@ enum {
     N(LINES) = 8,               /* of it, at most: so many streams, each of them slow, together are as fast as memory */
     N(ALONG_K) = 4096 / (int)sizeof(TW) * G, /* elements of k in a block, of fewer rows than that more */
     N(ACROSS_K) = 256 * G,      /* elements of k in a block: each of them is on a page of its own */
-    N(FAR_K) = 8 * G,           /* likewise for each row of C, where B does not stay in the third cache and is to be read in few streams */
+    N(FAR_K) = 8 * G,           /* likewise for each row of C, of as many as a kernel takes, where B does not stay in the third cache and is to be read in few streams */
     N(CACHED) = 16 << 20,       /* bytes that stay there */
     N(SECOND) = 1 << 20,        /* in the second cache */
     N(AHEAD) = 32,              /* rows of words from what is multiplied to what is fetched */
@@ -634,7 +634,7 @@ static void N(few)(const Gemm *g)
     const int     across = line == 1 && along != 1; /* a single line may be said to be 1 from the next */
     const int64_t most = few < N(FEWER_ROWS) ? N(ALONG_K) * N(FEWER_ROWS) / few / (VL * G) * (VL * G) : N(ALONG_K);
     const int     swept = across && !columns && few == 1 && count >= 4 * VL; /* B in whole lines, however long */
-    const int     far = across && !swept && few <= 2 && g->k * along * (int64_t)sizeof(TE) > N(CACHED);
+    const int     far = across && !swept && few <= N(ROWS) && g->k * along * (int64_t)sizeof(TE) > N(CACHED);
     const int64_t kb = swept ? hlort_even(g->k, N(SWEPT_K), VL * G) : far ? N(FAR_K) * few : hlort_even(g->k, across ? (int64_t)N(ACROSS_K) : most, VL * G);
     const int64_t blocks = hlort_ceildiv(g->k, kb), x_row = across && !swept ? (int64_t)N(ROW) : kb / G + 16, block = few * x_row;
     const int     aside = columns && across; /* columns of C, which are rows of vectors */
