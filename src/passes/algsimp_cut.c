@@ -380,12 +380,24 @@ bool simp_same_splat(const Inst *a, const Inst *b)
     return x && y && x->type == y->type && memcmp(x->data, y->data, (size_t)type_bytes(x->type)) == 0;
 }
 
+static bool is_scalar_broadcast(const Inst *i)
+{
+    return is_broadcast(i) && inst_operand(i, 0)->shape->rank == 0;
+}
+
+/* Every element of both is the same, known or not. */
+static bool same_element(const Inst *a, const Inst *b)
+{
+    const Inst *x = is_scalar_broadcast(a) ? inst_operand(a, 0) : a, *y = is_scalar_broadcast(b) ? inst_operand(b, 0) : b;
+    return (x == y && x->shape->rank == 0) || simp_same_splat(x, y);
+}
+
 /* Padding around padding of the same value, or around that value. */
 Inst *rule_pad_pad(Simp *s, Inst *i)
 {
     const Inst *inner = inst_operand(i, 0);
     Inst       *value = inst_operand(i, 1);
-    if (simp_same_splat(inner, value))
+    if (same_element(inner, value))
         return simp_broadcast(s, i->shape, value, (Ints){NULL, 0});
     if (inner->op != OP_PAD || (inst_operand(inner, 1) != value && !simp_same_splat(inst_operand(inner, 1), value)))
         return NULL;
@@ -542,11 +554,6 @@ Inst *rule_concatenate_concatenate(Simp *s, Inst *i)
     return c;
 }
 
-static bool is_scalar_broadcast(const Inst *i)
-{
-    return is_broadcast(i) && inst_operand(i, 0)->shape->rank == 0;
-}
-
 /* concatenate(x, broadcast(c)) -> pad(x, c) */
 Inst *rule_concatenate_splat(Simp *s, Inst *i)
 {
@@ -564,6 +571,16 @@ Inst *rule_concatenate_splat(Simp *s, Inst *i)
         return simp_pad(s, i->shape, inst_operand(i, 1 - k), inst_operand(b, 0), p);
     }
     return NULL;
+}
+
+/* One value everywhere. */
+Inst *rule_concatenate_equal(Simp *s, Inst *i)
+{
+    Inst *x = inst_operand(i, 0);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        if (!is_scalar_broadcast(inst_operand(i, k)) || !same_element(x, inst_operand(i, k)))
+            return NULL;
+    return simp_broadcast(s, i->shape, inst_operand(x, 0), (Ints){NULL, 0});
 }
 
 /* The same operand again and again, of size 1 in that dimension, is a broadcast. */
@@ -725,7 +742,7 @@ Inst *rule_dynamic_slice_known(Simp *s, Inst *i)
 Inst *rule_update_nothing(Simp *s, Inst *i)
 {
     Inst *x = inst_operand(i, 0), *u = inst_operand(i, 1);
-    if (shape_count(u->shape) == 0)
+    if (shape_count(u->shape) == 0 || same_element(x, u))
         return simp_same(s, x);
     return u->op == OP_DYNAMIC_SLICE && inst_operand(u, 0) == x && same_starts(i, u) ? simp_same(s, x) : NULL;
 }

@@ -5,11 +5,12 @@
  *   ROOT %s = s32[2] add(%c, %d)        =>     ROOT %s = s32[2] constant({4, 6})
  *
  * The evaluator computes, so that a folded value has the bits that the evaluator gives. An operand may also be the broadcast of a
- * constant or an iota. Bounded so that no small text takes long or grows: max=N elements of operands and result a fold (default
- * 65536, more where a constant goes that is as large as the result), a bound for all folds of a run, and limits of work inside each (loops of called
- * computations) and all. Broadcasts and
+ * constant or an iota; for a single element all of them may. Bounded so that no small text takes long or grows: max=N elements of operands and
+ * result a fold (default 65536, more where a constant goes that is as large as the result), a bound for all folds of a run, and limits of work
+ * inside each (loops of called computations) and all. Broadcasts and
  * iotas stay: they say the same in less. But a kernel of them and constants alone (a fusion without arguments, of up to 4 KB, for other kernels) would be begun at
- * each run: indices of a resized image, positions to sort. Never folded: elided constants, random numbers, effects, control edges, loops and
+ * each run: indices of a resized image, positions to sort. One that gives the same everywhere stays: as a constant it would become a broadcast, which is part of
+ * other kernels. Never folded: elided constants, random numbers, effects, control edges, loops and
  * branches, what asks for the device or a backend, values that text cannot hold. */
 #include "config.h"
 
@@ -135,7 +136,7 @@ static int64_t fold_size(const Inst *i)
             return -1;
         constant |= known_array(o);
     }
-    return constant ? sum : -1;
+    return constant || shape_count(i->shape) == 1 ? sum : -1;
 }
 
 /* Two splats give a splat, which broadcast says in one element. */
@@ -237,6 +238,14 @@ static Inst *behind(const Inst *i)
     return next;
 }
 
+static bool has_splat(const Literal *v)
+{
+    for (int32_t k = 0; k < v->n_elems; k++)
+        if (has_splat(v->elems[k]))
+            return true;
+    return v->n_elems == 0 && v->count > 1 && literal_all_equal_bits(v);
+}
+
 static bool fold(Folder *f, Inst *i)
 {
     if ((i->op != OP_FUSION && (!is_foldable(i->op) || i->n_operands == 0)) || !inst_is_free(i) || is_splat_of_splats(i))
@@ -253,6 +262,10 @@ static bool fold(Folder *f, Inst *i)
     Literal *v = compute(f, i, size);
     if (!v || !text_holds(v)) {
         pass_remark(f->cx, i, "%%%s is not computed here: %s", i->name, v ? "its text would not hold every value" : "too much work");
+        literal_unref(v);
+        return false;
+    }
+    if (i->op == OP_FUSION && has_splat(v)) {
         literal_unref(v);
         return false;
     }
