@@ -9,12 +9,13 @@
  * Until no moment needs more than limit=BYTES of temporaries (K, M, G: 2^10, 2^20, 2^30), as far as that can be had: of the values that are
  * kept over the worst moment those that free most are tried, and kept where what all moments need above the limit gets less. Computed again are
  * arrays of elementwise and moving instructions, reductions and fusions without updates in place; of a fusion of several results the one that is needed,
- * by a fusion of what it is made of. First what the entry keeps over the worst moment; where that is a loop, a branch or a call and the limit is not kept
- * yet, likewise within, as far as what is kept outside leaves room. A module without a schedule gets one first (hlo-memory-scheduler). Without a limit
+ * by a fusion of what it is made of; with each its other names (bitcasts, reshapes that move nothing). First what the entry keeps over the worst
+ * moment; where that is a loop, a branch or a call and the limit is not kept yet, likewise within, as far as what is kept outside leaves room. A module without a schedule gets one first (hlo-memory-scheduler). Without a limit
  * nothing is done. */
 #include "config.h"
 
 #include "analysis/cost.h"
+#include "analysis/memory.h"
 #include "analysis/peak.h"
 #include "passes/flow.h"
 #include "passes/pass.h"
@@ -23,7 +24,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-enum { MAX_STEPS = 1000, MAX_TRIES = 8 };
+enum { MAX_STEPS = 1000, MAX_TRIES = 8, MAX_NAMES = 8 };
 static const int64_t max_work = 200000000; /* instructions looked at in all steps */
 
 typedef struct Remat {
@@ -79,16 +80,40 @@ static const Inst *made_part(const Inst *i)
     return made->op != OP_PARAMETER && shape_is_array(made->shape) && !updates(made) ? made : NULL;
 }
 
-/* The first reader after `at`; NULL: all are before, or one only names its memory. Marks are places. */
-static Inst *next_reader(const Inst *i, int64_t at)
+/* The operand as it is, with other dimensions. */
+static bool is_name(const Inst *i)
 {
+    return (i->op == OP_BITCAST || i->op == OP_RESHAPE) && inst_forwards(i) == 0 && inst_is_free(i);
+}
+
+/* An instruction, and up to `at` the other names of what it makes. Marks are places. */
+typedef struct Names {
+    Inst   *inst[MAX_NAMES];
+    int32_t n;
+} Names;
+
+static Names find_names(Inst *i, int64_t at)
+{
+    Names x = {.inst = {i}, .n = 1};
+    for (int32_t k = 0; k < x.n; k++)
+        for (const Use *u = x.inst[k]->uses; u && x.n < MAX_NAMES; u = u->next)
+            if (is_name(u->user) && u->user->mark <= at)
+                x.inst[x.n++] = u->user;
+    return x;
+}
+
+/* The first reader after `at`, under whatever name; NULL: all are before, or one is no kernel (a tuple, a loop). */
+static Inst *next_reader(Inst *i, int64_t at)
+{
+    Names x = find_names(i, at);
     Inst *first = NULL;
-    for (const Use *u = i->uses; u; u = u->next) {
-        if (inst_names_buffer(u->user))
-            return NULL;
-        if (u->user->mark > at && (!first || u->user->mark < first->mark))
-            first = u->user;
-    }
+    for (int32_t k = 0; k < x.n; k++)
+        for (const Use *u = x.inst[k]->uses; u; u = u->next) {
+            if (inst_names_buffer(u->user) && !is_name(u->user))
+                return NULL;
+            if (u->user->mark > at && (!first || u->user->mark < first->mark))
+                first = u->user;
+        }
     return first;
 }
 
@@ -116,7 +141,7 @@ static Tries find_tries(const Remat *r, const Inst *at)
     for (Inst *i = r->c->first; i; i = i->next)
         i->mark = place++;
     for (Inst *i = r->c->first; i && i != at; i = i->next)
-        if ((can_repeat(i) || made_part(i)) && shape_bytes(i->shape) > 0 && next_reader(i, at->mark))
+        if ((can_repeat(i) || made_part(i)) && !is_name(i) && shape_bytes(i->shape) > 0 && next_reader(i, at->mark))
             enter(&t, i);
     return t;
 }
@@ -165,18 +190,37 @@ static Inst *repeat_part(const Remat *r, Inst *i, const Inst *made, Inst *reader
     return again;
 }
 
-/* A copy of i that those after `at` read. */
-static Inst *repeat(const Remat *r, Inst *i, int64_t at)
+/* Names, and the same of the copy that those after `at` read; NULL: nobody does. */
+typedef struct Again {
+    Names       was, now;
+    const Inst *reader; /* the first */
+} Again;
+
+static Again repeat(const Remat *r, Inst *i, int64_t at)
 {
     Inst **operands = ARENA_ARRAY(r->cx->scratch, Inst *, i->n_operands);
     for (int32_t k = 0; k < i->n_operands; k++)
         operands[k] = inst_operand(i, k);
     const Inst *made = made_part(i);
     Inst       *reader = next_reader(i, at);
-    Inst       *again = made ? repeat_part(r, i, made, reader) : inst_clone_into(r->c, reader, i, i->n_operands, operands);
-    again->mark = at; /* reads nothing of i */
-    read_instead(i, again, at);
-    return again;
+    Again       a = {.was = find_names(i, at), .reader = reader};
+    a.now.n = a.was.n;
+    for (int32_t k = 0; k < a.was.n; k++) {
+        Inst *w = a.was.inst[k], *of = NULL;
+        for (int32_t j = 0; j < k; j++)
+            if (a.was.inst[j] == inst_operand(w, 0))
+                of = a.now.inst[j];
+        a.now.inst[k] = k && !next_reader(w, at) ? NULL
+                        : k                      ? inst_clone_into(r->c, reader, w, 1, &of)
+                        : made                   ? repeat_part(r, i, made, reader)
+                                                 : inst_clone_into(r->c, reader, i, i->n_operands, operands);
+    }
+    for (int32_t k = 0; k < a.was.n; k++)
+        if (a.now.inst[k]) {
+            a.now.inst[k]->mark = at; /* reads nothing of i */
+            read_instead(a.was.inst[k], a.now.inst[k], at);
+        }
+    return a;
 }
 
 /* The body of a fusion has one caller; that of one of several results, of i, is without the others. */
@@ -193,10 +237,22 @@ static void own_body(const Remat *r, Inst *again, const Inst *i)
     comp_drop_unread(body, ARENA_ARRAY(r->cx->scratch, bool, body->n_params));
 }
 
-static void take_back(Inst *i, Inst *again)
+static void take_back(Again *a)
 {
-    read_instead(again, i, -1);
-    inst_delete(again);
+    for (int32_t k = a->was.n - 1; k >= 0; k--)
+        if (a->now.inst[k]) {
+            read_instead(a->now.inst[k], a->was.inst[k], -1);
+            inst_delete(a->now.inst[k]);
+        }
+}
+
+static void delete_unread(const Remat *r, Again *a)
+{
+    for (int32_t k = a->was.n - 1; k > 0; k--)
+        if (!a->was.inst[k]->n_uses)
+            inst_delete(a->was.inst[k]);
+    if (!a->was.inst[0]->n_uses)
+        inst_delete_dead(a->was.inst[0], r->cx->scratch);
 }
 
 static bool one_step(Remat *r, CompPeak *peak)
@@ -206,21 +262,20 @@ static bool one_step(Remat *r, CompPeak *peak)
     Tries   t = find_tries(r, peak->at);
     int64_t at = peak->at->mark;
     for (int32_t k = 0; k < t.n; k++) {
-        Inst    *again = repeat(r, t.inst[k], at);
+        Again    again = repeat(r, t.inst[k], at);
         CompPeak now = comp_peak(r->c, r->needs, r->limit);
         r->work += 2 * r->c->n_insts;
         if (now.excess < peak->excess && now.bytes <= peak->bytes) {
             r->cx->did_at = t.inst[k]->name;
-            own_body(r, again, t.inst[k]);
+            own_body(r, again.now.inst[0], t.inst[k]);
             pass_remark(r->cx, t.inst[k], "%lld bytes are not kept: it is computed again for %s",
-                        (long long)shape_bytes(t.inst[k]->shape), again->next->name);
-            if (!t.inst[k]->n_uses)
-                inst_delete_dead(t.inst[k], r->cx->scratch);
+                        (long long)shape_bytes(t.inst[k]->shape), again.reader->name);
+            delete_unread(r, &again);
             r->cx->rewrites++;
             *peak = now;
             return true;
         }
-        take_back(t.inst[k], again);
+        take_back(&again);
     }
     return false;
 }
