@@ -203,12 +203,19 @@ static void replace_results(Fuser *f, const Group *g, Inst *fusion)
     }
 }
 
+/* An update takes something in, be it a broadcast that others have in memory. */
+static bool update_gains(const Group *g)
+{
+    const Inst *part = inst_operand(g->root, 1);
+    return g->size > 1 || (part->op == OP_BROADCAST && fusion_goes_inside(part));
+}
+
 bool fusion_build(Fuser *f, const Group *g, int32_t number)
 {
     Inst *root = g->root;
     Body  b = {.number = number};
     collect_members(f, &b, g);
-    if (b.members.n < 2 || ((node(root)->role == ROLE_WINDOW || node(root)->role == ROLE_UPDATE) && g->size < 2) ||
+    if (b.members.n < 2 || (node(root)->role == ROLE_WINDOW && g->size < 2) || (node(root)->role == ROLE_UPDATE && !update_gains(g)) ||
         (node(root)->role == ROLE_SCATTER && !fusion_scatter_gains(root, f->cx->device->shared == 0)))
         return false;
     Comp *body = build_body(f, &b, g);
