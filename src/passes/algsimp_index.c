@@ -187,25 +187,29 @@ Inst *rule_scatter_nothing(Simp *s, Inst *i)
     return i->n_operands == 3 && shape_count(inst_operand(i, 2)->shape) == 0 ? simp_same(s, inst_operand(i, 0)) : NULL;
 }
 
-/* What a scatter makes of elements and updates, whole arrays; NULL: not one operation. */
+/* A scatter makes one operation of elements and updates, or takes one of the two. */
+static bool combines(const Inst *scatter)
+{
+    const Comp *c = inst_callee(scatter, 0);
+    return c->root->op == OP_PARAMETER || (comp_binary_op(c) != OP_COUNT && c->root->shape->type == scatter->shape->type);
+}
+
+/* What such a one makes of whole arrays. */
 static Inst *combined(Simp *s, const Inst *scatter, Inst *old, Inst *update)
 {
     const Comp *c = inst_callee(scatter, 0);
-    Op          op = comp_binary_op(c);
     Inst       *sides[] = {old, update};
     if (c->root->op == OP_PARAMETER)
         return sides[c->root->param];
-    if (op == OP_COUNT || c->root->shape->type != old->shape->type)
-        return NULL;
     int64_t first = inst_operand(c->root, 0)->param;
-    return simp_new(s, op, old->shape, 2, (Inst *[]){sides[first], sides[1 - first]});
+    return simp_new(s, comp_binary_op(c), old->shape, 2, (Inst *[]){sides[first], sides[1 - first]});
 }
 
 /* All of x is combined with all of the updates: there is one place, which nothing chooses. */
 Inst *rule_scatter_whole(Simp *s, Inst *i)
 {
     if (i->n_operands != 3 || inst_ints(i, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS).n || inst_ints(i, ATTR_UPDATE_WINDOW_DIMS).n != i->shape->rank ||
-        shape_count(i->shape) <= 0 || !shape_equal(inst_operand(i, 0)->shape, i->shape) || !shape_equal(inst_operand(i, 2)->shape, i->shape))
+        shape_count(i->shape) <= 0 || !shape_equal(inst_operand(i, 0)->shape, i->shape) || !shape_equal(inst_operand(i, 2)->shape, i->shape) || !combines(i))
         return NULL;
     return combined(s, i, inst_operand(i, 0), inst_operand(i, 2));
 }
@@ -247,7 +251,19 @@ static bool dims_of_updates(const Inst *i, int64_t vector, const int64_t *of_ind
     return true;
 }
 
-/* x along the dimensions of such a shape that its own are, which rise; -1: it has size 1 and goes. */
+/* Dimensions that stay (-1: it has size 1 and goes) are in the order of the result's. */
+static bool rise(const int64_t *to, int32_t n)
+{
+    int64_t last = -1;
+    for (int32_t d = 0; d < n; d++) {
+        if (to[d] >= 0 && to[d] <= last)
+            return false;
+        last = to[d] >= 0 ? to[d] : last;
+    }
+    return true;
+}
+
+/* x along the dimensions of such a shape that its own are, which rise. */
 static Inst *spread(Simp *s, const Shape *shape, Inst *x, const int64_t *to)
 {
     int32_t n = 0;
@@ -255,8 +271,6 @@ static Inst *spread(Simp *s, const Shape *shape, Inst *x, const int64_t *to)
     for (int32_t d = 0; d < x->shape->rank; d++) {
         if (to[d] < 0)
             continue;
-        if (n > 0 && dims.v[n - 1] >= to[d])
-            return NULL;
         *ints_at(sizes, n) = x->shape->dims[d];
         *ints_at(dims, n++) = to[d];
     }
@@ -278,8 +292,6 @@ static Inst *at_place(Simp *s, const Inst *i, int64_t vector, int32_t k, int64_t
     if (vector < whole->rank && whole->dims[vector] > 1)
         x = simp_slice(s, simp_shape(s, whole->type, whole->rank, sizes), x, part);
     Inst *place = spread(s, i->shape, x, to);
-    if (!place)
-        return NULL;
     Inst *iota = simp_new(s, OP_IOTA, place->shape, 0, NULL);
     inst_set_int(iota, ATTR_IOTA_DIMENSION, d);
     Inst *equal = simp_new(s, OP_COMPARE, simp_shape(s, TYPE_PRED, i->shape->rank, i->shape->dims), 2, (Inst *[]){iota, place});
@@ -301,20 +313,22 @@ Inst *rule_scatter_choice(Simp *s, Inst *i)
     int64_t     vector = inst_int(i, ATTR_INDEX_VECTOR_DIM, 0);
     if (i->n_operands != 3 || places.n < 1 || places.n != inserted.n || shape_count(i->shape) <= 0 || i->shape->layout || is_scattered_later(s, i) ||
         old->op != OP_BROADCAST || !shape_is_scalar(inst_operand(old, 0)->shape) || !shape_equal(old->shape, i->shape) ||
-        inst_operand(i, 2)->shape->type != i->shape->type || type_bits(inst_operand(i, 1)->shape->type) < 32)
+        inst_operand(i, 2)->shape->type != i->shape->type || type_bits(inst_operand(i, 1)->shape->type) < 32 || !combines(i))
         return NULL;
+    for (int32_t k = 0; k < places.n; k++)
+        if (!ints_has(inserted, places.v[k]))
+            return NULL;
     int64_t *of_indices = ARENA_ARRAY(s->scratch, int64_t, inst_operand(i, 1)->shape->rank), *of_updates = ARENA_ARRAY(s->scratch, int64_t, inst_operand(i, 2)->shape->rank);
-    if (!dims_of_indices(i, vector, of_indices) || !dims_of_updates(i, vector, of_indices, of_updates))
+    if (!dims_of_indices(i, vector, of_indices) || !dims_of_updates(i, vector, of_indices, of_updates) ||
+        !rise(of_indices, inst_operand(i, 1)->shape->rank) || !rise(of_updates, inst_operand(i, 2)->shape->rank))
         return NULL;
     Inst *update = spread(s, i->shape, inst_operand(i, 2), of_updates), *there = NULL;
     for (int32_t k = 0; k < places.n; k++) {
         Inst *equal = at_place(s, i, vector, k, places.v[k], of_indices);
-        if (!equal || !update || !ints_has(inserted, places.v[k]))
-            return NULL;
         there = there ? simp_new(s, OP_AND, equal->shape, 2, (Inst *[]){there, equal}) : equal;
     }
     Inst *now = combined(s, i, inst_operand(i, 0), update);
-    return now ? simp_new(s, OP_SELECT, i->shape, 3, (Inst *[]){there, now, inst_operand(i, 0)}) : NULL;
+    return simp_new(s, OP_SELECT, i->shape, 3, (Inst *[]){there, now, inst_operand(i, 0)});
 }
 
 /* ---- constants that count ---- */
