@@ -82,7 +82,7 @@ Inst *rule_tuple_gte(Simp *s, Inst *i)
     return i->n_operands ? simp_same(s, inst_operand(inst_operand(i, 0), 0)) : NULL;
 }
 
-/* barrier(tuple(x, y)) of which only x is read, and y by nobody else -> barrier(tuple(x)) */
+/* barrier(tuple(x, y)) of which only x is read, and y by nobody else or there from the start -> barrier(tuple(x)) */
 Inst *rule_barrier_unused(Simp *s, Inst *i)
 {
     const Inst *t = inst_operand(i, 0);
@@ -99,7 +99,7 @@ Inst *rule_barrier_unused(Simp *s, Inst *i)
     int32_t       n = 0;
     for (int32_t k = 0; k < t->n_operands; k++) {
         const Inst *o = inst_operand(t, k);
-        kept[k] |= o->n_uses != 1 || inst_has_effect(o);
+        kept[k] |= (o->n_uses != 1 && o->op != OP_CONSTANT && o->op != OP_PARAMETER) || inst_has_effect(o);
         if (kept[k]) {
             shapes[n] = o->shape;
             x[n++] = inst_operand(t, k);
