@@ -82,7 +82,20 @@ Inst *rule_tuple_gte(Simp *s, Inst *i)
     return i->n_operands ? simp_same(s, inst_operand(inst_operand(i, 0), 0)) : NULL;
 }
 
-/* barrier(tuple(x, y)) of which only x is read, and y by nobody else or there from the start -> barrier(tuple(x)) */
+/* What needs no work before a barrier. */
+static bool is_there(const Inst *i)
+{
+    return i->op == OP_CONSTANT || i->op == OP_PARAMETER || i->op == OP_IOTA || i->op == OP_BROADCAST;
+}
+
+/* Others need it too, or what a kernel makes beside it. */
+static bool is_made_anyway(const Inst *i)
+{
+    const Inst *f = i->op == OP_GET_TUPLE_ELEMENT ? inst_operand(i, 0) : i;
+    return i->n_uses != 1 || (f->op == OP_FUSION && f->n_uses != 1);
+}
+
+/* barrier(tuple(x, y)) of which only x is read, and y is made for nobody else or not at all -> barrier(tuple(x)) */
 Inst *rule_barrier_unused(Simp *s, Inst *i)
 {
     const Inst *t = inst_operand(i, 0);
@@ -99,7 +112,7 @@ Inst *rule_barrier_unused(Simp *s, Inst *i)
     int32_t       n = 0;
     for (int32_t k = 0; k < t->n_operands; k++) {
         const Inst *o = inst_operand(t, k);
-        kept[k] |= (o->n_uses != 1 && o->op != OP_CONSTANT && o->op != OP_PARAMETER) || inst_has_effect(o);
+        kept[k] |= (is_made_anyway(o) && !is_there(o)) || inst_has_effect(o);
         if (kept[k]) {
             shapes[n] = o->shape;
             x[n++] = inst_operand(t, k);
