@@ -70,14 +70,15 @@ static bool read_init_outside(Inst *w)
     return any;
 }
 
-/* Sets what a trip sets to what it began as to what it was before the trip. */
+/* Sets what a trip sets to what it began as to what it was before the trip; not what has no elements, of which algsimp makes constants. */
 static bool keep_constants(Flow *f, Inst *w)
 {
     bool any = false;
     for (int32_t k = 0; k < w->shape->n_elems; k++) {
         const Inst *init = while_init(w, k), *next = while_next(w, k);
         if (!init || !next || init->op != OP_CONSTANT || next->op != OP_CONSTANT || literal_has_elided(init->literal) ||
-            literal_has_elided(next->literal) || !literal_equal(init->literal, next->literal))
+            literal_has_elided(next->literal) || !literal_equal(init->literal, next->literal) ||
+            (shape_is_array(init->shape) && shape_count(init->shape) == 0))
             continue;
         if (!any && !while_editable(f, w))
             return false;
