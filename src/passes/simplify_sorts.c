@@ -29,6 +29,15 @@ static bool mark_results(const Inst *sort, bool *kept)
     return true;
 }
 
+/* One of them that waits for others cannot become the sort. */
+static bool has_free_results(const Inst *sort)
+{
+    for (const Use *u = sort->uses; u; u = u->next)
+        if (!inst_is_free(u->user))
+            return false;
+    return true;
+}
+
 static void mark_compared(const Comp *by, bool *kept)
 {
     for (int32_t k = 0; k < by->n_params; k++)
@@ -107,7 +116,7 @@ static bool simplify_sort(PassCtx *cx, Inst *i)
     n = 0;
     for (int32_t k = 0; k < i->n_operands; k++)
         n += kept[k];
-    if (n == i->n_operands)
+    if (n == i->n_operands || (n == 1 && !has_free_results(i)))
         return false;
     pass_remark(cx, i, "%%%s sorts %d of its %d operands", i->name, (int)n, (int)i->n_operands);
     sort_kept(i, kept, n, cx->scratch);
