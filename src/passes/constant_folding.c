@@ -210,10 +210,17 @@ static bool text_holds(const Literal *v)
     return true;
 }
 
+/* With its layout, in which a constant of text has no E(n). */
+static const Shape *constant_shape(Arena *a, const Shape *s)
+{
+    const Layout *l = s->layout;
+    return l && l->element_bits && !l->n_tiles && !l->memory_space ? shape_with_layout(a, s, layout_from_order(a, l->minor_to_major)) : s;
+}
+
 static void replace(const Folder *f, Inst *i, Literal *v)
 {
     Inst *c = inst_constant(i->comp, i, v, NULL);
-    c->shape = i->shape; /* with its layout */
+    c->shape = constant_shape(i->comp->module->arena, i->shape);
     pass_remark(f->cx, i, "%%%s is the constant %%%s", i->name, c->name);
     inst_replace(i, c);
 }
