@@ -26,6 +26,7 @@
 #include "driver/results.h"
 #include "driver/shadow.h"
 #include "eval/eval.h"
+#include "ir/spread_sizes.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
 #include "proto/read.h"
@@ -161,8 +162,10 @@ static Module *load_module(const Args *args, Buf *text, Diag *d)
     Signature *s = verify_module(m, d) ? signature_of(scratch, m, d) : NULL;
     bool       ok = s && execution_fits(s, m, d) && elided_fill(m, args->fill_elided, args->constants, d) && elided_check(m, d);
     arena_free(scratch);
-    if (ok)
+    if (ok) {
+        spread_sizes(m);
         return m;
+    }
     module_free(m);
     return NULL;
 }
