@@ -337,3 +337,52 @@ bool attention_find(const Inst *out, AttentionInside *inside, void *cookie, Atte
     arena_free(f.arena);
     return found;
 }
+
+/* ---- how long it takes ---- */
+
+static double ceil_div(double n, double by)
+{
+    return (double)(int64_t)((n + by - 1) / by);
+}
+
+AttentionSize attention_size(const Attention *a)
+{
+    AttentionSize s = { .type = inst_operand(a->scores, 0)->shape->type, .members = 1, .rows = 1, .keys = 1, .head = 1 };
+    const Inst   *v = inst_operand(a->out, 1 - a->side);
+    const Ints    sums = inst_ints(a->scores, ATTR_LHS_CONTRACTING_DIMS);
+    for (int32_t d = 0; d < a->scores->shape->rank; d++) {
+        int64_t *of = a->key[d] ? &s.keys : d < a->n_batch ? &s.members : &s.rows;
+        *of *= a->scores->shape->dims[d];
+    }
+    for (int32_t k = 0; k < sums.n; k++)
+        s.head *= inst_operand(a->scores, 0)->shape->dims[sums.v[k]];
+    s.wide = shape_count(v->shape) / s.keys / s.members;
+    return s;
+}
+
+/* What part of the units has a tile, 1: all have. */
+static double busy(const Device *v, double tiles)
+{
+    return tiles < v->units ? tiles / v->units : 1;
+}
+
+/* Tiles of 64 rows and columns, long sums in pieces of 512; scores and weights go through memory. */
+static double library_ns(const AttentionSize *s, const Device *v)
+{
+    const double m = (double)s->members, scores = m * (double)s->rows * (double)s->keys, bytes = 2 * scores * (type_bytes(s->type) + 4), down = ceil_div((double)s->rows, 64);
+    const double rate = type_bits(s->type) == 16 && v->tensor > 0 ? v->tensor / 2 : v->flops * 0.75;
+    const double first = busy(v, m * down * ceil_div((double)s->keys, 64)), second = busy(v, m * down * ceil_div((double)s->wide, 64) * ceil_div((double)s->keys, 512));
+    return 2 * scores * ((double)s->head / first + (double)s->wide / second) / rate + device_bytes_ns(v, bytes, bytes) + 2 * v->launch;
+}
+
+/* Half of what the units could do; tiles of 16 rows at least, which go through keys in steps of 256, by pieces of which units share them. */
+static double kernel_ns(const AttentionSize *s, const Device *v)
+{
+    const double down = ceil_div((double)s->rows, 16), tiles = (double)s->members * down * ceil_div((double)s->keys, 256);
+    return 4 * (double)s->members * 16 * down * (double)s->keys * (double)(s->head + s->wide) * (s->half ? 0.6 : 1) / v->flops / busy(v, tiles);
+}
+
+bool attention_pays(const AttentionSize *s, const Device *v)
+{
+    return s->rows <= ATTENTION_FEW || kernel_ns(s, v) <= library_ns(s, v);
+}

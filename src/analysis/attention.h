@@ -8,6 +8,7 @@
 #ifndef ANALYSIS_ATTENTION_H
 #define ANALYSIS_ATTENTION_H
 
+#include "analysis/device.h"
 #include "ir/inst.h"
 
 enum { ATTENTION_MOST_DIMS = 16, ATTENTION_MOST = 256 };
@@ -35,5 +36,17 @@ typedef bool AttentionInside(void *cookie, const Inst *i);
 /* What out, a dot, is: the scores are the one dot behind its operand that is made of parts. */
 bool attention_find(const Inst *out, AttentionInside *inside, void *cookie, Attention *a);
 const AttentionPart *attention_part(const Attention *a, const Inst *x); /* NULL: it is none */
+
+/* How much work it is: of each member of the batch scores [rows, keys] of `head` terms each, a result [rows, wide]. */
+typedef struct AttentionSize {
+    Type    type;  /* of the operands */
+    bool    half;  /* of the scores about half are left out */
+    int64_t members, rows, keys, head, wide;
+} AttentionSize;
+AttentionSize attention_size(const Attention *a);
+enum { ATTENTION_FEW = 8 /* rows of a member, which are no tile */ };
+
+/* Whether kernels of a device without its tensor cores do all of it sooner than a library's products, which may use them, with a softmax between. */
+bool attention_pays(const AttentionSize *s, const Device *v);
 
 #endif

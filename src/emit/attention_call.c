@@ -34,6 +34,7 @@ typedef struct Finder {
     Causal         causal;
     bool           masked; /* that is known */
     bool           rounded; /* every step of it is, to the type of the weights */
+    bool           device;  /* it is for one */
     const Inst    *term, *with_term; /* NULL, or what a row's sum has e^ of as one more, and a part that has it as operand */
 } Finder;
 
@@ -313,7 +314,7 @@ static bool fill_batch(Finder *f, const Sides *s, int32_t e)
         d->batch[d->n_batch].t = of[3].far;
         d->batch[d->n_batch++].o = of[4].far;
     }
-    if (last && of[1].by == 0 && of[2].by == 0 && (members(d) >= LEAST_MEMBERS || each * rows_of_member(f, s) > HLORT_FEW_ROWS)) {
+    if (last && of[1].by == 0 && of[2].by == 0 && (f->device || members(d) >= LEAST_MEMBERS || each * rows_of_member(f, s) > HLORT_FEW_ROWS)) {
         d->row[0].count = each;
         d->row[0].q = of[0].by;
         d->row[0].t = of[3].by;
@@ -433,7 +434,7 @@ static bool fill_sizes(Finder *f, Sides *s, bool keys_of_lhs)
     d->k_col = k < 0 ? 1 : s->of[1][k].by;
     d->k_row = s->of[1][s->k[s->key]].by;
     return d->keys <= HLORT_MOST_KEYS && d->head <= HLORT_MOST_HEAD && is_even(f, s) && fill_dims(f, s) && fill_values(f, s) &&
-           (d->rows > HLORT_FEW_ROWS || (hlort_attention_few(d) && members(d) >= LEAST_MEMBERS));
+           (f->device || d->rows > HLORT_FEW_ROWS || (hlort_attention_few(d) && members(d) >= LEAST_MEMBERS));
 }
 
 /* ---- the call ---- */
@@ -470,16 +471,16 @@ static bool can_be_changed(const Inst *i, const Finder *f)
     Module       *m = module_new();
     Inst         *scores = attention_scores(m, i, &hero);
     Arena        *a = arena_new();
-    const Kernel *k = scores ? kernel_lower_tile(a, scores, hero, f->c->d.keys) : NULL;
+    const Kernel *k = !scores ? NULL : f->device ? kernel_lower_element(a, scores, hero, f->c->d.keys) : kernel_lower_tile(a, scores, hero, f->c->d.keys);
     const bool    can = k && kernel_tile_row(k) && kernel_tile_in_place(k) == 0;
     arena_free(a);
     module_free(m);
     return can;
 }
 
-bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
+static bool find_call(const Inst *i, const Shape *const *lie, bool device, AttentionCall *out)
 {
-    Finder f = { .c = out };
+    Finder f = { .c = out, .device = device };
     Sides  s;
     double scale = 1;
     *out = (AttentionCall){ 0 };
@@ -517,6 +518,16 @@ bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
     view_of_shape(s.shape[4], s.of[4]);
     out->alone &= is_result(&f, i, s.of[4]);
     return fill_sizes(&f, &s, keys_of_lhs) && (out->plain || can_be_changed(i, &f));
+}
+
+bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
+{
+    return find_call(i, lie, false, out);
+}
+
+bool attention_kernel(const Inst *i, const Shape *const *lie, AttentionCall *out)
+{
+    return find_call(i, lie, true, out) && out->alone && !out->d.rounded;
 }
 
 bool attention_call_equal(const AttentionCall *x, const AttentionCall *y)

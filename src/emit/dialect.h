@@ -15,6 +15,7 @@ typedef struct Dialect {
     bool        prototypes; /* functions of libm are declared */
     bool        own_math;   /* some of them have forms in the prelude that loops take in */
     const char *(*form)(const char *fn); /* NULL, or lines at the head of a function of the prelude, up to #else: what machines do that have an instruction for it; or NULL */
+    const char *const *called;  /* NULL, or functions of the prelude that the target's own text calls, up to NULL */
     const char *complex_types[2];                       /* of two floats, of two doubles */
     const char *(*complex_function)(const char *fn);    /* NULL, or complex numbers are a class that the target brings: what the class calls a function of C's */
 } Dialect;

@@ -1,4 +1,5 @@
 /* Finds what is written as other instructions; the module that is read stays as it is. */
+#include "emit/attention_device.h"
 #include "emit/element_loop.h"
 #include "emit/expand.h"
 #include "emit/solve_call.h"
@@ -76,6 +77,8 @@ static Expansion *expansion_of(const Inst *i, const PlanOptions *o)
     case OP_RAGGED_DOT: return expand_ragged_dot;
     case OP_DOT: return !o->device && dot_is_beside(i) ? expand_beside : !runtime ? NULL : dot_widens(i) ? expand_narrow_dot : dot_joins(i) ? expand_terms : NULL;
     case OP_FUSION:
+        if (o->device && attention_on_device(i, NULL, o->device, &(AttentionCall){ 0 }))
+            return NULL;
         if (runtime && attention_expands(i))
             return expand_attention;
         if (runtime && attention_stays(i))

@@ -20,6 +20,8 @@ Kernel *kernel_lower(Arena *a, const Inst *i, const Device *device, bool any_ord
  * them (KERNEL_ROW, RANGE_FROM, RANGE_END). The sums are those elements, the first one first. NULL, without a report, when that cannot be one loop over neighbours. */
 Kernel *kernel_lower_tile(Arena *a, const Inst *i, const Inst *hero, int64_t row);
 #define KERNEL_ROW "range_row"
+/* The same of one element, that of number RANGE_FROM in the row, for a device's text: the sums are one. */
+Kernel *kernel_lower_element(Arena *a, const Inst *i, const Inst *hero, int64_t row);
 /* The length of its rows, which divides the one that was asked for; the result that it writes over the sums, of their type and in their order, or -1; -1, too, where
  * a result is the hero. 0: it is another kernel. */
 int64_t kernel_tile_row(const Kernel *k);

@@ -736,6 +736,24 @@ Kernel *kernel_lower(Arena *a, const Inst *i, const Device *device, bool any_ord
     return k;
 }
 
+Kernel *kernel_lower_element(Arena *a, const Inst *i, const Inst *hero, int64_t row)
+{
+    Arena  *scratch = arena_new();
+    Kernel *k = NULL;
+    Diag    quiet;
+    diag_init(&quiet, scratch);
+    if (kernel_supported(i, &quiet)) {
+        Plan plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .divisors = map_new(scratch), .rows = map_new(scratch), .norms = map_new(scratch),
+                      .body = inst_callee(i, 0), .plain = true, .tile_hero = hero, .tile_row = row, .tile_alone = true };
+        bool again = false;
+        k = lower_once(a, i, &plan, &again, &quiet);
+        if (again || (k && k->temp_bytes > 0))
+            k = NULL;
+    }
+    arena_free(scratch);
+    return k;
+}
+
 Kernel *kernel_lower_tile(Arena *a, const Inst *i, const Inst *hero, int64_t row)
 {
     enum { LEAST = 32 }; /* elements of a row, and of what it is made of: a vector of any type begins where another one would */

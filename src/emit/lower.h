@@ -43,6 +43,7 @@ typedef struct Plan {
     bool   no_epilogue; /* a try has found that what a hero makes is not wanted element by element: lower_epilogue.c */
     const Inst *tile_hero; /* NULL, or of kernel_lower_tile */
     int64_t     tile_row;
+    bool        tile_alone; /* of kernel_lower_element */
 } Plan;
 
 typedef struct Epilogue Epilogue;

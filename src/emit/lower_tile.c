@@ -95,8 +95,8 @@ void tile_stage(Lower *L)
     const Inst    *hero = L->plan->tile_hero;
     const int64_t  row = L->plan->tile_row, rows = shape_count(hero->shape) / row;
     KArray        *sums = L->k->params[L->k->n_operands - 1];
-    const Ix      *from = argument(L, RANGE_FROM, row - 1, -1), *end = argument(L, RANGE_END, row, -2), *i;
-    L->failed = has_loops(L) || !loop_between(L, from, end, &i);
+    const Ix      *from = argument(L, RANGE_FROM, row - 1, -1), *end = argument(L, RANGE_END, row, -2), *i = from;
+    L->failed = has_loops(L) || !(L->plan->tile_alone || loop_between(L, from, end, &i));
     if (L->failed)
         return;
     const Ix  *place = ix_add(&L->ix, ix_times(&L->ix, argument(L, KERNEL_ROW, rows - 1, -3), row), i);
@@ -110,7 +110,8 @@ void tile_stage(Lower *L)
         known_value(L, hero, 0, at, frozen(L, scalar_round(L->arena, hero->shape->type, load(L, sums, at_sum)), hero->name));
         store_row(L, sums, at_sum);
     }
-    block_close(L);
+    if (!L->plan->tile_alone)
+        block_close(L);
 }
 
 /* ---- what is in the indices ---- */

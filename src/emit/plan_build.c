@@ -235,7 +235,7 @@ const Kernel *plan_tile(Plan *p, const Inst *i, const Inst *hero, int64_t row, i
     const Lowered *l = map_get(&p->kernels, i);
     if (!l) {
         Arena  *own = arena_new();
-        Kernel *k = kernel_lower_tile(own, i, hero, row);
+        Kernel *k = p->options->device ? kernel_lower_element(own, i, hero, row) : kernel_lower_tile(own, i, hero, row);
         if (!k) {
             arena_free(own);
             return NULL;

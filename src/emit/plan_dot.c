@@ -1,4 +1,5 @@
 /* A dot, a convolution, a triangular solve, a Fourier transform or a running sum by itself that is worth it to a call of the runtime. Its operands are read as they lie. */
+#include "emit/attention_device.h"
 #include "emit/dot_call.h"
 #include "emit/expand.h"
 #include "emit/plan.h"
@@ -140,14 +141,15 @@ Value *plan_attention(Plan *p, StepList *out, const Inst *i)
     const Shape   *lie[4];
     const Inst    *hero;
     int32_t        function, n = 0;
-    if (!p->options->runtime || !attention_call(i, NULL, a) || !a->alone)
+    const Device  *device = p->options->device;
+    if (device ? !attention_on_device(i, NULL, device, a) : !p->options->runtime || !attention_call(i, NULL, a) || !a->alone)
         return NULL;
     for (int k = 0; k < a->n; k++)
         lie[k] = leaf_of(p, i, a->of[k]).shape;
-    if (!attention_call(i, lie, a))
+    if (device ? !attention_on_device(i, lie, device, a) : !attention_call(i, lie, a))
         return NULL;
     LibraryCall *c = ARENA_NEW(p->arena, LibraryCall);
-    *c = (LibraryCall){ .inst = i, .attention = a, .temp_bytes = hlort_attention_bytes(&a->d) };
+    *c = (LibraryCall){ .inst = i, .attention = a, .temp_bytes = device ? attention_memory(a, device) : hlort_attention_bytes(&a->d) };
     if (!a->plain) {
         const Inst *scores = attention_scores(plan_helper(p), i, &hero);
         c->tile = plan_tile(p, scores, hero, a->d.keys, &function);
@@ -155,7 +157,8 @@ Value *plan_attention(Plan *p, StepList *out, const Inst *i)
     }
     const int32_t others = c->tile ? i->n_operands : 0;
     Value        *result = value_fresh(p, i->shape, i);
-    PlanStep     *s = step_new(p, out, STEP_CALL, i, a->n + others + 2);
+    const bool    works = !device || c->temp_bytes > 0;
+    PlanStep     *s = step_new(p, out, STEP_CALL, i, a->n + others + 1 + works);
     s->step.function = plan_call_number(p, c);
     s->step.call = p->calls.v[s->step.function];
     s->step.n_operands = a->n + others;
@@ -166,7 +169,8 @@ Value *plan_attention(Plan *p, StepList *out, const Inst *i)
         if (kernel_uses_param(c->tile, k))
             s->slots[n] = leaf_as(p, out, value_of(p, i->operands[k].def)->v[0], i->operands[k].def->shape, i).slot;
     s->slots[n++] = result->v[0].slot;
-    s->slots[n++] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
+    if (works)
+        s->slots[n++] = slot_new(p, BUFFER_SCRATCH, shape_array(p->arena, TYPE_U8, 1, &c->temp_bytes), i);
     return result;
 }
 

@@ -1134,6 +1134,8 @@ void dialect_prelude(Buf *b, const Dialect *d, int32_t n, const Kernel *const *k
         KVisitor v = { need_expr, need_stmt, &p };
         kernel_visit(kernels[k]->body, &v);
     }
+    for (const char *const *name = d->called; name && *name; name++)
+        need(&p, *name);
     if (p.vectors)
         buf_puts(b, vector_macro);
     if (p.halves)

@@ -223,9 +223,9 @@ static void take_moved(Group *all, Inst *of, int32_t operand)
 }
 
 /* Libraries of a device want them for themselves. */
-static void take_operand(const Fuser *f, Group *all, Inst *of, int32_t operand)
+static void take_operand(bool by_library, Group *all, Inst *of, int32_t operand)
 {
-    if (f->cx->device->shared == 0)
+    if (!by_library)
         take_moved(all, of, operand);
     take_repeated(all, of, operand);
 }
@@ -245,10 +245,12 @@ static void try_dot(Fuser *f, Inst *out)
     }
     pass_remark(f->cx, out, "attention is one kernel: %%%s and %%%s, %.0f elements each, are not stored", a.scores->name, weights->name,
                 fusion_count(weights));
+    const AttentionSize size = attention_size(&a);
+    const bool          by_library = f->cx->device->shared > 0 && !attention_pays(&size, f->cx->device);
     merge(out, &a, g, &m);
     for (int32_t k = 0; k < 2; k++)
-        take_operand(f, node(out)->contexts[0]->group, to_change(a.scores), k);
-    take_operand(f, node(out)->contexts[0]->group, out, 1 - a.side);
+        take_operand(by_library, node(out)->contexts[0]->group, to_change(a.scores), k);
+    take_operand(by_library, node(out)->contexts[0]->group, out, 1 - a.side);
 }
 
 void fusion_attention(Fuser *f, Comp *c)

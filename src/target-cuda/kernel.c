@@ -11,6 +11,7 @@
 #include "emit/c_text.h"
 #include "support/vec.h"
 #include "target-cuda/part.h"
+#include "target-cuda/routine.h"
 
 /* What parts call, which may be less than what their kernels would. */
 void cuda_prelude(Buf *b, const Program *p, bool tensor)
@@ -30,6 +31,12 @@ void cuda_prelude(Buf *b, const Program *p, bool tensor)
             vec_push(a, &v, part);
         }
     }
+    VEC(const char *) called = { 0 };
+    const char *name;
+    for (int32_t at = 0; (name = cuda_attention_function(p, &at));)
+        vec_push(a, &called, name);
+    vec_push(a, &called, NULL);
+    dialect.called = called.v;
     dialect_prelude(b, &dialect, v.n, v.v);
     arena_free(a);
 }
@@ -343,7 +350,9 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
     bool   shares[BY_TURN + 1] = { false }, scans[BY_TURN + 1] = { false }, groups = false, asked = false, tensor = false, packs = false, copies = false, updates = false;
     for (int32_t f = 0; f < p->n_functions; f++) {
         CudaPart *parts;
-        int32_t   n = parts_of(a, p->functions[f].kernel, &parts);
+        if (kernel_tile_row(p->functions[f].kernel)) /* its caller's */
+            continue;
+        int32_t n = parts_of(a, p->functions[f].kernel, &parts);
         buf_putc(&kernels, '\n');
         c_origin(&kernels, p->functions[f].inst);
         for (int32_t j = 0, number = 0; j < n; j += parts[j].abreast) {
@@ -368,6 +377,8 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
                 shares[parts[j].share] = true;
         put_launcher(&kernels, a, p, f, n, parts, linkage);
     }
+    asked |= cuda_has_attention(p, true);
+    packs |= cuda_has_attention(p, false);
     cuda_row_services(b, groups, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN], asked);
     cuda_scan_services(b, scans[BY_WARP], scans[BY_BLOCK]);
     if (copies)
@@ -392,6 +403,8 @@ void cuda_prototypes(Buf *b, const Program *p, const char *linkage)
 {
     Arena *a = arena_new();
     for (int32_t f = 0; f < p->n_functions; f++) {
+        if (kernel_tile_row(p->functions[f].kernel))
+            continue;
         put_launcher_head(b, a, &p->functions[f], linkage);
         buf_puts(b, ";\n");
     }

@@ -208,7 +208,7 @@ void cuda_number_services(Buf *b, const Program *p)
     bool any = false, complex = false;
     for (int32_t k = 0; k < p->n_calls; k++) {
         const LibraryCall *x = p->calls[k];
-        const bool         is = x->routine || !cuda_needs_solver(x);
+        const bool         is = x->routine || (library_is_lapack(x) && !cuda_needs_solver(x));
         any |= is;
         complex |= is && type_is_complex(x->routine ? x->inst->shape->type : x->lapack.type);
     }

@@ -28,6 +28,14 @@ void cuda_routine_services(Buf *b, const Program *p);
 void cuda_put_routine(Buf *b, const Program *p, const LibraryCall *x, const char *linkage, const char *prefix); /* NAME_launch */
 void cuda_put_routine_head(Buf *b, const LibraryCall *x, const char *linkage, const char *prefix);
 
+/* attention.c: NAME_launch of a call of attention, its head, a call's arguments; whether there are such calls, of those that ask for shared memory alone; the functions of the prelude that
+ * their text calls, one after the other: *at is 0 at first. NULL: there are no more. */
+void cuda_put_attention(Buf *b, const Program *p, const LibraryCall *x, const char *linkage, const char *prefix);
+void cuda_put_attention_head(Buf *b, const LibraryCall *x, const char *linkage, const char *prefix);
+void cuda_attention_call(Buf *b, const LibraryCall *x, const char *const *args);
+bool cuda_has_attention(const Program *p, bool shared);
+const char *cuda_attention_function(const Program *p, int32_t *at);
+
 /* The files of one opcode each share these. */
 const char *routine_type(Type t);                 /* that kernels compute with */
 void        routine_many(Buf *b, const Many *many);        /* "hlo_many{ 3, { 3 } }" */

@@ -99,7 +99,7 @@ static bool is_wide(const LapackCall *c)
 const char *cuda_solver_refuses(const LibraryCall *x)
 {
     const LapackCall *c = &x->lapack;
-    if (x->routine)
+    if (x->routine || x->attention)
         return NULL;
     if (!library_is_lapack(x) || (!routine(c) && !is_kernels(c)))
         return "";
@@ -689,7 +689,7 @@ static void put_function(Buf *b, const LibraryCall *x, const char *linkage, cons
 static const LibraryCall *first_by_library(const Program *p)
 {
     for (int32_t k = 0; k < p->n_calls; k++)
-        if (!p->calls[k]->routine && is_called(&p->calls[k]->lapack) && cuda_needs_solver(p->calls[k]))
+        if (library_is_lapack(p->calls[k]) && is_called(&p->calls[k]->lapack) && cuda_needs_solver(p->calls[k]))
             return p->calls[k];
     return NULL;
 }
@@ -725,7 +725,9 @@ void cuda_solver_functions(Buf *b, const Program *p, const char *linkage, const 
     if (first_by_library(p))
         put_test(b, linkage, prefix);
     for (int32_t k = 0; k < p->n_calls; k++)
-        if (p->calls[k]->routine)
+        if (p->calls[k]->attention)
+            cuda_put_attention(b, p, p->calls[k], linkage, prefix);
+        else if (p->calls[k]->routine)
             cuda_put_routine(b, p, p->calls[k], linkage, prefix);
         else
             put_function(b, p->calls[k], linkage, prefix);
@@ -736,7 +738,7 @@ void cuda_solver_prototypes(Buf *b, const Program *p, const char *linkage, const
     if (first_by_library(p))
         buf_printf(b, "%s int %s_solves(cudaStream_t stream);\n", linkage, prefix);
     for (int32_t k = 0; k < p->n_calls; k++) {
-        (p->calls[k]->routine ? cuda_put_routine_head : put_head)(b, p->calls[k], linkage, prefix);
+        (p->calls[k]->attention ? cuda_put_attention_head : p->calls[k]->routine ? cuda_put_routine_head : put_head)(b, p->calls[k], linkage, prefix);
         buf_puts(b, ";\n");
     }
 }
@@ -745,6 +747,11 @@ void cuda_solver_call(Buf *b, const LibraryCall *x, const char *prefix, const ch
 {
     const LapackCall *c = &x->lapack;
     int32_t           operands = 0;
+    if (x->attention) {
+        put_name(b, x, prefix);
+        cuda_attention_call(b, x, args);
+        return;
+    }
     if (x->routine) {
         const int32_t n = x->inst->n_operands;
         put_name(b, x, prefix);

@@ -97,7 +97,7 @@ static void put_call(Out *o, const Step *s)
 {
     const char **args = ARENA_ARRAY(o->arena, const char *, s->n_buffers);
     for (int32_t k = 0; k < s->n_buffers; k++)
-        args[k] = address(o, s->buffers[k]);
+        args[k] = s->buffers[k] ? address(o, s->buffers[k]) : "";
     checked_begin(o, s->inst);
     cuda_solver_call(o->b, s->call, o->split ? o->p->name : NULL, args);
     checked_end(o);

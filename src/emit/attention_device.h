@@ -1,0 +1,33 @@
+/* Attention as kernels of a device, which has many threads: what attention_call.h takes, where that beats products of a library with a softmax between them.
+ *
+ * Of up to 8 rows for each member, as of decoding, a block has some of the keys: groups of lanes go through a key each, then through its value. Of more a block has a
+ * tile of 16, 32 or 64 rows and goes through the keys in steps, with the largest score and the sum so far; of 16 and 32 rows groups of its threads share the keys.
+ * Where that leaves multiprocessors idle the keys are cut into pieces, which a second kernel joins. */
+#ifndef EMIT_ATTENTION_DEVICE_H
+#define EMIT_ATTENTION_DEVICE_H
+
+#include "analysis/attention.h"
+#include "emit/attention_call.h"
+
+enum { ATTENTION_THREADS = 256 };
+
+typedef struct AttentionLaunch {
+    bool    few;
+    int64_t rows;         /* of a tile; of a member, where they are few */
+    int64_t each;         /* keys of a thread in each step, for each of its four rows */
+    int64_t groups, step; /* of threads that share keys; keys of a step of all */
+    int64_t pieces, piece; /* of the keys; keys of one, a multiple of step */
+    int64_t tiles;        /* blocks of work: of all members, rows and pieces */
+    int64_t head, wide;   /* of a row in shared memory, in floats: of queries and keys, of values */
+    int64_t shared;       /* bytes, of a block */
+    int64_t stats, bytes; /* of working memory: where the pieces' largest scores and sums begin; all of it */
+} AttentionLaunch;
+
+void attention_launch(const AttentionCall *c, const Device *v, AttentionLaunch *out);
+int64_t attention_memory(const AttentionCall *c, const Device *v); /* working memory, in bytes */
+int64_t attention_members(const hlort_attention *d);
+
+/* Whether fusion i is such kernels on v. */
+bool attention_on_device(const Inst *i, const Shape *const *lie, const Device *v, AttentionCall *out);
+
+#endif
