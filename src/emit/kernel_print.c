@@ -563,30 +563,40 @@ static bool is_extreme(const KStmt *s)
 
 bool dialect_is_update(const KStmt *s)
 {
-    return s->atomic && (strcmp(s->atomic, "Mul") == 0 || (is_extreme(s) && type_is_float(s->array->type)));
+    return s->atomic && (strcmp(s->atomic, "Mul") == 0 || (is_extreme(s) && type_is_float(s->array->type)) || type_bits(s->array->type) == 16);
 }
 
 const char *dialect_update_function(const KStmt *s)
 {
     static const char *const names[][2] = { { "min_f32", "max_f32" }, { "min_f64", "max_f64" } };
     const Type t = s->array->type;
-    if (is_extreme(s))
+    if (is_extreme(s) && type_is_float(t))
         return names[t == TYPE_F64][strcmp(s->atomic, "Max") == 0];
-    return t == TYPE_S32 ? "mul_s32" : t == TYPE_S64 ? "mul_s64" : NULL;
+    if (t == TYPE_S16 && strcmp(s->atomic, "Add") == 0)
+        return "add_s16";
+    return t == TYPE_S16 && strcmp(s->atomic, "Mul") == 0 ? "mul_s16" : t == TYPE_S32 ? "mul_s32" : t == TYPE_S64 ? "mul_s64" : NULL;
 }
 
+/* Of 16 bits CUDA has an exchange alone; halves are rounded each time. */
 static void print_update(Printer *p, const KStmt *s)
 {
-    const char *type = dialect_type(p->dialect, s->array->type), *fn = dialect_update_function(s);
+    const Type  t = s->array->type;
+    const bool  bf16 = t == TYPE_BF16, half = bf16 || t == TYPE_F16;
+    const char *type = dialect_type(p->dialect, storage_type(t)), *fn = dialect_update_function(s), *a = !half ? "a" : bf16 ? "bf16_to_f32(a)" : "f16_to_f32(a)";
+    const char *sign = strcmp(s->atomic, "Add") == 0 ? "+" : strcmp(s->atomic, "Mul") == 0 ? "*" : strcmp(s->atomic, "And") == 0 ? "&" : strcmp(s->atomic, "Or") == 0 ? "|" : "^";
     buf_printf(p->b, "hlo_update(&%s[", s->array->name);
     print_index(p, s->index);
     buf_puts(p->b, "], ");
     print_expr(p, s->value, P_SELECT);
-    buf_printf(p->b, ", [](%s a, %s b) { return ", type, type);
+    buf_printf(p->b, ", [](%s a, %s b) { return ", type, half ? "float" : type);
+    buf_puts(p->b, !half ? "" : bf16 ? "f32_to_bf16(" : "f32_to_f16(");
     if (fn)
-        buf_printf(p->b, "%s(a, b); })", fn);
+        buf_printf(p->b, "%s(%s, b)", fn, a);
+    else if (is_extreme(s))
+        buf_printf(p->b, "a %s b ? a : b", strcmp(s->atomic, "Min") == 0 ? "<" : ">");
     else
-        buf_puts(p->b, "a * b; })");
+        buf_printf(p->b, !half && type_bits(t) == 16 ? "(%s)(%s %s b)" : "%.0s%s %s b", type, a, sign);
+    buf_puts(p->b, half ? "); })" : "; })");
 }
 
 /* atomicAdd(&out[i], x): CUDA's. Of 64 bits it takes one type, which has the bits of the others; order depends on the sign. */

@@ -1053,6 +1053,10 @@ static void need_stmt(void *cookie, const KStmt *s)
     need_blocks(p, s);
     if (s->kind == KS_STORE && dialect_is_update(s) && dialect_update_function(s))
         need(p, dialect_update_function(s));
+    if (s->kind == KS_STORE && s->atomic && (s->array->type == TYPE_BF16 || s->array->type == TYPE_F16)) {
+        need(p, s->array->type == TYPE_BF16 ? "bf16_to_f32" : "f16_to_f32");
+        need(p, s->array->type == TYPE_BF16 ? "f32_to_bf16" : "f32_to_f16");
+    }
     p->rolled |= s->rolled || (s->kind == KS_FOR && loop_in_parts(s, &l));
     p->unrolled |= s->unrolled;
     p->in_turn |= s->in_turn;

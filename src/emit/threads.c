@@ -320,8 +320,23 @@ static const char *atomic_name(Op op)
     return op == OP_ADD ? "Add" : op == OP_MULTIPLY ? "Mul" : op == OP_MINIMUM ? "Min" : op == OP_MAXIMUM ? "Max" : op == OP_AND ? "And" : op == OP_OR ? "Or" : "Xor";
 }
 
+static bool is_half(Type t)
+{
+    return t == TYPE_BF16 || t == TYPE_F16;
+}
+
+/* What s stores: of halves what is rounded then. */
+static const KExpr *combined(const KStmt *s)
+{
+    const KExpr *x = s->value;
+    const bool   rounded = is_half(s->array->type) && x->kind == KX_CALL && x->n == 1 && (strncmp(x->fn, "f32_to_", 7) == 0 || strcmp(x->fn, "upper_bf16") == 0);
+    return rounded ? x->arg[0] : x;
+}
+
 static bool is_there(const KStmt *s, const KExpr *x)
 {
+    if (is_half(s->array->type) && x->kind == KX_CALL && x->n == 1 && (strcmp(x->fn, "bf16_to_f32") == 0 || strcmp(x->fn, "f16_to_f32") == 0))
+        x = x->arg[0];
     return x->kind == KX_LOAD && x->array == s->array && ix_equal(x->index, s->index);
 }
 
@@ -330,11 +345,11 @@ static const KStmt *find_update(const Nest *n)
 {
     const KStmt *s = n->stores.n == 1 ? n->stores.v[0] : NULL;
     int32_t      reads = 0;
-    if (!s || !updates_have_no_order(s->array->type, operation_of(s->value), n->k->any_order))
+    if (!s || !updates_have_no_order(s->array->type, operation_of(combined(s)), n->k->any_order))
         return NULL;
     for (int32_t i = 0; i < n->accesses.n; i++)
         reads += !n->accesses.v[i].store && kernel_same_memory(n->k, n->accesses.v[i].array, s->array);
-    return reads == 1 && (is_there(s, s->value->arg[0]) || is_there(s, s->value->arg[1])) ? s : NULL;
+    return reads == 1 && (is_there(s, combined(s)->arg[0]) || is_there(s, combined(s)->arg[1])) ? s : NULL;
 }
 
 /* s is one of the statements that append_stripped copies one by one. */
@@ -387,8 +402,8 @@ static void append_stripped(const Nest *n, KBlock *to, const KStmt *s)
         }
         kblock_append_copy(n->arena, to, s);
         if (s == n->update) {
-            to->last->atomic = atomic_name(operation_of(s->value));
-            to->last->value = s->value->arg[is_there(s, s->value->arg[0])];
+            to->last->atomic = atomic_name(operation_of(combined(s)));
+            to->last->value = combined(s)->arg[is_there(s, combined(s)->arg[0])];
         }
         if (inner) {
             KBlock *body = ARENA_NEW(n->arena, KBlock);

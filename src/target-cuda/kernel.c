@@ -318,22 +318,21 @@ static bool makes_updates(const CudaPart *part)
     return found;
 }
 
-/* The first exchange only looks: with what is to be stored, in the place of the same. */
+/* The first exchange only looks: a 0 in the place of one. */
 static void put_update(Buf *b)
 {
     buf_puts(b, "\ntemplate <int bytes> struct hlo_word { typedef unsigned type; };\n"
+                "template <> struct hlo_word<2> { typedef unsigned short type; };\n"
                 "template <> struct hlo_word<8> { typedef unsigned long long type; };\n"
-                "\n/* An element becomes that of itself and x, which other threads may do at the same time. */\n"
+                "\n/* An element becomes that of itself and value, which other threads may do at the same time. */\n"
                 "template <typename T, typename X, typename Combine> static __device__ inline void hlo_update(T *at, X value, Combine combine)\n"
                 "{\n"
                 "    typedef typename hlo_word<sizeof(T)>::type word;\n"
                 "    union { T value; word bits; } old, now;\n"
-                "    const T x = (T)value;\n"
-                "    now.value = x;\n"
-                "    old.bits = atomicCAS((word *)at, now.bits, now.bits);\n"
+                "    old.bits = atomicCAS((word *)at, (word)0, (word)0);\n"
                 "    while (1) {\n"
                 "        const word was = old.bits;\n"
-                "        now.value = (T)combine(old.value, x);\n"
+                "        now.value = (T)combine(old.value, value);\n"
                 "        if (now.bits == was)\n"
                 "            break;\n"
                 "        old.bits = atomicCAS((word *)at, was, now.bits);\n"
