@@ -10,7 +10,7 @@
  * A region is what such convolutions reach through elementwise instructions, pooling, padding, slices and concatenations: all of it gets the layout.
  * Copies stand at its borders, but for convolutions and reductions, which read any layout, and for constants, broadcasts and iotas, which are made in it.
  * A region is taken when convolutions would turn at least twice as many bytes as the copies. Parameters and results keep the layouts of the entry, and
- * what has a layout already is left alone, but for what attention makes of its scores (layout_scores.c). */
+ * what has a layout already is left alone, but for what attention makes of its scores (layout_scores.c), which {scores} does alone. */
 #include "config.h"
 
 #include "passes/layout_scores.h"
@@ -308,7 +308,7 @@ bool pass_layout_assignment(Module *m, PassCtx *cx)
             continue;
         for (Inst *i = c->first; i; i = i->next)
             i->aux = NULL;
-        for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next)
+        for (Inst *i = c->first; i && cx->rewrites < cx->limit && !pass_arg_is(cx, "scores"); i = i->next)
             if (i->op == OP_CONVOLUTION && has_plain_array(i) && inst_is_free(i))
                 assign_from(cx, i);
         for (Inst *i = c->first; i && cx->rewrites < cx->limit; i = i->next)

@@ -36,11 +36,11 @@ const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 #define NARROW(algsimp) "fix(convert-mover," algsimp ",cse,dce)"
 #define CPU(algsimp, exact) "dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "", EXCHANGES("", exact)) "," AFTER("layout-assignment,")
 #define CUDA(algsimp, exact) "dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,", EXCHANGES(FEWER(exact), exact)) "," \
-    NARROW(algsimp) ",all-reduce-splitter" exact "," AFTER("")
+    NARROW(algsimp) ",all-reduce-splitter" exact "," AFTER("layout-assignment{scores},")
 #define O1 "conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce"
 
 /* A kernel on a GPU costs its launch and its memory traffic, so there narrow elements are moved, one kernel computes on all parts of an array, sums over
- * devices are exchanged once and no more of them than is needed, and batch normalization joins the kernels around it wherever its features are. On a CPU sums
+ * devices are exchanged once and no more of them than is needed, features lie as they are given, and batch normalization joins the kernels around it wherever its features are. On a CPU sums
  * for each of the inner features alone are cheaper than its routine, and the others change nothing that could be measured. */
 const char *pipeline_for_level(int level, const char *target)
 {
