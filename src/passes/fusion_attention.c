@@ -5,6 +5,9 @@
  *   p = fusion(s, mask), kind=kInput            =>       s = dot(q, k);  p = ...;  ROOT out = dot(p, v)
  *   out = dot(p, v), or a fusion around it
  *
+ * On a device queries, keys and values that are torn out of one array, which three kernels would compute, are read where they lie in it: it is stored, by the
+ * kernel of the product that it is made of.
+ *
  * Scores and weights that nobody else reads are never whole in memory then: code goes through them in blocks of rows. Nothing is computed twice. */
 #include "config.h"
 
@@ -222,6 +225,111 @@ static void take_moved(Group *all, Inst *of, int32_t operand)
     swallow(all, g);
 }
 
+enum { PARTS = 3 };
+
+static bool is_one_of(const Group *g, Group *const *groups)
+{
+    return g == groups[0] || g == groups[1] || g == groups[2];
+}
+
+/* The array that the root of g has elements of, and moves only. */
+static Inst *source_of(const Group *g)
+{
+    Inst *x = g->root;
+    while (moves_elements(x) && x->n_operands == 1 && is_member(x, g))
+        x = inst_operand(x, 0);
+    return x != g->root && is_member(x, g) && node(x)->role == ROLE_ELEMENTWISE ? x : NULL;
+}
+
+/* Three groups want it, and nobody else. */
+static bool is_theirs(const Inst *x, Group *const *groups)
+{
+    const Node *n = node(x);
+    bool        theirs = n->fused;
+    for (int32_t k = 0; k < n->n_contexts; k++)
+        theirs &= is_one_of(n->contexts[k]->group, groups);
+    return theirs;
+}
+
+/* What x, which is stored by the first of the groups now, is made of inside of it. */
+static void ask_once(const Inst *x, Group *const *groups)
+{
+    for (int32_t k = 0; k < x->n_operands; k++) {
+        Node   *n = node(inst_operand(x, k));
+        int32_t kept = 0;
+        bool    asked = false;
+        for (int32_t c = 0; n->fused && c < n->n_contexts; c++)
+            if (is_one_of(n->contexts[c]->group, groups))
+                asked = true;
+            else
+                n->contexts[kept++] = n->contexts[c];
+        if (!asked)
+            continue;
+        n->contexts[kept++] = groups[0]->all;
+        n->n_contexts = kept;
+        groups[0]->size++;
+        ask_once(inst_operand(x, k), groups);
+    }
+}
+
+/* A dot that y alone is made of, element by element, is what its kernel goes on from. */
+static void take_product(Group *g, const Inst *y)
+{
+    for (int32_t k = 0; k < y->n_operands && !g->hero; k++) {
+        Inst *dot = inst_operand(y, k);
+        Node *n = node(dot);
+        if (dot->op != OP_DOT || n->role != ROLE_CONTRACT || n->fused || dot->n_uses != 1 || !shape_same_dims(dot->shape, y->shape) || dot->shape->layout)
+            continue;
+        n->fused = true;
+        n->contexts[0] = g->all;
+        n->n_contexts = 1;
+        g->hero = dot;
+        g->size++;
+        g->operands++;
+    }
+}
+
+/* Queries, keys and values that are parts of one array, for which three kernels would compute it: the array is stored, and its parts are read where they lie. */
+static void take_torn(Group *all, Inst *const *readers, const int32_t *operands)
+{
+    Inst  *made[PARTS], *source = NULL;
+    Group *g[PARTS];
+    double parts = 0;
+    for (int32_t k = 0; k < PARTS; k++) {
+        made[k] = inst_operand(readers[k], operands[k]);
+        while (made[k]->op == OP_RESHAPE && made[k]->n_uses == 1 && node(made[k])->role == ROLE_VIEW && !node(made[k])->fused)
+            made[k] = inst_operand(made[k], 0);
+        g[k] = made[k]->n_uses == 1 ? group_of_root(made[k]) : NULL;
+        if (!g[k] || g[k] == all || g[k]->reduces || g[k]->hero || g[k]->vector || !source_of(g[k]) || (source && source_of(g[k]) != source))
+            return;
+        source = source_of(g[k]);
+        parts += fusion_count(made[k]);
+    }
+    if (g[0] == g[1] || g[1] == g[2] || g[0] == g[2] || parts < fusion_count(source) || !is_theirs(source, g))
+        return;
+    for (int32_t k = 0; k < PARTS; k++)
+        for (Inst *i = inst_operand(readers[k], operands[k]); i != source; i = inst_operand(i, 0))
+            if (!node(i)->fused || node(i)->contexts[0]->group != all) {
+                node(i)->fused = true;
+                node(i)->contexts[0] = all->all;
+                node(i)->n_contexts = 1;
+                all->size++;
+            }
+    for (int32_t k = 1; k < PARTS; k++) {
+        g[k]->head = all;
+        g[k]->root = NULL;
+    }
+    all->operands -= PARTS - 1;
+    g[0]->root = source;
+    g[0]->size = 1;
+    g[0]->all->count = fusion_count(source);
+    node(source)->fused = false;
+    node(source)->contexts[0] = g[0]->all;
+    node(source)->n_contexts = 1;
+    ask_once(source, g);
+    take_product(g[0], source);
+}
+
 /* Libraries of a device want them for themselves. */
 static void take_operand(bool by_library, Group *all, Inst *of, int32_t operand)
 {
@@ -248,6 +356,8 @@ static void try_dot(Fuser *f, Inst *out)
     const AttentionSize size = attention_size(&a);
     const bool          by_library = f->cx->device->shared > 0 && !attention_pays(&size, f->cx->device);
     merge(out, &a, g, &m);
+    if (f->cx->device->shared > 0 && !by_library)
+        take_torn(node(out)->contexts[0]->group, (Inst *[]){ to_change(a.scores), to_change(a.scores), out }, (int32_t[]){ 0, 1, 1 - a.side });
     for (int32_t k = 0; k < 2; k++)
         take_operand(by_library, node(out)->contexts[0]->group, to_change(a.scores), k);
     take_operand(by_library, node(out)->contexts[0]->group, out, 1 - a.side);
