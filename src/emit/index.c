@@ -62,7 +62,7 @@ const Ix *ix_of(IxCtx *cx, const IxAtom *atom)
     return x;
 }
 
-typedef void (*Split)(void *, const IxAtom *, int64_t);
+typedef void (*Split)(void *, const IxAtom *, int64_t, int64_t);
 
 static const Ix *without(IxCtx *cx, const Ix *x, int32_t term)
 {
@@ -336,7 +336,7 @@ static void ask_for_split(IxCtx *cx, const Ix *rest, int64_t by)
         const IxAtom *x = rest->t[i].atom;
         int64_t       k = rest->t[i].k;
         if (x->kind == IX_LOOP && k > 0 && k < by && by % k == 0 && x->hi - x->lo >= by / k)
-            cx->split(cx->cookie, x, by / k);
+            cx->split(cx->cookie, x, by / k, cx->digits && rest->c % k == 0 ? (by - rest->c) / k % (by / k) : 0);
     }
 }
 
@@ -414,6 +414,7 @@ const Ix *ix_linear(IxCtx *cx, int32_t n, const Ix *const *index, const int64_t 
 void ix_split(IxCtx *cx, const Ix *linear, int32_t n, const int64_t *dims, const Ix **index)
 {
     int64_t stride = 1;
+    cx->digits = true;
     for (int32_t d = n - 1; d >= 0; d--) {
         int64_t next = wrap_mul(stride, dims[d]);
         bool    outermost = true;
@@ -423,4 +424,5 @@ void ix_split(IxCtx *cx, const Ix *linear, int32_t n, const int64_t *dims, const
         index[d] = dims[d] == 1 ? ix_const(cx, 0) : outermost ? x : ix_mod(cx, x, dims[d]);
         stride = next;
     }
+    cx->digits = false;
 }

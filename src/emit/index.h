@@ -44,7 +44,8 @@ typedef struct IxCtx {
     Arena   *arena;
     int32_t  n_atoms;
     struct IxSlot *divisions; /* DIV and MOD atoms made so far */
-    void   (*split)(void *cookie, const IxAtom *loop, int64_t inner); /* NULL, or told that loop % inner or loop / inner stays */
+    void   (*split)(void *cookie, const IxAtom *loop, int64_t inner, int64_t lead); /* NULL, or told that (loop - lead) % inner or (loop - lead) / inner stays */
+    bool     digits;      /* inside ix_split: others are told of no lead */
     void    *cookie;
 } IxCtx;
 

@@ -16,8 +16,9 @@ enum { MAX_SPLITS = 20, MAX_CUTS = 64 };
 typedef struct Cut { int64_t stride, at; } Cut; /* the loop of that stride breaks before value at */
 typedef struct LoopDim {
     int64_t extent;
+    int64_t lead; /* so many go before the first of the cut loops' */
     int32_t n_splits;
-    int64_t splits[MAX_SPLITS]; /* ascending, each divides the next and the extent (one that does not is alone): strides of the cut loops */
+    int64_t splits[MAX_SPLITS]; /* ascending, each divides the next and the extent without lead (one that does not is alone): strides of the cut loops */
     int32_t n_cuts;
     Cut     cuts[MAX_CUTS];
     bool    fixed; /* belongs to a tiled nest: neither splits nor cuts */
@@ -140,7 +141,7 @@ LoopDim *plan_dims(Lower *L, const Inst *x, int role, int32_t n, const int64_t *
 /* Loop order of a shape: most major dimension first. */
 int32_t *major_order(Lower *L, const Shape *s);
 /* The IxCtx.split of lowering. */
-void     lower_split(void *cookie, const IxAtom *loop, int64_t inner);
+void     lower_split(void *cookie, const IxAtom *loop, int64_t inner, int64_t lead);
 /* lo <= x < end: 1 always, 0 never, -1 open (and the loops that x depends on are asked to break there). */
 int      in_range(Lower *L, const Ix *x, int64_t lo, int64_t end);
 

@@ -293,19 +293,30 @@ LoopDim *plan_dims(Lower *L, const Inst *x, int role, int32_t n, const int64_t *
     return r->dims;
 }
 
+enum { LEAST_BLOCKS = 2 };
+
 /* Short steps, of paddings and strides, go through any long extent: what is left of it is a loop of its own. */
-static bool may_have_rest(const Lower *L, const LoopDim *d, int64_t inner)
+static bool may_have_rest(const Lower *L, int64_t extent, const LoopDim *d, int64_t inner)
 {
-    enum { LONGEST = 16, LEAST = 2 };
-    return !L->plan->plain && inner <= LONGEST && d->extent >= LEAST * inner && d->n_splits == 0;
+    enum { LONGEST = 16 };
+    return !L->plan->plain && inner <= LONGEST && extent >= LEAST_BLOCKS * inner && d->n_splits == 0;
 }
 
-/* inner is the stride at which the dimension should be cut too. Only chains of divisors can be cut. */
-static void add_split(Lower *L, LoopDim *d, int64_t inner)
+/* A part of a concatenation, say, whose elements are those of rows of its own: the first of these begins at lead. */
+static bool may_lead(const Lower *L, const LoopDim *d, int64_t inner, int64_t lead)
+{
+    const int64_t extent = d->extent - lead;
+    return !L->plan->plain && d->n_splits == 0 && extent >= LEAST_BLOCKS * inner && (extent % inner == 0 || may_have_rest(L, extent, d, inner));
+}
+
+/* inner is the stride at which the dimension should be cut too, from lead on. Only chains of divisors can be cut. */
+static void add_split(Lower *L, LoopDim *d, int64_t inner, int64_t lead)
 {
     if (d->fixed || inner <= 1 || inner >= d->extent || d->n_splits == MAX_SPLITS)
         return;
-    if (d->extent % inner != 0 && !may_have_rest(L, d, inner))
+    if (lead && may_lead(L, d, inner, lead))
+        d->lead = lead;
+    else if ((d->extent - d->lead) % inner != 0 && !may_have_rest(L, d->extent, d, inner))
         return;
     int32_t at = 0;
     while (at < d->n_splits && d->splits[at] < inner)
@@ -321,11 +332,11 @@ static void add_split(Lower *L, LoopDim *d, int64_t inner)
     L->again = true;
 }
 
-void lower_split(void *cookie, const IxAtom *loop, int64_t inner)
+void lower_split(void *cookie, const IxAtom *loop, int64_t inner, int64_t lead)
 {
     const LoopRef *ref = loop->owner;
     if (ref && ref->dim)
-        add_split(cookie, ref->dim, ref->stride * inner);
+        add_split(cookie, ref->dim, ref->stride * inner, ref->stride * lead);
 }
 
 static void add_cut(Lower *L, LoopDim *d, int64_t stride, int64_t at)
@@ -409,7 +420,8 @@ typedef struct Level {
     LoopDim *dim;
     int32_t  which;  /* dimension */
     int64_t  n, stride;
-    int64_t  rest;   /* of the dimension, behind n * stride: that much is not in these loops */
+    int64_t  lead;   /* of the dimension: that much is before these loops, */
+    int64_t  rest;   /* and that much behind them */
     int32_t  n_dim;  /* levels of the dimension, this one included */
 } Level;
 
@@ -475,17 +487,17 @@ static int32_t cuts_here(Lower *L, Nest *t, int32_t level, int64_t *cuts)
     return n;
 }
 
-/* What is left of a dimension behind the loops that it is cut into. */
-static void nest_rest(Lower *L, Nest *t, int32_t level)
+/* n elements of a dimension that are not in the loops that it is cut into, from first on. */
+static void nest_beside(Lower *L, Nest *t, int32_t level, int64_t n, int64_t first)
 {
     const Level *v = &t->levels[level];
     const Ix    *before = t->index[v->which], *i = ix_const(&L->ix, 0);
-    if (v->rest > 1)
-        i = ix_of(&L->ix, loop_open(L, 0, v->rest, NULL, 1));
-    t->index[v->which] = ix_plus(&L->ix, ix_add(&L->ix, before, i), v->n * v->stride);
+    if (n > 1)
+        i = ix_of(&L->ix, loop_open(L, 0, n, NULL, 1));
+    t->index[v->which] = ix_plus(&L->ix, ix_add(&L->ix, before, i), first);
     nest_level(L, t, level + v->n_dim);
     t->index[v->which] = before;
-    if (v->rest > 1)
+    if (n > 1)
         block_close(L);
 }
 
@@ -496,15 +508,21 @@ static void nest_level(Lower *L, Nest *t, int32_t level)
         t->body(L, t->cookie, t->index);
         return;
     }
+    const Level *v = &t->levels[level];
+    const Ix    *before = t->index[v->which];
+    if (v->lead)
+        nest_beside(L, t, level, v->lead, 0);
+    t->index[v->which] = ix_plus(&L->ix, before, v->lead);
     int64_t cuts[MAX_CUTS], lo = 0;
     int32_t n = cuts_here(L, t, level, cuts);
     for (int32_t k = 0; k < n; k++) {
         nest_piece(L, t, level, lo, cuts[k]);
         lo = cuts[k];
     }
-    nest_piece(L, t, level, lo, t->levels[level].n);
-    if (t->levels[level].rest)
-        nest_rest(L, t, level);
+    nest_piece(L, t, level, lo, v->n);
+    if (v->rest)
+        nest_beside(L, t, level, v->rest, v->n * v->stride);
+    t->index[v->which] = before;
 }
 
 void nest(Lower *L, int32_t n, LoopDim *dims, const int32_t *order, NestBody *body, void *cookie)
@@ -518,13 +536,13 @@ void nest(Lower *L, int32_t n, LoopDim *dims, const int32_t *order, NestBody *bo
     for (int32_t k = 0; k < n; k++) {
         int32_t  d = order ? order[k] : k;
         LoopDim *x = &dims[d];
-        int64_t  outer = x->extent;
+        int64_t  outer = x->extent - x->lead;
         t.index[d] = ix_const(&L->ix, 0);
         if (x->extent == 1)
             continue;
         for (int32_t s = x->n_splits; s >= 0; s--) {
             int64_t stride = s ? x->splits[s - 1] : 1;
-            t.levels[t.n_levels++] = (Level){ x, d, outer / stride, stride, outer % stride, s + 1 };
+            t.levels[t.n_levels++] = (Level){ x, d, outer / stride, stride, s == x->n_splits ? x->lead : 0, outer % stride, s + 1 };
             outer = stride;
         }
     }

@@ -429,7 +429,7 @@ const Ix **reduction_index(Lower *L, const Reduction *r, const Ix *const *index)
         int64_t       *sizes = ARENA_ARRAY(L->arena, int64_t, r->joined);
         for (int32_t k = 0; k < r->joined; k++)
             sizes[k] = r->in->dims[dims[k]];
-        void (*split)(void *, const IxAtom *, int64_t) = L->ix.split;
+        void (*split)(void *, const IxAtom *, int64_t, int64_t) = L->ix.split;
         L->ix.split = NULL; /* they come together again in whatever the elements are made of */
         ix_split(&L->ix, index[r->n_reduced - 1], r->joined, sizes, digits);
         L->ix.split = split;
