@@ -178,6 +178,8 @@ typedef struct Conditions {
     bool sums;          /* something is added to elements of a working array */
     bool scales;        /* with a value that the loop around has just made */
     bool strides, aside; /* elements are not neighbours; there are working arrays */
+    bool counts;         /* with the loop's number, of which each trip has another constant when it is unrolled */
+    bool narrow, halves; /* integers of less than 32 bits; elements of 16 bits are stored */
     bool computes;       /* a polynomial, which has a test for NaN in it */
     bool fills;          /* a call stores several elements */
     int32_t stores;
@@ -235,6 +237,8 @@ static void note_expr_test(void *cookie, const KExpr *x)
 {
     Conditions *c = cookie;
     c->computes |= is_polynomial(x);
+    c->counts |= x->kind == KX_INDEX && ix_has(x->index, c->loop);
+    c->narrow |= (x->kind == KX_BINARY || x->kind == KX_CAST) && type_is_int(x->type) && type_bytes(x->type) < 4;
     c->loads |= x->kind == KX_LOAD && (x->array->kind == KARRAY_LOCAL || is_of_others(x->index, c->loop));
     c->tests |= may_test(x);
     c->chooses |= chooses(x);
@@ -251,6 +255,8 @@ static void note_stmt_test(void *cookie, const KStmt *s)
     c->more |= s->kind == KS_ASSIGN || s->kind == KS_FOR;
     c->fills |= s->fill_work > 0;
     c->stores += s->kind == KS_STORE;
+    c->narrow |= s->kind == KS_STORE && type_bytes(s->array->type) < (s->array->type == TYPE_BF16 ? 2 : 4);
+    c->halves |= s->kind == KS_STORE && s->array->type == TYPE_BF16;
     c->strides |= s->kind == KS_STORE && !ix_is_line(s->index, c->loop);
     c->aside |= s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL;
     c->sums |= s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL && kx_loads_from(s->value, s->array, s->index);
@@ -289,7 +295,8 @@ static void keep_rolled(KBlock *b, bool inner, bool tested)
             kernel_visit(s->body, &v);
             const int64_t trips = s->loop->hi - s->loop->lo + 1;
             const bool    lanes = ((c.chooses || (c.computes && !c.strides) || c.stores > 1) && trips >= LANES) || ((c.aside ? c.sums && c.scales && trips % LINE == 0 : !c.strides) && trips >= LINE);
-            s->rolled = c.loads && !c.fills && (c.tests || (c.finds && !c.more) || (lanes && !c.more));
+            const bool    numbers = c.counts && !c.more && !c.strides && !c.narrow && c.stores > 0 && (c.halves ? trips % LINE == 0 : trips >= LANES);
+            s->rolled = !c.fills && (numbers || (c.loads && (c.tests || (c.finds && !c.more) || (lanes && !c.more))));
         }
         if (s->kind == KS_FOR && s->loop->hi - s->loop->lo >= UNROLLED)
             s->unrolled = changes_found(s);
