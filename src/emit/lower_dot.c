@@ -22,6 +22,7 @@
  *
  * Otherwise, and for targets that deal loops out to threads, each result is the sum along k of a row times a row, in lanes as reduce has them. bf16,
  * f16 and smaller are summed in f32. */
+#include "emit/beside.h"
 #include "emit/dot_call.h"
 #include "emit/lower.h"
 
@@ -64,6 +65,7 @@ typedef struct Dot {
     const Ix   *row;   /* of the tile, while it is stored */
     int64_t     step;  /* tiles have multiples of so many columns */
     bool        at_once; /* rows are made eight at a time */
+    bool        beside; /* lanes are members of the batch */
     bool        few;   /* terms, rows and columns: a tile is all of a product */
     KArray     *wide_rows, *wide_cols; /* of such a tile: factors [row][k] and [k][column] whose type is a narrower one, NULL: as they lie */
 } Dot;
@@ -447,12 +449,28 @@ static void join_lanes(Lower *L, Dot *d)
     assign(L, d->sum, kx_call(L->arena, d->type == TYPE_F32 ? "sum_lanes_f32" : "sum_lanes_f64", d->type, 2, args));
 }
 
+/* 0 + x[0] y[0] + x[1] y[1] + ... */
+static const KExpr *written_sum(Lower *L, Dot *d)
+{
+    const KExpr *sum = scalar_zero(L->arena, d->type);
+    for (int64_t k = 0; k < d->k_count; k++) {
+        const Ix *at = ix_const(&L->ix, k);
+        sum = scalar_binary(L->arena, OP_ADD, d->type, sum, row_product(L, d, &at, NULL));
+    }
+    return sum;
+}
+
 /* sum over k of one row of each side, at d->outer. */
 static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
 {
     Dot          *d = cookie;
     const int64_t last = d->n_k ? d->k_extents[d->n_k - 1] : 0, lanes = row_lanes(L, d);
+    const Ix     *none = ix_const(&L->ix, 0);
     d->outer = index;
+    if (d->beside && d->n_k == 1 && d->k_count <= DOT_FEW_TERMS) {
+        store_value(L, d, none, none, written_sum(L, d));
+        return;
+    }
     d->sum = accumulator(L, scalar_zero(L->arena, d->type), machine_type(d->type), d->x->name);
     if (lanes == 0) {
         if (d->k_count > 0)
@@ -475,7 +493,6 @@ static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
             nest(L, d->n_k - 1, plan_dims(L, d->x, ROLE_TAIL, d->n_k, d->k_extents), NULL, tail_step, d);
         join_lanes(L, d);
     }
-    const Ix *none = ix_const(&L->ix, 0);
     store_value(L, d, none, none, kx_temp(L->arena, d->sum));
 }
 
@@ -711,6 +728,19 @@ static bool is_few(const Dot *d)
            s->shape->dims[s->free[free]] <= DOT_FEW_COLUMNS;
 }
 
+/* Products of many small matrices with three columns, which fill no vectors: lanes are members of the batch (beside.h). Of two columns, and of more, vectors of four are as good, of f64 those of three. */
+static bool goes_beside(const Lower *L, const Dot *d)
+{
+    enum { COLUMNS = 3 };
+    const Shape *s = d->x->shape;
+    int64_t      members = 1;
+    for (int32_t k = 0; k < d->n_batch; k++)
+        members *= s->dims[k];
+    return !L->plan->plain && !L->plan->not_beside && members >= BESIDE_ROWS && s->rank > d->n_batch && s->dims[s->rank - 1] == COLUMNS && type_bits(d->type) == 32 &&
+           d->rows.shape->type == d->type && d->cols.shape->type == d->type && shape_count(d->rows.shape) < BESIDE_MOST * members &&
+           shape_count(d->cols.shape) < BESIDE_MOST * members && shape_count(s) < BESIDE_MOST * members;
+}
+
 void stage_dot(Lower *L, const Inst *x, KArray *const *to)
 {
     Dot d = { .x = x, .type = sum_type(x->shape->type), .to = to[0] };
@@ -733,15 +763,17 @@ void stage_dot(Lower *L, const Inst *x, KArray *const *to)
     d.rows = swapped ? rhs : lhs;
     d.cols = swapped ? lhs : rhs;
     const bool narrow = is_narrow(L, &d);
-    d.few = !L->plan->plain && !narrow && is_few(&d);
-    if (narrow ? !lies_along_k(L, &d, &d.cols) : !d.few && fast_free(&d.cols) < 0 && is_worth_turning(L, &d, &d.cols, &d.rows))
+    d.beside = goes_beside(L, &d);
+    L->beside |= d.beside;
+    d.few = !L->plan->plain && !narrow && !d.beside && is_few(&d);
+    if (narrow ? !lies_along_k(L, &d, &d.cols) : !d.beside && !d.few && fast_free(&d.cols) < 0 && is_worth_turning(L, &d, &d.cols, &d.rows))
         turn(L, &d.cols, !narrow);
-    d.cols.tiled = L->plan->plain ? -1 : d.few ? last_free(&d.cols) : fast_free(&d.cols);
+    d.cols.tiled = L->plan->plain || d.beside ? -1 : d.few ? last_free(&d.cols) : fast_free(&d.cols);
     if (d.cols.tiled >= 0) {
         d.rows.tiled = last_free(&d.rows);
         d.step = epilogue_step(L, x, d.cols.first + d.cols.tiled);
     }
-    d.at_once = find_rows(L, &d);
+    d.at_once = !d.beside && find_rows(L, &d);
     widen(L, &d, &d.rows, &d.cols, ROLE_WIDE);
     widen(L, &d, &d.cols, &d.rows, ROLE_WIDE + 1);
     int32_t  rank = x->shape->rank;
