@@ -1,10 +1,12 @@
-/* A loop over rows is cut into stages: a stage ends with a long loop, and the steps behind one that are loops themselves are a stage too. */
+/* A loop over rows is cut into stages: a stage ends with a long loop, and the steps behind one that are loops themselves are a stage too. So are numbers of a row that something dear is made
+ * of: their stage has no loops and joins no lanes, and rows are its vectors. */
 #include "emit/abreast.h"
 
 #include "support/vec.h"
 
 enum {
     ABREAST = 4,
+    ABREAST_DEAR = 16, /* where numbers of rows are dear */
     LONG = 17,       /* trips: others start lanes, or join them */
     MOST_ROW = 128,  /* trips of a row's longest loop: with longer ones the chains do not show */
     MOST_BYTES = 16384 /* of what the stages hand on */
@@ -28,6 +30,7 @@ typedef struct Rows {
     bool    in_long;  /* in its long loop */
     bool    waits;    /* a long loop needs a number that an earlier stage finishes */
     bool    bad;
+    int64_t abreast;
     Map     shared;   /* temporary or array: the array that it becomes */
     VEC(KArray *) arrays;
     int64_t bytes;
@@ -79,6 +82,27 @@ static bool joins_lanes(const KStmt *s)
     return any;
 }
 
+static void note_dear(void *cookie, const KExpr *x)
+{
+    *(bool *)cookie |= kx_is_dear_call(x);
+}
+
+static bool is_dear_number(const KStmt *s)
+{
+    bool     any = false;
+    KVisitor v = { note_dear, NULL, &any };
+    if (s->value && s->kind != KS_FOR)
+        kernel_visit_stmt(s, &v);
+    return any;
+}
+
+static void end_stage(Rows *r, Stage *stage)
+{
+    if (stage->n)
+        vec_push(r->k->arena, &r->stages, *stage);
+    *stage = (Stage){ 0 };
+}
+
 /* false: there are statements that no stage can have, or rows are long. */
 static bool make_stages(Rows *r)
 {
@@ -86,27 +110,32 @@ static bool make_stages(Rows *r)
     Stage   stage = { 0 };
     int32_t n_long = 0;
     bool    steps = false; /* the stage has loops that go on with what is there */
+    bool    loops = false, numbers = false, any_loop = false, any_number = false; /* of the stage, and of all */
     for (KStmt *s = r->loop->body->first; s; s = s->next) {
         if (s->kind != KS_DECLARE && s->kind != KS_ASSIGN && s->kind != KS_STORE && s->kind != KS_FOR && s->kind != KS_ARRAY)
             return false;
         int64_t n = s->kind == KS_FOR ? all_trips(s) : 0;
         if (n > MOST_ROW || s->from || s->end)
             return false;
-        if (n >= LONG && steps) {
-            vec_push(a, &r->stages, stage);
-            stage = (Stage){ 0 };
+        const bool loop = s->kind == KS_FOR || joins_lanes(s), number = r->abreast == ABREAST_DEAR && is_dear_number(s);
+        if ((n >= LONG && steps) || (numbers && loop) || (number && loops)) {
+            end_stage(r, &stage);
+            steps = loops = numbers = false;
         }
         vec_push(a, &stage, s);
+        loops |= loop;
+        numbers |= number && !loop;
+        any_loop |= s->kind == KS_FOR;
+        any_number |= number && !loop;
         steps = s->kind == KS_FOR ? (n < LONG && (steps || reads(s))) : steps || joins_lanes(s);
         if (n >= LONG) {
-            vec_push(a, &r->stages, stage);
-            stage = (Stage){ 0 };
+            end_stage(r, &stage);
+            loops = numbers = false;
             n_long++;
         }
     }
-    if (stage.n)
-        vec_push(a, &r->stages, stage);
-    return n_long > 1;
+    end_stage(r, &stage);
+    return r->abreast == ABREAST_DEAR ? any_loop && any_number : n_long > 1;
 }
 
 /* ---- what stages hand on ---- */
@@ -122,9 +151,9 @@ static void hand_on(Rows *r, const void *x, const char *name, Type type, int64_t
 {
     if (map_has(&r->shared, x))
         return;
-    int64_t bytes = count * ABREAST * type_bytes(type);
+    int64_t bytes = count * r->abreast * type_bytes(type);
     KArray *y = ARENA_NEW(r->k->arena, KArray);
-    *y = (KArray){ .kind = KARRAY_LOCAL, .type = type, .name = name, .count = count * ABREAST, .restricted = true, .in_f16 = in_f16 };
+    *y = (KArray){ .kind = KARRAY_LOCAL, .type = type, .name = name, .count = count * r->abreast, .restricted = true, .in_f16 = in_f16 };
     map_put(&r->shared, x, y);
     vec_push(r->k->arena, &r->arrays, y);
     r->bytes = bytes > MOST_BYTES || r->bytes > MOST_BYTES ? MOST_BYTES + 1 : r->bytes + bytes;
@@ -232,7 +261,7 @@ static bool can_go_abreast(Rows *r)
     Outside o = { .r = r, .written = map_new(a) };
     each_stage(r, &(KVisitor){ NULL, note_written, &o });
     each_stage(r, &(KVisitor){ check_read, NULL, &o });
-    return !r->bad && r->waits && r->bytes <= MOST_BYTES;
+    return !r->bad && (r->waits || r->abreast == ABREAST_DEAR) && r->bytes <= MOST_BYTES;
 }
 
 /* ---- rewriting ---- */
@@ -241,7 +270,7 @@ static const Ix *new_index(Rows *r, const Ix *x)
 {
     if (!x)
         return NULL;
-    const Ix *at = ix_add(r->cx, ix_plus(r->cx, ix_times(r->cx, ix_of(r->cx, r->block), ABREAST), r->loop->loop->lo), r->row);
+    const Ix *at = ix_add(r->cx, ix_plus(r->cx, ix_times(r->cx, ix_of(r->cx, r->block), r->abreast), r->loop->loop->lo), r->row);
     x = ix_replace(r->cx, x, r->loop->loop, at);
     for (int32_t i = 0; i < r->loops.n; i++)
         x = ix_replace(r->cx, x, r->loops.v[i].was, ix_of(r->cx, r->loops.v[i].is));
@@ -251,7 +280,7 @@ static const Ix *new_index(Rows *r, const Ix *x)
 /* Where the row's part of an array begins that stages hand on. */
 static const Ix *shared_index(Rows *r, const KArray *x, const Ix *index)
 {
-    const Ix *part = ix_times(r->cx, r->row, x->count / ABREAST);
+    const Ix *part = ix_times(r->cx, r->row, x->count / r->abreast);
     return index ? ix_add(r->cx, part, new_index(r, index)) : part;
 }
 
@@ -315,7 +344,7 @@ static KBlock *new_block(Rows *r, const KBlock *b)
 static KStmt *stage_loop(Rows *r, const Stage *stage)
 {
     Arena        *a = r->k->arena;
-    const IxAtom *of = r->loop->loop, *row = ix_new_atom(r->cx, IX_LOOP, of->name, 0, ABREAST - 1, of->depth + 1, of->owner);
+    const IxAtom *of = r->loop->loop, *row = ix_new_atom(r->cx, IX_LOOP, of->name, 0, r->abreast - 1, of->depth + 1, of->owner);
     KStmt        *loop = ARENA_NEW(a, KStmt);
     KBlock       *body = ARENA_NEW(a, KBlock);
     *loop = (KStmt){ .kind = KS_FOR, .loop = row, .body = body, .rolled = true };
@@ -333,7 +362,7 @@ static KStmt *blocks_of_rows(Rows *r)
     KBlock       *body = arena_copy(a, r->loop->body, sizeof *r->loop->body);
     KStmt        *loop = arena_copy(a, r->loop, sizeof *r->loop);
     body->first = body->last = NULL;
-    r->block = ix_new_atom(r->cx, IX_LOOP, of->name, 0, trips(of) / ABREAST - 1, of->depth, of->owner);
+    r->block = ix_new_atom(r->cx, IX_LOOP, of->name, 0, trips(of) / r->abreast - 1, of->depth, of->owner);
     loop->loop = r->block;
     loop->body = body;
     for (int32_t i = 0; i < r->arrays.n; i++) {
@@ -346,27 +375,34 @@ static KStmt *blocks_of_rows(Rows *r)
     return loop;
 }
 
+/* Looks at the loop for so many rows; false: they cannot go abreast. */
+static bool go_abreast(Rows *r, Kernel *k, IxCtx *cx, KStmt *loop, int64_t abreast)
+{
+    *r = (Rows){ .k = k, .cx = cx, .loop = loop, .abreast = abreast };
+    return loop->kind == KS_FOR && !loop->from && !loop->end && trips(loop->loop) >= 2 * abreast && make_stages(r) && can_go_abreast(r);
+}
+
 static void in_block(Kernel *k, IxCtx *cx, KBlock *b)
 {
     for (KStmt **link = &b->first; *link; link = &(*link)->next) {
         KStmt *s = *link;
-        Rows   r = { .k = k, .cx = cx, .loop = s };
-        int64_t n = s->kind == KS_FOR && !s->from && !s->end ? trips(s->loop) : 0;
-        if (n < 2 * ABREAST || !make_stages(&r) || !can_go_abreast(&r)) {
+        Rows   r;
+        if (!go_abreast(&r, k, cx, s, ABREAST_DEAR) && !go_abreast(&r, k, cx, s, ABREAST)) {
             if (s->body)
                 in_block(k, cx, s->body);
             if (s->other)
                 in_block(k, cx, s->other);
             continue;
         }
+        const int64_t n = trips(s->loop), whole = n / r.abreast * r.abreast;
         kernel_add_arrays(k, r.arrays.n, r.arrays.v);
         KStmt *blocks = blocks_of_rows(&r);
         *link = blocks;
-        blocks->next = n % ABREAST ? s : s->next;
-        ((IxAtom *)(uintptr_t)s->loop)->lo += n / ABREAST * ABREAST;
+        blocks->next = whole < n ? s : s->next;
+        ((IxAtom *)(uintptr_t)s->loop)->lo += whole;
         if (!blocks->next)
             b->last = blocks;
-        if (n % ABREAST)
+        if (whole < n)
             link = &blocks->next;
     }
 }

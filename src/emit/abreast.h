@@ -9,13 +9,15 @@
  *         for r < 4 { m[r] = -inf; for j: m[r] = max(m[r], x[4i + r][j]); }
  *         for r < 4 { for j: e[r][j] = exp(x[4i + r][j] - m[r]); }  ... }
  *
+ * So do ABREAST_DEAR rows where numbers of a row are dear, which a row alone has no vectors for: exp(g[i]) in front of a loop over x[i][j], the logarithm of a row's sum.
+ *
  * Every row sees the same operations in the same order. Measured, 20000 rows of 64 and 65536 of 128 elements of a softmax with AVX-512: 1.46 -> 0.78 ms, 4.9 -> 4.4. */
 #ifndef EMIT_ABREAST_H
 #define EMIT_ABREAST_H
 
 #include "emit/kernel_ir.h"
 
-/* Changes the kernel, whose loops are collapsed. Those stay as they are whose rows are long, whose long loops wait for no number of a row, or that hand on values
+/* Changes the kernel, whose loops are collapsed. Those stay as they are whose rows are long, whose long loops wait for no number of a row, unless such numbers are dear, or that hand on values
  * through memory that is not theirs. */
 void kernel_rows_abreast(Kernel *k, IxCtx *cx);
 
