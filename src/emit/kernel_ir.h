@@ -211,6 +211,8 @@ Type storage_type(Type t);
 void kernel_prune(Kernel *k);
 /* Numbers that are rounded to f16 only to be made one are no longer rounded before. */
 void kernel_round_once(Kernel *k);
+/* Floats between constant bounds that become integers of 16 bits and fewer: f32_in_s8(min_f32(max_f32(x, -127), 127)) is f32_within_s8(x, -127, 127). */
+void kernel_bound_once(Kernel *k);
 /* A kernel without loops computes in no vectors, nor does what is declared beside a loop. */
 void kernel_make_alone(Kernel *k);
 /* In innermost loops a choice of what a function of libm gave is made of bits: behind a test the function would be called element by element. */

@@ -145,6 +145,68 @@ void kernel_make_alone(Kernel *k)
         make_alone(k->arena, k->body);
 }
 
+/* ---- bounds ---- */
+
+static const KExpr *made_of(const Map *made, const KExpr *x)
+{
+    const KStmt *s = x->kind == KX_TEMP ? map_get(made, x->temp) : NULL;
+    return s ? s->value : x;
+}
+
+/* x = fn(other, bound), either way round, bound a number. */
+static bool is_bound(const KExpr *x, const char *fn, const KExpr **other, const KExpr **bound)
+{
+    if (!is_call(x, fn))
+        return false;
+    const int32_t k = x->arg[0]->kind == KX_FLOAT;
+    *other = x->arg[k];
+    *bound = x->arg[1 - k];
+    return (*bound)->kind == KX_FLOAT && (*other)->kind != KX_FLOAT;
+}
+
+/* NULL: x is no such conversion. */
+static const KExpr *bounded(Arena *a, const KExpr *x, const Map *made)
+{
+    static const struct {
+        const char *in, *to, *within;
+        double      least, most;
+    } whole[] = {
+        { "f32_in_s8", "f32_to_s8", "f32_within_s8", INT8_MIN, INT8_MAX },
+        { "f32_in_u8", "f32_to_u8", "f32_within_u8", 0, UINT8_MAX },
+        { "f32_in_s16", "f32_to_s16", "f32_within_s16", INT16_MIN, INT16_MAX },
+        { "f32_in_u16", "f32_to_u16", "f32_within_u16", 0, UINT16_MAX },
+    };
+    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++) {
+        const KExpr *inner, *v, *low, *high;
+        if ((!is_call(x, whole[k].in) && !is_call(x, whole[k].to)) || !is_bound(made_of(made, x->arg[0]), "min_f32", &inner, &high) ||
+            !is_bound(made_of(made, inner), "max_f32", &v, &low))
+            continue;
+        if (v->kind == KX_TEMP && !v->temp->assigned && low->f >= whole[k].least && high->f <= whole[k].most && high->f > 0 && low->f <= high->f && !(low->f == 0 && signbit(low->f)))
+            return kx_call(a, whole[k].within, x->type, 3, (const KExpr *[]){ v, low, high });
+    }
+    return NULL;
+}
+
+static void bound_in(Arena *a, KBlock *b, Map *made)
+{
+    for (KStmt *s = b->first; s; s = s->next) {
+        const KExpr *x = s->value ? bounded(a, s->value, made) : NULL;
+        s->value = x ? x : s->value;
+        if (s->kind == KS_DECLARE && !s->temp->assigned && s->value)
+            map_put(made, s->temp, s);
+        if (s->body)
+            bound_in(a, s->body, made);
+        if (s->other)
+            bound_in(a, s->other, made);
+    }
+}
+
+void kernel_bound_once(Kernel *k)
+{
+    Map made = map_new(k->arena);
+    bound_in(k->arena, k->body, &made);
+}
+
 /* ---- choices of what functions give ---- */
 
 /* Compilers make vectors of such a function's calls, not of those that they have moved behind a test. */

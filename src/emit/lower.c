@@ -669,6 +669,8 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
     if (L.failed)
         return NULL;
     if (!*again) {
+        if (!plan->plain)
+            kernel_bound_once(L.k);
         kernel_prune(L.k);
         kernel_round_once(L.k);
         kernel_collapse(L.k, &L.ix);
