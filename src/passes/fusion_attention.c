@@ -5,7 +5,7 @@
  *   p = fusion(s, mask), kind=kInput            =>       s = dot(q, k);  p = ...;  ROOT out = dot(p, v)
  *   out = dot(p, v), or a fusion around it
  *
- * On a device queries, keys and values that are torn out of one array, which three kernels would compute, are read where they lie in it: it is stored, by the
+ * On a device queries, keys or values that are torn out of one array, which several kernels would compute, are read where they lie in it: it is stored, by the
  * kernel of the product that it is made of.
  *
  * Scores and weights that nobody else reads are never whole in memory then: code goes through them in blocks of rows. Nothing is computed twice. */
@@ -227,9 +227,17 @@ static void take_moved(Group *all, Inst *of, int32_t operand)
 
 enum { PARTS = 3 };
 
-static bool is_one_of(const Group *g, Group *const *groups)
+typedef struct Groups {
+    int32_t n;
+    Group  *v[MAX_INDEX_CONTEXTS];
+} Groups;
+
+static bool has_group(const Groups *s, const Group *g)
 {
-    return g == groups[0] || g == groups[1] || g == groups[2];
+    for (int32_t k = 0; k < s->n; k++)
+        if (s->v[k] == g)
+            return true;
+    return false;
 }
 
 /* The array that the root of g has elements of, and moves only. */
@@ -241,34 +249,46 @@ static Inst *source_of(const Group *g)
     return x != g->root && is_member(x, g) && node(x)->role == ROLE_ELEMENTWISE ? x : NULL;
 }
 
-/* Three groups want it, and nobody else. */
-static bool is_theirs(const Inst *x, Group *const *groups)
+/* Those that compute x. */
+static Groups groups_with(const Inst *x)
 {
     const Node *n = node(x);
-    bool        theirs = n->fused;
-    for (int32_t k = 0; k < n->n_contexts; k++)
-        theirs &= is_one_of(n->contexts[k]->group, groups);
-    return theirs;
+    Groups      s = { 0 };
+    for (int32_t k = 0; k < n->n_contexts && s.n < MAX_INDEX_CONTEXTS; k++)
+        if (!has_group(&s, n->contexts[k]->group))
+            s.v[s.n++] = n->contexts[k]->group;
+    return s;
 }
 
-/* What x, which is stored by the first of the groups now, is made of inside of it. */
-static void ask_once(const Inst *x, Group *const *groups)
+/* g wants y for something else than x. */
+static bool wants_besides(const Group *g, const Inst *y, const Inst *x)
+{
+    for (const Use *u = y->uses; u; u = u->next)
+        if (u->user != x && (is_member(u->user, g) || (!node(u->user)->fused && is_in(u->user, g))))
+            return true;
+    return false;
+}
+
+/* What x, which `to` stores now, is made of inside of it, and no more in the others that did. */
+static void ask_once(const Inst *x, const Groups *s, Group *to)
 {
     for (int32_t k = 0; k < x->n_operands; k++) {
-        Node   *n = node(inst_operand(x, k));
-        int32_t kept = 0;
-        bool    asked = false;
-        for (int32_t c = 0; n->fused && c < n->n_contexts; c++)
-            if (is_one_of(n->contexts[c]->group, groups))
-                asked = true;
-            else
+        const Inst *y = inst_operand(x, k);
+        Node       *n = node(y);
+        int32_t     kept = 0;
+        bool        asked = false;
+        for (int32_t c = 0; n->fused && c < n->n_contexts; c++) {
+            const bool theirs = has_group(s, n->contexts[c]->group);
+            asked |= theirs;
+            if (!theirs || (n->contexts[c]->group != to && wants_besides(n->contexts[c]->group, y, x)))
                 n->contexts[kept++] = n->contexts[c];
-        if (!asked)
+        }
+        if (!asked || kept == n->max_contexts)
             continue;
-        n->contexts[kept++] = groups[0]->all;
+        n->contexts[kept++] = to->all;
         n->n_contexts = kept;
-        groups[0]->size++;
-        ask_once(inst_operand(x, k), groups);
+        to->size++;
+        ask_once(y, s, to);
     }
 }
 
@@ -289,45 +309,53 @@ static void take_product(Group *g, const Inst *y)
     }
 }
 
-/* Queries, keys and values that are parts of one array, for which three kernels would compute it: the array is stored, and its parts are read where they lie. */
+/* Queries, keys or values that are parts of one array, which several kernels would compute: the array is stored, and its parts are read where they lie. */
 static void take_torn(Group *all, Inst *const *readers, const int32_t *operands)
 {
-    Inst  *made[PARTS], *source = NULL;
-    Group *g[PARTS];
-    double parts = 0;
+    Inst  *source = NULL;
+    Group *g[PARTS] = { NULL }, *to = NULL;
     for (int32_t k = 0; k < PARTS; k++) {
-        made[k] = inst_operand(readers[k], operands[k]);
-        while (made[k]->op == OP_RESHAPE && made[k]->n_uses == 1 && node(made[k])->role == ROLE_VIEW && !node(made[k])->fused)
-            made[k] = inst_operand(made[k], 0);
-        g[k] = made[k]->n_uses == 1 ? group_of_root(made[k]) : NULL;
-        if (!g[k] || g[k] == all || g[k]->reduces || g[k]->hero || g[k]->vector || !source_of(g[k]) || (source && source_of(g[k]) != source))
-            return;
-        source = source_of(g[k]);
-        parts += fusion_count(made[k]);
+        Inst *made = inst_operand(readers[k], operands[k]);
+        while (made->op == OP_RESHAPE && made->n_uses == 1 && node(made)->role == ROLE_VIEW && !node(made)->fused)
+            made = inst_operand(made, 0);
+        Group *of = made->n_uses == 1 ? group_of_root(made) : NULL;
+        if (!of || of == all || of->reduces || of->hero || of->vector || !source_of(of) || (source && source_of(of) != source) || of == g[0] || of == g[1])
+            continue;
+        g[k] = of;
+        source = source_of(of);
+        to = to ? to : of;
     }
-    if (g[0] == g[1] || g[1] == g[2] || g[0] == g[2] || parts < fusion_count(source) || !is_theirs(source, g))
+    const Groups s = source ? groups_with(source) : (Groups){ 0 };
+    if (s.n < 2 || s.n == MAX_INDEX_CONTEXTS || has_group(&s, all))
         return;
     for (int32_t k = 0; k < PARTS; k++)
-        for (Inst *i = inst_operand(readers[k], operands[k]); i != source; i = inst_operand(i, 0))
-            if (!node(i)->fused || node(i)->contexts[0]->group != all) {
-                node(i)->fused = true;
-                node(i)->contexts[0] = all->all;
-                node(i)->n_contexts = 1;
-                all->size++;
-            }
-    for (int32_t k = 1; k < PARTS; k++) {
-        g[k]->head = all;
-        g[k]->root = NULL;
-    }
-    all->operands -= PARTS - 1;
-    g[0]->root = source;
-    g[0]->size = 1;
-    g[0]->all->count = fusion_count(source);
+        for (Inst *i = inst_operand(readers[k], operands[k]); g[k] && i != source; i = inst_operand(i, 0)) {
+            Node   *n = node(i);
+            int32_t kept = 0;
+            for (int32_t c = 0; n->fused && c < n->n_contexts; c++)
+                if (n->contexts[c]->group != g[0] && n->contexts[c]->group != g[1] && n->contexts[c]->group != g[2] && n->contexts[c]->group != all)
+                    n->contexts[kept++] = n->contexts[c];
+            if (kept == n->max_contexts)
+                kept--;
+            n->fused = true;
+            n->contexts[kept++] = all->all;
+            n->n_contexts = kept;
+            all->size++;
+        }
+    for (int32_t k = 0; k < PARTS; k++)
+        if (g[k] && g[k] != to) {
+            g[k]->head = all;
+            g[k]->root = NULL;
+            all->operands--;
+        }
+    to->root = source;
+    to->size = 1;
+    to->all->count = fusion_count(source);
+    ask_once(source, &s, to);
     node(source)->fused = false;
-    node(source)->contexts[0] = g[0]->all;
+    node(source)->contexts[0] = to->all;
     node(source)->n_contexts = 1;
-    ask_once(source, g);
-    take_product(g[0], source);
+    take_product(to, source);
 }
 
 /* Libraries of a device want them for themselves. */
