@@ -11,7 +11,7 @@ enum {
     TILES = 16,           /* of pixels, of a band's line, at most */
     TOGETHER_MOST = 16,   /* features, where an instruction multiplies several products of narrow words, which is twice as fast when it has many */
     FEW_LINES = 4,        /* of a band, of which neighbours have others in common */
-    STAGE_BYTES = 256 * 1024, KERNEL_BYTES = 512 * 1024 /* of working memory */
+    STAGE_BYTES = 256 * 1024, KERNEL_BYTES = 1024 * 1024 /* of working memory */
 };
 _Static_assert(STAGE_BYTES + KERNEL_BYTES <= HLORT_WORK_BYTES, "work");
 _Static_assert(HLORT_MOST_BAND * sizeof(double) <= STAGE_BYTES, "work");
