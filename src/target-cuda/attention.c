@@ -861,6 +861,15 @@ static void put_launcher(const Text *t, const Program *p, const char *linkage, c
     buf_puts(t->b, "}\n");
 }
 
+/* Whether a call before has the same function of a score, for places of the same type. */
+static bool is_score_there(const Program *p, const LibraryCall *x)
+{
+    for (int32_t k = 0; p->calls[k] != x; k++)
+        if (p->calls[k]->attention && p->calls[k]->tile && p->calls[k]->tile_function == x->tile_function && is_wide(p->calls[k]) == is_wide(x))
+            return true;
+    return false;
+}
+
 void cuda_put_attention(Buf *b, const Program *p, const LibraryCall *x, const char *linkage, const char *prefix)
 {
     Arena *a = arena_new();
@@ -869,7 +878,7 @@ void cuda_put_attention(Buf *b, const Program *p, const LibraryCall *x, const ch
     t.score = x->tile ? p->functions[x->tile_function].name : NULL;
     buf_putc(b, '\n');
     c_origin(b, x->inst);
-    if (t.score)
+    if (t.score && !is_score_there(p, x))
         put_score_function(&t);
     buf_printf(b, "static __global__ void __launch_bounds__(%d) %s_kernel", ATTENTION_THREADS, x->name);
     put_params(&t);
