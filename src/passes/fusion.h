@@ -159,6 +159,7 @@ void     fusion_share_context(const Inst *u, const Context *from, Context *to);
 
 /* fusion_attention.c: groups of a computation that are decided on, and the dots between them. */
 void fusion_attention(Fuser *f, Comp *c);
+bool fusion_is_weights(const Inst *i); /* of attention, which nothing but its second dot reads: no result beside others, with which it would be no part of that kernel */
 
 /* fusion_bundle.c: small groups of a computation that become one kernel. */
 void fusion_bundle(Fuser *f);

@@ -102,6 +102,20 @@ static bool is_layers(const Attention *a)
     return a->n_batch == 0 && (head > WIDE || wide > WIDE) && between < k_count + fusion_count(v);
 }
 
+static bool may_be_inside(void *cookie, const Inst *i)
+{
+    const Role r = node(i)->role;
+    (void)cookie;
+    return i->op == OP_DOT ? r == ROLE_CONTRACT && i->n_uses == 1 : r == ROLE_ELEMENTWISE || r == ROLE_REDUCE || r == ROLE_VIEW || r == ROLE_MOVE || i->op == OP_BROADCAST;
+}
+
+bool fusion_is_weights(const Inst *i)
+{
+    const Inst *out = i->n_uses == 1 && i != i->comp->root ? i->uses->user : NULL;
+    Attention   a;
+    return out && out->op == OP_DOT && attention_find(out, may_be_inside, NULL, &a) && inst_operand(out, a.side) == i && !is_layers(&a);
+}
+
 /* Why the parts stay kernels of their own; NULL: they need not. */
 static const char *obstacle(const Fuser *f, const Attention *a, const Group *g, const Makers *m)
 {

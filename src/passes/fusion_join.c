@@ -291,7 +291,7 @@ static bool may_join(Fuser *f, Inst *i, const Group *g)
         return false;
     const Shape *a = i->shape, *b = g->root->shape;
     return shape_same_dims(a, b) && layout_equal(a->layout, b->layout, a->rank) && ((g->reduces && asked_by_rows(f, i, g)) || asked_beside(f, i, g)) &&
-           !leads_to(f, i, g);
+           !leads_to(f, i, g) && !fusion_is_weights(i) && !fusion_is_weights(g->root);
 }
 
 /* ---- values of rows ---- */
