@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 enum {
-    PARTS = 8,  /* for each thread: those of the last rows see the most keys where they are masked */
-    MEMBERS = 4, /* for each thread, from which on they are parts */
+    PARTS = 8,     /* for each thread: those of the last rows see the most keys where they are masked */
+    MEMBERS = 4,   /* for each thread, from which on they are parts */
     NEAR = 4 << 20 /* bytes of keys and values that stay in a cache */
 };
 

@@ -247,13 +247,14 @@ static void test_blocks(void)
     puts("ok blocks");
 }
 
-/* B of more than the third cache is thought to hold. */
+/* B of more than the third cache is thought to hold, of four bytes, of two, of one; as many rows as any kernel takes, and more. */
 static void test_far(void)
 {
-    for (int64_t m = 1; m <= 2; m++) {
-        Case c = make(m, 4205, 1001, 0);
+    static const int64_t sizes[][2] = { { 1, 1001 }, { 2, 1001 }, { 4, 2101 }, { 5, 1001 }, { 6, 1001 }, { 6, 4005 }, { 8, 2101 }, { 9, 1001 } };
+    for (size_t e = 0; e < sizeof sizes / sizeof *sizes; e++) {
+        Case c = make(sizes[e][0], 4205, sizes[e][1], 0);
         expect(&c);
-        run_everywhere(&c, m == 1 ? BARE : TILES_ONLY);
+        run_everywhere(&c, sizes[e][0] == 1 ? BARE : TILES_ONLY);
         forget(&c);
     }
     puts("ok far");

@@ -640,7 +640,8 @@ static void N(few)(const Gemm *g)
     const int     aside = columns && across; /* columns of C, which are rows of vectors */
     const int64_t bytes = count * g->k * (int64_t)sizeof(TE);
     const int     once = blocks * block <= KC * NC; /* there is room for all blocks of the rows */
-    const int64_t span = aside ? N(TURNED) : far || swept ? 4 * N(SPAN) : across ? (int64_t)N(SPAN) : N(BESIDE);
+    const int64_t wide = hlort_min(4, MC * NC / (few * N(SPAN))) * N(SPAN); /* whose sums there is room for */
+    const int64_t span = aside ? N(TURNED) : far || swept ? wide : across ? (int64_t)N(SPAN) : N(BESIDE);
     N(begin_few)(begin, small, row, step, few, g->k);
     for (int64_t p = 0; p < g->k && once; p += kb)
         N(pack_few)(w->b + p / kb * block, x_row, small + p * step, row, step, few, hlort_min(kb, g->k - p));
