@@ -114,6 +114,12 @@ static void run(int64_t bytes, hlort_pool *pool)
     const int64_t half = 32 / bytes;
     for (int64_t rows = 2; rows <= 9; rows++)
         check(&(hlort_axes){ .bytes = bytes, .n = 3, .axis = { { 7, rows * half, half }, { rows, half, 7 * half }, { half, 1, 1 } } }, 0, NULL);
+    /* rows of the result that lie in the same sets of a cache, of which few or many of the source's do, too: and columns that leave a rest */
+    const int64_t page = 4096 / bytes;
+    for (int64_t columns = 64 / bytes; columns <= 2 * page; columns += columns < 150 / bytes ? 1 + 16 / bytes : page - columns % page) {
+        check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { columns, page, 1 }, { page, 1, columns } } }, 0, NULL);
+        check(&(hlort_axes){ .bytes = bytes, .n = 3, .axis = { { 2, page * columns, page * columns }, { columns, page, 1 }, { page, 1, columns } } }, bytes, pool);
+    }
     /* past the caches: rows that begin with a line, rows that do not, runs that are lines, runs that are none */
     const int64_t few = 128 / bytes, many = 69632 / few + 7;
     check(&(hlort_axes){ .bytes = bytes, .n = 2, .axis = { { many, 2048, 1 }, { 2048, 1, many } } }, 0, pool);
