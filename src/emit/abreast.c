@@ -1,5 +1,6 @@
 /* A loop over rows is cut into stages: a stage ends with a long loop, and the steps behind one that are loops themselves are a stage too. So are numbers of a row that something dear is made
- * of: their stage has no loops and joins no lanes, and rows are its vectors. */
+ * of: their stage has no loops and joins no lanes, and rows are its vectors. Of long rows the steps behind a long loop are part of its stage, lanes being joined where they are registers; and
+ * what lanes begin with waits for the loop that goes on with it, since stages would hand it on. */
 #include "emit/abreast.h"
 
 #include "support/vec.h"
@@ -7,9 +8,12 @@
 enum {
     ABREAST = 4,
     ABREAST_DEAR = 16, /* where numbers of rows are dear */
+    ABREAST_LONG = 2,  /* of long rows, of which there are */
+    LEAST_EVEN = 16, LEAST_ODD = 64, /* so many: the one that is left is as much text again */
     LONG = 17,       /* trips: others start lanes, or join them */
-    MOST_ROW = 128,  /* trips of a row's longest loop: with longer ones the chains do not show */
-    MOST_BYTES = 16384 /* of what the stages hand on */
+    MOST_ROW = 128,  /* trips of a row's longest loop */
+    LEAST_LONG_ROW = 512, MOST_LONG_ROW = 2048, /* of a long row's where nothing is dear, of any long row's: of more the first cache holds one */
+    MOST_BYTES = 16384, MOST_LONG_BYTES = 49152 /* of what the stages hand on */
 };
 
 typedef VEC(KStmt *) Stage;
@@ -36,6 +40,7 @@ typedef struct Rows {
     int64_t bytes;
     const IxAtom *block;  /* the rows abreast */
     const Ix     *row;    /* which of them */
+    bool          fetches; /* the stage that is rewritten is the first one that comes back to long rows */
     VEC(Loops)    loops;
 } Rows;
 
@@ -52,7 +57,15 @@ static int64_t all_trips(const KStmt *loop)
     for (const KStmt *s = loop->body->first; s; s = s->next)
         if (s->kind == KS_FOR && all_trips(s) > inner)
             inner = all_trips(s);
-    return inner > MOST_ROW || trips(loop->loop) > MOST_ROW ? MOST_ROW + 1 : inner * trips(loop->loop);
+    return inner > MOST_LONG_ROW || trips(loop->loop) > MOST_LONG_ROW ? MOST_LONG_ROW + 1 : inner * trips(loop->loop);
+}
+
+/* Stages have no others; `most`: trips of a loop. */
+static bool can_be_staged(const KStmt *s, int64_t most)
+{
+    if (s->kind != KS_FOR)
+        return s->kind == KS_DECLARE || s->kind == KS_ASSIGN || s->kind == KS_STORE || s->kind == KS_ARRAY;
+    return !s->from && !s->end && all_trips(s) <= most;
 }
 
 static void note_load(void *cookie, const KExpr *x)
@@ -112,11 +125,9 @@ static bool make_stages(Rows *r)
     bool    steps = false; /* the stage has loops that go on with what is there */
     bool    loops = false, numbers = false, any_loop = false, any_number = false; /* of the stage, and of all */
     for (KStmt *s = r->loop->body->first; s; s = s->next) {
-        if (s->kind != KS_DECLARE && s->kind != KS_ASSIGN && s->kind != KS_STORE && s->kind != KS_FOR && s->kind != KS_ARRAY)
+        if (!can_be_staged(s, MOST_ROW))
             return false;
         int64_t n = s->kind == KS_FOR ? all_trips(s) : 0;
-        if (n > MOST_ROW || s->from || s->end)
-            return false;
         const bool loop = s->kind == KS_FOR || joins_lanes(s), number = r->abreast == ABREAST_DEAR && is_dear_number(s);
         if ((n >= LONG && steps) || (numbers && loop) || (number && loops)) {
             end_stage(r, &stage);
@@ -138,6 +149,162 @@ static bool make_stages(Rows *r)
     return r->abreast == ABREAST_DEAR ? any_loop && any_number : n_long > 1;
 }
 
+/* ---- stages of long rows ---- */
+
+/* Temporaries and local arrays that a statement touches. */
+static void touch_index(Map *touched, const Ix *x)
+{
+    for (int32_t i = 0; x && i < x->n; i++) {
+        if (x->t[i].atom->kind == IX_VALUE)
+            map_put(touched, x->t[i].atom->owner, touched);
+        touch_index(touched, x->t[i].atom->arg);
+    }
+}
+
+static void touch_expr(void *cookie, const KExpr *x)
+{
+    touch_index(cookie, x->index);
+    if (x->kind == KX_TEMP)
+        map_put(cookie, x->temp, cookie);
+    if (x->kind == KX_LOAD)
+        map_put(cookie, x->array, cookie);
+}
+
+static void touch_stmt(void *cookie, const KStmt *s)
+{
+    touch_index(cookie, s->index);
+    if (s->temp)
+        map_put(cookie, s->temp, cookie);
+    if (s->array)
+        map_put(cookie, s->array, cookie);
+}
+
+typedef struct Found {
+    const Map *touched;
+    bool       any;
+} Found;
+
+static void find_in_expr(void *cookie, const KExpr *x)
+{
+    Found *f = cookie;
+    f->any |= (x->kind == KX_TEMP && map_has(f->touched, x->temp)) || (x->kind == KX_LOAD && map_has(f->touched, x->array));
+}
+
+static void find_in_stmt(void *cookie, const KStmt *s)
+{
+    Found *f = cookie;
+    f->any |= (s->temp && map_has(f->touched, s->temp)) || (s->array && map_has(f->touched, s->array));
+}
+
+static bool shares(const KStmt *s, const Map *touched)
+{
+    Found    f = { .touched = touched };
+    KVisitor v = { find_in_expr, find_in_stmt, &f };
+    kernel_visit_stmt(s, &v);
+    return f.any;
+}
+
+static void note_outside(void *cookie, const KStmt *s)
+{
+    *(bool *)cookie |= s->kind == KS_ASSIGN || (s->kind == KS_STORE && s->array->kind != KARRAY_LOCAL);
+}
+
+static void note_value(void *cookie, const KExpr *x)
+{
+    *(bool *)cookie |= x->kind == KX_TEMP || x->kind == KX_LOAD;
+}
+
+/* What something begins with: an array's room, a constant, a few constants or numbers in a local array. */
+static bool is_start(const KStmt *s)
+{
+    bool more = false;
+    if (s->kind == KS_ARRAY)
+        return true;
+    if (s->kind == KS_DECLARE)
+        kernel_visit_stmt(s, &(KVisitor){ note_value, NULL, &more });
+    else if (s->kind == KS_FOR && all_trips(s) <= MOST_ROW && !reads(s))
+        kernel_visit_stmt(s, &(KVisitor){ NULL, note_outside, &more });
+    else
+        return false;
+    return !more;
+}
+
+/* Those of the starts that s goes on with, and what they go on with, join the stage before it does. */
+static void take_starts(Rows *r, Stage *starts, const KStmt *s, Stage *stage)
+{
+    Arena *a = r->k->arena;
+    Map    touched = map_new(a);
+    Stage  left = { 0 }, taken = { 0 };
+    kernel_visit_stmt(s, &(KVisitor){ touch_expr, touch_stmt, &touched });
+    for (int32_t i = starts->n; i-- > 0;) {
+        KStmt *start = starts->v[i];
+        const bool wanted = shares(start, &touched);
+        if (wanted)
+            kernel_visit_stmt(start, &(KVisitor){ touch_expr, touch_stmt, &touched });
+        if (wanted)
+            vec_push(a, &taken, start);
+        else
+            vec_push(a, &left, start);
+    }
+    for (int32_t i = taken.n; i-- > 0;)
+        vec_push(a, stage, taken.v[i]);
+    starts->n = 0;
+    for (int32_t i = left.n; i-- > 0;)
+        vec_push(a, starts, left.v[i]);
+}
+
+static void note_made(void *cookie, const KStmt *s)
+{
+    if (s->kind == KS_DECLARE || s->kind == KS_ASSIGN)
+        map_put(cookie, s->temp, cookie);
+}
+
+static void find_made(void *cookie, const KExpr *x)
+{
+    Found *f = cookie;
+    f->any |= x->kind == KX_TEMP && map_has(f->touched, x->temp);
+}
+
+/* A number that the stage makes. */
+static bool waits_for(Rows *r, const KStmt *s, const Stage *stage)
+{
+    Map   made = map_new(r->k->arena);
+    Found f = { .touched = &made };
+    for (int32_t i = 0; i < stage->n; i++)
+        kernel_visit_stmt(stage->v[i], &(KVisitor){ NULL, note_made, &made });
+    kernel_visit_stmt(s, &(KVisitor){ find_made, NULL, &f });
+    return f.any;
+}
+
+/* Each has a long loop or more, and behind it what is made of its sums. */
+static bool make_long_stages(Rows *r)
+{
+    Arena *a = r->k->arena;
+    Stage   stage = { 0 }, starts = { 0 };
+    bool    has_long = false, dear = false;
+    int64_t longest = 0;
+    for (KStmt *s = r->loop->body->first; s; s = s->next) {
+        if (!can_be_staged(s, MOST_LONG_ROW))
+            return false;
+        if (is_start(s)) {
+            vec_push(a, &starts, s);
+            continue;
+        }
+        const int64_t n = s->kind == KS_FOR ? all_trips(s) : 0;
+        const bool    is_long = n > MOST_ROW;
+        longest = n > longest ? n : longest;
+        if (is_long)
+            kernel_visit_stmt(s, &(KVisitor){ note_dear, NULL, &dear });
+        if (is_long && has_long && waits_for(r, s, &stage))
+            end_stage(r, &stage);
+        has_long |= is_long;
+        take_starts(r, &starts, s, &stage);
+        vec_push(a, &stage, s);
+    }
+    end_stage(r, &stage);
+    return r->stages.n > 2 && (dear || longest > LEAST_LONG_ROW);
+}
+
 /* ---- what stages hand on ---- */
 
 /* x is declared by another stage than the one that is gone through. What no stage declares is of all rows. */
@@ -156,7 +323,7 @@ static void hand_on(Rows *r, const void *x, const char *name, Type type, int64_t
     *y = (KArray){ .kind = KARRAY_LOCAL, .type = type, .name = name, .count = count * r->abreast, .restricted = true, .in_f16 = in_f16 };
     map_put(&r->shared, x, y);
     vec_push(r->k->arena, &r->arrays, y);
-    r->bytes = bytes > MOST_BYTES || r->bytes > MOST_BYTES ? MOST_BYTES + 1 : r->bytes + bytes;
+    r->bytes = bytes > MOST_LONG_BYTES || r->bytes > MOST_LONG_BYTES ? MOST_LONG_BYTES + 1 : r->bytes + bytes;
 }
 
 static void look_at_temp(Rows *r, KTemp *t)
@@ -261,7 +428,7 @@ static bool can_go_abreast(Rows *r)
     Outside o = { .r = r, .written = map_new(a) };
     each_stage(r, &(KVisitor){ NULL, note_written, &o });
     each_stage(r, &(KVisitor){ check_read, NULL, &o });
-    return !r->bad && (r->waits || r->abreast == ABREAST_DEAR) && r->bytes <= MOST_BYTES;
+    return !r->bad && (r->waits || r->abreast == ABREAST_DEAR) && r->bytes <= (r->abreast == ABREAST_LONG ? MOST_LONG_BYTES : MOST_BYTES);
 }
 
 /* ---- rewriting ---- */
@@ -318,6 +485,7 @@ static KStmt *new_stmt(Rows *r, const KStmt *s)
     }
     if (s->kind == KS_FOR) {
         copy->loop = ix_new_atom(r->cx, IX_LOOP, s->loop->name, s->loop->lo, s->loop->hi, s->loop->depth + 1, s->loop->owner);
+        copy->ahead = r->fetches && all_trips(s) > MOST_ROW ? r->block : NULL;
         vec_push(r->k->arena, &r->loops, ((Loops){ s->loop, copy->loop }));
     }
     copy->body = s->body ? new_block(r, s->body) : NULL;
@@ -370,16 +538,24 @@ static KStmt *blocks_of_rows(Rows *r)
         *s = (KStmt){ .kind = KS_ARRAY, .array = r->arrays.v[i] };
         append(body, s);
     }
-    for (int32_t i = 0; i < r->stages.n; i++)
+    for (int32_t i = 0; i < r->stages.n; i++) {
+        r->fetches = r->abreast == ABREAST_LONG && i == 1;
         append(body, stage_loop(r, &r->stages.v[i]));
+    }
     return loop;
+}
+
+static int64_t least_rows(int64_t n, int64_t abreast)
+{
+    return abreast != ABREAST_LONG ? 2 * abreast : n % ABREAST_LONG ? LEAST_ODD : LEAST_EVEN;
 }
 
 /* Looks at the loop for so many rows; false: they cannot go abreast. */
 static bool go_abreast(Rows *r, Kernel *k, IxCtx *cx, KStmt *loop, int64_t abreast)
 {
     *r = (Rows){ .k = k, .cx = cx, .loop = loop, .abreast = abreast };
-    return loop->kind == KS_FOR && !loop->from && !loop->end && trips(loop->loop) >= 2 * abreast && make_stages(r) && can_go_abreast(r);
+    return loop->kind == KS_FOR && !loop->from && !loop->end && trips(loop->loop) >= least_rows(trips(loop->loop), abreast) &&
+           (abreast == ABREAST_LONG ? make_long_stages(r) : make_stages(r)) && can_go_abreast(r);
 }
 
 static void in_block(Kernel *k, IxCtx *cx, KBlock *b)
@@ -387,7 +563,7 @@ static void in_block(Kernel *k, IxCtx *cx, KBlock *b)
     for (KStmt **link = &b->first; *link; link = &(*link)->next) {
         KStmt *s = *link;
         Rows   r;
-        if (!go_abreast(&r, k, cx, s, ABREAST_DEAR) && !go_abreast(&r, k, cx, s, ABREAST)) {
+        if (!go_abreast(&r, k, cx, s, ABREAST_DEAR) && !go_abreast(&r, k, cx, s, ABREAST) && !go_abreast(&r, k, cx, s, ABREAST_LONG)) {
             if (s->body)
                 in_block(k, cx, s->body);
             if (s->other)

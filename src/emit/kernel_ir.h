@@ -88,6 +88,14 @@ typedef enum KStmtKind { KS_DECLARE, KS_ASSIGN, KS_STORE, KS_FOR, KS_IF, KS_ARRA
     KS_BLOCK  /* statements with names of their own */
 } KStmtKind;
 
+/* Neighbours in memory that the caches are asked for before they are wanted. */
+typedef struct KFetch {
+    const KArray *array;
+    const Ix     *index; /* of the first one */
+    int64_t       bytes;
+    bool          written;
+} KFetch;
+
 struct KStmt {
     KStmtKind     kind;
     KStmt        *next;
@@ -108,6 +116,9 @@ struct KStmt {
     bool          rolled; /* FOR: compilers should not unroll it, see kernel_keep_rolled */
     bool          unrolled; /* FOR: they should, although they make no vectors of it: it changes elements that it finds */
     bool          in_turn; /* FOR, of which each trip goes through lanes: compilers should make no two trips one */
+    const IxAtom *ahead;  /* FOR, of which each trip goes through lanes: NULL, or the loop around of whose next trip it fetches what it touches (fetch_ahead.h) */
+    int32_t       n_fetched;
+    const KFetch *fetched; /* FOR: with each trip */
     bool          beside; /* FOR: over rows that are beside each other: beside.h */
     const struct Turning *turning; /* FOR, around another one: NULL, or how it moves rows to columns, or back: beside.h */
 };

@@ -4,6 +4,7 @@
 
 #include "emit/beside.h"
 #include "emit/c_text.h"
+#include "emit/fetch_ahead.h"
 #include "emit/loop_halves.h"
 #include "emit/printer.h"
 #include "emit/loop_parts.h"
@@ -458,6 +459,18 @@ static void print_for(Printer *p, const KStmt *s, int depth)
         print_plain_for(p, s, NULL, NULL, depth);
 }
 
+/* fetch_ahead(&x[i0 * 2048 + i1 * 64 + 2048], 256); */
+static void print_fetches(Printer *p, const KStmt *s, int depth)
+{
+    for (int32_t k = 0; k < s->n_fetched; k++) {
+        const KFetch *x = &s->fetched[k];
+        indent(p, depth);
+        buf_printf(p->b, "%s(&%s[", kernel_fetching_function(x), x->array->name);
+        print_index(p, x->index);
+        buf_printf(p->b, "], %lld);\n", (long long)x->bytes);
+    }
+}
+
 void print_plain_for(Printer *p, const KStmt *s, const char *start, const char *end, int depth)
 {
     const char *i = s->loop->name;
@@ -474,12 +487,14 @@ void print_plain_for(Printer *p, const KStmt *s, const char *start, const char *
     else
         print_end(p, s);
     buf_printf(p->b, "; %s++)", i);
-    const bool in_turn = p->dialect->hints && s->in_turn, braces = in_turn || wants_braces(s->body);
+    const bool in_turn = p->dialect->hints && s->in_turn, fetches = p->dialect->hints && s->n_fetched > 0, braces = in_turn || fetches || wants_braces(s->body);
     buf_puts(p->b, braces ? " {\n" : "\n");
     if (in_turn) {
         indent(p, depth + 1);
         buf_puts(p->b, "HLO_IN_TURN;\n");
     }
+    if (fetches)
+        print_fetches(p, s, depth + 1);
     print_block(p, s->body, depth + 1);
     if (braces) {
         indent(p, depth);

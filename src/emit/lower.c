@@ -4,6 +4,7 @@
 #include "emit/beside.h"
 #include "emit/columns.h"
 #include "emit/expand.h"
+#include "emit/fetch_ahead.h"
 #include "emit/found_rows.h"
 #include "emit/loop_blocks.h"
 #include "emit/lower.h"
@@ -701,6 +702,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         kernel_finish(L.k, plan->plain);
         if (!plan->plain && !plan->tile_hero)
             kernel_stream(L.k);
+        kernel_fetch_ahead(L.k, &L.ix);
         kernel_name(L.k, plan->plain);
         *again = L.body && !plan->plain && !plan->whole_updates && copies_in_vain(&L);
         plan->whole_updates |= *again;

@@ -9,6 +9,7 @@
 #include "emit/dot_rows_text.h"
 #include "emit/philox_text.h"
 #include "emit/exponential_text.h"
+#include "emit/fetch_ahead.h"
 #include "emit/lanes_text.h"
 #include "emit/loop_halves.h"
 #include "emit/loop_parts.h"
@@ -1018,6 +1019,8 @@ static void need_alone(void *cookie, const KExpr *x)
 static void need_blocks(Prelude *p, const KStmt *s)
 {
     LoopBlocks b;
+    for (int32_t k = 0; p->dialect->hints && k < s->n_fetched; k++)
+        need(p, kernel_fetching_function(&s->fetched[k]));
     if (s->turning && p->dialect->blocks) {
         need(p, turning_function(s->turning));
         return;

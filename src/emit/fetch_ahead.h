@@ -1,0 +1,19 @@
+/* Rows that go abreast are read, and written, in bursts, of which processors foresee less the longer the rest of a row takes. So a loop that goes through a row in lanes fetches what it
+ * touches of the rows that come next:
+ *
+ *     for j < n / 64 { fetch_ahead(&x[2 (i + 1) + r][64 j], 256);
+ *         for l < 64: lane[l] += (x[2 i + r][64 j + l] - mean[r]) * ... }
+ *
+ * One thread of a Zen 5, 4096 rows of 1024 of f32: a layer norm 484 and 443 us, a softmax, whose result is stored through the caches, 700 and 620. */
+#ifndef EMIT_FETCH_AHEAD_H
+#define EMIT_FETCH_AHEAD_H
+
+#include "emit/kernel_ir.h"
+
+/* Sets what loops fetch (KStmt.fetched) whose `ahead` is set, for a kernel whose results that go past the caches are known. */
+void kernel_fetch_ahead(Kernel *k, IxCtx *cx);
+
+/* The one of the prelude's. */
+const char *kernel_fetching_function(const KFetch *x);
+
+#endif
