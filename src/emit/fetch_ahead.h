@@ -4,7 +4,10 @@
  *     for j < n / 64 { fetch_ahead(&x[2 (i + 1) + r][64 j], 256);
  *         for l < 64: lane[l] += (x[2 i + r][64 j + l] - mean[r]) * ... }
  *
- * One thread of a Zen 5, 4096 rows of 1024 of f32: a layer norm 484 and 443 us, a softmax, whose result is stored through the caches, 700 and 620. */
+ * So does a loop that makes something dear of a row which another one has read before: memory has nothing to do meanwhile.
+ *
+ * One thread of a Zen 5, 4096 rows of 1024 of f32: a layer norm 484 and 443 us, a softmax, whose result is stored through the caches, 700 and 620, one of 128 rows
+ * of 32000 795 and 640. */
 #ifndef EMIT_FETCH_AHEAD_H
 #define EMIT_FETCH_AHEAD_H
 
