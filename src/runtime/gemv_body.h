@@ -25,10 +25,11 @@ enum {
     N(LINES) = 8,               /* of it, at most: so many streams, each of them slow, together are as fast as memory */
     N(ALONG_K) = 4096 / (int)sizeof(TW) * G, /* elements of k in a block, of fewer rows than that more */
     N(ACROSS_K) = 256 * G,      /* elements of k in a block: each of them is on a page of its own */
-    N(FAR_K) = 8 * G,           /* likewise for each row of C, of as many as a kernel takes, where B does not stay in the third cache and is to be read in few streams */
+    N(FAR_K) = 32 * G,          /* likewise, where B does not stay in the third cache and is to be read in few streams, of which more than the second cache's sets have room for may lie powers of two apart */
     N(CACHED) = 16 << 20,       /* bytes that stay there */
     N(SECOND) = 1 << 20,        /* in the second cache */
-    N(AHEAD) = 32,              /* rows of words from what is multiplied to what is fetched */
+    N(AHEAD) = 32,              /* rows of words from what is multiplied to what is fetched; where there are no more in a block */
+    N(ACROSS_AHEAD) = 384,      /* bytes likewise, in the rows' direction (one thread of a Zen 5, 8 x 4096 x 4096 of f32 3070 and 1920 us, f16 8 x 4096 x 12288 9400 and 6300) */
     N(ALONG_AHEAD) = 8192,      /* bytes likewise, along: two pages, at whose ends processors stop foreseeing */
     N(APART_BYTES) = 512,       /* from row to row, from which on rows are fetched */
     N(HELD_ROWS) = 8,           /* rows that are finished before the next ones */
@@ -331,7 +332,8 @@ static void N(few_across)(const N(Few) *all, int64_t few, int64_t n)
     for (int64_t j = 0, columns; j < n; j += columns) {
         const int64_t vectors = n - j >= width * VL ? width : n - j >= NV * VL ? NV : 1;
         columns = hlort_min(vectors * VL, n - j);
-        const int64_t before = vectors * VL - columns, next = j + columns < n ? j + columns : 0;
+        const int64_t skipped = hlort_max(1, N(ACROSS_AHEAD) / (columns * (int64_t)sizeof(TE))) * columns;
+        const int64_t before = vectors * VL - columns, next = j + skipped < n ? j + skipped : 0;
         for (int64_t q = 0, r = 0; q < groups; q++) {
             const int64_t mr = few / groups + (q < few % groups);
             N(Few)        f = *all;
@@ -635,7 +637,7 @@ static void N(few)(const Gemm *g)
     const int64_t most = few < N(FEWER_ROWS) ? N(ALONG_K) * N(FEWER_ROWS) / few / (VL * G) * (VL * G) : N(ALONG_K);
     const int     swept = across && !columns && few == 1 && count >= 4 * VL; /* B in whole lines, however long */
     const int     far = across && !swept && few <= N(ROWS) && g->k * along * (int64_t)sizeof(TE) > N(CACHED);
-    const int64_t kb = swept ? hlort_even(g->k, N(SWEPT_K), VL * G) : far ? N(FAR_K) * few : hlort_even(g->k, across ? (int64_t)N(ACROSS_K) : most, VL * G);
+    const int64_t kb = swept ? hlort_even(g->k, N(SWEPT_K), VL * G) : far ? (int64_t)N(FAR_K) : hlort_even(g->k, across ? (int64_t)N(ACROSS_K) : most, VL * G);
     const int64_t blocks = hlort_ceildiv(g->k, kb), x_row = across && !swept ? (int64_t)N(ROW) : kb / G + 16, block = few * x_row;
     const int     aside = columns && across; /* columns of C, which are rows of vectors */
     const int64_t bytes = count * g->k * (int64_t)sizeof(TE);
