@@ -1,0 +1,331 @@
+/* Attention of tiles of rows: 16 lanes share four of them, a lane has every 16th key of a step and some columns of the result. Queries, keys and values lie in shared memory as they are, rows an odd number of
+ * 16 bytes apart, so that lanes that read rows side by side reach different banks. Scores are a sum over p of 4 by `each` products, in registers; the weights go through rows of shared memory that only these
+ * lanes see. Keys that no row of the tile sees come last: they are left out as soon as the scores before are well above, if their values are finite. */
+#include "target-cuda/attention_text.h"
+
+enum { LANES = 16, PARTS = 64 /* rows of a block's threads: of all its groups */ };
+
+/* Rows of an array that go to shared memory. */
+typedef struct Rows {
+    const char *to, *from; /* there; "&q[..." of a row, without its column */
+    const char *test;      /* what holds of elements that there are; may be empty */
+    int64_t     count, filled, stride; /* of rows; of their elements, zeros behind; floats between rows there */
+    int64_t     row_by, col_by;
+} Rows;
+
+static void put_packed_rows(const AttentionText *t, const Rows *w, int in)
+{
+    const int64_t packs = w->filled / ATTENTION_PACK;
+    const bool    halves = t->c->in != TYPE_F32;
+    const int     more = *w->test ? 4 : 0;
+    buf_printf(t->b, "%*s#pragma unroll 4\n%*sfor (int at = threadIdx.x; at < %lld; at += %d) {\n", in, "", in, "", (long long)(w->count * packs), ATTENTION_THREADS);
+    buf_printf(t->b, "%*sconst int at_row = at / %lld, c = at %% %lld * 4;\n%*shlo_pack<float, 4> pack = {};\n", in + 4, "", (long long)packs, (long long)packs, in + 4, "");
+    if (*w->test)
+        buf_printf(t->b, halves ? "%*sif (%s) {\n" : "%*sif (%s)\n", in + 4, "", w->test);
+    if (halves)
+        buf_printf(t->b, "%*sconst hlo_pack<uint16_t, 4> halves = hlo_load<4>(&%s + c]);\n%*sfor (int e = 0; e < 4; e++)\n%*spack.at[e] = %s;\n", in + 4 + more, "", w->from, in + 4 + more, "",
+                   in + 8 + more, "", attention_float(t, "halves.at[e]"));
+    else
+        buf_printf(t->b, "%*spack = hlo_load<4>(&%s + c]);\n", in + 4 + more, "", w->from);
+    if (*w->test && halves)
+        buf_printf(t->b, "%*s}\n", in + 4, "");
+    buf_printf(t->b, "%*shlo_store(&%s[at_row * %lld + c], pack);\n%*s}\n", in + 4, "", w->to, (long long)w->stride, in, "");
+}
+
+static void put_single_rows(const AttentionText *t, const Rows *w, bool down, int in)
+{
+    const char *read = attention_float(t, arena_printf(t->arena, "%s + %s]", w->from, w->col_by == 1 ? "c" : attention_times(t, "c", w->col_by)));
+    buf_printf(t->b, "%*s#pragma unroll 4\n%*sfor (int at = threadIdx.x; at < %lld; at += %d) {\n", in, "", in, "", (long long)(w->count * w->filled), ATTENTION_THREADS);
+    if (down) /* eight rows are a sector, and four columns of them 32 banks */
+        buf_printf(t->b, "%*sconst int at_row = at %% 8 + at / %lld * 8, c = at / 8 %% %lld;\n", in + 4, "", (long long)(8 * w->filled), (long long)w->filled);
+    else
+        buf_printf(t->b, "%*sconst int at_row = at / %lld, c = at %% %lld;\n", in + 4, "", (long long)w->filled, (long long)w->filled);
+    buf_printf(t->b, *w->test ? "%*s%s[at_row * %lld + c] = %s ? %s : 0;\n%*s}\n" : "%*s%s[at_row * %lld + c] = %s%s;\n%*s}\n", in + 4, "", w->to, (long long)w->stride, w->test, read, in, "");
+}
+
+/* Rows of the queries, of keys or of values into shared memory; zeros behind them. */
+static void put_rows(const AttentionText *t, char array, const char *to, int64_t count, int64_t stride, int depth)
+{
+    const hlort_attention *d = t->d;
+    const int64_t          n = array == 'v' ? d->wide : d->head;
+    const bool             whole = array == 'q' ? d->rows % count == 0 : d->keys % t->l.step == 0;
+    Rows w = { .to = to, .count = count, .stride = stride, .row_by = array == 'k' ? d->k_row : d->v_row, .col_by = array == 'q' ? d->q_col : array == 'k' ? d->k_col : d->v_col };
+    w.filled = array == 'v' ? stride : (n + ATTENTION_PACK - 1) / ATTENTION_PACK * ATTENTION_PACK;
+    w.from = arena_printf(t->arena, "%c[%c_at + %s", array, array, array == 'q' ? attention_row(t, 'q', "(from_row + at_row)") : attention_times(t, "(from_key + at_row)", w.row_by));
+    w.test = whole ? "" : array == 'q' ? "from_row + at_row < rows" : "from_key + at_row < keys";
+    if (w.filled > n)
+        w.test = arena_printf(t->arena, "%s%sc < %lld", w.test, *w.test ? " && " : "", (long long)n);
+    if (attention_is_packed(t, array))
+        put_packed_rows(t, &w, 4 * depth);
+    else
+        put_single_rows(t, &w, array != 'q' && w.row_by < w.col_by, 4 * depth);
+}
+
+static bool leaves_keys_out(const AttentionText *t)
+{
+    const hlort_attention *d = t->d;
+    return d->masked && !d->beside_it && !t->score && d->n_rows == 1 && t->l.pieces == 1 && d->keys > t->l.step && (d->below < d->keys - t->l.step || d->above < d->rows);
+}
+
+/* Every row of the tile has had a score so large that e^(hidden - most) is 0: that is so from 104 on. */
+static void put_far_scores(const AttentionText *t)
+{
+    const char *hidden = attention_number(t, t->d->hidden);
+    if (t->l.groups > 1)
+        buf_printf(t->b, "                __syncthreads();\n"
+                         "                #pragma unroll\n"
+                         "                for (int r = 0; r < 4; r++)\n"
+                         "                    if (lane == 0)\n"
+                         "                        weights[group * %lld + first + r] = most[r];\n"
+                         "                __syncthreads();\n"
+                         "                for (int r = threadIdx.x; r < %lld && from_row + r < rows; r += %d) {\n"
+                         "                    float largest = -__builtin_inff();\n"
+                         "                    for (int g = 0; g < %lld; g++)\n"
+                         "                        largest = max_f32(largest, weights[g * %lld + r]);\n"
+                         "                    far = far && largest > %s + 104;\n"
+                         "                }\n",
+                   (long long)t->l.rows, (long long)t->l.rows, ATTENTION_THREADS, (long long)t->l.groups, (long long)t->l.rows, hidden);
+    else
+        buf_printf(t->b, "                #pragma unroll\n"
+                         "                for (int r = 0; r < 4; r++)\n"
+                         "                    far = far && (from_row + first + r >= rows || most[r] > %s + 104);\n",
+                   hidden);
+}
+
+/* 0 times a value is 0. */
+static void put_finite_values(const AttentionText *t)
+{
+    const hlort_attention *d = t->d;
+    const bool             packed = attention_is_packed(t, 'v'), down = !packed && d->v_row < d->v_col;
+    const int64_t          packs = d->wide / (packed ? ATTENTION_PACK : 1), by = down ? t->l.step : packs;
+    const char            *at = arena_printf(t->arena, "v[v_at + %s + c", attention_times(t, "(from_key + at_row)", d->v_row));
+    buf_printf(t->b, "                #pragma unroll 4\n"
+                     "                for (int at = threadIdx.x; at < %lld; at += %d) {\n"
+                     "                    const int at_row = at %s %lld, c = at %s %lld%s;\n"
+                     "                    if (from_key + at_row < keys) {\n",
+               (long long)(t->l.step * packs), ATTENTION_THREADS, down ? "%" : "/", (long long)by, down ? "/" : "%", (long long)by, packed ? " * 4" : "");
+    if (packed)
+        buf_printf(t->b, "                        const hlo_pack<%s, 4> pack = hlo_load<4>(&%s]);\n"
+                         "                        for (int e = 0; e < 4; e++)\n"
+                         "                            far = far && fabsf(%s) < __builtin_inff();\n",
+                   attention_type(t->c->in), at, attention_float(t, "pack.at[e]"));
+    else
+        buf_printf(t->b, "                        far = far && fabsf(%s) < __builtin_inff();\n",
+                   attention_float(t, d->v_col == 1 ? arena_printf(t->arena, "%s]", at) : arena_printf(t->arena, "%s * %lld]", at, (long long)d->v_col)));
+    buf_puts(t->b, "                    }\n                }\n");
+}
+
+/* A step whose keys no row of the tile sees. */
+static void put_left_out(const AttentionText *t)
+{
+    const hlort_attention *d = t->d;
+    Buf                    unseen = { 0 };
+    if (d->below < d->keys)
+        buf_printf(&unseen, "from_key > from_row + %lld", (long long)(t->l.rows - 1 + d->below));
+    if (d->above < d->keys + d->rows)
+        buf_printf(&unseen, "%sfrom_key + %lld < from_row", unseen.n ? " || " : "", (long long)(t->l.step - 1 + d->above));
+    buf_printf(t->b, "            if (%s) {\n                bool far = true;\n", unseen.p);
+    buf_free(&unseen);
+    put_far_scores(t);
+    put_finite_values(t);
+    buf_puts(t->b, "                if (__syncthreads_and(far))\n                    continue;\n            }\n");
+}
+
+static void put_scores(const AttentionText *t)
+{
+    const AttentionLaunch *l = &t->l;
+    const int64_t          own = l->step / l->groups;
+    buf_printf(t->b, "            float scores[4][%lld] = {};\n"
+                     "            #pragma unroll 4\n"
+                     "            for (int c = 0; c < head; c += 4) {\n"
+                     "                hlo_pack<float, 4> row[4];\n"
+                     "                #pragma unroll\n"
+                     "                for (int r = 0; r < 4; r++)\n"
+                     "                    row[r] = hlo_load<4>(&queries[(first + r) * %lld + c]);\n"
+                     "                #pragma unroll\n"
+                     "                for (int j = 0; j < %lld; j++) {\n"
+                     "                    const hlo_pack<float, 4> key = hlo_load<4>(&key_rows[(group * %lld + j * 16 + lane) * %lld + c]);\n"
+                     "                    #pragma unroll\n"
+                     "                    for (int r = 0; r < 4; r++)\n"
+                     "                        #pragma unroll\n"
+                     "                        for (int e = 0; e < 4; e++)\n"
+                     "                            scores[r][j] += row[r].at[e] * key.at[e];\n"
+                     "                }\n"
+                     "            }\n",
+               (long long)l->each, (long long)l->head, (long long)l->each, (long long)own, (long long)l->head);
+}
+
+static void put_weights(const AttentionText *t, int64_t columns)
+{
+    const AttentionLaunch *l = &t->l;
+    const hlort_attention *d = t->d;
+    const int64_t          own = l->step / l->groups;
+    const bool             test_key = d->keys % l->piece != 0 || l->piece % l->step != 0, test_row = t->score && d->rows % l->rows != 0;
+    buf_puts(t->b, "            #pragma unroll\n            for (int r = 0; r < 4; r++) {\n                float larger = most[r];\n");
+    if (t->score || d->masked)
+        buf_puts(t->b, "                const int row = from_row + first + r;\n");
+    buf_printf(t->b, "                #pragma unroll\n                for (int j = 0; j < %lld; j++) {\n", (long long)l->each);
+    if (t->score || d->masked || test_key)
+        buf_printf(t->b, "                    const int key = from_key + group * %lld + j * 16 + lane;\n", (long long)own);
+    const char *test = arena_printf(t->arena, "%s%s%s", test_key ? "key < keys" : "", test_key && test_row ? " && " : "", test_row ? "row < rows" : "");
+    attention_put_score(t, test, "scores[r][j]", 5);
+    buf_printf(t->b, "                    scores[r][j] = x;\n"
+                     "                    larger = max_f32(larger, x);\n"
+                     "                }\n"
+                     "                #pragma unroll\n"
+                     "                for (int by = 8; by > 0; by /= 2)\n"
+                     "                    larger = max_f32(larger, __shfl_xor_sync(0xffffffffu, larger, by));\n"
+                     "                const float from = larger == -__builtin_inff() ? 0 : larger, fades = expf(most[r] - from);\n"
+                     "                most[r] = larger;\n"
+                     "                sum[r] *= fades;\n"
+                     "                #pragma unroll\n"
+                     "                for (int c = 0; c < %lld; c++)\n"
+                     "                    out[r][c] *= fades;\n"
+                     "                #pragma unroll\n"
+                     "                for (int j = 0; j < %lld; j++) {\n"
+                     "                    const float weight = expf(scores[r][j] - from);\n"
+                     "                    sum[r] += weight;\n"
+                     "                    weights[(group * %lld + first + r) * %lld + j * 16 + lane] = weight;\n"
+                     "                }\n"
+                     "            }\n"
+                     "            __syncwarp();\n",
+               (long long)columns, (long long)l->each, (long long)l->rows, (long long)own + 4);
+}
+
+static void put_values(const AttentionText *t, int64_t vector, int64_t chunks)
+{
+    const AttentionLaunch *l = &t->l;
+    const int64_t          own = l->step / l->groups;
+    buf_printf(t->b, "            #pragma unroll 2\n"
+                     "            for (int j = 0; j < %lld; j += 4) {\n"
+                     "                hlo_pack<float, 4> weight[4];\n"
+                     "                #pragma unroll\n"
+                     "                for (int r = 0; r < 4; r++)\n"
+                     "                    weight[r] = hlo_load<4>(&weights[(group * %lld + first + r) * %lld + j]);\n"
+                     "                #pragma unroll\n"
+                     "                for (int e = 0; e < 4; e++)\n"
+                     "                    #pragma unroll\n"
+                     "                    for (int by = 0; by < %lld; by++) {\n"
+                     "                        const hlo_pack<float, %lld> value = hlo_load<%lld>(&values[(group * %lld + j + e) * %lld + by * %lld + lane * %lld]);\n"
+                     "                        #pragma unroll\n"
+                     "                        for (int r = 0; r < 4; r++)\n"
+                     "                            #pragma unroll\n"
+                     "                            for (int c = 0; c < %lld; c++)\n"
+                     "                                out[r][by * %lld + c] += weight[r].at[e] * value.at[c];\n"
+                     "                    }\n"
+                     "            }\n",
+               (long long)own, (long long)l->rows, (long long)own + 4, (long long)chunks, (long long)vector, (long long)vector, (long long)own, (long long)l->wide, (long long)(LANES * vector), (long long)vector,
+               (long long)vector, (long long)vector);
+}
+
+/* Groups' rows through shared memory, then as one. */
+static void put_tile_end(const AttentionText *t, int64_t vector, int64_t chunks)
+{
+    const AttentionLaunch *l = &t->l;
+    buf_printf(t->b, "        __syncthreads();\n"
+                     "        float *const own = (float *)hlo_smem, *const stats = own + %lld; // of each group\n"
+                     "        #pragma unroll\n"
+                     "        for (int r = 0; r < 4; r++) {\n"
+                     "            #pragma unroll\n"
+                     "            for (int by = 8; by > 0; by /= 2)\n"
+                     "                sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], by);\n"
+                     "            if (lane == 0) {\n"
+                     "                stats[(group * %lld + first + r) * 2] = most[r];\n"
+                     "                stats[(group * %lld + first + r) * 2 + 1] = sum[r];\n"
+                     "            }\n"
+                     "            #pragma unroll\n"
+                     "            for (int by = 0; by < %lld; by++)\n"
+                     "                #pragma unroll\n"
+                     "                for (int c = 0; c < %lld; c++)\n"
+                     "                    own[(group * %lld + first + r) * %lld + by * %lld + lane * %lld + c] = out[r][by * %lld + c];\n"
+                     "        }\n"
+                     "        __syncthreads();\n"
+                     "        for (int at = threadIdx.x; at < %lld; at += %d) {\n",
+               (long long)(PARTS * l->wide), (long long)l->rows, (long long)l->rows, (long long)chunks, (long long)vector, (long long)l->rows, (long long)l->wide, (long long)(LANES * vector), (long long)vector,
+               (long long)vector, (long long)(l->rows * t->d->wide), ATTENTION_THREADS);
+    attention_put_element(t, l->rows, 3);
+    buf_puts(t->b, "            const int row = from_row + at_row;\n");
+    if (t->d->rows % l->rows != 0)
+        buf_puts(t->b, "            if (row >= rows)\n                continue;\n");
+    if (l->groups == 1)
+        buf_printf(t->b, "            %sfloat largest = stats[at_row * 2];\n            float total = stats[at_row * 2 + 1], x = own[at_row * %lld + c];\n", "const ", (long long)l->wide);
+    else
+        buf_printf(t->b, "            float largest = -__builtin_inff(), total = 0, x = 0;\n"
+                         "            #pragma unroll\n"
+                         "            for (int g = 0; g < %lld; g++)\n"
+                         "                largest = max_f32(largest, stats[(g * %lld + at_row) * 2]);\n"
+                         "            const float from = largest == -__builtin_inff() ? 0 : largest;\n"
+                         "            #pragma unroll\n"
+                         "            for (int g = 0; g < %lld; g++) {\n"
+                         "                const float fades = expf(stats[(g * %lld + at_row) * 2] - from);\n"
+                         "                total += fades * stats[(g * %lld + at_row) * 2 + 1];\n"
+                         "                x += fades * own[(g * %lld + at_row) * %lld + c];\n"
+                         "            }\n",
+                   (long long)l->groups, (long long)l->rows, (long long)l->groups, (long long)l->rows, (long long)l->rows, (long long)l->rows, (long long)l->wide);
+    attention_put_result(t, l->pieces > 1, 3);
+    buf_puts(t->b, "        }\n");
+}
+
+/* Where a thread is in its tile, then the loop over tiles with where that one is. */
+static void put_where(const AttentionText *t)
+{
+    const AttentionLaunch *l = &t->l;
+    const int64_t          of_group = ATTENTION_THREADS / l->groups, down = (t->d->rows + l->rows - 1) / l->rows;
+    if (l->groups > 1)
+        buf_printf(t->b, "    const int lane = threadIdx.x %% 16, group = threadIdx.x / %lld, first = threadIdx.x %% %lld / 16 * 4;\n", (long long)of_group, (long long)of_group);
+    else
+        buf_puts(t->b, "    constexpr int group = 0;\n    const int lane = threadIdx.x % 16, first = threadIdx.x / 16 * 4;\n");
+    buf_printf(t->b, "    for (%s tile = blockIdx.x; tile < %lld; tile += gridDim.x) {\n", t->index, (long long)l->tiles);
+    if (l->pieces > 1)
+        buf_printf(t->b, "        const int piece = tile %% %lld, from_row = tile / %lld %% %lld * %lld, first_key = piece * %lld;\n        const %s member = tile / %lld;\n", (long long)l->pieces, (long long)l->pieces,
+                   (long long)down, (long long)l->rows, (long long)l->piece, t->index, (long long)(l->pieces * down));
+    else
+        buf_printf(t->b, "        const int from_row = tile %% %lld * %lld;\n        const %s member = tile / %lld;\n", (long long)down, (long long)l->rows, t->index, (long long)down);
+}
+
+/* The loop over steps of keys begins. */
+static void put_steps(const AttentionText *t)
+{
+    const AttentionLaunch *l = &t->l;
+    const hlort_attention *d = t->d;
+    const bool             out = leaves_keys_out(t);
+    const int64_t          steps = (d->keys + l->step - 1) / l->step;
+    if (out && d->above < d->rows)
+        buf_printf(t->b, "        const int seen = from_row > %lld ? (from_row - %lld) / %lld %% %lld : 0; // the first step with a key that a row sees\n", (long long)d->above, (long long)d->above, (long long)l->step,
+                   (long long)steps);
+    if (out)
+        buf_printf(t->b, "        for (int by = 0; by < %lld; by++) {\n            const int from_key = %s * %lld;\n", (long long)steps,
+                   d->above < d->rows ? arena_printf(t->arena, "(seen + by) %% %lld", (long long)steps) : "by", (long long)l->step);
+    else if (l->pieces > 1)
+        buf_printf(t->b, "        for (int from_key = first_key; from_key < first_key + %lld && from_key < keys; from_key += %lld) {\n", (long long)l->piece, (long long)l->step);
+    else
+        buf_printf(t->b, "        for (int from_key = 0; from_key < keys; from_key += %lld) {\n", (long long)l->step);
+}
+
+void attention_put_tiles(const AttentionText *t)
+{
+    const AttentionLaunch *l = &t->l;
+    const hlort_attention *d = t->d;
+    const int64_t vector = d->wide >= 64 ? 4 : d->wide >= 32 ? 2 : 1, chunks = l->wide / (LANES * vector);
+    buf_printf(t->b, "    float *const queries = (float *)hlo_smem, *const key_rows = queries + %lld, *const values = key_rows + %lld, *const weights = values + %lld;\n", (long long)(l->rows * l->head),
+               (long long)(l->step * l->head), (long long)(l->step * l->wide));
+    put_where(t);
+    attention_put_begin(t);
+    buf_printf(t->b, "        float most[4], sum[4] = {}, out[4][%lld] = {};\n        for (int r = 0; r < 4; r++)\n            most[r] = -__builtin_inff();\n"
+                     "        __syncthreads(); // what lies in shared memory may still be read, of the tile before\n",
+               (long long)(vector * chunks));
+    put_rows(t, 'q', "queries", l->rows, l->head, 2);
+    put_steps(t);
+    if (leaves_keys_out(t))
+        put_left_out(t);
+    buf_puts(t->b, "            __syncthreads();\n");
+    put_rows(t, 'k', "key_rows", l->step, l->head, 3);
+    put_rows(t, 'v', "values", l->step, l->wide, 3);
+    buf_puts(t->b, "            __syncthreads();\n");
+    put_scores(t);
+    put_weights(t, vector * chunks);
+    put_values(t, vector, chunks);
+    buf_puts(t->b, "        }\n");
+    put_tile_end(t, vector, chunks);
+    buf_puts(t->b, "    }\n");
+}
