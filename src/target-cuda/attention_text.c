@@ -114,6 +114,11 @@ static const char *as_result(const AttentionText *t, const char *x)
 
 /* ---- a score ---- */
 
+bool attention_masks(const hlort_attention *d)
+{
+    return d->masked && (d->below < d->keys || d->above < d->keys + d->rows);
+}
+
 /* What becomes of x, that of `row` and `key`, both of which there are. */
 static void put_made(const AttentionText *t, int depth)
 {
@@ -128,15 +133,14 @@ static void put_made(const AttentionText *t, int depth)
         buf_puts(t->b, ", key);\n");
         return;
     }
-    if (!d->masked)
+    if (!attention_masks(d))
         return;
     Buf seen = { 0 };
     if (d->below < d->keys)
         buf_printf(&seen, "key <= %s + %lld", masked_row(t), (long long)d->below);
     if (d->above < d->keys + d->rows)
         buf_printf(&seen, "%skey >= %s - %lld", seen.n ? " && " : "", masked_row(t), (long long)d->above);
-    if (seen.n > 0)
-        buf_printf(t->b, d->beside_it ? "%*sx += %s ? 0 : %s;\n" : "%*sx = %s ? x : %s;\n", 4 * depth, "", seen.p, attention_number(t, d->hidden));
+    buf_printf(t->b, d->beside_it ? "%*sx += %s ? 0 : %s;\n" : "%*sx = %s ? x : %s;\n", 4 * depth, "", seen.p, attention_number(t, d->hidden));
     buf_free(&seen);
 }
 

@@ -32,6 +32,7 @@ const char *attention_number(const AttentionText *t, float v);
 const char *attention_float(const AttentionText *t, const char *x); /* an element of q, k or v */
 
 void attention_put_begin(const AttentionText *t); /* q_at, k_at, v_at */
+bool attention_masks(const hlort_attention *d); /* some places are hidden, by the row and the key */
 /* x is what becomes of a score, `of`; where `test` does not hold, if it is not empty, it weighs nothing. */
 void attention_put_score(const AttentionText *t, const char *test, const char *of, int depth);
 /* at_row and c of element number `at` of the result, so that neighbours are stored side by side. */

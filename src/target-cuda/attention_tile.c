@@ -162,10 +162,10 @@ static void put_weights(const AttentionText *t, int64_t columns)
     const int64_t          own = l->step / l->groups;
     const bool             test_key = d->keys % l->piece != 0 || l->piece % l->step != 0, test_row = t->score && d->rows % l->rows != 0;
     buf_puts(t->b, "            #pragma unroll\n            for (int r = 0; r < 4; r++) {\n                float larger = most[r];\n");
-    if (t->score || d->masked)
+    if (test_row || (t->score ? kernel_tile_uses_row(t->x->tile) : attention_masks(d)))
         buf_puts(t->b, "                const int row = from_row + first + r;\n");
     buf_printf(t->b, "                #pragma unroll\n                for (int j = 0; j < %lld; j++) {\n", (long long)l->each);
-    if (t->score || d->masked || test_key)
+    if (test_key || t->score || attention_masks(d))
         buf_printf(t->b, "                    const int key = from_key + group * %lld + j * 16 + lane;\n", (long long)own);
     const char *test = arena_printf(t->arena, "%s%s%s", test_key ? "key < keys" : "", test_key && test_row ? " && " : "", test_row ? "row < rows" : "");
     attention_put_score(t, test, "scores[r][j]", 5);
