@@ -114,29 +114,47 @@ static bool fits(const Lower *L, const Shape *s, const RowDims *r)
     return bytes <= KEPT_ROW_BYTES && L->local_bytes + bytes <= MOST_LOCAL_BYTES;
 }
 
-/* Something is reduced for x. */
-static bool is_of_sums(Lower *L, const Inst *x)
+static bool is_sum(const Inst *x)
+{
+    return x->op == OP_REDUCE;
+}
+
+/* Compilers may round it in another way where it is computed again. */
+static bool is_rounded(const Inst *x)
+{
+    return x->op != OP_PARAMETER && x->op != OP_CONSTANT && (type_is_float(x->shape->type) || type_is_complex(x->shape->type));
+}
+
+/* x, or something that it is made of, is such an instruction. */
+static bool is_made_of(Lower *L, const Inst *x, bool (*is)(const Inst *))
 {
     Map  behind = map_new(L->arena);
     bool any = false;
     map_put(&behind, x, L);
     for (const Inst *i = x; i && !any; i = i->prev)
-        for (int32_t k = 0; k < i->n_operands && map_has(&behind, i) && !map_has(&L->memory, i); k++) {
-            map_put(&behind, inst_operand(i, k), L);
-            any |= i->op == OP_REDUCE;
+        if (map_has(&behind, i) && !map_has(&L->memory, i)) {
+            any = is(i);
+            for (int32_t k = 0; k < i->n_operands; k++)
+                map_put(&behind, inst_operand(i, k), L);
         }
     return any;
 }
 
-/* On a device: x is a number of each of many rows, all of them as one row of its own, for loops over the rows that have nothing else to do with each other. Threads of each make it again. */
-static bool is_of_apart(Lower *L, const Inst *x, const RowDims *r)
+/* On a device: x is a number of each of many rows, all of them as one row of its own, for loops over the rows that have nothing else to do with each other. */
+static bool is_of_many_rows(const Lower *L, const Inst *x, const RowDims *r)
 {
-    bool apart = false;
-    if (!L->plan->device || feeds_choice(L, x) || row_count(x->shape, r) != shape_count(x->shape))
+    bool many = false;
+    if (!L->plan->device || row_count(x->shape, r) != shape_count(x->shape))
         return false;
     for (const Use *u = x->uses; u; u = u->next)
-        apart |= u->user->op == OP_BROADCAST && shape_count(u->user->shape) >= LEAST_EACH * shape_count(x->shape);
-    return apart && !is_of_sums(L, x);
+        many |= u->user->op == OP_BROADCAST && shape_count(u->user->shape) >= LEAST_EACH * shape_count(x->shape);
+    return many;
+}
+
+/* Threads of each row make it again, if that costs little and has the same bits. */
+static bool is_of_apart(Lower *L, const Inst *x, const RowDims *r)
+{
+    return is_of_many_rows(L, x, r) && !(feeds_choice(L, x) && is_made_of(L, x, is_rounded)) && !is_made_of(L, x, is_sum);
 }
 
 static bool has_loop(const Ix *const *index, int32_t n, const IxAtom *loop)
@@ -264,6 +282,8 @@ static void fill_element(Lower *L, void *cookie, const Ix *const *index)
 static KArray *new_row(Lower *L, const Inst *x, const RowDims *row)
 {
     const int64_t count = row_count(x->shape, row);
+    if (!L->cur->parent && is_of_many_rows(L, x, row))
+        return shared_array(L, x->shape, x->name);
     L->local_bytes += count * type_bytes(x->shape->type);
     return local_array(L, x->shape->type, count, x->name);
 }
