@@ -14,7 +14,7 @@
 #include "analysis/attention.h"
 #include "passes/fusion.h"
 
-enum { WIDE = 512 }; /* elements of a key or a value: no head has more */
+enum { WIDE = 512 /* elements of a key or a value: no head has more */, DEVICE_HEAD = 256 /* of a device's kernel */ };
 
 /* The group whose one result i is, NULL: it is no such thing. */
 static Group *group_of_root(const Inst *i)
@@ -372,6 +372,35 @@ static void take_torn(Group *all, Inst *const *readers, const int32_t *operands)
     take_product(to, source);
 }
 
+/* The kernel of a device that it is (emit/attention_device.h), whatever its scores become: for whole attention whose softmax is in f32. */
+static bool is_device_kernel(const Attention *a, const AttentionSize *s)
+{
+    bool in_f32 = s->type == TYPE_F32 || s->type == TYPE_F16 || s->type == TYPE_BF16;
+    for (int32_t k = 0; k < a->n; k++)
+        in_f32 &= a->parts[k].x->op != OP_EXPONENTIAL || a->parts[k].x->shape->type == TYPE_F32;
+    return in_f32 && s->head <= DEVICE_HEAD && s->wide <= DEVICE_HEAD;
+}
+
+static bool is_order_of(const Group *g, const Inst *out)
+{
+    const Inst *x = g->root;
+    while (x != out && (x->op == OP_TRANSPOSE || x->op == OP_RESHAPE || x->op == OP_COPY) && is_member(x, g))
+        x = inst_operand(x, 0);
+    return x == out;
+}
+
+/* What makes more of the result than another order of it goes on from what that kernel stores. False: it stays. */
+static bool leaves(Inst *out, Group *g)
+{
+    if (g->hero != out || is_order_of(g, out) || is_member(inst_operand(out, 0), g) || is_member(inst_operand(out, 1), g))
+        return false;
+    node(out)->fused = false;
+    g->hero = NULL;
+    g->size--;
+    g->operands--;
+    return true;
+}
+
 /* Libraries of a device want them for themselves. */
 static void take_operand(bool by_library, Group *all, Inst *of, int32_t operand)
 {
@@ -397,8 +426,9 @@ static void try_dot(Fuser *f, Inst *out)
                 fusion_count(weights));
     const AttentionSize size = attention_size(&a);
     const bool          by_library = f->cx->device->shared > 0 && !attention_pays(&size, f->cx->device);
-    merge(out, &a, g, &m);
-    if (f->cx->device->shared > 0 && !by_library)
+    const bool          by_kernel = f->cx->device->shared > 0 && !by_library;
+    merge(out, &a, g && by_kernel && is_device_kernel(&a, &size) && leaves(out, g) ? NULL : g, &m);
+    if (by_kernel)
         take_torn(node(out)->contexts[0]->group, (Inst *[]){ to_change(a.scores), to_change(a.scores), out }, (int32_t[]){ 0, 1, 1 - a.side });
     for (int32_t k = 0; k < 2; k++)
         take_operand(by_library, node(out)->contexts[0]->group, to_change(a.scores), k);

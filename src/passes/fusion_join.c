@@ -341,11 +341,20 @@ static bool suits_rows(const Fuser *f, const Inst *i, const Group *g)
     return f->cx->device->shared > 0 || (n < LANES ? rows >= LEAST_ROWS : n * type_bytes(g->root->shape->type) != 2 * VECTOR);
 }
 
+/* On a device rows of the group's own reductions are threads': its loops, between which i would be made, would be fewer. Weights with another result are no part of attention. */
+static bool takes_threads(const Fuser *f, const Inst *i, const Group *g)
+{
+    bool fewer = false;
+    for (int32_t k = 0; k < g->n_loops; k++)
+        fewer |= fusion_count(g->loops[k].of) > fusion_count(i);
+    return f->cx->device->shared > 0 && (fewer || fusion_is_weights(g->root));
+}
+
 static bool may_join_rows(Fuser *f, const Inst *i, const Group *g)
 {
     return node(g->root)->role == ROLE_ELEMENTWISE && !g->hero && !g->columns && g->n_more < MAX_RESULTS && g->size + 1 <= f->max_size &&
            g->operands + fusion_new_operands(i, g) <= MAX_OPERANDS && shape_is_row_of(i->shape, g->root->shape) && suits_rows(f, i, g) &&
-           is_made_of_rows(i) && asked_once_a_row(i, g) && !fusion_starves(f, i) && !leads_to(f, i, g);
+           is_made_of_rows(i) && asked_once_a_row(i, g) && !takes_threads(f, i, g) && !fusion_starves(f, i) && !leads_to(f, i, g);
 }
 
 /* The group whose rows ask for i, n being its contexts. */
