@@ -578,7 +578,7 @@ static bool is_extreme(const KStmt *s)
 
 bool dialect_is_update(const KStmt *s)
 {
-    return s->atomic && (strcmp(s->atomic, "Mul") == 0 || (is_extreme(s) && type_is_float(s->array->type)) || type_bits(s->array->type) == 16);
+    return s->atomic && (strcmp(s->atomic, "Mul") == 0 || (is_extreme(s) && type_is_float(s->array->type)) || type_bits(s->array->type) <= 16);
 }
 
 const char *dialect_update_function(const KStmt *s)
@@ -587,19 +587,21 @@ const char *dialect_update_function(const KStmt *s)
     const Type t = s->array->type;
     if (is_extreme(s) && type_is_float(t))
         return names[t == TYPE_F64][strcmp(s->atomic, "Max") == 0];
-    if (t == TYPE_S16 && strcmp(s->atomic, "Add") == 0)
-        return "add_s16";
-    return t == TYPE_S16 && strcmp(s->atomic, "Mul") == 0 ? "mul_s16" : t == TYPE_S32 ? "mul_s32" : t == TYPE_S64 ? "mul_s64" : NULL;
+    if (strcmp(s->atomic, "Add") == 0)
+        return t == TYPE_S8 ? "add_s8" : t == TYPE_S16 ? "add_s16" : NULL;
+    if (strcmp(s->atomic, "Mul") != 0)
+        return NULL;
+    return t == TYPE_S8 ? "mul_s8" : t == TYPE_S16 ? "mul_s16" : t == TYPE_S32 ? "mul_s32" : t == TYPE_S64 ? "mul_s64" : NULL;
 }
 
-/* Of 16 bits CUDA has an exchange alone; halves are rounded each time. */
+/* Of 16 bits CUDA has an exchange alone, bytes are exchanged with those beside them; halves are rounded each time. */
 static void print_update(Printer *p, const KStmt *s)
 {
     const Type  t = s->array->type;
     const bool  bf16 = t == TYPE_BF16, half = bf16 || t == TYPE_F16;
     const char *type = dialect_type(p->dialect, storage_type(t)), *fn = dialect_update_function(s), *a = !half ? "a" : bf16 ? "bf16_to_f32(a)" : "f16_to_f32(a)";
     const char *sign = strcmp(s->atomic, "Add") == 0 ? "+" : strcmp(s->atomic, "Mul") == 0 ? "*" : strcmp(s->atomic, "And") == 0 ? "&" : strcmp(s->atomic, "Or") == 0 ? "|" : "^";
-    buf_printf(p->b, "hlo_update(&%s[", s->array->name);
+    buf_printf(p->b, "%s(&%s[", type_bits(t) == 8 ? "hlo_update_byte" : "hlo_update", s->array->name);
     print_index(p, s->index);
     buf_puts(p->b, "], ");
     print_expr(p, s->value, P_SELECT);
@@ -610,7 +612,7 @@ static void print_update(Printer *p, const KStmt *s)
     else if (is_extreme(s))
         buf_printf(p->b, "a %s b ? a : b", strcmp(s->atomic, "Min") == 0 ? "<" : ">");
     else
-        buf_printf(p->b, !half && type_bits(t) == 16 ? "(%s)(%s %s b)" : "%.0s%s %s b", type, a, sign);
+        buf_printf(p->b, !half && type_bits(t) <= 16 ? "(%s)(%s %s b)" : "%.0s%s %s b", type, a, sign);
     buf_puts(p->b, half ? "); })" : "; })");
 }
 
@@ -618,8 +620,8 @@ static void print_update(Printer *p, const KStmt *s)
 static void print_atomic(Printer *p, const KStmt *s)
 {
     Type        t = s->array->type;
-    const char *wide = type_bytes(t) < 8 || type_is_float(t) ? NULL : is_extreme(s) && t == TYPE_S64 ? "long long" : "unsigned long long";
-    buf_printf(p->b, "atomic%s(", s->atomic);
+    const char *wide = type_bytes(t) < 8 || !type_is_int(t) ? NULL : is_extreme(s) && t == TYPE_S64 ? "long long" : "unsigned long long";
+    buf_printf(p->b, type_is_complex(t) ? "hlo_atomic%s(" : "atomic%s(", s->atomic);
     if (wide)
         buf_printf(p->b, "(%s *)", wide);
     buf_printf(p->b, "&%s[", s->array->name);

@@ -130,6 +130,7 @@ KArray       *local_array(Lower *L, Type t, int64_t count, const char *name);   
 KArray       *temp_array(Lower *L, const Shape *s, const char *name);                /* local in the kernel's body, or working memory */
 KArray       *stage_array(Lower *L, const Shape *s, const char *name);               /* likewise, for what a stage leaves to later ones */
 KArray       *shared_array(Lower *L, const Shape *s, const char *name);              /* working memory, which threads may share */
+void          copy_array(Lower *L, KArray *to, KArray *from); /* of the same shape */
 void          store_at(Lower *L, KArray *array, const Ix *const *index, const KExpr *value);
 const Ix     *shape_index(Lower *L, const Shape *s, const Ix *const *index);        /* element offset by its layout */
 

@@ -83,7 +83,7 @@ static void copy_from(Lower *L, KArray *to, KArray *from, int32_t d, const Ix **
     block_close(L);
 }
 
-static void copy_array(Lower *L, KArray *to, KArray *from)
+void copy_array(Lower *L, KArray *to, KArray *from)
 {
     if (to->count > 0 && to != from)
         copy_from(L, to, from, 0, ARENA_ARRAY(L->arena, const Ix *, to->shape->rank));

@@ -296,6 +296,14 @@ static void find_last(Lower *L, Scatter *s, const int64_t *extents)
     s->apart = true;
 }
 
+/* Where threads update bytes in any order they exchange whole words: an array that is none is updated in working memory, which is. */
+static KArray *in_words(Lower *L, const Scatter *s, KArray *to)
+{
+    enum { WORD = 4 };
+    const bool any_order = L->plan->plain && s->n == 1 && !s->apart && shape_count(s->update) > FEW && scatter_has_no_order(s->x, L->plan->any_order);
+    return any_order && type_bits(to->type) == 8 && to->kind == KARRAY_PARAM && to->count % WORD != 0 ? shared_array(L, to->shape, s->x->name) : to;
+}
+
 void stage_scatter(Lower *L, const Inst *x, KArray *const *to)
 {
     int32_t n = x->n_operands / 2;
@@ -308,9 +316,12 @@ void stage_scatter(Lower *L, const Inst *x, KArray *const *to)
     s.vector = inst_int(x, ATTR_INDEX_VECTOR_DIM, 0);
     s.apart = inst_bool(x, ATTR_UNIQUE_INDICES) && scatter_places_whole(x);
     s.start = ARENA_ARRAY(L->arena, const Ix *, s.in->rank);
+    KArray *words = in_words(L, &s, to[0]);
+    if (words != to[0])
+        s.to = &words;
     for (int32_t k = 0; k < n; k++) {
-        to[k]->rewritten = true;
-        copy_operand(L, x, k, to[k]);
+        s.to[k]->rewritten = true;
+        copy_operand(L, x, k, s.to[k]);
     }
     int64_t *extents = ARENA_ARRAY(L->arena, int64_t, s.update->rank);
     for (int32_t d = 0; d < s.update->rank; d++)
@@ -322,6 +333,7 @@ void stage_scatter(Lower *L, const Inst *x, KArray *const *to)
         return;
     find_last(L, &s, extents);
     nest(L, s.update->rank, plan_dims(L, x, ROLE_UPDATE, s.update->rank, extents), NULL, scatter_position, &s);
+    copy_array(L, to[0], words);
 }
 
 /* select-and-scatter. */

@@ -337,6 +337,8 @@ static bool is_there(const KStmt *s, const KExpr *x)
 {
     if (is_half(s->array->type) && x->kind == KX_CALL && x->n == 1 && (strcmp(x->fn, "bf16_to_f32") == 0 || strcmp(x->fn, "f16_to_f32") == 0))
         x = x->arg[0];
+    if (s->array->type == TYPE_PRED && x->kind == KX_CAST)
+        x = x->arg[0];
     return x->kind == KX_LOAD && x->array == s->array && ix_equal(x->index, s->index);
 }
 

@@ -305,17 +305,23 @@ static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
     return m;
 }
 
+typedef struct Updates {
+    bool some, of_bytes, of_complex;
+} Updates;
+
 static void note_update(void *cookie, const KStmt *s)
 {
-    *(bool *)cookie |= s->kind == KS_STORE && dialect_is_update(s);
+    Updates *u = cookie;
+    if (s->kind == KS_STORE && dialect_is_update(s))
+        *(type_bits(s->array->type) == 8 ? &u->of_bytes : &u->some) = true;
+    else if (s->kind == KS_STORE && s->atomic && type_is_complex(s->array->type))
+        u->of_complex = true;
 }
 
-static bool makes_updates(const CudaPart *part)
+static void find_updates(const CudaPart *part, Updates *u)
 {
-    bool     found = false;
-    KVisitor v = { NULL, note_update, &found };
+    KVisitor v = { NULL, note_update, u };
     kernel_visit(part->threads.body, &v);
-    return found;
 }
 
 /* The first exchange only looks: a 0 in the place of one. */
@@ -342,11 +348,39 @@ static void put_update(Buf *b)
                 "}\n");
 }
 
+/* Arrays that bytes are updated in are whole words. */
+static void put_update_of_bytes(Buf *b)
+{
+    buf_puts(b, "\n/* The same of a byte, as one of the word that it is in. */\n"
+                "template <typename T, typename X, typename Combine> static __device__ inline void hlo_update_byte(T *at, X value, Combine combine)\n"
+                "{\n"
+                "    unsigned *const word = (unsigned *)((size_t)at / 4 * 4);\n"
+                "    const unsigned shift = (unsigned)((size_t)at % 4 * 8);\n"
+                "    unsigned old = atomicCAS(word, 0u, 0u);\n"
+                "    while (1) {\n"
+                "        const unsigned was = old, now = (was & ~(255u << shift)) | (unsigned)(uint8_t)combine((T)(was >> shift), value) << shift;\n"
+                "        if (now == was)\n"
+                "            break;\n"
+                "        old = atomicCAS(word, was, now);\n"
+                "        if (old == was)\n"
+                "            break;\n"
+                "    }\n"
+                "}\n");
+}
+
+static const char complex_update[] =
+    "\ntemplate <typename R> static __device__ inline void hlo_atomicAdd(hlo_complex<R> *at, hlo_complex<R> z)\n"
+    "{\n"
+    "    atomicAdd(&at->re, z.re);\n"
+    "    atomicAdd(&at->im, z.im);\n"
+    "}\n";
+
 bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
 {
     Arena *a = arena_new();
     Buf    kernels = { 0 };
-    bool   shares[BY_TURN + 1] = { false }, scans[BY_TURN + 1] = { false }, groups = false, asked = false, tensor = false, packs = false, copies = false, updates = false;
+    bool   shares[BY_TURN + 1] = { false }, scans[BY_TURN + 1] = { false }, groups = false, asked = false, tensor = false, packs = false, copies = false;
+    Updates updates = { 0 };
     for (int32_t f = 0; f < p->n_functions; f++) {
         CudaPart *parts;
         if (kernel_tile_row(p->functions[f].kernel)) /* its caller's */
@@ -362,7 +396,7 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
         }
         for (int32_t j = 0; j < n; j++) {
             copies |= parts[j].copy != NULL;
-            updates |= makes_updates(&parts[j]);
+            find_updates(&parts[j], &updates);
             asked |= cuda_part_shared(&parts[j]) > 0;
             packs |= parts[j].width > 1 || has_inner_packs(&parts[j]);
             tensor |= parts[j].share == BY_TILE && cuda_tile_on_tensor_cores(&parts[j]);
@@ -386,8 +420,12 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
                     "{\n"
                     "    return to == from ? cudaSuccess : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);\n"
                     "}\n");
-    if (updates)
+    if (updates.some)
         put_update(b);
+    if (updates.of_bytes)
+        put_update_of_bytes(b);
+    if (updates.of_complex)
+        buf_puts(b, complex_update);
     if (packs)
         cuda_pack_services(b);
     if (shares[BY_TILE])
