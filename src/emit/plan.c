@@ -145,6 +145,8 @@ static const Buffer *finish_buffer(Finish *f, Slot *s)
         return s->final;
     if (s->buffer.kind == BUFFER_CONST)
         number_constant(f, s);
+    if (s->buffer.kind == BUFFER_COUNT)
+        s->buffer.index = finish_buffer(f, s->counts)->index;
     if (s->buffer.kind == BUFFER_SCRATCH)
         s->buffer.name = names_take(&f->p->names, "v_", s->inst->name);
     s->final = arena_copy(f->p->arena, &s->buffer, sizeof s->buffer);
@@ -363,6 +365,7 @@ Program *program_plan(Arena *a, const Module *m, const PlanOptions *o, Diag *d)
     p.program->device = p.options->device;
     p.names = names_new(a);
     p.values = map_new(p.work);
+    p.given = map_new(p.work);
     p.kernels = map_new(p.work);
     p.shared = map_new(p.work);
     p.constants = map_new(p.work);

@@ -40,6 +40,7 @@ struct Slot {
     int32_t     live_to, live_at; /* plan_live.c: end of the open range, place in the list; -1: not live */
     int32_t     readers, copy;    /* plan_control.c: in the parallel copy at hand, which one writes it, -1: none */
     const Literal *literal; /* of a constant */
+    Slot       *counts;  /* of a BUFFER_COUNT: the constant */
     Slot       *next;       /* constants of one hash */
 };
 
@@ -84,6 +85,7 @@ typedef struct Plan {
     Program      *program;
     NameSet       names;
     Map           values;    /* Inst -> Value, of the computations being walked */
+    Map           given;     /* likewise of what is known without a step, NULL: no more */
     Map           kernels;   /* Inst -> Lowered, so that a computation called twice is lowered once */
     Map           shared;    /* kernel_hash -> Lowered, those of one hash linked */
     Map           constants; /* literal_hash -> Slot, likewise */

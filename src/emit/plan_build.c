@@ -563,7 +563,7 @@ static void walk_inst(Plan *p, StepList *out, const Inst *i, Value *const *param
 {
     if (plan_is_positions_alone(p, i))
         return;
-    Value *x = i->op == OP_PARAMETER ? params[i->param] : inst_value(p, out, i);
+    Value *given = map_get(&p->given, i), *x = i->op == OP_PARAMETER ? params[i->param] : given ? given : inst_value(p, out, i);
     map_put(&p->values, i, x);
     if (p->options->is_shown && p->options->is_shown(p->options->shown_cookie, i) && !p->bad)
         show_value(p, out, i, x);

@@ -7,11 +7,16 @@
  *         state <- new                    all leaves at once: a leaf may be another one's old value
  *     }
  *
- * For a device, which would have to be asked after each iteration, a loop that counts has no condition: analysis/loops.h says how often it runs. */
+ * For a device, which would have to be asked after each iteration, a loop that counts has no condition: analysis/loops.h says how often it runs. What
+ * grows by a constant in each of its iterations is no step: its values stand in a constant, one for each trip. */
 #include "analysis/loops.h"
 #include "analysis/memory.h"
 #include "emit/plan.h"
 #include "passes/util.h"
+
+#include <string.h>
+
+enum { MOST_COUNTS = 4096 };
 
 /* ---- parallel copies ---- */
 
@@ -90,20 +95,83 @@ void parallel_copy(Plan *p, StepList *out, int32_t n, Slot *const *to, Slot *con
 
 typedef struct Loop {
     Value     *state;
-    PlanStep **init; /* the copy that fills each leaf; NULL for tokens */
+    PlanStep **init; /* the copy that fills each leaf; NULL for tokens and counters */
+    const Literal **counts; /* of each element of the state: NULL, or its values from the first one to that behind the loop */
 } Loop;
 
-static Loop loop_enter(Plan *p, StepList *out, const Inst *i)
+/* The values of element k in a loop of so many trips. NULL: they are not known, or too many, or made along with others. */
+static const Literal *counts_of(Plan *p, const Inst *w, int64_t k, int64_t trips)
+{
+    const Inst *root = while_body(w)->root, *next = root->op == OP_TUPLE ? inst_operand(root, (int32_t)k) : NULL;
+    int64_t     init, step, last;
+    if (!next || (next->op != OP_ADD && next->op != OP_SUBTRACT && next->op != OP_FUSION) || trips > MOST_COUNTS || !shape_is_array(next->shape) || next->shape->rank > 0 ||
+        !type_is_int(next->shape->type) || type_bits(next->shape->type) < 32 || !while_steps(w, k, &init, &step) || step == 0 ||
+        __builtin_mul_overflow(step, trips, &last) || __builtin_add_overflow(last, init, &last) || (init < last ? init : last) < (type_is_signed_int(next->shape->type) ? INT32_MIN : 0) ||
+        (init > last ? init : last) > INT32_MAX)
+        return NULL;
+    Literal *l = literal_new(next->shape->type, 1, (int64_t[]){ trips + 1 });
+    for (int64_t t = 0; t <= trips; t++)
+        literal_set_s64(l, t, init + t * step);
+    return literal_keep(p->arena, l);
+}
+
+/* The value in the trip at hand of the loop that is planned, or in a later one. */
+static Slot *slot_count(Plan *p, const Literal *counts, const Shape *s, int32_t ahead, const Inst *i)
+{
+    Slot *x = slot_new(p, BUFFER_COUNT, s, i);
+    x->counts = slot_constant(p, counts, literal_shape(p->arena, counts), i);
+    x->buffer.loop = p->loops;
+    x->buffer.ahead = ahead;
+    return x;
+}
+
+static Value *value_count(Plan *p, const Literal *counts, const Shape *s, int32_t ahead, const Inst *i)
+{
+    Value *x = value_new(p, 1);
+    x->v[0] = (Leaf){ slot_count(p, counts, s, ahead, i), s };
+    return x;
+}
+
+/* Counted elements have no slot of their own; trips < 0: there are none. */
+static Loop loop_enter(Plan *p, StepList *out, const Inst *i, int64_t trips)
 {
     const Value *init = value_of(p, i->operands[0].def);
     const Shape *shape = comp_param(while_body(i), 0)->shape;
-    Loop         l = { value_fresh(p, shape, i), ARENA_ARRAY(p->work, PlanStep *, init->n) };
+    Loop         l = { value_fresh(p, shape, i), ARENA_ARRAY(p->work, PlanStep *, init->n), ARENA_ARRAY(p->work, const Literal *, shape->n_elems + 1) };
+    for (int32_t k = 0; k < shape->n_elems && trips >= 0; k++) {
+        l.counts[k] = counts_of(p, i, k, trips);
+        if (l.counts[k])
+            *value_element(p, l.state, shape, k)->v = value_count(p, l.counts[k], shape->elems[k], 0, i)->v[0];
+    }
     for (int32_t k = 0; k < init->n; k++)
-        if (init->v[k].slot) {
+        if (init->v[k].slot && !l.state->v[k].slot->counts) {
             Leaf x = leaf_as(p, out, init->v[k], l.state->v[k].shape, i);
             l.init[k] = step_copy(p, out, l.state->v[k].slot, slot_root(x.slot), i);
         }
     return l;
+}
+
+/* What makes the next value of a counted element is given, or no more. */
+static void give_counts(Plan *p, const Loop *l, const Inst *i, bool given)
+{
+    const Inst *root = while_body(i)->root;
+    for (int32_t k = 0; root->op == OP_TUPLE && k < root->n_operands; k++)
+        if (l->counts[k])
+            map_put(&p->given, inst_operand(root, k), given ? value_count(p, l->counts[k], inst_operand(root, k)->shape, 1, i) : NULL);
+}
+
+/* The state behind the loop. */
+static Value *loop_leave(Plan *p, const Loop *l, const Inst *i, int64_t trips)
+{
+    Value *x = value_new(p, l->state->n);
+    memcpy(x->v, l->state->v, (size_t)x->n * sizeof *x->v);
+    for (int32_t k = 0; k < i->shape->n_elems; k++)
+        if (l->counts[k]) {
+            const Shape   *s = i->shape->elems[k];
+            const Literal *last = literal_keep(p->arena, literal_from_s64(s->type, literal_get_s64(l->counts[k], trips)));
+            *value_element(p, x, i->shape, k)->v = (Leaf){ slot_constant(p, last, s, i), s };
+        }
+    return x;
 }
 
 /* The end of an iteration: new values become the state. */
@@ -113,7 +181,7 @@ static void loop_assign(Plan *p, StepList *body, const Loop *l, const Value *new
     Slot  **to = ARENA_ARRAY(p->work, Slot *, new->n), **from = ARENA_ARRAY(p->work, Slot *, new->n);
     for (int32_t k = 0; k < new->n; k++) {
         Slot *state = l->state->v[k].slot;
-        if (!state)
+        if (!state || state->counts)
             continue;
         Slot *value = slot_root(leaf_as(p, body, new->v[k], l->state->v[k].shape, i).slot);
         if (value == state) { /* no iteration changes it */
@@ -144,21 +212,24 @@ static bool needs_no_test(const Plan *p, const Inst *i, LoopCount *count)
 
 Value *plan_while(Plan *p, StepList *out, const Inst *i)
 {
-    LoopCount  count;
+    LoopCount  count = { 0 };
     const bool counted = needs_no_test(p, i, &count);
-    Loop       l = loop_enter(p, out, i);
+    Loop       l = loop_enter(p, out, i, counted ? count.trips : -1);
     PlanStep  *s = step_new(p, out, STEP_WHILE, i, counted ? 0 : 1);
     s->step.n_operands = counted ? 0 : 1;
     s->step.trips = counted ? count.trips : -1;
+    s->step.loop = p->loops;
     s->step.n_blocks = 1;
     s->blocks = ARENA_ARRAY(p->arena, StepList, 1);
+    give_counts(p, &l, i, true);
     p->loops++;
     if (!counted)
         s->slots[0] = plan_comp(p, &s->condition, while_condition(i), &l.state, i)->v[0].slot;
     Value *new = plan_comp(p, &s->blocks[0], while_body(i), &l.state, i);
     loop_assign(p, &s->blocks[0], &l, new, i);
     p->loops--;
-    return l.state;
+    give_counts(p, &l, i, false);
+    return loop_leave(p, &l, i, count.trips);
 }
 
 /* ---- branches and calls ---- */

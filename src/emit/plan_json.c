@@ -1,4 +1,4 @@
-/* The Program as one JSON object: what plan_report.c tells people. Buffers are named "args[0]", "results[0]", "v_x" (scratch), "c_x" (constants), as there. */
+/* The Program as one JSON object: what plan_report.c tells people. Buffers are named "args[0]", "results[0]", "v_x" (scratch), "c_x" (constants), "c_x[trip]" (an element of one in each trip of a loop), as there. */
 #include "emit/program.h"
 
 static void put_name(Buf *b, const Program *p, const Buffer *x)
@@ -7,6 +7,8 @@ static void put_name(Buf *b, const Program *p, const Buffer *x)
         buf_puts(b, "null");
     else if (x->kind == BUFFER_SCRATCH || x->kind == BUFFER_CONST)
         buf_json(b, x->kind == BUFFER_CONST ? p->constants[x->index].name : x->name);
+    else if (x->kind == BUFFER_COUNT)
+        buf_printf(b, x->ahead ? "\"%s[trip + %d]\"" : "\"%s[trip]\"", p->constants[x->index].name, x->ahead);
     else
         buf_printf(b, "\"%s[%d]\"", x->kind == BUFFER_ARG ? "args" : "results", x->index);
 }

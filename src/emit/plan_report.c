@@ -21,6 +21,8 @@ static void put_buffer(Buf *b, const Program *p, const Buffer *x)
         buf_puts(b, x->name);
     else if (x->kind == BUFFER_CONST)
         buf_puts(b, p->constants[x->index].name);
+    else if (x->kind == BUFFER_COUNT)
+        buf_printf(b, x->ahead ? "%s[trip + %d]" : "%s[trip]", p->constants[x->index].name, x->ahead);
     else
         buf_printf(b, "%s[%d]", sides[x->kind == BUFFER_RESULT], x->index);
 }

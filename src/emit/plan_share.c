@@ -81,7 +81,7 @@ static void merge(Plan *p, Slot *a, Slot *b)
     Slot *from = is_fixed(a) ? b : a, *into = is_fixed(a) ? a : b;
     if (from == into)
         return;
-    if (is_fixed(from) || into->buffer.kind == BUFFER_ARG || into->buffer.kind == BUFFER_CONST || from->buffer.bytes != into->buffer.bytes ||
+    if (is_fixed(from) || into->buffer.kind == BUFFER_ARG || into->buffer.kind == BUFFER_CONST || into->buffer.kind == BUFFER_COUNT || from->buffer.bytes != into->buffer.bytes ||
         from->buffer.shape->type != into->buffer.shape->type || !compatible(p, from, into))
         return;
     if (donor_of(into) && !compatible(p, from, donor_of(into)))

@@ -10,6 +10,13 @@
 #include "eval/eval.h"
 #include "text/parse.h"
 
+/* A loop that runs. */
+typedef struct Trip {
+    const Step  *loop;
+    int64_t      number;
+    struct Trip *outer;
+} Trip;
+
 typedef struct Machine {
     const Program *p;
     Arena         *a;
@@ -17,6 +24,7 @@ typedef struct Machine {
     char          *scratch;
     char         **args, **results, **constants;
     int64_t        steps;
+    Trip          *trip;
 } Machine;
 
 static const char *current; /* the test at hand, for messages */
@@ -47,6 +55,15 @@ static void move(const Shape *s, char *memory, char *rows, bool to_memory)
     }
 }
 
+static char *count_address(const Machine *m, const Buffer *b)
+{
+    const Trip *t = m->trip;
+    while (t && t->loop->loop != b->loop)
+        t = t->outer;
+    check(t != NULL, "a count outside of its loop");
+    return m->constants[b->index] + (t->number + b->ahead) * b->bytes;
+}
+
 static char *address(const Machine *m, const Buffer *b)
 {
     switch (b->kind) {
@@ -56,6 +73,8 @@ static char *address(const Machine *m, const Buffer *b)
         return m->results[b->index];
     case BUFFER_CONST:
         return m->constants[b->index];
+    case BUFFER_COUNT:
+        return count_address(m, b);
     case BUFFER_SCRATCH:
         check(b->offset >= 0 && b->offset % PROGRAM_ALIGN == 0 && b->offset + b->bytes <= m->p->scratch_bytes, "a buffer leaves the arena");
         return m->scratch + b->offset;
@@ -150,8 +169,11 @@ static void run_step(Machine *m, const Step *s)
         check(false, "no random numbers here");
         break;
     case STEP_WHILE:
-        for (int64_t trip = 0; trip < s->trips; trip++)
+        for (Trip t = { s, 0, m->trip }; t.number < s->trips; t.number++) {
+            m->trip = &t;
             run_block(m, &s->blocks[0]);
+            m->trip = t.outer;
+        }
         if (s->n_buffers == 0)
             break;
         for (run_block(m, &s->condition); *address(m, s->buffers[0]); run_block(m, &s->condition))

@@ -15,7 +15,8 @@ typedef enum BufferKind {
     BUFFER_ARG,    /* flattened ENTRY parameter leaf number `index` (tokens left out) */
     BUFFER_RESULT, /* flattened ENTRY result leaf */
     BUFFER_SCRATCH,/* at byte `offset` of the scratch arena */
-    BUFFER_CONST   /* the values of constant number `index` of the program */
+    BUFFER_CONST,  /* the values of constant number `index` of the program */
+    BUFFER_COUNT   /* one of them: that of the trip at hand of loop number `loop`, or `ahead` trips later */
 } BufferKind;
 
 /* Steps by number, from the first to the last one. */
@@ -25,7 +26,7 @@ typedef struct StepSpan {
 
 typedef struct Buffer {
     BufferKind   kind;
-    int32_t      index;
+    int32_t      index, loop, ahead;
     int64_t      offset, bytes;
     const Shape *shape; /* of the first value that it holds, with the order in memory; later ones have the same type and size */
     const char  *name;  /* C identifier of a scratch buffer, unique in the program; NULL for the other kinds */
@@ -73,6 +74,7 @@ struct Step {
     const Shape **shapes;  /* VALUE: of the buffers, each with the order in memory at that time; tokens have no buffer */
     Block       condition; /* WHILE: computes the predicate into buffers[0]; */
     int64_t     trips;     /* or there is neither, and the body runs so often; else -1 */
+    int32_t     loop;      /* its number, another one than those of the loops around it */
     int32_t     n_blocks;  /* WHILE: 1, the body; IF: one per branch */
     Block      *blocks;
 };

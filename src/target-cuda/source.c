@@ -51,6 +51,12 @@ static void put_line(Out *o, const char *fmt, ...)
 
 /* ---- the steps ---- */
 
+/* The number of the trip, in loop number `loop`. */
+static const char *trip_name(Out *o, int32_t loop)
+{
+    return loop == 0 ? "trip" : arena_printf(o->arena, "trip_%d", loop + 1);
+}
+
 static const char *address(Out *o, const Buffer *x)
 {
     switch (x->kind) {
@@ -58,6 +64,7 @@ static const char *address(Out *o, const Buffer *x)
     case BUFFER_RESULT: return arena_printf(o->arena, "results[%d]", x->index);
     case BUFFER_CONST: return arena_printf(o->arena, "constants[%d]", x->index);
     case BUFFER_SCRATCH: return x->name;
+    case BUFFER_COUNT: return arena_printf(o->arena, x->ahead ? "(const char *)constants[%d] + (%s + %d) * %lld" : "(const char *)constants[%d] + %s%.0d * %lld", x->index, trip_name(o, x->loop), x->ahead, (long long)x->bytes);
     }
     die("a buffer of no kind");
 }
@@ -214,7 +221,8 @@ static void put_choice_end(Out *o, const Step *s)
 static void put_while(Out *o, const Step *s)
 {
     if (s->n_buffers == 0) {
-        put_line(o, "for (int64_t trip = 0; trip < %lld; trip++) {", (long long)s->trips);
+        const char *trip = trip_name(o, s->loop);
+        put_line(o, "for (int64_t %s = 0; %s < %lld; %s++) {", trip, trip, (long long)s->trips, trip);
         put_inner(o, &s->blocks[0]);
         put_line(o, "}");
         return;
