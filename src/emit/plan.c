@@ -182,6 +182,9 @@ static Block finish_block(Finish *f, const StepList *list)
         s->step.number = f->steps.n;
         vec_push(f->p->arena, &f->steps, &s->step);
         vec_push(f->p->work, &f->ticks, s->tick);
+        s->step.turns = ARENA_ARRAY(f->p->arena, Turn, s->turned.n);
+        for (int32_t e = 0; e < s->turned.n; e++)
+            s->step.turns[s->step.n_turns++] = (Turn){ finish_buffer(f, s->turned.v[e]->slots[1]), finish_buffer(f, s->turned.v[e]->slots[0]) };
         s->step.condition = finish_block(f, &s->condition);
         s->step.blocks = ARENA_ARRAY(f->p->arena, Block, s->step.n_blocks);
         for (int32_t e = 0; e < s->step.n_blocks; e++)
@@ -349,6 +352,7 @@ static void plan_module(Plan *p)
     write_results(p, &body, root, results);
     plan_liveness(p, &body);
     plan_share(p);
+    plan_turns(p, &body);
     plan_offsets(p);
     finish(p, &body);
 }

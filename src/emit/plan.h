@@ -11,6 +11,7 @@
  *     plan_sizes.c     sizes of bounded dimensions
  *     plan_live.c      where each slot is live
  *     plan_share.c     slots that may be one: copies that vanish, updates in place
+ *     plan_turns.c     slots that take turns: other copies at the end of loop bodies that vanish
  *     plan_offsets.c   places in the scratch arena for what is left
  */
 #ifndef EMIT_PLAN_H
@@ -41,6 +42,7 @@ struct Slot {
     int32_t     readers, copy;    /* plan_control.c: in the parallel copy at hand, which one writes it, -1: none */
     const Literal *literal; /* of a constant */
     Slot       *counts;  /* of a BUFFER_COUNT: the constant */
+    bool        turns;   /* plan_turns.c: takes turns with another one */
     Slot       *next;       /* constants of one hash */
 };
 
@@ -70,6 +72,7 @@ struct PlanStep {
     Slot    **slots;  /* what becomes step.buffers; NULL where the kernel takes no pointer */
     StepList  condition, *blocks;
     int32_t   tick, last; /* when it begins; WHILE and IF: when it is over */
+    StepList  turned; /* WHILE: copies at the end of its body, whose two slots take turns */
     int32_t  *begin;  /* WHILE: after the condition, where the body begins; IF: where each branch begins */
     int32_t   n_results; /* slots behind the operands that hold a result; working memory comes after them */
     int32_t   depth;  /* loops around it */
@@ -189,9 +192,10 @@ Value *plan_topk(Plan *p, StepList *out, const Inst *i);
 Value *plan_dimension_size(Plan *p, const Inst *i); /* get-dimension-size */
 void   plan_check_size(Plan *p, const Inst *i);     /* set-dimension-size: reports unless it sets the full size */
 
-/* plan_live.c: ticks, ranges. plan_share.c: which slots become one. plan_offsets.c: where the scratch ones lie. */
+/* plan_live.c: ticks, ranges. plan_share.c: which slots become one. plan_turns.c: which take turns. plan_offsets.c: where the scratch ones lie. */
 void plan_liveness(Plan *p, const StepList *body);
 void plan_share(Plan *p);
+void plan_turns(Plan *p, StepList *list);
 void plan_offsets(Plan *p);
 
 /* Whether two sorted lists overlap; the first overlap is given. Both lists as one, used up. */

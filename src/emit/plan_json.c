@@ -108,6 +108,13 @@ static void put_step(Buf *b, const Program *p, const Step *s)
     put_buffers(b, p, s, reads, s->n_buffers);
     if (s->kind == STEP_WHILE && s->n_buffers == 0)
         buf_printf(b, ", \"trips\": %lld", (long long)s->trips);
+    for (int32_t e = 0; e < s->n_turns; e++) {
+        buf_puts(b, e ? ", [" : ", \"turns\": [[");
+        put_name(b, p, s->turns[e].now);
+        buf_puts(b, ", ");
+        put_name(b, p, s->turns[e].next);
+        buf_puts(b, e == s->n_turns - 1 ? "]]" : "]");
+    }
     if (s->kind == STEP_WHILE) {
         buf_puts(b, ", \"condition\": ");
         put_block(b, p, &s->condition);

@@ -85,6 +85,12 @@ static void put_head(Buf *b, const Program *p, const Step *s)
             put_buffer(b, p, s->buffers[0]);
         else
             buf_printf(b, "counted, %lld times", (long long)s->trips);
+        for (int32_t k = 0; k < s->n_turns; k++) {
+            buf_puts(b, ", ");
+            put_buffer(b, p, s->turns[k].now);
+            buf_puts(b, " in turn with ");
+            put_buffer(b, p, s->turns[k].next);
+        }
         break;
     }
     buf_printf(b, "  %%%s\n", s->inst->name);

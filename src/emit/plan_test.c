@@ -55,6 +55,18 @@ static void move(const Shape *s, char *memory, char *rows, bool to_memory)
     }
 }
 
+/* The buffer whose place b has in these trips. */
+static const Buffer *in_turn(const Machine *m, const Buffer *b)
+{
+    for (const Trip *t = m->trip; t; t = t->outer)
+        for (int32_t k = 0; k < t->loop->n_turns && t->number % 2 != 0; k++) {
+            const Turn *turn = &t->loop->turns[k];
+            if (b == turn->now || b == turn->next)
+                return b == turn->now ? turn->next : turn->now;
+        }
+    return b;
+}
+
 static char *count_address(const Machine *m, const Buffer *b)
 {
     const Trip *t = m->trip;
@@ -66,6 +78,7 @@ static char *count_address(const Machine *m, const Buffer *b)
 
 static char *address(const Machine *m, const Buffer *b)
 {
+    b = in_turn(m, b);
     switch (b->kind) {
     case BUFFER_ARG:
         return m->args[b->index];

@@ -35,6 +35,11 @@ typedef struct Buffer {
     const Inst *const *values; /* what is in it at one time or another, in the order of the text; a name may come again */
 } Buffer;
 
+/* Two buffers of one size that take turns in a loop: in every second trip each of them is the other one. */
+typedef struct Turn {
+    const Buffer *now, *next;
+} Turn;
+
 /* CALL is a routine of a library or of the runtime, or a function from outside, which may fail. EXCHANGE is one with the other devices, which may fail, too; CHECK fails
  * unless its pred is true. REPLICA and PARTITION write the number of this device's. RANDOM writes the run's random state, two words, and moves it on by
  * the delta of its instruction; SEED writes the run's seed. VALUE shows the value of an instruction to who looks on. COPY moves bytes; the two
@@ -75,6 +80,8 @@ struct Step {
     Block       condition; /* WHILE: computes the predicate into buffers[0]; */
     int64_t     trips;     /* or there is neither, and the body runs so often; else -1 */
     int32_t     loop;      /* its number, another one than those of the loops around it */
+    int32_t     n_turns;   /* WHILE: of trips that are known */
+    Turn       *turns;
     int32_t     n_blocks;  /* WHILE: 1, the body; IF: one per branch */
     Block      *blocks;
 };

@@ -31,7 +31,15 @@ typedef struct Out {
     bool           c;     /* the text is C, not C++ */
     bool           split; /* kernels are in a file of their own */
     int32_t        choices; /* loops and branches that have a name */
+    int32_t        turns;   /* pairs of buffers that have one, */
+    struct Turned *turned;  /* and those of the loops around */
 } Out;
+
+typedef struct Turned {
+    Turn           of;
+    const char    *name, *trip;
+    struct Turned *outer;
+} Turned;
 
 static void line_start(Out *o)
 {
@@ -59,6 +67,9 @@ static const char *trip_name(Out *o, int32_t loop)
 
 static const char *address(Out *o, const Buffer *x)
 {
+    for (const Turned *t = o->turned; t; t = t->outer)
+        if (x == t->of.now || x == t->of.next)
+            return arena_printf(o->arena, x == t->of.now ? "%s[%s %% 2]" : "%s[(%s + 1) %% 2]", t->name, t->trip);
     switch (x->kind) {
     case BUFFER_ARG: return arena_printf(o->arena, "args[%d]", x->index);
     case BUFFER_RESULT: return arena_printf(o->arena, "results[%d]", x->index);
@@ -218,13 +229,27 @@ static void put_choice_end(Out *o, const Step *s)
     checked_end(o);
 }
 
+/* "void *const turns_1[2] = { results[0], v_n };" */
+static void put_turns(Out *o, const Step *s, const char *trip)
+{
+    for (int32_t k = 0; k < s->n_turns; k++) {
+        Turned *t = ARENA_NEW(o->arena, Turned);
+        *t = (Turned){ s->turns[k], arena_printf(o->arena, "turns_%d", ++o->turns), trip, o->turned };
+        put_line(o, "void *const %s[2] = { %s, %s };", t->name, address(o, t->of.now), address(o, t->of.next));
+        o->turned = t;
+    }
+}
+
 static void put_while(Out *o, const Step *s)
 {
     if (s->n_buffers == 0) {
         const char *trip = trip_name(o, s->loop);
+        put_turns(o, s, trip);
         put_line(o, "for (int64_t %s = 0; %s < %lld; %s++) {", trip, trip, (long long)s->trips, trip);
         put_inner(o, &s->blocks[0]);
         put_line(o, "}");
+        for (int32_t k = 0; k < s->n_turns; k++)
+            o->turned = o->turned->outer;
         return;
     }
     const char *name = arena_printf(o->arena, "loop_%d", ++o->choices);
