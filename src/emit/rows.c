@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { SHORT = 8 /* trips that are not worth sharing */ };
+enum { SHORT = 8 /* trips that are not worth sharing */, SHORT_INNER = 128 /* of a loop beside which others may be dealt out */ };
 
 typedef struct Touch { /* of an element of an array */
     const KArray *array;
@@ -374,19 +374,41 @@ static bool find_column(const Rows *r)
 }
 
 /* for i: for j: acc += x[i * 64 + j] */
-static const KStmt *loop_beside(const Rows *r, const RowStep *step)
+static bool is_beside(const Rows *r, const RowStep *step, const KStmt *outer, const KStmt *inner)
 {
-    const KStmt *s = step->kind == ROW_LOOP && step->n_combined > 0 && !step->scan ? step->dealt->body->first : NULL;
-    bool         along = false, across = false;
-    if (!s || s->next || !has_fixed_bounds(s))
-        return NULL;
+    bool along = false, across = false;
+    if (!inner || inner->next || !has_fixed_bounds(inner))
+        return false;
     for (int32_t i = 0; i < r->touches.n; i++) {
         const Touch  *t = &r->touches.v[i];
-        const int64_t far = t->step == step ? ix_coef(t->index, step->dealt->loop) : 0, near = t->step == step ? ix_coef(t->index, s->loop) : 0;
+        const int64_t far = t->step == step ? ix_coef(t->index, outer->loop) : 0, near = t->step == step ? ix_coef(t->index, inner->loop) : 0;
         along |= far != 0 && (near == 1 || near == -1);
         across |= far == 1 || far == -1;
     }
-    return along && !across ? s : NULL;
+    return along && !across;
+}
+
+/* The loop around s in its step; NULL: s is the outermost one. */
+static const KStmt *loop_around(const RowStep *step, const KStmt *s)
+{
+    const KStmt *around = NULL;
+    for (const KStmt *t = step->stmt; t != s; t = t->body->first)
+        around = t;
+    return around;
+}
+
+/* Short loops leave threads for the one around them. */
+static void deal_two(const Rows *r, RowStep *step)
+{
+    if (step->kind != ROW_LOOP || step->n_combined == 0 || step->scan)
+        return;
+    const KStmt *inner = step->dealt->body->first, *outer = trips(step->dealt) <= SHORT_INNER ? loop_around(step, step->dealt) : NULL;
+    if (is_beside(r, step, step->dealt, inner)) {
+        step->beside = inner;
+    } else if (outer && is_beside(r, step, outer, step->dealt)) {
+        step->beside = step->dealt;
+        step->dealt = outer;
+    }
 }
 
 static void find_beside(const Rows *r)
@@ -395,7 +417,7 @@ static void find_beside(const Rows *r)
     for (int32_t i = 0; i < r->touches.n; i++)
         stores |= r->touches.v[i].store && r->touches.v[i].step;
     for (int32_t j = 0; j < r->steps.n && !stores; j++)
-        r->steps.v[j]->beside = loop_beside(r, r->steps.v[j]);
+        deal_two(r, r->steps.v[j]);
 }
 
 bool kernel_row_part(Arena *a, const Kernel *k, const ThreadPart *part, RowPart *out)

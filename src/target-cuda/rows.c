@@ -267,6 +267,8 @@ static int64_t threads_beside(const CudaPart *part, const RowStep *step)
     int64_t       even = n & -n, up = 1;
     while (up < n)
         up *= 2;
+    if (n > step->dealt->loop->hi - step->dealt->loop->lo)
+        return up < dealt_among(part) ? up : dealt_among(part);
     if (even < LEAST_LANES && up <= most && 8 * n >= 5 * up)
         return up;
     return even < most ? even : most;
