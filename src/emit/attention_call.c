@@ -248,10 +248,26 @@ static int32_t only_of(const Shape *s, Ints dims)
     return only(s, taken);
 }
 
-/* Fusion i's result is the second dot's, or has its elements; then of is where they are. */
-static bool is_result(const Finder *f, const Inst *i, Along *of)
+static bool find_function(Finder *f)
 {
-    return shape_is_array(i->shape) && i->shape->type == f->a.out->shape->type && view_in_root(f->a.out, inst_callee(i, 0)->root, of);
+    AttentionCall *c = f->c;
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
+        if (functions[k].in == c->in && functions[k].out == c->out)
+            c->symbol = functions[k].symbol;
+    const Type scores = f->a.scores->shape->type; /* rounded to the operands' type, it is a function in the text that does so */
+    return c->symbol && (scores == TYPE_F32 || scores == c->in) && c->of[1]->shape->type == c->in && c->of[2]->shape->type == c->in;
+}
+
+/* Fusion i's result is the second dot's, or has its elements; then of is where they are. Of operands that were widened it may be rounded to their type. */
+static bool is_result(Finder *f, const Inst *i, Along *of)
+{
+    const Inst *root = inst_callee(i, 0)->root;
+    if (f->c->widened && root->op == OP_CONVERT && root->shape->type == f->c->in && layout_equal(inst_operand(root, 0)->shape->layout, root->shape->layout, root->shape->rank)) {
+        f->c->out = root->shape->type;
+        root = inst_operand(root, 0);
+        find_function(f);
+    }
+    return shape_is_array(i->shape) && root->shape->type == f->a.out->shape->type && view_in_root(f->a.out, root, of);
 }
 
 typedef struct Sides {
@@ -455,16 +471,6 @@ static bool find(const Inst *i, Attention *a)
     return false;
 }
 
-static bool find_function(Finder *f)
-{
-    AttentionCall *c = f->c;
-    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
-        if (functions[k].in == c->in && functions[k].out == c->out)
-            c->symbol = functions[k].symbol;
-    const Type scores = f->a.scores->shape->type; /* rounded to the operands' type, it is a function in the text that does so */
-    return c->symbol && (scores == TYPE_F32 || scores == c->in) && c->of[1]->shape->type == c->in && c->of[2]->shape->type == c->in;
-}
-
 static bool can_be_changed(const Inst *i, const Finder *f)
 {
     const Inst   *hero;
@@ -476,6 +482,23 @@ static bool can_be_changed(const Inst *i, const Finder *f)
     arena_free(a);
     module_free(m);
     return can;
+}
+
+static bool is_widened(const Inst *x, Type from)
+{
+    return x->op == OP_CONVERT && x->shape->type == TYPE_F32 && inst_operand(x, 0)->shape->type == from;
+}
+
+/* A device reads elements of 16 bits, and multiplies them as f32 anyway. */
+static void find_widened(Finder *f)
+{
+    AttentionCall *c = f->c;
+    const Type     from = c->of[0]->op == OP_CONVERT ? inst_operand(c->of[0], 0)->shape->type : TYPE_F32;
+    c->widened = f->device && (from == TYPE_BF16 || from == TYPE_F16);
+    for (int32_t k = 0; k < 3; k++)
+        c->widened &= is_widened(c->of[k], from);
+    for (int32_t k = 0; k < 3 && c->widened; k++)
+        c->of[k] = inst_operand(c->of[k], 0);
 }
 
 static bool find_call(const Inst *i, const Shape *const *lie, bool device, AttentionCall *out)
@@ -493,9 +516,10 @@ static bool find_call(const Inst *i, const Shape *const *lie, bool device, Atten
     out->of[0] = inst_operand(f.a.scores, keys_of_lhs);
     out->of[1] = inst_operand(f.a.scores, !keys_of_lhs);
     out->of[2] = inst_operand(f.a.out, 1 - f.a.side);
+    find_widened(&f);
     out->in = out->of[0]->shape->type;
     out->out = f.a.out->shape->type;
-    if (!find_function(&f) || !find_softmax(&f, out->in))
+    if (!find_function(&f) || !find_softmax(&f, out->widened ? TYPE_F32 : out->in))
         return false;
     f.masked = causal_find(&f.a, &f.causal) && f.causal.row >= f.a.n_batch && f.causal.key == s.key;
     out->plain = !f.rounded && f.a.scores->shape->type == TYPE_F32 && is_plain(&f, &scale);

@@ -19,6 +19,7 @@ typedef struct AttentionCall {
     int64_t     start[4]; /* the element of it with which they begin */
     bool        alone;  /* they are its operands, and the result is that of the dot, or the same elements in another order */
     bool        plain;  /* f is no more than such a factor and mask */
+    bool        widened; /* q, k and v are converted to f32 in the fusion, from `in` */
     hlort_attention d;
 } AttentionCall;
 

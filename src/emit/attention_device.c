@@ -106,7 +106,7 @@ bool attention_on_device(const Inst *i, const Shape *const *lie, const Device *v
     if (!attention_kernel(i, lie, out) || d->head > MOST_HEAD || d->wide > MOST_HEAD || d->keys == 0 || d->rows == 0 || attention_members(d) == 0)
         return false;
     const bool          half = out->plain && d->masked && !d->beside_it && d->n_rows == 1 && (d->below < d->keys / 4 || d->above < d->keys / 4);
-    const AttentionSize size = { .type = out->in, .half = half, .members = attention_members(d), .rows = d->rows, .keys = d->keys, .head = d->head, .wide = d->wide };
+    const AttentionSize size = { .type = out->widened ? TYPE_F32 : out->in, .half = half, .members = attention_members(d), .rows = d->rows, .keys = d->keys, .head = d->head, .wide = d->wide };
     attention_launch(out, v, &l);
     return attention_pays(&size, v) && l.shared <= (int64_t)v->shared - SHARED_BESIDE;
 }

@@ -381,18 +381,36 @@ static bool is_device_kernel(const Attention *a, const AttentionSize *s)
     return in_f32 && s->head <= DEVICE_HEAD && s->wide <= DEVICE_HEAD;
 }
 
-static bool is_order_of(const Group *g, const Inst *out)
+/* q, k and v are converted from a type of 16 bits, each by a kernel of its own; the type, TYPE_F32: they are not. */
+static Type widened_from(Inst *const *readers, const int32_t *operands)
+{
+    Type from = TYPE_F32;
+    for (int32_t k = 0; k < PARTS; k++) {
+        const Inst  *x = inst_operand(readers[k], operands[k]), *narrow = x->op == OP_CONVERT ? inst_operand(x, 0) : NULL;
+        const Group *g = x->n_uses == 1 ? group_of_root(x) : NULL;
+        if (!narrow || x->shape->type != TYPE_F32 || (narrow->shape->type != TYPE_BF16 && narrow->shape->type != TYPE_F16) || (k > 0 && narrow->shape->type != from) || !g || g->reduces ||
+            g->hero || g->vector || node(narrow)->fused)
+            return TYPE_F32;
+        from = narrow->shape->type;
+    }
+    return from;
+}
+
+/* The result in another order, and rounded to what the operands were, if that is no f32. */
+static bool is_order_of(const Group *g, const Inst *out, Type narrow)
 {
     const Inst *x = g->root;
+    if (narrow != TYPE_F32 && x->op == OP_CONVERT && x->shape->type == narrow && x != out)
+        x = inst_operand(x, 0);
     while (x != out && (x->op == OP_TRANSPOSE || x->op == OP_RESHAPE || x->op == OP_COPY) && is_member(x, g))
         x = inst_operand(x, 0);
     return x == out;
 }
 
 /* What makes more of the result than another order of it goes on from what that kernel stores. False: it stays. */
-static bool leaves(Inst *out, Group *g)
+static bool leaves(Inst *out, Group *g, Type narrow)
 {
-    if (g->hero != out || is_order_of(g, out) || is_member(inst_operand(out, 0), g) || is_member(inst_operand(out, 1), g))
+    if (g->hero != out || is_order_of(g, out, narrow) || is_member(inst_operand(out, 0), g) || is_member(inst_operand(out, 1), g))
         return false;
     node(out)->fused = false;
     g->hero = NULL;
@@ -427,9 +445,15 @@ static void try_dot(Fuser *f, Inst *out)
     const AttentionSize size = attention_size(&a);
     const bool          by_library = f->cx->device->shared > 0 && !attention_pays(&size, f->cx->device);
     const bool          by_kernel = f->cx->device->shared > 0 && !by_library;
-    merge(out, &a, g && by_kernel && is_device_kernel(&a, &size) && leaves(out, g) ? NULL : g, &m);
+    Inst *const   readers[PARTS] = { to_change(a.scores), to_change(a.scores), out };
+    const int32_t operands[PARTS] = { 0, 1, 1 - a.side };
+    const bool    whole = by_kernel && is_device_kernel(&a, &size);
+    const Type    narrow = whole ? widened_from(readers, operands) : TYPE_F32;
+    merge(out, &a, g && whole && leaves(out, g, narrow) ? NULL : g, &m);
     if (by_kernel)
-        take_torn(node(out)->contexts[0]->group, (Inst *[]){ to_change(a.scores), to_change(a.scores), out }, (int32_t[]){ 0, 1, 1 - a.side });
+        take_torn(node(out)->contexts[0]->group, readers, operands);
+    for (int32_t k = 0; k < PARTS && narrow != TYPE_F32; k++)
+        swallow(node(out)->contexts[0]->group, group_of_root(inst_operand(readers[k], operands[k])));
     for (int32_t k = 0; k < 2; k++)
         take_operand(by_library, node(out)->contexts[0]->group, to_change(a.scores), k);
     take_operand(by_library, node(out)->contexts[0]->group, out, 1 - a.side);
