@@ -424,19 +424,19 @@ static bool put_beside(Kernel *k, IxCtx *cx, KBlock *in, KStmt *loop, int64_t ro
     return true;
 }
 
-static void note_narrow(void *found, const KExpr *x)
+static void note_slow(void *found, const KExpr *x)
 {
-    *(bool *)found |= x->kind == KX_LOAD && (x->array->type == TYPE_F16 || x->array->type == TYPE_BF16);
+    *(bool *)found |= kx_is_dear_call(x) || (x->kind == KX_LOAD && (x->array->type == TYPE_F16 || x->array->type == TYPE_BF16));
 }
 
-/* Rows of f16 and bf16, and products of small matrices, that fill no block are scalar: most of them are a smaller block (one thread of an Emerald Rapids, 300 particles in two dimensions, f16 235 and 143 us, 500 springs in three 5.9
+/* Rows of f16 and bf16, of what is dear, and products of small matrices, that fill no block are scalar: most of them are a smaller block (one thread of an Emerald Rapids, 300 particles in two dimensions, f16 235 and 143 us, 500 springs in three 5.9
  * and 4.7; softmax of 500 rows of 7 of bf16 5.7 and 3.8). */
 static void put_rest_beside(Kernel *k, IxCtx *cx, KBlock *in, KStmt *loop, int64_t rest)
 {
     enum { LEAST = 16 };
-    bool narrow = k->inst->op == OP_DOT;
-    kernel_visit(loop->body, &(KVisitor){ note_narrow, NULL, &narrow });
-    if (narrow && rest >= LEAST)
+    bool slow = k->inst->op == OP_DOT;
+    kernel_visit(loop->body, &(KVisitor){ note_slow, NULL, &slow });
+    if (slow && rest >= LEAST)
         put_beside(k, cx, in, loop, rest / STEP * STEP);
 }
 

@@ -2,6 +2,7 @@
  * learned. See lower.h. */
 #include "emit/abreast.h"
 #include "emit/beside.h"
+#include "emit/dear_rows.h"
 #include "emit/columns.h"
 #include "emit/expand.h"
 #include "emit/fetch_ahead.h"
@@ -680,7 +681,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
             return L.k;
         }
         if (!L.beside && !L.columns && !L.looped && !plan->plain && !plan->tile_hero)
-            L.beside = kernel_found_rows_beside(L.k, &L.ix);
+            L.beside = kernel_found_rows_beside(L.k, &L.ix) || kernel_dear_rows_beside(L.k, &L.ix);
         kernel_keep_rolled(L.k);
         if (!plan->plain && !plan->tile_hero) {
             if (!L.columns && !L.beside && !L.looped)

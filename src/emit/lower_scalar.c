@@ -606,13 +606,16 @@ static bool fits_in(const Lower *L, const Inst *x, Type t)
     return lo >= (type_is_signed_int(t) ? -end : 0) && hi <= end - 1 && (float)hi < end;
 }
 
-/* Arithmetic of f32, or of f16, without a choice: gcc 12 makes no vectors of a loop that has a choice and calls a function for vectors. */
+/* Arithmetic of f32, or of f16, and of integers that become f32, without a choice: gcc 12 makes no vectors of a loop that has a choice and calls a function for vectors. */
 static bool is_straight(const Inst *i)
 {
+    const Type t = shape_is_array(i->shape) ? i->shape->type : TYPE_COUNT;
     switch (i->op) {
-    case OP_PARAMETER: case OP_CONSTANT: case OP_BROADCAST: case OP_RESHAPE: case OP_BITCAST: case OP_TRANSPOSE: case OP_ADD: case OP_SUBTRACT:
-    case OP_MULTIPLY: case OP_DIVIDE: case OP_NEGATE: case OP_SQRT: case OP_RSQRT: case OP_POWER:
-        return shape_is_array(i->shape) && (i->shape->type == TYPE_F32 || i->shape->type == TYPE_F16);
+    case OP_IOTA: return t == TYPE_F32 || t == TYPE_S32;
+    case OP_CONVERT: return t == TYPE_F32 && inst_operand(i, 0)->shape->type == TYPE_S32;
+    case OP_PARAMETER: case OP_CONSTANT: case OP_BROADCAST: case OP_RESHAPE: case OP_BITCAST: case OP_TRANSPOSE: case OP_ADD: case OP_SUBTRACT: case OP_MULTIPLY: case OP_NEGATE:
+        return t == TYPE_F32 || t == TYPE_F16 || t == TYPE_S32;
+    case OP_DIVIDE: case OP_SQRT: case OP_RSQRT: case OP_POWER: return t == TYPE_F32 || t == TYPE_F16;
     default: return false;
     }
 }
