@@ -482,6 +482,8 @@ bool kernel_rows_beside(Kernel *k, IxCtx *cx)
 
 const char *turning_function(const Turning *t)
 {
+    if (t->backwards)
+        return "pieces_block_backwards";
     switch (t->columns < TURNED_BY_CALL ? 0 : type_bytes(t->to->type)) {
     case 2: return t->back ? "columns_to_rows_16" : "rows_to_columns_16";
     case 4: return t->back ? "columns_to_rows_32" : "rows_to_columns_32";

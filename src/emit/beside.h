@@ -22,12 +22,12 @@ bool loop_rows_beside(Kernel *k, IxCtx *cx, KBlock *in, KStmt *loop);
 bool kernel_beside(Kernel *k, IxCtx *cx, bool (*put)(Kernel *k, IxCtx *cx, KBlock *b));
 
 /* What a nest does (KStmt.turning) that a function of the prelude does in vectors: to[column * rows + row] = from[row * stride + column]; back: to[row * stride + column] =
- * from[column * rows + row]. */
+ * from[column * rows + row]; backwards: to[row * columns + column] = from[(rows - 1 - row) * columns + column]. */
 typedef struct Turning {
     const KArray *to, *from;
     const Ix     *to_at, *from_at; /* the first element */
     int64_t       stride, rows, columns;
-    bool          back;
+    bool          back, backwards;
 } Turning;
 
 /* Its name; NULL: there is none. */

@@ -244,6 +244,7 @@ void kernel_lift_loads(Kernel *k);
 void kernel_name(Kernel *k, bool threads);
 /* Joins loops: for i0, for i1 with every index in multiples of i0*n1 + i1 become one loop; a loop of one trip becomes its body. */
 void kernel_collapse(Kernel *k, IxCtx *cx);
+void kernel_join(KStmt *loop, IxCtx *cx); /* that one with what is inside it */
 /* Fills arrays' flags, may_alias, restricted, signature. */
 void kernel_finish(Kernel *k, bool plain);
 

@@ -414,7 +414,7 @@ void print_hints(Printer *p, const KStmt *s, int depth)
     }
 }
 
-/* rows_to_columns_32(x_2, &x[i0 * 640], 10, 10, 64); */
+/* rows_to_columns_32(x_2, &x[i0 * 640], 10, 10, 64); pieces_block_backwards(x_2, &x[i0 * 192], 12, 64); */
 static void print_turning(Printer *p, const Turning *t, int depth)
 {
     indent(p, depth);
@@ -422,7 +422,10 @@ static void print_turning(Printer *p, const Turning *t, int depth)
     print_index(p, t->to_at);
     buf_printf(p->b, "], &%s[", t->from->name);
     print_index(p, t->from_at);
-    buf_printf(p->b, "], %lld, %lld, %lld);\n", (long long)t->stride, (long long)t->columns, (long long)t->rows);
+    if (t->backwards)
+        buf_printf(p->b, "], %lld, %lld);\n", (long long)t->columns * type_bytes(t->to->type), (long long)t->rows);
+    else
+        buf_printf(p->b, "], %lld, %lld, %lld);\n", (long long)t->stride, (long long)t->columns, (long long)t->rows);
 }
 
 /* ---- short loops ---- */

@@ -66,6 +66,12 @@ static bool join(KStmt *s, IxCtx *cx)
     return true;
 }
 
+void kernel_join(KStmt *loop, IxCtx *cx)
+{
+    while (join(loop, cx))
+        ;
+}
+
 /* A loop of one trip, whose variable nobody sees: its index is the constant. */
 static bool runs_once(const KStmt *s)
 {
@@ -91,8 +97,8 @@ static void collapse_block(KBlock *b, IxCtx *cx)
             b->last = s->next ? b->last : s->body->last;
             continue;
         }
-        while (s->kind == KS_FOR && join(s, cx))
-            ;
+        if (s->kind == KS_FOR)
+            kernel_join(s, cx);
         link = &s->next;
     }
 }

@@ -1,6 +1,7 @@
 /* From an instruction to a kernel: which arrays there are, in which order they are computed, and trying again with what a try has
  * learned. See lower.h. */
 #include "emit/abreast.h"
+#include "emit/backwards.h"
 #include "emit/beside.h"
 #include "emit/dear_rows.h"
 #include "emit/columns.h"
@@ -691,6 +692,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
             if (L.columns)
                 kernel_columns(L.k, &L.ix);
             kernel_pads_apart(L.k, &L.ix);
+            kernel_pieces_backwards(L.k, &L.ix);
         }
         if (plan->tile_hero)
             tile_finish(L.k);

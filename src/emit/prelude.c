@@ -462,6 +462,7 @@ static const Helper helpers[] = {
     { H_EXACT, "fetch_row_ahead", "fetch_ahead",
       "void fetch_row_ahead(const void *from, int64_t bytes) /* of which lines here and there are wanted: Intel's AVX-512 processors find these themselves sooner */\n{\n"
       "#if !defined __AVX512F__ || defined __znver4__ || defined __znver5__\n    fetch_ahead(from, bytes);\n#else\n    (void)fetch_ahead, (void)from, (void)bytes;\n#endif\n}\n" },
+    { H_EXACT, "pieces_block_backwards", "", pieces_backwards_text },
     { H_EXACT, "rows_to_columns_16", "", rows_to_columns_16_text },
     { H_EXACT, "rows_to_columns_32", "", rows_to_columns_32_text },
     { H_EXACT, "rows_to_columns_64", "", rows_to_columns_64_text },

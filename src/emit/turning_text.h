@@ -109,4 +109,28 @@ static const char columns_to_rows_16_text[] =
     "                *(v4 *)(t + (r + 2 * k + 1) * stride + j) = __builtin_shufflevector(p[k], p[k], 4, 5, 6, 7);\n            }\n" TURN_NEXT("4")
     TURN_LOOPS("uint16_t", "r * stride + j", "j * rows + r");
 
+/* Pieces of some bytes from the last one on: those that a vector holds are turned round by one shuffle of bytes, whose rest the next vector overwrites. (64 lines of 64 pixels of three floats
+ * 1.9 and 0.7 us on one thread of Zen 5.) */
+#define PIECES_OF(bytes, lanes) \
+    "    typedef uint8_t v __attribute__((vector_size(" bytes "), aligned(1), may_alias));\n" \
+    "    const v       lane = { " lanes " }, at = lane + (uint8_t)(" bytes " - size) - lane / (uint8_t)size * (uint8_t)(2 * size);\n" \
+    "    const int64_t step = " bytes " / size * size;\n" \
+    "    for (; 2 * size <= " bytes " && left >= " bytes "; left -= step, t += step, f -= step)\n        *(v *)t = __builtin_shuffle(*(const v *)(f - " bytes "), at);\n"
+#define TENS(d) d "0, " d "1, " d "2, " d "3, " d "4, " d "5, " d "6, " d "7, " d "8, " d "9"
+
+static const char pieces_backwards_text[] =
+    "void pieces_block_backwards(void *to, const void *from, int64_t size, int64_t n)\n{\n"
+    "    char       *t = to;\n    const char *f = (const char *)from + n * size;\n    int64_t     left = n * size;\n"
+    "#if defined __AVX512VBMI__ && defined __GNUC__ && !defined __clang__\n"
+    PIECES_OF("64", TENS("") ", " TENS("1") ", " TENS("2") ", " TENS("3") ", " TENS("4") ", " TENS("5") ", 60, 61, 62, 63")
+    "    typedef char w __attribute__((vector_size(64)));\n"
+    "    for (; 2 * size <= 64 && left > 0; left -= step, t += step, f -= step) {\n"
+    "        const int64_t more = left < step ? left : step;\n"
+    "        const v       last = (v)__builtin_ia32_loaddquqi512_mask(f - 64, (w){ 0 }, ~0ull << (64 - more));\n"
+    "        __builtin_ia32_storedquqi512_mask(t, (w)__builtin_shuffle(last, at), ~0ull >> (64 - more));\n    }\n"
+    "#elif defined __SSSE3__ && defined __GNUC__ && !defined __clang__\n"
+    PIECES_OF("16", TENS("") ", 10, 11, 12, 13, 14, 15")
+    "#endif\n"
+    "    for (; left > 0; left -= size, t += size, f -= size)\n        for (int64_t k = 0; k < size; k++)\n            t[k] = f[k - size];\n}\n";
+
 #endif
