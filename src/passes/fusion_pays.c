@@ -253,12 +253,13 @@ static bool compares_indices(const Inst *i)
     return few;
 }
 
-/* Truth values of what all kernels that ask for them have anyway, each once: bytes beside floats keep compilers from vectors of either in short loops, and take as long to store as to make
- * (10 x 10 logistic losses of 8 samples with their gradients, one thread of an Emerald Rapids, 32 and 9 us, XLA 27). */
+/* Truth values of what all kernels that ask for them have anyway, each once, or of a single step: bytes beside floats keep compilers from vectors of either in short loops, and take as long to store
+ * as to make (10 x 10 logistic losses of 8 samples with their gradients, one thread of an Emerald Rapids, 32 and 9 us, XLA 27). */
 static bool is_truth_of_known(const Inst *i)
 {
     const Node *n = node(i);
-    bool        known = i->shape->type == TYPE_PRED && n->role == ROLE_ELEMENTWISE && fusion_asked(i) <= n->n_contexts * fusion_count(i);
+    const bool  step = i->op == OP_COMPARE || i->op == OP_IS_FINITE;
+    bool        known = i->shape->type == TYPE_PRED && n->role == ROLE_ELEMENTWISE && (step || fusion_asked(i) <= n->n_contexts * fusion_count(i));
     for (int32_t k = 0; k < i->n_operands && known; k++) {
         const Node *o = node(inst_operand(i, k));
         for (int32_t c = 0; c < n->n_contexts && known && o->role != ROLE_LEAF; c++)
