@@ -23,11 +23,28 @@ static void row_body(Lower *L, void *cookie, const Ix *const *index)
         reduction_step(L, r, reduction_index(L, r->own_row ? r : first, index));
 }
 
+/* In memory what x is made of are bytes, and nothing dear is made of them; false, too, where more than *left instructions say so. */
+static bool is_made_of_bytes(const Inst *x, int32_t *left)
+{
+    bool bytes = x->op == OP_BROADCAST || x->op == OP_RESHAPE || x->op == OP_BITCAST || x->op == OP_REVERSE || (op_has(x->op, F_ELEMENTWISE) && !inst_is_dear(x));
+    for (int32_t k = 0; k < x->n_operands && bytes; k++)
+        bytes = --*left > 0 && is_made_of_bytes(inst_operand(x, k), left);
+    return bytes || x->op == OP_CONSTANT || x->op == OP_IOTA || (x->op == OP_PARAMETER && type_bits(x->shape->type) <= 8);
+}
+
+/* Rows of 4, 8 or 16 bytes come apart in vectors: compilers read whole ones of them and shuffle out which is first, which second, ... (4096 rows of 8 truth values to bits, one thread of
+ * Zen 5, 3.6 and 0.3 us). */
+static bool are_rows_of_bytes(const Inst *r, int64_t n)
+{
+    int32_t left = 32;
+    return r->n_operands == 2 && (n == 4 || n == 8 || n == 16) && is_made_of_bytes(inst_operand(r, 0), &left);
+}
+
 /* A loop of few trips inside of another one keeps compilers from vectors of that, unless they unroll it early. */
 static bool is_written_out(const Lower *L, const Reduction *first)
 {
     enum { MOST_TERMS = 4, MOST_BODY = 100 };
-    return !first->plain && !first->beside && !first->down && first->count <= MOST_TERMS && L->body && L->body->n_insts <= MOST_BODY;
+    return !first->plain && !first->beside && !first->down && (first->count <= MOST_TERMS || are_rows_of_bytes(first->x, first->count)) && L->body && L->body->n_insts <= MOST_BODY;
 }
 
 static void row_written_out(Lower *L, Reduction *first)
@@ -200,6 +217,8 @@ bool reduces_short_rows(const Inst *r, bool more)
         return false;
     if (pairs || (more && n < BESIDE_LANES))
         return true;
+    if (!more && are_rows_of_bytes(r, n))
+        return false;
     if (more)
         return bytes < 8 && n % FULL != 0 && shape_count(in) <= CACHE / bytes;
     return n < (in_vectors ? BESIDE_LANES / 2 : BESIDE_LANES) && (bytes < 8 || (op != OP_ADD && op != OP_MULTIPLY));
