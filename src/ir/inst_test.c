@@ -80,6 +80,8 @@ static void test_names(void)
     CHECK(strcmp(inst_unique_name(m, "n"), "n.1") == 0);
     CHECK(strcmp(inst_unique_name(m, "n"), "n.2") == 0);
     CHECK(strcmp(inst_unique_name(m, "n.1"), "n.3") == 0);
+    CHECK(strcmp(inst_unique_name(m, "n.0"), "n.4") == 0); /* which would be read as "n" */
+    CHECK(strcmp(inst_unique_name(m, "zero.0"), "zero.0") == 0 && strcmp(inst_unique_name(m, "zero"), "zero.1") == 0);
     CHECK(strcmp(comp_unique_name(m, "n"), "n") == 0); /* computations have names of their own */
     module_free(m);
     puts("ok names");

@@ -120,12 +120,20 @@ void name_table_note_inst(Module *m, const char *name)
         name_use(m->name_table, name, NAMES_INST);
 }
 
+/* The reader takes "x" and "x.0" for one name (canon.h): this is the other of the two. */
+static const char *other_spelling(Module *m, const char *name)
+{
+    size_t n = intern_len(name);
+    bool   zero = n > 2 && strcmp(name + n - 2, ".0") == 0;
+    return zero ? intern(m->strings, name, n - 2) : intern_printf(m->strings, "%s.0", name);
+}
+
 /* root.N with the smallest free N; root itself when N is 0. A base that ends in ".N" has that taken off first. */
 static const char *unique(Module *m, uint32_t by, Map *next, const char *base)
 {
     const NameTable *t = m->name_table;
     const char      *whole = intern_str(m->strings, base);
-    if (!name_is_used(t, whole, by)) {
+    if (!name_is_used(t, whole, by) && !name_is_used(t, other_spelling(m, whole), by)) {
         name_use(t, whole, by);
         return whole;
     }
