@@ -5,7 +5,7 @@
  *   ROOT %s = s32[2] add(%c, %d)        =>     ROOT %s = s32[2] constant({4, 6})
  *
  * The evaluator computes, so that a folded value has the bits that the evaluator gives. An operand may also be the broadcast of a
- * constant or an iota; for a single element all of them may. Bounded so that no small text takes long or grows: max=N elements of operands and
+ * constant or an iota; for a single element, and for a dot of up to 4 KB, all of them may. Bounded so that no small text takes long or grows: max=N elements of operands and
  * result a fold (default 65536, more where a constant goes that is as large as the result), a bound for all folds of a run, and limits of work
  * inside each (loops of called computations) and all. Broadcasts and
  * iotas stay: they say the same in less. But a kernel of them and constants alone (a fusion without arguments, of up to 4 KB, for other kernels) would be begun at
@@ -71,6 +71,12 @@ static bool is_known(const Inst *i)
     return known_array(i) || i->op == OP_IOTA || (i->op == OP_BROADCAST && known_array(inst_operand(i, 0)));
 }
 
+/* What a dot reads is stored, an iota along rows too: it would be a constant behind fusion, and the dot be folded then. */
+static bool is_known_by(const Inst *user, const Inst *i)
+{
+    return is_known(i) || (user->op == OP_DOT && i->op == OP_BROADCAST && inst_operand(i, 0)->op == OP_IOTA);
+}
+
 /* Other passes have rules for constants that are state of loops or indices of scatters: they would have had their turn before. */
 static bool reads_arrays(Op op)
 {
@@ -123,7 +129,7 @@ static int64_t fold_size(const Inst *i)
 {
     if (i->op == OP_FUSION)
         return kernel_size(i);
-    bool    constant = false;
+    bool    constant = i->op == OP_DOT && shape_bytes(i->shape) <= MAX_KERNEL;
     int64_t sum = shape_is_array(i->shape) ? shape_count(i->shape) : -1;
     if (sum == 0)
         sum = literal_braces(i->shape->rank, i->shape->dims);
@@ -131,7 +137,7 @@ static int64_t fold_size(const Inst *i)
         return -1;
     for (int32_t k = 0; k < i->n_operands; k++) {
         const Inst *o = inst_operand(i, k);
-        int64_t     n = is_known(o) && !shape_is_dynamic(o->shape) ? shape_count(o->shape) : -1;
+        int64_t     n = is_known_by(i, o) && !shape_is_dynamic(o->shape) ? shape_count(o->shape) : -1;
         if (n < 0 || !size_add(sum, n, &sum))
             return -1;
         constant |= known_array(o);
@@ -145,7 +151,7 @@ static bool is_splat_of_splats(const Inst *i)
     if (i->n_operands == 0)
         return false;
     for (int32_t k = 0; k < i->n_operands; k++)
-        if (inst_operand(i, k)->op != OP_BROADCAST)
+        if (inst_operand(i, k)->op != OP_BROADCAST || inst_operand(inst_operand(i, k), 0)->op == OP_IOTA)
             return false;
     return true;
 }
@@ -154,7 +160,7 @@ static Literal *known_value(Folder *f, const Inst *i, const EvalOptions *o)
 {
     if (i->op == OP_CONSTANT)
         return literal_ref(i->literal);
-    Literal *inner = i->n_operands ? literal_ref(inst_operand(i, 0)->literal) : NULL;
+    Literal *inner = i->n_operands ? known_value(f, inst_operand(i, 0), o) : NULL;
     Literal *v = eval_inst(i, &inner, o, f->diag);
     literal_unref(inner);
     return v;
