@@ -5,7 +5,7 @@
 #include "passes/pass.h"
 #include "support/vec.h"
 
-enum { MAX_CONTEXTS = 8, MAX_INDEX_CONTEXTS = 64, MAX_SIZE = 512, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_KEPT = 3, MAX_RESULTS = 7, MAX_TOGETHER = 8 };
+enum { MAX_CONTEXTS = 8, MAX_INDEX_CONTEXTS = 64, MAX_SIZE = 512, MAX_OPERANDS = 40, MAX_CONCAT = 16, MAX_STACK = 64, MAX_KEPT = 3, MAX_RESULTS = 7, MAX_TOGETHER = 8 };
 
 typedef struct Context Context;
 typedef struct Group   Group;

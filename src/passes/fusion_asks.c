@@ -35,6 +35,29 @@ static Role pad_role(const Inst *i, bool loops)
     return loops && fusion_parts(i) ? fusion_role_apart(i) : ROLE_MOVE;
 }
 
+/* All parts are whole rows of the result, and slices or made for it alone element by element: each would have a kernel of its own. */
+static bool stacks_kernels(const Inst *i)
+{
+    for (int64_t d = 0; d < inst_ints(i, ATTR_DIMENSIONS).v[0]; d++)
+        if (i->shape->dims[d] != 1)
+            return false;
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Inst *o = inst_operand(i, k);
+        if (o->op == OP_RESHAPE && o->n_uses == 1)
+            o = inst_operand(o, 0);
+        if (o->op != OP_SLICE && (!op_has(o->op, F_ELEMENTWISE) || o->n_uses != 1))
+            return false;
+    }
+    return true;
+}
+
+/* Of many parts loops of a CPU are slower in a kernel than the routine that copies them, threads go over each part by itself anyway. */
+static Role concatenate_role(const Inst *i, bool loops)
+{
+    bool takes = i->n_operands <= MAX_CONCAT || (i->n_operands <= MAX_STACK && (!loops || stacks_kernels(i)));
+    return takes ? ROLE_MOVE : ROLE_NONE;
+}
+
 static Role move_role(const Inst *i, bool loops)
 {
     const Inst *o = inst_operand(i, 0);
@@ -56,7 +79,7 @@ static Role move_role(const Inst *i, bool loops)
     case OP_PAD:
         return pad_role(i, loops);
     case OP_CONCATENATE:
-        return i->n_operands <= MAX_CONCAT ? ROLE_MOVE : ROLE_NONE;
+        return concatenate_role(i, loops);
     default:
         return ROLE_NONE;
     }
