@@ -9,6 +9,7 @@
  *   - an element that each trip sets to what it began as is one that no trip changes
  *   - two elements that begin alike and are computed alike are one
  *   - an element that counts as the loop's counter does, by a multiple of its steps, is computed from that
+ *   - the elements of an element that is a tuple are elements of the state
  *   - elements that only they themselves need are taken away
  *
  * Loops without effects only, but for the last: elements are taken away from any loop, which runs as often as before. */
@@ -183,13 +184,16 @@ static bool read_alike_outside(Flow *f, Inst *w, const int32_t *same)
 static bool merge_alike(Flow *f, Inst *w)
 {
     int32_t *same = ARENA_ARRAY(f->scratch, int32_t, w->shape->n_elems);
-    if (!while_could_be_edited(f, w) || !find_alike(f, w, same) || !while_editable(f, w))
+    if (!while_could_be_edited(f, w) || !find_alike(f, w, same))
         return false;
-    bool any = tuple_spell_out(w);
+    bool any = callees_shared(w) > 0; /* those are copied */
+    if (!while_editable(f, w))
+        return false;
+    any |= tuple_spell_out(w);
     for (int32_t c = 0; c < 2; c++) {
         bool  *read = ARENA_ARRAY(f->scratch, bool, w->shape->n_elems);
         Inst **instead = ARENA_ARRAY(f->scratch, Inst *, w->shape->n_elems);
-        state_find_read(w->callees[c], read);
+        state_find_elements_read(w->callees[c], read);
         for (int32_t k = 0; k < w->shape->n_elems; k++)
             instead[k] = read[k] && same[k] != k ? tuple_element(comp_param(w->callees[c], 0), same[k]) : NULL;
         any |= state_read_instead(w->callees[c], instead);
@@ -283,6 +287,89 @@ static bool follow_counter(Flow *f, Inst *w)
     return true;
 }
 
+/* ---- elements that are tuples ---- */
+
+static bool is_read_outside(const Inst *w, int32_t k)
+{
+    bool read = false;
+    for (const Use *u = w->uses; u; u = u->next)
+        read |= u->user->op != OP_GET_TUPLE_ELEMENT || (inst_int(u->user, ATTR_INDEX, 0) == k && u->user->n_uses > 0);
+    return read || w == w->comp->root;
+}
+
+/* The first tuple that somebody reads, -1: none. */
+static int32_t find_tuple(Flow *f, const Inst *w)
+{
+    bool *read = ARENA_ARRAY(f->scratch, bool, w->shape->n_elems);
+    state_find_read(while_body(w), read);
+    state_find_read(while_condition(w), read);
+    for (int32_t k = 0; k < w->shape->n_elems; k++)
+        if (shape_is_tuple(w->shape->elems[k]) && (read[k] || is_read_outside(w, k)))
+            return k;
+    return -1;
+}
+
+static bool has_tied_element(const Inst *w, int32_t k)
+{
+    bool tied = false;
+    for (const Use *u = w->uses; u; u = u->next)
+        tied |= is_element_of(u->user, k) && is_tied(u->user);
+    return tied;
+}
+
+/* Element k of t, made of those from first on. */
+static Inst *joined(Flow *f, Inst *t, int32_t k, int32_t first)
+{
+    const Shape *s = t->shape->elems[k];
+    Inst       **elems = ARENA_ARRAY(f->scratch, Inst *, s->n_elems), *before = t->next;
+    for (int32_t j = 0; j < s->n_elems; j++)
+        elems[j] = tuple_new_element(t, first + j, before);
+    return tuple_new(t->comp, before, s, elems, t);
+}
+
+static void drop_unread(Flow *f, Inst *t)
+{
+    if (!t->n_uses && t != t->comp->root)
+        inst_delete_dead(t, f->scratch);
+}
+
+static void read_joined(Flow *f, Inst *w, int32_t k, int32_t first)
+{
+    Inst **instead = ARENA_ARRAY(f->scratch, Inst *, w->shape->n_elems);
+    for (int32_t c = 0; c < 2; c++) {
+        instead[k] = joined(f, comp_param(w->callees[c], 0), k, first);
+        state_read_instead(w->callees[c], instead);
+        drop_unread(f, instead[k]);
+    }
+    Inst *after = joined(f, w, k, first);
+    for (Use *u = w->uses, *next; u; u = next) {
+        Inst *e = u->user;
+        next = u->next;
+        if (is_element_of(e, k)) {
+            inst_replace(e, after);
+            inst_delete(e);
+        }
+    }
+    drop_unread(f, after);
+}
+
+static bool flatten(Flow *f, Inst *w)
+{
+    int32_t k = while_could_be_edited(f, w) ? find_tuple(f, w) : -1;
+    if (k < 0 || has_tied_element(w, k) || !while_editable(f, w))
+        return false;
+    int32_t n = w->shape->elems[k]->n_elems;
+    Inst  **elems = ARENA_ARRAY(f->scratch, Inst *, n), *init = tuple_element(inst_operand(w, 0), k);
+    for (int32_t j = 0; j < n; j++)
+        elems[j] = tuple_element(init, j);
+    int32_t first = while_append(f, w, n, elems);
+    Inst   *root = while_body(w)->root;
+    for (int32_t j = 0; j < n && !while_keeps(w, k); j++)
+        inst_set_operand(root, first + j, tuple_element(inst_operand(root, k), j));
+    read_joined(f, w, k, first);
+    return true;
+}
+
 /* ---- elements that nobody needs ---- */
 
 /* Who reads w whole keeps all of its elements alive. Those that no trip changes and nobody reads in the loop need not be. */
@@ -312,7 +399,7 @@ static bool read_init(Flow *f, Inst *w)
 
 static bool simplify_state(Flow *f, Inst *w)
 {
-    static bool (*const rules[])(Flow *, Inst *) = {keep_constants, read_init, sink_scalars, merge_alike, follow_counter, drop_unneeded};
+    static bool (*const rules[])(Flow *, Inst *) = {keep_constants, read_init, sink_scalars, merge_alike, follow_counter, flatten, drop_unneeded};
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
         if (rules[r](f, w))
             return true;

@@ -59,8 +59,7 @@ static bool hands_on(const Use *u, int64_t k)
     return u->user == u->user->comp->root && u->user->op == OP_TUPLE && u->index == k;
 }
 
-/* Elements that somebody takes out of the state and does more with than hand them on. */
-static void find_elements_read(const Comp *c, bool *read)
+void state_find_elements_read(const Comp *c, bool *read)
 {
     for (const Use *u = comp_param(c, 0)->uses; u; u = u->next) {
         const Inst *e = u->user;
@@ -76,7 +75,7 @@ static void find_elements_read(const Comp *c, bool *read)
 void state_find_read(const Comp *c, bool *read)
 {
     const Inst *p = comp_param(c, 0);
-    find_elements_read(c, read);
+    state_find_elements_read(c, read);
     for (const Use *u = p->uses; u; u = u->next)
         for (int32_t j = 0; u->user->op != OP_GET_TUPLE_ELEMENT && j < p->shape->n_elems; j++)
             read[j] = true;
@@ -127,7 +126,7 @@ static Inst *copy_constant(Comp *c, const Inst *i)
 static bool find_sinks(const Inst *w, const Comp *c, bool *sink, bool scalars)
 {
     bool any = false;
-    find_elements_read(c, sink);
+    state_find_elements_read(c, sink);
     for (int32_t k = 0; k < w->shape->n_elems; k++) {
         const Inst *init = while_init(w, k);
         sink[k] = sink[k] && sinks(init, scalars) && shape_equal(init->shape, w->shape->elems[k]) && while_keeps(w, k);

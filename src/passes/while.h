@@ -24,6 +24,7 @@ Inst *while_next(const Inst *w, int64_t k);
 /* For each element of the parameter of a body or condition c: whether others read it than the root, which hands it on. All, where the
  * parameter is read whole. */
 void state_find_read(const Comp *c, bool *read);
+void state_find_elements_read(const Comp *c, bool *read); /* but for those who read it whole */
 /* Those readers of element k read instead[k] where that is not NULL. True when there was one. */
 bool state_read_instead(Comp *c, Inst *const *instead);
 
