@@ -330,6 +330,13 @@ static bool comp_has_effect(Comp *c)
     return c->effect == EFFECT_SOME;
 }
 
+void module_forget_effects(Module *m)
+{
+    for (Comp *c = m->first; c; c = c->next)
+        if (c->effect == EFFECT_SOME)
+            c->effect = EFFECT_UNKNOWN;
+}
+
 bool inst_counts_along(const Inst *i, int64_t dim)
 {
     while (i->op == OP_BROADCAST) {

@@ -198,6 +198,7 @@ void  inst_delete(Inst *i); /* no users, not the root */
 void  inst_move_before(Inst *i, Inst *at);
 bool  op_has_sugar(Op op);  /* X-start wraps X */
 bool  inst_has_effect(const Inst *i); /* by opcode, by custom_call_has_side_effect, or by what it calls */
+void  module_forget_effects(Module *m); /* those that edits may have taken away are looked for again */
 Inst *inst_user(const Inst *i); /* the only user, or NULL when there are none or several different ones */
 
 void  inst_set_callees(Inst *i, int32_t n, Comp *const *callees);

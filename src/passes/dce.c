@@ -106,6 +106,7 @@ static int64_t sweep(Comp *c, PassCtx *cx)
 
 bool pass_dce(Module *m, PassCtx *cx)
 {
+    module_forget_effects(m);
     for (Comp *c = m->last; c; c = c->prev) {
         int64_t dead = sweep(c, cx);
         if (narrow_fusions(c, cx))
