@@ -183,6 +183,27 @@ Inst *rule_and_less(Simp *s, Inst *i)
     return simp_same(s, inst_operand(i, first ? 0 : 1));
 }
 
+static bool compares_same(const Inst *a, const Inst *b)
+{
+    const Inst *x = inst_operand(a, 0), *y = inst_operand(a, 1), *p = inst_operand(b, 0), *q = inst_operand(b, 1);
+    return (x == p && y == q) || (x == q && y == p);
+}
+
+/* x < y and x != y: what is below is no equal. Of floats NaN is neither below nor equal; in the total order -0 is below 0, so there all of it has to be in one order. */
+Inst *rule_and_unequal(Simp *s, Inst *i)
+{
+    for (int32_t k = 0; k < 2; k++) {
+        Inst *less = inst_operand(i, k), *unequal = inst_operand(i, 1 - k);
+        if (less->op != OP_COMPARE || unequal->op != OP_COMPARE || inst_word(unequal, ATTR_DIRECTION) != CMP_NE || !compares_same(less, unequal) ||
+            compare_is_total(less) != compare_is_total(unequal))
+            continue;
+        Word w = inst_word(less, ATTR_DIRECTION);
+        if (w == CMP_LT || w == CMP_GT)
+            return simp_same(s, less);
+    }
+    return NULL;
+}
+
 static Word mirrored(Word w)
 {
     switch (w) {
