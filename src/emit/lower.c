@@ -332,6 +332,29 @@ static bool is_last(const Lower *L, const Inst *x)
     return true;
 }
 
+/* i is what update x writes over, of which it makes what it writes element by element: each is read just before. */
+static bool is_window_of(const Inst *i, const Inst *x)
+{
+    if (i->op != OP_SLICE || x->op != OP_DYNAMIC_UPDATE_SLICE || !is_placed_update(x) || inst_operand(i, 0) != inst_operand(x, 0) || !shape_same_dims(i->shape, inst_operand(x, 1)->shape))
+        return false;
+    const SliceRange *range = inst_attr(i, ATTR_SLICE)->value.slices->v;
+    for (int32_t d = 0; d < x->shape->rank; d++)
+        if (range[d].stride != 1 || range[d].start != literal_get_s64(inst_operand(x, d + 2)->literal, 0))
+            return false;
+    while (i != inst_operand(x, 1) && i->n_uses == 1 && op_has(i->uses->user->op, F_ELEMENTWISE))
+        i = i->uses->user;
+    return i == inst_operand(x, 1) && i->n_uses == 1;
+}
+
+/* Its other readers than the update x, but for one that reads what x writes over. */
+static bool is_read_elsewhere(const Inst *from, const Inst *x)
+{
+    int32_t there = 0;
+    for (const Use *u = from->uses; u; u = u->next)
+        there += is_window_of(u->user, x);
+    return from->n_uses - (there == 1) > 1;
+}
+
 /* Updates write results where operands may be, so they come last; what they write and where is computed before them when the fusion
  * reads such an operand elsewhere too.
  *
@@ -345,7 +368,7 @@ static bool reads_what_is_updated(Lower *L, const Result *r)
             x = inst_operand(x, 0);
         for (int32_t o = 0; is_update(x) && o < (x->op == OP_SCATTER ? x->n_operands / 2 : 1); o++) {
             const Inst *from = inst_operand(x, o);
-            bool        elsewhere = from->n_uses > 1;
+            bool        elsewhere = is_read_elsewhere(from, x);
             for (; !map_has(&L->memory, from) && behind_bitcasts(L, from) != from; elsewhere |= from->n_uses > 1)
                 from = inst_operand(from, 0);
             int32_t leaf = 0;

@@ -214,6 +214,80 @@ Inst *rule_scatter_whole(Simp *s, Inst *i)
     return combined(s, i, inst_operand(i, 0), inst_operand(i, 2));
 }
 
+/* The sizes of a window as they are in the operand; false: there are several windows, or batches of them. */
+static bool window_of_one(const Inst *i, int64_t *sizes)
+{
+    const Shape *u = inst_operand(i, 2)->shape;
+    Ints         inserted = inst_ints(i, ATTR_INSERTED_WINDOW_DIMS), window = inst_ints(i, ATTR_UPDATE_WINDOW_DIMS);
+    int32_t      at = 0;
+    if (inst_ints(i, ATTR_INPUT_BATCHING_DIMS).n || shape_count(inst_operand(i, 1)->shape) != inst_ints(i, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS).n)
+        return false;
+    for (int32_t d = 0; d < i->shape->rank; d++)
+        sizes[d] = ints_has(inserted, d) ? 1 : u->dims[window.v[at++]];
+    return true;
+}
+
+/* The window is within the array wherever it may begin: none is left out. */
+static bool places_within(const Inst *i, const int64_t *sizes)
+{
+    const Inst *indices = inst_operand(i, 1);
+    Ints        places = inst_ints(i, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS);
+    bool        apart = indices->op == OP_CONCATENATE && indices->n_operands == places.n, known = indices->op == OP_CONSTANT && !indices->literal->elided;
+    for (int32_t k = 0; k < places.n; k++) {
+        int64_t  last = i->shape->dims[places.v[k]] - sizes[places.v[k]];
+        IntRange r;
+        if (known)
+            r.lo = r.hi = literal_get_s64(indices->literal, k);
+        else if (!int_range(apart ? inst_operand(indices, k) : indices, &r))
+            return false;
+        if (r.lo < 0 || r.hi > last)
+            return false;
+    }
+    return true;
+}
+
+/* Whether a kernel would make y of x, as far as one looks: what is updated is stored. */
+static bool is_made_of(Simp *s, const Inst *y, const Inst *x)
+{
+    enum { MOST = 64 };
+    VEC(const Inst *) list = {0};
+    vec_push(s->scratch, &list, y);
+    for (int32_t at = 0; at < list.n && list.n < MOST; at++) {
+        const Inst *i = list.v[at];
+        bool        inside = i->op != OP_DYNAMIC_UPDATE_SLICE && (op_has(i->op, F_ELEMENTWISE | F_MOVES) || i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW);
+        if (i == x)
+            return true;
+        for (int32_t k = 0; inside && k < i->n_operands; k++)
+            vec_push(s->scratch, &list, inst_operand(i, k));
+    }
+    return list.n >= MOST;
+}
+
+/* One window is what a dynamic-update-slice writes, where no place is outside. Not what a trip of a loop makes of the array itself, neighbours say: in one kernel with
+ * that the update would not be in place, and the state be copied. */
+Inst *rule_scatter_place(Simp *s, Inst *i)
+{
+    Inst   *x = inst_operand(i, 0), *indices = inst_operand(i, 1);
+    Ints    places = inst_ints(i, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS);
+    int32_t rank = i->shape->rank;
+    int64_t *sizes = ARENA_ARRAY(s->scratch, int64_t, rank);
+    if (i->n_operands != 3 || places.n == 0 || shape_count(inst_operand(i, 2)->shape) <= 0 || x->op == OP_BROADCAST || i->shape->layout ||
+        indices->shape->layout || inst_operand(i, 2)->shape->layout || inst_operand(i, 2)->shape->type != i->shape->type || !combines(i) ||
+        type_bits(indices->shape->type) < 32 || !window_of_one(i, sizes) || !places_within(i, sizes) ||
+        (i->comp != i->comp->module->entry && is_made_of(s, inst_operand(i, 2), x)))
+        return NULL;
+    Inst **operands = ARENA_ARRAY(s->scratch, Inst *, rank + 2), **starts = operands + 2;
+    for (int32_t k = 0; k < places.n; k++)
+        starts[places.v[k]] = index_element(s, indices, k, places.n);
+    for (int32_t d = 0; d < rank; d++)
+        if (!starts[d])
+            starts[d] = zero_start(s, indices->shape->type);
+    const Shape *window = simp_shape(s, i->shape->type, rank, sizes);
+    operands[0] = x;
+    operands[1] = combined(s, i, simp_dynamic_slice(s, window, x, starts), simp_reshape(s, window, inst_operand(i, 2)));
+    return simp_new(s, OP_DYNAMIC_UPDATE_SLICE, i->shape, rank + 2, operands);
+}
+
 /* Of each dimension of a scatter's indices the one of the operand that it is a batch of; -1: a size of 1, or the vector of an index. False: a batch has
  * several places. */
 static bool dims_of_indices(const Inst *i, int64_t vector, int64_t *to)
