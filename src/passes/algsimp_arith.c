@@ -297,7 +297,7 @@ static bool is_extreme(const Inst *i, int sign)
     int     bits = type_bits(t);
     if (type_is_unsigned_int(t))
         return v == (sign > 0 ? int_wrap(t, -1) : 0);
-    return v == (sign > 0 ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1) : -(int64_t)((uint64_t)1 << (bits - 1) >> 1) * 2);
+    return v == (sign > 0 ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1) : (int64_t)(UINT64_MAX << (bits - 1)));
 }
 
 /* max(x, -inf) is x, NaN too. */
