@@ -1,6 +1,7 @@
 /* Ranges of integers. What may leave its type's range wraps around and may be anything. Constants are looked through while they are small;
  * what a range is asked for is looked at in MOST_STEPS instructions, however they are chained. */
 #include "analysis/int_range.h"
+#include "analysis/loops.h"
 #include "ir/numeric.h"
 
 enum { DEPTH = 6, MOST_ELEMENTS = 64, MOST_STEPS = 256 };
@@ -152,6 +153,15 @@ static bool of_convert(const Inst *i, Walk w, IntRange *r)
     return fits(i->shape->type, true, x, r);
 }
 
+/* An element of a loop's state. */
+static bool of_element(const Inst *i, IntRange *r)
+{
+    const Counter *n = inst_operand(i, 0)->op == OP_PARAMETER ? i->comp->counter : NULL;
+    if (!n || inst_int(i, ATTR_INDEX, 0) != n->index)
+        return all_of(i->shape->type, r);
+    return fits(i->shape->type, true, (IntRange){ n->lo, n->hi }, r);
+}
+
 static bool range(const Inst *i, Walk w, IntRange *r)
 {
     const Shape *s = i->shape;
@@ -161,6 +171,7 @@ static bool range(const Inst *i, Walk w, IntRange *r)
         return true;
     switch (i->op) {
     case OP_CONSTANT: return of_constant(i, r);
+    case OP_GET_TUPLE_ELEMENT: return of_element(i, r);
     case OP_IOTA: return of_iota(i, r);
     case OP_PARTITION_ID: case OP_REPLICA_ID: return of_id(i, r);
     case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_SLICE: case OP_REVERSE: case OP_COPY: case OP_GATHER: case OP_DYNAMIC_SLICE:

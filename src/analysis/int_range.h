@@ -1,4 +1,4 @@
-/* Between which numbers the elements of an integer array are, by what made them. */
+/* Between which numbers the elements of an integer array are, by what made them; of a loop's counter by its trips, where these are noted (loops.h). */
 #ifndef ANALYSIS_INT_RANGE_H
 #define ANALYSIS_INT_RANGE_H
 

@@ -203,3 +203,35 @@ int64_t while_trip_count(const Inst *w)
         return known;
     return while_counted(w, &count) ? count.trips : -1;
 }
+
+/* ---- counters ---- */
+
+static void count_callers(Module *m, Map *callers)
+{
+    for (Comp *c = m->first; c; c = c->next)
+        for (const Inst *i = comp_calling(c); i; i = i->next)
+            for (int32_t k = 0; k < i->n_callees; k++)
+                map_put(callers, i->callees[k], (void *)((intptr_t)map_get(callers, i->callees[k]) + 1));
+}
+
+void loops_note_counters(Module *m, Arena *a)
+{
+    Map callers = map_new(a);
+    count_callers(m, &callers);
+    for (Comp *c = m->first; c; c = c->next)
+        for (const Inst *i = comp_calling(c); i; i = i->next) {
+            LoopCount n;
+            if (i->op != OP_WHILE || !shape_is_tuple(i->shape) || (intptr_t)map_get(&callers, while_body(i)) != 1 || !while_counted(i, &n) || n.trips < 1)
+                continue;
+            int64_t  last = n.init + n.step * (n.trips - 1);
+            Counter *counter = ARENA_NEW(a, Counter);
+            *counter = (Counter){n.index, n.init < last ? n.init : last, n.init < last ? last : n.init};
+            while_body(i)->counter = counter;
+        }
+}
+
+void loops_forget_counters(Module *m)
+{
+    for (Comp *c = m->first; c; c = c->next)
+        c->counter = NULL;
+}

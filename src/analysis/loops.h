@@ -19,4 +19,13 @@ bool while_steps(const Inst *w, int64_t k, int64_t *init, int64_t *step);
 /* The trips of a while: what its backend_config says ("known_trip_count"), or counted. -1: not known. */
 int64_t while_trip_count(const Inst *w);
 
+/* Element `index` of a body's state, which is a tuple, is a number between these in each trip. */
+typedef struct Counter {
+    int64_t index, lo, hi;
+} Counter;
+
+/* Notes it in the bodies of counted loops that nobody else calls, for int_range, until loops_forget_counters. What is noted lives in a. */
+void loops_note_counters(Module *m, Arena *a);
+void loops_forget_counters(Module *m);
+
 #endif

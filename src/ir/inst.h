@@ -102,6 +102,7 @@ struct Comp {
     bool        async_wrapped;    /* made by the parser for X-start sugar */
     enum { EFFECT_UNKNOWN, EFFECT_NONE, EFFECT_SOME } effect; /* inst_has_effect's memory */
     Loc         loc;
+    const struct Counter *counter; /* NULL, or what the counter of the loop may be whose body this is, while somebody asks (analysis/loops.h) */
     int64_t     mark;
     void       *aux;
 };

@@ -9,6 +9,7 @@
  * a bound on rewrites guards against two rules that undo each other. */
 #include "config.h"
 
+#include "analysis/loops.h"
 #include "passes/algsimp.h"
 
 #include <string.h>
@@ -317,8 +318,10 @@ bool pass_algsimp(Module *m, PassCtx *cx)
     Driver d = {.s = {.arena = m->arena, .scratch = cx->scratch, .rounds = loosest(cx) >= ROUNDS}, .cx = cx};
     choose_rules(&d, cx);
     comps_mark_uses(m);
+    loops_note_counters(m, cx->scratch);
     for (Comp *c = m->first; c; c = c->next)
         if (!(c->mark & (COMP_FUSED | COMP_OPAQUE)))
             cx->rewrites += simplify_comp(&d, c, cx->limit - cx->rewrites);
+    loops_forget_counters(m);
     return cx->rewrites > 0;
 }

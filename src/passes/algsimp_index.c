@@ -214,6 +214,22 @@ Inst *rule_scatter_whole(Simp *s, Inst *i)
     return combined(s, i, inst_operand(i, 0), inst_operand(i, 2));
 }
 
+/* One array of elements in the default order, of which the scatter's are of one type with the updates. */
+static bool combines_plainly(const Inst *i)
+{
+    if (i->n_operands != 3 || !combines(i))
+        return false;
+    const Shape *indices = inst_operand(i, 1)->shape, *update = inst_operand(i, 2)->shape;
+    return shape_equal(inst_operand(i, 0)->shape, i->shape) && !i->shape->layout && !indices->layout && type_bits(indices->type) >= 32 && !update->layout &&
+           update->type == i->shape->type && shape_count(update) > 0;
+}
+
+static bool takes_update(const Inst *scatter)
+{
+    const Inst *root = inst_callee(scatter, 0)->root;
+    return root->op == OP_PARAMETER && root->param == 1;
+}
+
 /* The sizes of a window as they are in the operand; false: there are several windows, or batches of them. */
 static bool window_of_one(const Inst *i, int64_t *sizes)
 {
@@ -246,7 +262,7 @@ static bool places_within(const Inst *i, const int64_t *sizes)
     return true;
 }
 
-/* Whether a kernel would make y of x, as far as one looks: what is updated is stored. */
+/* Whether a kernel would make y of x, or does, as far as one looks: what is updated is stored. */
 static bool is_made_of(Simp *s, const Inst *y, const Inst *x)
 {
     enum { MOST = 64 };
@@ -254,7 +270,7 @@ static bool is_made_of(Simp *s, const Inst *y, const Inst *x)
     vec_push(s->scratch, &list, y);
     for (int32_t at = 0; at < list.n && list.n < MOST; at++) {
         const Inst *i = list.v[at];
-        bool        inside = i->op != OP_DYNAMIC_UPDATE_SLICE && (op_has(i->op, F_ELEMENTWISE | F_MOVES) || i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW);
+        bool        inside = i->op != OP_DYNAMIC_UPDATE_SLICE && (op_has(i->op, F_ELEMENTWISE | F_MOVES) || i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW || i->op == OP_FUSION);
         if (i == x)
             return true;
         for (int32_t k = 0; inside && k < i->n_operands; k++)
@@ -271,9 +287,7 @@ Inst *rule_scatter_place(Simp *s, Inst *i)
     Ints    places = inst_ints(i, ATTR_SCATTER_DIMS_TO_OPERAND_DIMS);
     int32_t rank = i->shape->rank;
     int64_t *sizes = ARENA_ARRAY(s->scratch, int64_t, rank);
-    if (i->n_operands != 3 || places.n == 0 || shape_count(inst_operand(i, 2)->shape) <= 0 || x->op == OP_BROADCAST || i->shape->layout ||
-        indices->shape->layout || inst_operand(i, 2)->shape->layout || inst_operand(i, 2)->shape->type != i->shape->type || !combines(i) ||
-        type_bits(indices->shape->type) < 32 || !window_of_one(i, sizes) || !places_within(i, sizes) ||
+    if (!combines_plainly(i) || places.n == 0 || x->op == OP_BROADCAST || !window_of_one(i, sizes) || !places_within(i, sizes) ||
         (i->comp != i->comp->module->entry && is_made_of(s, inst_operand(i, 2), x)))
         return NULL;
     Inst **operands = ARENA_ARRAY(s->scratch, Inst *, rank + 2), **starts = operands + 2;
@@ -284,7 +298,9 @@ Inst *rule_scatter_place(Simp *s, Inst *i)
             starts[d] = zero_start(s, indices->shape->type);
     const Shape *window = simp_shape(s, i->shape->type, rank, sizes);
     operands[0] = x;
-    operands[1] = combined(s, i, simp_dynamic_slice(s, window, x, starts), simp_reshape(s, window, inst_operand(i, 2)));
+    operands[1] = simp_reshape(s, window, inst_operand(i, 2));
+    if (!takes_update(i))
+        operands[1] = combined(s, i, simp_dynamic_slice(s, window, x, starts), operands[1]);
     return simp_new(s, OP_DYNAMIC_UPDATE_SLICE, i->shape, rank + 2, operands);
 }
 
