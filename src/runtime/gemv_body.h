@@ -18,7 +18,7 @@ enum {
     N(TURNED) = 512,            /* rows likewise, whose sums are turned */
     N(BESIDE) = 256,            /* rows or columns likewise, whose sums are not */
     N(SUMS) = MR * NV - 4,      /* registers of sums, beside those of operands */
-    N(ROWS) = MR < 8 ? MR : 8,  /* of a kernel, across */
+    N(ROWS) = MR < 8 ? MR : MR < 12 ? 8 : 12, /* of a kernel, across */
     N(WIDE) = 16 / NV * NV,     /* vectors of columns of it, at most */
     N(TOGETHER_ROWS) = MR < 8 ? 4 : 8, /* of a kernel, along, at most */
     N(FEWER_ROWS) = 4,          /* likewise, of more rows than one kernel takes: a line is read again by the next one, and what all of them are multiplied by fills the first cache */
@@ -306,6 +306,12 @@ SWATH(6)
 SWATH(7)
 SWATH(8)
 #endif
+#if MR >= 12
+SWATH(9)
+SWATH(10)
+SWATH(11)
+SWATH(12)
+#endif
 #undef SWATH
 
 typedef void N(Swath)(const N(Few) *, int64_t, int64_t, const TE *);
@@ -321,6 +327,9 @@ static const struct {
 #endif
 #if MR >= 8
     SWATH(7) SWATH(8)
+#endif
+#if MR >= 12
+    SWATH(9) SWATH(10) SWATH(11) SWATH(12)
 #endif
 #undef SWATH
 };
