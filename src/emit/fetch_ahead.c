@@ -1,4 +1,5 @@
-/* Arrays of the kernel's parameters that the lanes touch one element behind the other, each once; and what later loops over the same rows store, since those have little else to do. */
+/* Arrays of the kernel's parameters that the lanes touch one element behind the other, each once, be it by way of a local array; and what later loops over the same rows store, since those have little
+ * else to do. */
 #include "emit/fetch_ahead.h"
 
 #include <stdlib.h>
@@ -10,9 +11,16 @@ enum {
     MOST_WRITTEN = 32 * 1024 /* likewise, in the first, which takes what is fetched to be written */
 };
 
+/* The loops around. */
+typedef struct Scope {
+    const KStmt        *loop;
+    const struct Scope *up;
+} Scope;
+
 typedef struct Lanes {
     Kernel      *k;
     IxCtx       *cx;
+    const Scope *scope; /* of what is fetched */
     const KStmt *loop; /* through the lanes */
     const IxAtom *ahead;
     int32_t      n;
@@ -27,16 +35,39 @@ static bool is_fetched(const Lanes *l, const KArray *array)
     return false;
 }
 
+/* x is made of the loops around alone. */
+static bool in_scope(const Ix *x, const Scope *scope)
+{
+    for (int32_t i = 0; i < x->n; i++) {
+        const IxAtom *a = x->t[i].atom;
+        const Scope  *s = scope;
+        while (s && s->loop->loop != a)
+            s = s->up;
+        if (a->arg ? !in_scope(a->arg, scope) : !s)
+            return false;
+    }
+    return true;
+}
+
+/* first: where the lanes begin. */
+static void fetch_from(Lanes *l, const KArray *array, const Ix *first, bool written)
+{
+    if (array->kind != KARRAY_PARAM || type_bits(array->type) < 8 || l->n == MOST_FETCHED || is_fetched(l, array) || !in_scope(first, l->scope))
+        return;
+    const int64_t next = ix_coef(first, l->ahead), apart = llabs(next) * type_bytes(array->type);
+    if (apart >= LEAST_ROW && apart <= (written ? MOST_WRITTEN : MOST_ROW))
+        l->fetched[l->n++] = (KFetch){ array, ix_plus(l->cx, first, next), (l->loop->loop->hi + 1) * type_bytes(array->type), written };
+}
+
+static const Ix *without(Lanes *l, const Ix *x, const IxAtom *loop)
+{
+    return ix_add(l->cx, x, ix_times(l->cx, ix_of(l->cx, loop), -1));
+}
+
 static void fetch(Lanes *l, const KArray *array, const Ix *index, bool written)
 {
-    const IxAtom *lane = l->loop->loop;
-    if (array->kind != KARRAY_PARAM || type_bits(array->type) < 8 || ix_coef(index, lane) != 1 || l->n == MOST_FETCHED || is_fetched(l, array))
-        return;
-    const int64_t next = ix_coef(index, l->ahead), apart = llabs(next) * type_bytes(array->type);
-    if (apart < LEAST_ROW || apart > (written ? MOST_WRITTEN : MOST_ROW))
-        return;
-    const Ix *first = ix_plus(l->cx, ix_add(l->cx, index, ix_times(l->cx, ix_of(l->cx, lane), -1)), next);
-    l->fetched[l->n++] = (KFetch){ array, first, (lane->hi - lane->lo + 1) * type_bytes(array->type), written };
+    if (ix_coef(index, l->loop->loop) == 1)
+        fetch_from(l, array, without(l, index, l->loop->loop), written);
 }
 
 static void fetch_stored(void *cookie, const KStmt *s)
@@ -66,8 +97,10 @@ static void fetch_result(Lanes *l, const KStmt *s, const KStmt *row, const KStmt
         if (t->kind != KS_STORE || t->array->kind != KARRAY_PARAM || t->array->streamed || t->atomic || type_bits(t->array->type) < 8 || ix_coef(t->index, last->loop) != 1 ||
             ix_coef(t->index, rows->loop) == 0 || l->n == MOST_FETCHED || is_fetched(l, t->array))
             continue;
-        const Ix *first = ix_replace(l->cx, ix_add(l->cx, t->index, ix_times(l->cx, ix_of(l->cx, last->loop), -1)), rows->loop, ix_of(l->cx, row->loop));
-        l->fetched[l->n++] = (KFetch){ t->array, ix_add(l->cx, first, ix_times(l->cx, ix_of(l->cx, s->loop), lanes)), lanes * type_bytes(t->array->type), true };
+        const Ix *first = ix_replace(l->cx, without(l, t->index, last->loop), rows->loop, ix_of(l->cx, row->loop));
+        const Ix *at = ix_add(l->cx, first, ix_times(l->cx, ix_of(l->cx, s->loop), lanes));
+        if (in_scope(at, l->scope))
+            l->fetched[l->n++] = (KFetch){ t->array, at, lanes * type_bytes(t->array->type), true };
     }
 }
 
@@ -78,6 +111,84 @@ static void fetch_results(Lanes *l, const KStmt *s, const KStmt *row)
             for (const KStmt *last = rows->body->first; last; last = last->next)
                 if (is_whole_loop(last))
                     fetch_result(l, s, row, rows, last);
+}
+
+/* ---- what is read from a local array ---- */
+
+static bool has_loop(const KBlock *b)
+{
+    for (const KStmt *s = b->first; s; s = s->next)
+        if (s->kind == KS_FOR)
+            return true;
+    return false;
+}
+
+/* What the loop stores to the array, element by element; NULL. */
+static const KStmt *maker_store(const KStmt *loop, const KArray *array)
+{
+    if (!is_whole_loop(loop) || has_loop(loop->body))
+        return NULL;
+    for (const KStmt *s = loop->body->first; s; s = s->next)
+        if (s->kind == KS_STORE && s->array == array && ix_coef(s->index, loop->loop) == 1)
+            return s;
+    return NULL;
+}
+
+/* A loop before the lanes that makes a local array of operands: bf16 as f32, say. */
+typedef struct Maker {
+    Lanes        *l;
+    const KStmt  *loop;
+    const IxAtom *rows; /* the rows' there, NULL: as here */
+    const Ix     *row, *at; /* the row's here, where in it the lanes begin */
+} Maker;
+
+static const Ix *here(const Maker *m, const Ix *x)
+{
+    return m->rows ? ix_replace(m->l->cx, x, m->rows, m->row) : x;
+}
+
+static void fetch_source(void *cookie, const KExpr *x)
+{
+    const Maker *m = cookie;
+    if (x->kind == KX_LOAD && !x->array->written && ix_coef(x->index, m->loop->loop) == 1)
+        fetch_from(m->l, x->array, ix_add(m->l->cx, without(m->l, here(m, x->index), m->loop->loop), m->at), false);
+}
+
+static void fetch_sources(Lanes *l, const KExpr *load, const KStmt *loop, const KStmt *rows, const KStmt *row)
+{
+    const KStmt *store = maker_store(loop, load->array);
+    if (!store)
+        return;
+    Maker m = { l, loop, rows ? rows->loop : NULL, row ? ix_of(l->cx, row->loop) : NULL, NULL };
+    m.at = ix_add(l->cx, without(l, load->index, l->loop->loop), ix_times(l->cx, without(l, here(&m, store->index), loop->loop), -1));
+    kernel_visit(loop->body, &(KVisitor){ fetch_source, NULL, &m });
+}
+
+/* The lanes of s, in the loop `row` of several rows or in the body of `around` itself. */
+typedef struct Locals {
+    Lanes       *l;
+    const KStmt *around, *row;
+} Locals;
+
+static void fetch_made(void *cookie, const KExpr *x)
+{
+    const Locals *a = cookie;
+    if (x->kind != KX_LOAD || x->array->kind != KARRAY_LOCAL || ix_coef(x->index, a->l->loop->loop) != 1)
+        return;
+    for (const KStmt *t = a->around->body->first; t; t = t->next) {
+        fetch_sources(a->l, x, t, NULL, NULL);
+        if (is_whole_loop(t) && a->row && t != a->row && t->loop->hi == a->row->loop->hi)
+            for (const KStmt *u = t->body->first; u; u = u->next)
+                fetch_sources(a->l, x, u, t, a->row);
+    }
+}
+
+static const KStmt *find_loop(const KBlock *b, const IxAtom *loop)
+{
+    const KStmt *found = NULL;
+    for (const KStmt *s = b->first; s && !found; s = s->next)
+        found = s->kind == KS_FOR && s->loop == loop ? s : s->body ? find_loop(s->body, loop) : NULL;
+    return found;
 }
 
 /* ---- rows that go one by one ---- */
@@ -106,14 +217,27 @@ typedef struct Again {
     bool          any;
 } Again;
 
+static bool is_long(const KExpr *x, const IxAtom *row)
+{
+    return x->kind == KX_LOAD && x->array->kind == KARRAY_PARAM && type_bits(x->array->type) >= 8 && llabs(ix_coef(x->index, row)) >= LEAST_ALONE / type_bytes(x->array->type);
+}
+
+static void find_long(void *cookie, const KExpr *x)
+{
+    Again *a = cookie;
+    a->any |= is_long(x, a->row);
+}
+
 static void find_again(void *cookie, const KExpr *x)
 {
     Again *a = cookie;
-    a->any |= x->kind == KX_LOAD && x->array->kind == KARRAY_PARAM && type_bits(x->array->type) >= 8 &&
-              llabs(ix_coef(x->index, a->row)) >= LEAST_ALONE / type_bytes(x->array->type) && loads(a->before, x->array);
+    if (is_long(x, a->row))
+        a->any |= loads(a->before, x->array);
+    else if (x->kind == KX_LOAD && x->array->kind == KARRAY_LOCAL && maker_store(a->before, x->array))
+        kernel_visit(a->before->body, &(KVisitor){ find_long, NULL, a });
 }
 
-/* u loads of an operand with long rows that `before` loads of. */
+/* u loads of an operand with long rows that `before` loads of, or of what that makes of one. */
 static bool reads_again(const KStmt *u, const KStmt *before, const IxAtom *row)
 {
     Again a = { before, row, false };
@@ -131,14 +255,6 @@ static bool is_dear(const KStmt *s)
     bool dear = false;
     kernel_visit_stmt(s, &(KVisitor){ note_dear, NULL, &dear });
     return dear;
-}
-
-static bool has_loop(const KBlock *b)
-{
-    for (const KStmt *s = b->first; s; s = s->next)
-        if (s->kind == KS_FOR)
-            return true;
-    return false;
 }
 
 /* The loop in s, or s, that goes through lanes of which something dear is made. */
@@ -172,22 +288,26 @@ static void look_at_rows(const KStmt *row)
     }
 }
 
-/* row: the loop that the block is the body of; NULL. */
-static void in_block(Kernel *k, IxCtx *cx, KBlock *b, const KStmt *row)
+static void in_block(Kernel *k, IxCtx *cx, KBlock *b, const Scope *up)
 {
     for (KStmt *s = b->first; s; s = s->next) {
+        const Scope  scope = { s, up };
+        const KStmt *row = up ? up->loop : NULL;
         if (s->kind == KS_FOR && !s->turning && !s->beside)
             look_at_rows(s);
         if (s->body)
-            in_block(k, cx, s->body, s->kind == KS_FOR ? s : NULL);
+            in_block(k, cx, s->body, s->kind == KS_FOR ? &scope : up);
         if (s->other)
-            in_block(k, cx, s->other, NULL);
+            in_block(k, cx, s->other, up);
         const KStmt *lanes = s->ahead && is_whole_loop(s) ? s->body->first : NULL;
         if (!is_whole_loop(lanes) || lanes->next)
             continue;
-        Lanes l = { .k = k, .cx = cx, .loop = lanes, .ahead = s->ahead };
+        Lanes l = { .k = k, .cx = cx, .scope = &scope, .loop = lanes, .ahead = s->ahead };
         kernel_visit(lanes->body, &(KVisitor){ NULL, fetch_stored, &l });
         kernel_visit(lanes->body, &(KVisitor){ fetch_loaded, NULL, &l });
+        const KStmt *around = find_loop(k->body, s->ahead);
+        if (around)
+            kernel_visit(lanes->body, &(KVisitor){ fetch_made, NULL, &(Locals){ &l, around, row == around ? NULL : row } });
         if (row)
             fetch_results(&l, s, row);
         if (l.n > 0 && lanes->loop->hi < MOST_UNROLLED) /* beside other statements compilers make no vectors of what they unroll first */

@@ -270,7 +270,7 @@ static bool is_made_of(Simp *s, const Inst *y, const Inst *x)
     vec_push(s->scratch, &list, y);
     for (int32_t at = 0; at < list.n && list.n < MOST; at++) {
         const Inst *i = list.v[at];
-        bool        inside = i->op != OP_DYNAMIC_UPDATE_SLICE && (op_has(i->op, F_ELEMENTWISE | F_MOVES) || i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW || i->op == OP_FUSION);
+        bool        inside = i->op != OP_DYNAMIC_UPDATE_SLICE && (op_has(i->op, F_ELEMENTWISE | F_MOVES) || i->op == OP_REDUCE || i->op == OP_REDUCE_WINDOW || i->op == OP_FUSION || i->op == OP_GET_TUPLE_ELEMENT);
         if (i == x)
             return true;
         for (int32_t k = 0; inside && k < i->n_operands; k++)
