@@ -301,6 +301,8 @@ static bool make_long_stages(Rows *r)
         take_starts(r, &starts, s, &stage);
         vec_push(a, &stage, s);
     }
+    for (int32_t i = 0; i < starts.n; i++) /* nothing of the row goes on with them, what is behind the rows may */
+        vec_push(a, &stage, starts.v[i]);
     end_stage(r, &stage);
     return r->stages.n > 2 && (dear || longest > LEAST_LONG_ROW);
 }

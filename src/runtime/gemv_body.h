@@ -29,7 +29,7 @@ enum {
     N(CACHED) = 16 << 20,       /* bytes that stay there */
     N(SECOND) = 1 << 20,        /* in the second cache */
     N(AHEAD) = 32,              /* rows of words from what is multiplied to what is fetched; where there are no more in a block */
-    N(ACROSS_AHEAD) = 384,      /* bytes likewise, in the rows' direction (one thread of a Zen 5, 8 x 4096 x 4096 of f32 3070 and 1920 us, f16 8 x 4096 x 12288 9400 and 6300) */
+    N(ACROSS_AHEAD) = 384,      /* bytes likewise, in the rows' direction (one thread of a Zen 5, 8 x 4096 x 4096 of f32 3100 and 1880 us, f16 8 x 4096 x 12288 7830 and 6150) */
     N(ALONG_AHEAD) = 8192,      /* bytes likewise, along: two pages, at whose ends processors stop foreseeing */
     N(APART_BYTES) = 512,       /* from row to row, from which on rows are fetched */
     N(HELD_ROWS) = 8,           /* rows that are finished before the next ones */
