@@ -11,6 +11,37 @@ static const Inst *narrow(const Inst *x)
     return x;
 }
 
+static int32_t next_dim(const Shape *s, int32_t d)
+{
+    while (d < s->rank && s->dims[d] == 1)
+        d++;
+    return d;
+}
+
+/* But for dimensions of 1 the shapes have the same. */
+static bool same_but_units(const Shape *a, const Shape *b)
+{
+    int32_t d = next_dim(a, 0), e = next_dim(b, 0);
+    while (d < a->rank && e < b->rank && a->dims[d] == b->dims[e]) {
+        d = next_dim(a, d + 1);
+        e = next_dim(b, e + 1);
+    }
+    return d == a->rank && e == b->rank;
+}
+
+static bool adds_units(const Inst *x)
+{
+    return x->op == OP_RESHAPE && same_but_units(x->shape, inst_operand(x, 0)->shape);
+}
+
+/* What x is with other dimensions of 1. */
+static const Inst *without_units(const Inst *x)
+{
+    while (adds_units(x))
+        x = inst_operand(x, 0);
+    return x;
+}
+
 /* The operation by which i reduces one array of floats, or OP_COUNT. */
 static Op reduces_by(const Inst *i)
 {
@@ -22,17 +53,22 @@ static Op reduces_by(const Inst *i)
     return both ? r->op : OP_COUNT;
 }
 
-/* b repeats r, of the shape that `reduce` gives, along the dimensions that it reduces. */
+/* b repeats what `reduce` gives, be it with other dimensions of 1, along the dimensions that it reduces. */
 static bool repeats_along(const Inst *b, const Inst *reduce)
 {
     const Shape *in = inst_operand(reduce, 0)->shape;
-    if (b->op != OP_BROADCAST || !shape_same_dims(b->shape, in) || !shape_same_dims(inst_operand(b, 0)->shape, reduce->shape))
+    if (b->op != OP_BROADCAST || !shape_same_dims(b->shape, in) || !same_but_units(inst_operand(b, 0)->shape, reduce->shape))
         return false;
-    Ints reduced = inst_ints(reduce, ATTR_DIMENSIONS), kept = inst_ints(b, ATTR_DIMENSIONS);
-    for (int32_t d = 0, k = 0; d < in->rank; d++)
-        if (!ints_has(reduced, d) && (k >= kept.n || kept.v[k++] != d))
-            return false;
-    return true;
+    const Shape *of = inst_operand(b, 0)->shape;
+    const Ints   reduced = inst_ints(reduce, ATTR_DIMENSIONS), kept = inst_ints(b, ATTR_DIMENSIONS);
+    int32_t      k = next_dim(of, 0);
+    for (int32_t d = 0; d < in->rank; d++)
+        if (in->dims[d] != 1 && !ints_has(reduced, d)) {
+            if (k == of->rank || kept.v[k] != d)
+                return false;
+            k = next_dim(of, k + 1);
+        }
+    return k == of->rank;
 }
 
 /* The maximum that i is below, from the least number on; NULL. */
@@ -40,7 +76,7 @@ static const Inst *max_above(const Inst *i)
 {
     if (i->op != OP_SUBTRACT || inst_operand(i, 1)->op != OP_BROADCAST)
         return NULL;
-    const Inst *b = inst_operand(i, 1), *max = narrow(inst_operand(b, 0));
+    const Inst *b = inst_operand(i, 1), *max = without_units(narrow(without_units(inst_operand(b, 0))));
     if (reduces_by(max) != OP_MAXIMUM || !repeats_along(b, max) || narrow(inst_operand(max, 0)) != narrow(inst_operand(i, 0)))
         return NULL;
     const Inst *init = inst_operand(max, 1);
@@ -57,8 +93,8 @@ bool inst_is_softmax_sum(const Inst *i)
 {
     if (i->op != OP_BROADCAST)
         return false;
-    const Inst *sum = inst_operand(i, 0);
-    sum = sum->op == OP_CONVERT ? inst_operand(sum, 0) : sum;
+    const Inst *sum = without_units(inst_operand(i, 0));
+    sum = sum->op == OP_CONVERT ? without_units(inst_operand(sum, 0)) : sum;
     if (reduces_by(sum) != OP_ADD || !repeats_along(i, sum))
         return false;
     const Inst *init = inst_operand(sum, 1), *e = inst_operand(sum, 0);
@@ -110,7 +146,7 @@ static int known_of(const Map *known, const Inst *extreme, const Inst *i)
         return 0;
     if (op_has(i->op, F_ELEMENTWISE))
         return hands_nan_on(i) ? all : all & MADE;
-    if (i->op == OP_BROADCAST && repeats_along(i, extreme))
+    if ((i->op == OP_BROADCAST && repeats_along(i, extreme)) || adds_units(i))
         return all;
     if (i->op == OP_REDUCE && i->n_operands == 2 && reduces_alike(i, extreme))
         return (all & MADE) | (reduces_by(i) == OP_ADD && (all & (WHERE | ROW)) ? ROW : 0);
