@@ -279,6 +279,12 @@ static bool is_shared_product(const Fuser *f, const Inst *i)
     return x && x->op == OP_DOT;
 }
 
+/* Exponentials of rows that are too long to be kept, for loops of one kernel. */
+static bool is_long_exponential(const Inst *i)
+{
+    return i->op == OP_EXPONENTIAL && rows_of(i) >= 1;
+}
+
 bool fusion_pays(const Fuser *f, const Inst *i)
 {
     enum { DEAR_AGAIN = 2 };
@@ -299,6 +305,6 @@ bool fusion_pays(const Fuser *f, const Inst *i)
     if (again > 2 && n->contexts[0]->windows)
         return ns <= v->launch;
     if (inst_is_dear(i)) /* what units do while others wait for memory costs little, but who knows how dear it is */
-        return ns <= v->launch || (v->units > 1 && DEAR_AGAIN * ns <= fusion_stored_ns(v, i, again));
+        return ns <= v->launch || ((v->units > 1 || is_long_exponential(i)) && DEAR_AGAIN * ns <= fusion_stored_ns(v, i, again));
     return ns <= v->launch + fusion_stored_ns(v, i, again);
 }
