@@ -95,18 +95,9 @@ static bool joins_lanes(const KStmt *s)
     return any;
 }
 
-static void note_dear(void *cookie, const KExpr *x)
-{
-    *(bool *)cookie |= kx_is_dear_call(x);
-}
-
 static bool is_dear_number(const KStmt *s)
 {
-    bool     any = false;
-    KVisitor v = { note_dear, NULL, &any };
-    if (s->value && s->kind != KS_FOR)
-        kernel_visit_stmt(s, &v);
-    return any;
+    return s->value && s->kind != KS_FOR && kernel_has_dear_call(s);
 }
 
 static void end_stage(Rows *r, Stage *stage)
@@ -281,7 +272,7 @@ static bool make_long_stages(Rows *r)
 {
     Arena *a = r->k->arena;
     Stage   stage = { 0 }, starts = { 0 };
-    bool    has_long = false, dear = false;
+    bool    dear = false;
     int64_t longest = 0;
     for (KStmt *s = r->loop->body->first; s; s = s->next) {
         if (!can_be_staged(s, MOST_LONG_ROW))
@@ -292,12 +283,10 @@ static bool make_long_stages(Rows *r)
         }
         const int64_t n = s->kind == KS_FOR ? all_trips(s) : 0;
         const bool    is_long = n > MOST_ROW;
-        longest = n > longest ? n : longest;
-        if (is_long)
-            kernel_visit_stmt(s, &(KVisitor){ note_dear, NULL, &dear });
-        if (is_long && has_long && waits_for(r, s, &stage))
+        dear |= is_long && kernel_has_dear_call(s);
+        if (is_long && longest > MOST_ROW && waits_for(r, s, &stage))
             end_stage(r, &stage);
-        has_long |= is_long;
+        longest = n > longest ? n : longest;
         take_starts(r, &starts, s, &stage);
         vec_push(a, &stage, s);
     }

@@ -245,22 +245,10 @@ static bool reads_again(const KStmt *u, const KStmt *before, const IxAtom *row)
     return a.any;
 }
 
-static void note_dear(void *cookie, const KExpr *x)
-{
-    *(bool *)cookie |= kx_is_dear_call(x);
-}
-
-static bool is_dear(const KStmt *s)
-{
-    bool dear = false;
-    kernel_visit_stmt(s, &(KVisitor){ note_dear, NULL, &dear });
-    return dear;
-}
-
 /* The loop in s, or s, that goes through lanes of which something dear is made. */
 static KStmt *dear_lanes(KStmt *s)
 {
-    if (s->kind != KS_FOR || s->turning || s->beside || !is_dear(s))
+    if (s->kind != KS_FOR || s->turning || s->beside || !kernel_has_dear_call(s))
         return NULL;
     const KStmt *lanes = s->body->first;
     if (is_whole_loop(s) && is_whole_loop(lanes) && !lanes->next && !has_loop(lanes->body))

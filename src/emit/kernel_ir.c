@@ -520,6 +520,18 @@ bool kx_is_dear_call(const KExpr *x)
     return false;
 }
 
+static void note_dear_call(void *cookie, const KExpr *x)
+{
+    *(bool *)cookie |= kx_is_dear_call(x);
+}
+
+bool kernel_has_dear_call(const KStmt *s)
+{
+    bool dear = false;
+    kernel_visit_stmt(s, &(KVisitor){ note_dear_call, NULL, &dear });
+    return dear;
+}
+
 bool kx_is_number(const KExpr *x, double v)
 {
     if (x->kind == KX_CAST && type_is_complex(x->type))

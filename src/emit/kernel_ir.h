@@ -184,6 +184,7 @@ void kernel_add_arrays(Kernel *k, int32_t n, KArray *const *arrays);
 
 /* Takes tens of cycles: an exponential, a logarithm. */
 bool kx_is_dear_call(const KExpr *x);
+bool kernel_has_dear_call(const KStmt *s); /* that one alone, with what is in it */
 
 /* The literal v, or the complex number that is made of it and 0. */
 bool kx_is_number(const KExpr *x, double v);

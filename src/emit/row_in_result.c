@@ -21,11 +21,6 @@ static int64_t trips(const IxAtom *x)
     return x->hi - x->lo + 1;
 }
 
-static void note_call(void *cookie, const KExpr *x)
-{
-    *(bool *)cookie |= kx_is_dear_call(x);
-}
-
 typedef struct Touch {
     const KArray *array;
     bool          loads;
@@ -138,11 +133,10 @@ static bool is_fixed(const KBlock *b, const Ix *x)
 /* Stores past the caches would gain less than what takes long to compute hides. */
 static bool is_dear(const KBlock *b, const KArray *array)
 {
-    bool dear = false;
     for (const KStmt *s = b->first; s; s = s->next)
-        if (touch(s, array).stores)
-            kernel_visit_stmt(s, &(KVisitor){ note_call, NULL, &dear });
-    return dear;
+        if (touch(s, array).stores && kernel_has_dear_call(s))
+            return true;
+    return false;
 }
 
 /* How far apart neighbours of the array are in the result: more than one element where the array is a column. */
