@@ -84,7 +84,7 @@ static void print_block_in(Printer *p, const LoopBlocks *b, int depth)
 {
     for (int32_t k = 0; k < b->n_in; k++) {
         indent(p, depth);
-        buf_printf(p->b, "%s(" BLOCK_IN "%d, ", b->in[k].as_f16 ? "half_block_load" : "f16_block_to_f32", k);
+        buf_printf(p->b, "%s(" BLOCK_IN "%d, ", b->in[k].as_f16 ? "half_block_load" : block_as_f32(&b->in[k]), k);
         print_block_place(p, &b->in[k]);
         buf_printf(p->b, ", %d);\n", (int)b->size);
         if (b->in[k].as_f16 && b->in[k].as_f32)

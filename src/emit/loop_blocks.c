@@ -51,13 +51,18 @@ static int32_t find(int32_t n, const Blocked *v, const KArray *array, const Ix *
 
 int32_t blocked_in(const LoopBlocks *b, const KExpr *x)
 {
-    bool loads = is_call(x, "f16_to_f32") && x->arg[0]->kind == KX_LOAD;
+    const bool loads = (is_call(x, "f16_to_f32") || is_call(x, "bf16_to_f32")) && x->arg[0]->kind == KX_LOAD;
     return loads ? find(b->n_in, b->in, x->arg[0]->array, x->arg[0]->index) : -1;
 }
 
 int32_t blocked_out(const LoopBlocks *b, const KStmt *s)
 {
     return s->kind == KS_STORE ? find(b->n_out, b->out, s->array, s->index) : -1;
+}
+
+const char *block_as_f32(const Blocked *x)
+{
+    return x->array->type == TYPE_BF16 ? "bf16_block_to_f32" : "f16_block_to_f32";
 }
 
 static void add_in(Look *l, const KExpr *load)
@@ -67,11 +72,29 @@ static void add_in(Look *l, const KExpr *load)
         b->in[b->n_in++] = (Blocked){ load->array, load->index, true, false, NULL, false, true };
 }
 
+/* Each of its elements is part of a sum of its own, or of a maximum. */
+static bool adds_up(const KStmt *loop)
+{
+    for (const KStmt *s = loop->body->first; s; s = s->next)
+        if (s->kind == KS_STORE && s->array->kind == KARRAY_LOCAL && kx_loads_from(s->value, s->array, s->index))
+            return true;
+    return false;
+}
+
+/* Lanes, whole vectors of f32 or half of one: gcc takes vectors of half the size where it converts bf16 between those, and chooses the larger of two numbers by a mask where one is converted. */
+static bool are_lanes_of_f32(const KStmt *loop)
+{
+    enum { MOST = 64 };
+    const int64_t n = trips(loop);
+    const bool    fixed = !loop->from && !loop->end, lanes = n % FIXED_BLOCK == 0 || (loop->rolled && n == FIXED_BLOCK / 2);
+    return fixed && lanes && n <= MOST && (loop->rolled || adds_up(loop));
+}
+
 /* What x always loads. */
 static void look_at(Look *l, const KExpr *x)
 {
     bool choice = x->kind == KX_SELECT || (x->kind == KX_BINARY && (x->op == KOP_LAND || x->op == KOP_LOR));
-    if (is_call(x, "f16_to_f32"))
+    if (is_call(x, "f16_to_f32") || (is_call(x, "bf16_to_f32") && are_lanes_of_f32(l->loop)))
         add_in(l, x->arg[0]);
     for (int32_t k = 0; k < (choice ? 1 : x->n); k++)
         look_at(l, x->arg[k]);
@@ -183,7 +206,9 @@ static int64_t size_for_steps(const LoopBlocks *b, int64_t n, bool fixed)
 
 static bool has_f16(const LoopBlocks *b)
 {
-    bool found = b->n_in > 0;
+    bool found = false;
+    for (int32_t k = 0; k < b->n_in; k++)
+        found |= b->in[k].array->type == TYPE_F16;
     for (int32_t k = 0; k < b->n_out; k++)
         found |= b->out[k].array->type == TYPE_F16;
     return found;
@@ -492,31 +517,24 @@ static int64_t array_bytes(const KArray *x)
     return x->count * type_bytes(x->type);
 }
 
-typedef struct Work {
-    bool dear, stores;
-} Work;
-
-static void note_dear(void *cookie, const KExpr *x)
+static void note_result(void *any, const KStmt *s)
 {
-    ((Work *)cookie)->dear |= kx_is_dear_call(x);
+    *(bool *)any |= s->kind == KS_STORE && s->array->kind == KARRAY_PARAM;
 }
 
-static void note_result(void *cookie, const KStmt *s)
+static bool stores_result(const KStmt *s)
 {
-    ((Work *)cookie)->stores |= s->kind == KS_STORE && s->array->kind == KARRAY_PARAM;
+    bool any = false;
+    kernel_visit_stmt(s, &(KVisitor){ NULL, note_result, &any });
+    return any;
 }
 
 /* Some loop computes at length what another one stores. */
 static bool computes_rows(const KBlock *b)
 {
-    for (const KStmt *s = b->first; s; s = s->next) {
-        Work     w = { false, false };
-        KVisitor v = { note_dear, note_result, &w };
-        if (s->kind == KS_FOR)
-            kernel_visit(s->body, &v);
-        if ((w.dear && !w.stores) || (w.dear && computes_rows(s->body)))
+    for (const KStmt *s = b->first; s; s = s->next)
+        if (s->kind == KS_FOR && kernel_has_dear_call(s) && (!stores_result(s) || computes_rows(s->body)))
             return true;
-    }
     return false;
 }
 

@@ -71,6 +71,9 @@ bool loop_rolls_places(const LoopBlocks *b);
 /* The one of the prelude's. */
 const char *fetching_function(const Fetched *x);
 
+/* What makes f32 of a block of f16 or bf16 that is read. */
+const char *block_as_f32(const Blocked *x);
+
 /* The number of what x loads, of what s stores; -1: none of them. */
 int32_t blocked_in(const LoopBlocks *b, const KExpr *x);
 int32_t blocked_out(const LoopBlocks *b, const KStmt *s);

@@ -97,7 +97,7 @@ static bool is_stored_to(const Look *l, const KArray *array)
 /* One of f16, which nothing rounds. */
 static bool is_number(const Look *l, const KExpr *x)
 {
-    const int32_t k = x->kind == KX_TEMP ? declares(l, x->temp) : -1;
+    const int32_t k = x->kind == KX_TEMP ? declares(l, x->temp) : -1, in = blocked_in(l->b, x);
     if (x->type != TYPE_F32)
         return false;
     switch (x->kind) {
@@ -109,7 +109,7 @@ static bool is_number(const Look *l, const KExpr *x)
     case KX_CALL:
         if (is_call(x, "fabsf") || half_function(x))
             return is_number(l, x->arg[0]) && (x->n == 1 || is_number(l, x->arg[1]));
-        return blocked_in(l->b, x) >= 0;
+        return in >= 0 && l->b->in[in].array->type == TYPE_F16;
     default: return false;
     }
 }

@@ -183,10 +183,17 @@ static const RowDims *row_again(Lower *L, const Inst *x, const Ix *const *index,
     return around ? row_of(L, x->shape, index, index, around) : NULL;
 }
 
+/* A narrow float of memory as a wider one, which is the same number wherever it is made, and costs no more than to read it. */
+static bool is_widened(const Lower *L, const Inst *x)
+{
+    const Inst *of = x->op == OP_CONVERT ? inst_operand(x, 0) : NULL;
+    return of && map_has(&L->memory, of) && (of->shape->type == TYPE_BF16 || of->shape->type == TYPE_F16) && (x->shape->type == TYPE_F32 || x->shape->type == TYPE_F64);
+}
+
 void row_note(Lower *L, const Inst *x, const Ix *const *index, KBlock *block)
 {
     const Shape *s = x->shape;
-    if (!L->body || L->probed || !shape_is_array(s) || s->rank == 0 || map_has(&L->plan->rows, x) || !(inst_is_dear(x) || feeds_choice(L, x)))
+    if (!L->body || L->probed || !shape_is_array(s) || s->rank == 0 || map_has(&L->plan->rows, x) || !(inst_is_dear(x) || (feeds_choice(L, x) && !is_widened(L, x))))
         return;
     const RowDims *again = row_again(L, x, index, block);
     if (again && fits(L, s, again)) {

@@ -505,6 +505,22 @@ static const Helper helpers[] = {
       "        *(v16f *)(to + done) = __builtin_ia32_vcvtph2ps512_mask(*(const v16s *)(from + done), (v16f){ 0 }, (unsigned short)-1, 4);\n#endif\n"
       "    for (; done < whole; done += 8)\n        *(v8f *)(to + done) = __builtin_ia32_vcvtph2ps256(*(const v8s *)(from + done));\n"
       "#else\n    const int64_t whole = 0;\n#endif\n    for (int64_t k = whole; k < n; k++)\n        to[k] = f16_to_f32(from[k]);\n}\n" },
+    /* gcc is kept from taking the floats for integers, of which it chooses the larger by a mask. */
+    { H_EXACT, "bf16_block_to_f32", "bf16_to_f32",
+      "void bf16_block_to_f32(float *to, const uint16_t *from, int64_t n)\n{\n    int64_t done = 0;\n"
+      "#if defined __AVX512F__ && defined __GNUC__ && !defined __clang__\n"
+      "    typedef float v16f __attribute__((vector_size(64), aligned(4), may_alias));\n    typedef int v16i __attribute__((vector_size(64)));\n"
+      "    typedef short v16s __attribute__((vector_size(32), aligned(2), may_alias));\n"
+      "    for (; done + 16 <= n; done += 16) {\n"
+      "        v16f x = (v16f)((v16i)__builtin_ia32_pmovzxwd512_mask(*(const v16s *)(from + done), (v16i){ 0 }, (unsigned short)-1) << 16);\n"
+      "        __asm__(\"\" : \"+v\"(x));\n        *(v16f *)(to + done) = x;\n    }\n#endif\n"
+      "#if defined __AVX2__ && defined __GNUC__ && !defined __clang__\n"
+      "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n    typedef int v8i __attribute__((vector_size(32)));\n"
+      "    typedef short v8s __attribute__((vector_size(16), aligned(2), may_alias));\n"
+      "    for (; done + 8 <= n; done += 8) {\n"
+      "        v8f x = (v8f)((v8i)__builtin_ia32_pmovzxwd256(*(const v8s *)(from + done)) << 16);\n"
+      "        __asm__(\"\" : \"+v\"(x));\n        *(v8f *)(to + done) = x;\n    }\n#endif\n"
+      "    for (; done < n; done++)\n        to[done] = bf16_to_f32(from[done]);\n}\n" },
     { H_EXACT, "f16_block_round", "f16_round",
       "void f16_block_round(float *x, int64_t n)\n{\n#if defined __F16C__ && defined __GNUC__\n"
       "    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
@@ -1036,7 +1052,7 @@ static void need_blocks(Prelude *p, const KStmt *s)
         kernel_visit(s->body, &(KVisitor){ need_alone, NULL, p });
     for (int32_t k = 0; k < b.n_in; k++)
         if (!b.in[k].as_f16)
-            need(p, "f16_block_to_f32");
+            need(p, block_as_f32(&b.in[k]));
     for (int32_t k = 0; k < b.n_fetched; k++)
         need(p, fetching_function(&b.fetched[k]));
     for (int32_t k = 0; k < b.taken.n; k++) {
