@@ -71,22 +71,72 @@ static bool repeats_along(const Inst *b, const Inst *reduce)
     return k == of->rank;
 }
 
-/* The maximum that i is below, from the least number on; NULL. */
+/* The maximum of x, from the least number on, that b repeats along the dimensions it was taken of. */
+static bool is_max_of(const Inst *max, const Inst *x, const Inst *b)
+{
+    if (reduces_by(max) != OP_MAXIMUM || !repeats_along(b, max) || narrow(inst_operand(max, 0)) != narrow(x))
+        return false;
+    const Inst *init = inst_operand(max, 1);
+    double      least = init->op == OP_CONSTANT && !init->literal->elided ? literal_get_f64(init->literal, 0) : 0.0;
+    return least < 0 && least - least != 0;
+}
+
+/* The maximum that i is below; NULL. */
 static const Inst *max_above(const Inst *i)
 {
     if (i->op != OP_SUBTRACT || inst_operand(i, 1)->op != OP_BROADCAST)
         return NULL;
     const Inst *b = inst_operand(i, 1), *max = without_units(narrow(without_units(inst_operand(b, 0))));
-    if (reduces_by(max) != OP_MAXIMUM || !repeats_along(b, max) || narrow(inst_operand(max, 0)) != narrow(inst_operand(i, 0)))
-        return NULL;
-    const Inst *init = inst_operand(max, 1);
-    double      least = init->op == OP_CONSTANT && !init->literal->elided ? literal_get_f64(init->literal, 0) : 0.0;
-    return least < 0 && least - least != 0 ? max : NULL;
+    return is_max_of(max, inst_operand(i, 0), b) ? max : NULL;
 }
 
 bool inst_is_below_max(const Inst *i)
 {
     return max_above(i) != NULL;
+}
+
+static bool is_zero(const Inst *x)
+{
+    x = x->op == OP_BROADCAST ? inst_operand(x, 0) : x;
+    return x->op == OP_CONSTANT && !x->literal->elided && shape_count(x->shape) == 1 && literal_get_f64(x->literal, 0) == 0;
+}
+
+/* The maximum that i would be below if it were finite, where it is not being taken for 0; NULL. */
+static const Inst *finite_max_above(const Inst *i)
+{
+    if (i->op != OP_SUBTRACT || inst_operand(i, 1)->op != OP_BROADCAST)
+        return NULL;
+    const Inst *b = inst_operand(i, 1), *s = without_units(inst_operand(b, 0));
+    if (s->op != OP_SELECT || inst_operand(s, 0)->op != OP_IS_FINITE || inst_operand(inst_operand(s, 0), 0) != inst_operand(s, 1) || !is_zero(inst_operand(s, 2)))
+        return NULL;
+    const Inst *max = without_units(narrow(without_units(inst_operand(s, 1))));
+    return is_max_of(max, inst_operand(i, 0), b) ? max : NULL;
+}
+
+static bool reduces_alike(const Inst *a, const Inst *b)
+{
+    Ints x = inst_ints(a, ATTR_DIMENSIONS), y = inst_ints(b, ATTR_DIMENSIONS);
+    if (x.n != y.n || !shape_same_dims(inst_operand(a, 0)->shape, inst_operand(b, 0)->shape))
+        return false;
+    for (int32_t k = 0; k < x.n; k++)
+        if (!ints_has(y, x.v[k]))
+            return false;
+    return true;
+}
+
+/* All that becomes of i are sums along the dimensions of the maximum. */
+static bool is_summed(const Inst *i, const Inst *max)
+{
+    bool all = i != i->comp->root;
+    for (const Use *u = i->uses; u && all; u = u->next)
+        all = (u->user->op == OP_CONVERT && is_summed(u->user, max)) || (reduces_by(u->user) == OP_ADD && reduces_alike(u->user, max));
+    return all;
+}
+
+bool inst_is_summed_below_max(const Inst *exponential)
+{
+    const Inst *max = exponential->op == OP_EXPONENTIAL ? finite_max_above(inst_operand(exponential, 0)) : NULL;
+    return max && is_summed(exponential, max);
 }
 
 bool inst_is_softmax_sum(const Inst *i)
@@ -123,17 +173,6 @@ static bool hands_nan_on(const Inst *i)
         return (i->shape->type == TYPE_F32 || i->shape->type == TYPE_F64 || i->shape->type == TYPE_BF16 || i->shape->type == TYPE_F16) && type_is_float(inst_operand(i, 0)->shape->type);
     default: return false;
     }
-}
-
-static bool reduces_alike(const Inst *a, const Inst *b)
-{
-    Ints x = inst_ints(a, ATTR_DIMENSIONS), y = inst_ints(b, ATTR_DIMENSIONS);
-    if (x.n != y.n || !shape_same_dims(inst_operand(a, 0)->shape, inst_operand(b, 0)->shape))
-        return false;
-    for (int32_t k = 0; k < x.n; k++)
-        if (!ints_has(y, x.v[k]))
-            return false;
-    return true;
 }
 
 /* What is known of i, from what is known of its operands; -1: it mixes rows. */

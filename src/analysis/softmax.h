@@ -7,6 +7,10 @@
 /* x - max(x) along some dimensions: at most 0, or NaN. */
 bool inst_is_below_max(const Inst *i);
 
+/* exp(x - m) that is only summed along the dimensions of m, which is max(x), or 0 where that is infinite or NaN: as logarithms of sums are written. Its argument is at most 0, or infinite, or
+ * NaN; or what it gives, if no NaN, is added to infinity. */
+bool inst_is_summed_below_max(const Inst *exponential);
+
 /* A broadcast of the sum of exp(x - max(x)) along the dimensions of that maximum: 1 at least, or NaN. Its reciprocal is a normal number. */
 bool inst_is_softmax_sum(const Inst *i);
 

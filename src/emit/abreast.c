@@ -267,12 +267,25 @@ static bool waits_for(Rows *r, const KStmt *s, const Stage *stage)
     return f.any;
 }
 
+static void note_narrow(void *any, const KExpr *x)
+{
+    *(bool *)any |= x->kind == KX_LOAD && (x->array->type == TYPE_F16 || x->array->type == TYPE_BF16);
+}
+
+/* What converts is so many instructions that processors do not look as far as the next row. */
+static bool loads_narrow(const KStmt *s)
+{
+    bool any = false;
+    kernel_visit_stmt(s, &(KVisitor){ note_narrow, NULL, &any });
+    return any;
+}
+
 /* Each has a long loop or more, and behind it what is made of its sums. */
 static bool make_long_stages(Rows *r)
 {
     Arena *a = r->k->arena;
     Stage   stage = { 0 }, starts = { 0 };
-    bool    dear = false;
+    bool    dear = false, narrow = false;
     int64_t longest = 0;
     for (KStmt *s = r->loop->body->first; s; s = s->next) {
         if (!can_be_staged(s, MOST_LONG_ROW))
@@ -284,6 +297,7 @@ static bool make_long_stages(Rows *r)
         const int64_t n = s->kind == KS_FOR ? all_trips(s) : 0;
         const bool    is_long = n > MOST_ROW;
         dear |= is_long && kernel_has_dear_call(s);
+        narrow |= is_long && loads_narrow(s);
         if (is_long && longest > MOST_ROW && waits_for(r, s, &stage))
             end_stage(r, &stage);
         longest = n > longest ? n : longest;
@@ -293,7 +307,7 @@ static bool make_long_stages(Rows *r)
     for (int32_t i = 0; i < starts.n; i++) /* nothing of the row goes on with them, what is behind the rows may */
         vec_push(a, &stage, starts.v[i]);
     end_stage(r, &stage);
-    return r->stages.n > 2 && (dear || longest > LEAST_LONG_ROW);
+    return narrow ? r->stages.n > 1 : r->stages.n > 2 && (dear || longest > LEAST_LONG_ROW);
 }
 
 /* ---- what stages hand on ---- */

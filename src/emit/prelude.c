@@ -319,6 +319,9 @@ static const Helper helpers[] = {
       "    float q = r * 0.008312480188f + 0.04189054998f;\n"
       "    q = q * r + 0.1666711628f, q = q * r + 0.4999922883f, q = (q * r + 1.0f) * r + 1.0f;\n"
       "    float y = q * u32_as_f32(f32_as_u32(t) << 23);\n    return u32_as_f32(f32_as_u32(y) & ((uint32_t)(x < -88.0f) - 1u)); /* not a choice of 0, which gcc would compute what follows from on a path of its own */\n}\n" },
+    { H_EXACT, "exp_summed_f32", "exp_below_f32",
+      "float exp_summed_f32(float x) /* of 0 at most, or infinite, or NaN; of others something that is no NaN */\n{\n"
+      "    float y = exp_below_f32(x > 88.0f ? 88.0f : x);\n    return x > 88.0f ? y + x : y;\n}\n" },
     { H_EXACT, "expm1_f32", "f32_as_u32 u32_as_f32 between_f32",
       "float expm1_f32(float x)\n{\n    float c = between_f32(x, 0xc2200000u, 0x42b20000); /* -40, 89 */\n"
       "    float t = c * 1.44269504f + 12582912.0f, n = t - 12582912.0f, r = n * -0.693359375f + c;\n    r = n * 2.12194440e-4f + r;\n"

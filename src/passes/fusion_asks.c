@@ -21,9 +21,9 @@ double fusion_count(const Inst *i)
     return shape_is_array(s) ? (double)shape_count(s) : 0;
 }
 
-static bool is_scalar_constant(const Inst *i)
+static bool is_number(const Inst *i)
 {
-    return i->op == OP_CONSTANT && shape_is_scalar(i->shape) && !i->literal->elided;
+    return i->op == OP_CONSTANT && shape_is_array(i->shape) && shape_count(i->shape) == 1 && !i->literal->elided;
 }
 
 static Role pad_role(const Inst *i, bool loops)
@@ -65,7 +65,7 @@ static Role move_role(const Inst *i, bool loops)
     case OP_RESHAPE:
         return !i->shape->layout && !o->shape->layout ? ROLE_VIEW : ROLE_MOVE;
     case OP_BROADCAST:
-        return is_scalar_constant(o) ? ROLE_LEAF : ROLE_MOVE;
+        return is_number(o) ? ROLE_LEAF : ROLE_MOVE;
     case OP_BITCAST_CONVERT:
         return shape_same_dims(i->shape, o->shape) ? ROLE_ELEMENTWISE : ROLE_NONE;
     case OP_COPY:
@@ -104,7 +104,7 @@ Role fusion_role(const Inst *i, bool loops)
         return ROLE_NONE;
     if (i->op == OP_DOT || i->op == OP_CONVOLUTION)
         return i->n_operands == 2 && !inst_attr(i, ATTR_SPARSITY_CONFIG) ? ROLE_CONTRACT : ROLE_NONE;
-    if (i->op == OP_IOTA || is_scalar_constant(i))
+    if (i->op == OP_IOTA || is_number(i))
         return ROLE_LEAF;
     if (op_has(i->op, F_ELEMENTWISE))
         return ROLE_ELEMENTWISE;
