@@ -213,7 +213,7 @@ static bool is_of_others(const Ix *x, const IxAtom *loop)
 /* What a call of two values computes may depend on a test, and then a load that is only wanted after it moves behind it. */
 static bool may_test(const KExpr *x)
 {
-    static const char *const plain[] = { "add_", "sub_", "mul_", "max_", "min_", "larger_", "smaller_", "div_known_", "div_by_", "f32_within_" };
+    static const char *const plain[] = { "add_", "sub_", "mul_", "max_", "min_", "larger_", "smaller_", "div_known_", "div_bounded_", "div_by_", "f32_within_" };
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         if (x->kind == KX_CALL && strncmp(x->fn, plain[i], strlen(plain[i])) == 0)
             return false;

@@ -4,8 +4,8 @@
  *     q = x * r;   q + (x - q * c) * r
  *
  * by fused multiply-adds is the quotient, rounded once (Brisebarre, Muller and Raina, "Accelerating correctly rounded floating-point division when the divisor is known in advance"),
- * as far as nothing overflows and what is left of x is no subnormal. That is known of converted integers and what is made of them by constants: of images in bytes, in general. Other
- * numbers take q itself where what is left is not finite. A divisor whose reciprocal might be a subnormal or infinite is made larger or smaller first, and so is the quotient at the end. */
+ * as far as nothing overflows and what is left of x is no subnormal. That is known of converted integers and what is made of them by constants: of images in bytes, in general. Of other
+ * numbers what is left is computed 2^24 times as large, and where they have no bounds they take q itself where it is not finite. A divisor whose reciprocal might be a subnormal or infinite is made larger or smaller first, and so is the quotient at the end. */
 #include "emit/lower.h"
 #include "ir/numeric.h"
 
@@ -103,6 +103,42 @@ static bool grid_of(const Lower *L, const Inst *x, int depth, Grid *g)
             *g = (Grid){ a.least + b.least, a.most + b.most };
         return true;
     default: return false;
+    }
+}
+
+enum { NOT_BELOW = 1, NOT_ABOVE = 2, BOUNDED = NOT_BELOW | NOT_ABOVE };
+
+static int bounds_of_constant(const Literal *l)
+{
+    enum { MOST = 64 /* elements */, EXPONENT = 64 };
+    int bounds = l && l->count > 0 && l->count <= MOST && type_is_float(l->type) ? BOUNDED : 0;
+    for (int64_t i = 0; bounds && i < l->count; i++) {
+        const double v = literal_get_f64(l, i);
+        bounds = v - v == 0 && fabs(v) <= ldexp(1, EXPONENT) ? BOUNDED : 0;
+    }
+    return bounds;
+}
+
+/* On which sides of 0 all elements of x stay far from the largest numbers, if they are no NaN. */
+static int bounds_of(const Lower *L, const Inst *x, int depth)
+{
+    enum { DEEPEST = 8 };
+    int32_t leaf = 0;
+    x = resolve(L, x, &leaf);
+    if (depth == DEEPEST || !shape_is_array(x->shape) || !type_is_float(x->shape->type))
+        return 0;
+    switch (x->op) {
+    case OP_CONSTANT: case OP_PARAMETER: return bounds_of_constant(constant_of(L, x));
+    case OP_LOGISTIC: case OP_TANH: case OP_ERF: return BOUNDED;
+    case OP_EXPONENTIAL: return NOT_BELOW;
+    case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_REVERSE: case OP_SLICE: case OP_COPY: return bounds_of(L, inst_operand(x, 0), depth + 1);
+    case OP_ABS: return NOT_BELOW | (bounds_of(L, inst_operand(x, 0), depth + 1) == BOUNDED ? NOT_ABOVE : 0);
+    case OP_CLAMP: return (bounds_of(L, inst_operand(x, 0), depth + 1) & NOT_BELOW) | (bounds_of(L, inst_operand(x, 2), depth + 1) & NOT_ABOVE);
+    case OP_MAXIMUM: case OP_MINIMUM: {
+        const int a = bounds_of(L, inst_operand(x, 0), depth + 1), b = bounds_of(L, inst_operand(x, 1), depth + 1), either = x->op == OP_MAXIMUM ? NOT_BELOW : NOT_ABOVE;
+        return ((a | b) & either) | (a & b & ~either);
+    }
+    default: return 0;
     }
 }
 
@@ -279,13 +315,14 @@ const KExpr *quotient(Lower *L, const Inst *x, const KExpr *const *args, const I
         return NULL;
     bool near_one = divisor_range(L, inst_operand(x, 1), &least, &most);
     bool known = near_one && t != TYPE_BF16 && grid_of(L, inst_operand(x, 0), 0, &g) && g.least >= -MOST && g.most <= MOST;
+    const bool bounded = near_one && !known && bounds_of(L, inst_operand(x, 0), 0) == BOUNDED;
     if ((!known && t != TYPE_BF16 && !waits_for_divisions(L)) || !divisor_of(L, x, args[1], near_one, index, &d))
         return NULL;
     const KExpr *q;
     if (t == TYPE_BF16) /* no quotient of two such numbers is so near to where the next one of bf16 begins that the reciprocal's error matters */
         q = kx_binary(L->arena, KOP_MUL, TYPE_F32, args[0], d.inverse);
     else
-        q = kx_call(L->arena, arena_printf(L->arena, "%s_%s", known ? "div_known" : "div_by", type_name(t)), t, 3, (const KExpr *const[]){ args[0], d.c, d.inverse });
+        q = kx_call(L->arena, arena_printf(L->arena, "%s_%s", known ? "div_known" : bounded ? "div_bounded" : "div_by", type_name(t)), t, 3, (const KExpr *const[]){ args[0], d.c, d.inverse });
     q = d.scale ? kx_binary(L->arena, KOP_MUL, machine_type(t), q, d.scale) : q;
     return t == TYPE_BF16 ? kx_call(L->arena, "bf16_near", TYPE_F32, 1, &q) : q;
 }

@@ -137,6 +137,12 @@ static const Helper helpers[] = {
     { H_EXACT, "div_by_f64", "",
       "double div_by_f64(double x, double c, double inverse) /* by c */\n{\n#if defined __AVX512F__ && defined __GNUC__\n"
       "    const double q = x * inverse, rest = __builtin_fma(q, c * 0x1p53, x * -0x1p53);\n    return ((rest - rest == 0) & (rest != 0)) ? __builtin_fma(-rest, inverse * 0x1p-53, q) : q;\n" DIVIDES },
+    { H_EXACT, "div_bounded_f32", "",
+      "float div_bounded_f32(float x, float c, float inverse) /* by c, which is positive and near 1; x is not near the largest numbers, or NaN */\n{\n#if defined __FMA__ && defined __GNUC__\n"
+      "    const float q = x * inverse, rest = __builtin_fmaf(q, c * 0x1p24f, x * -0x1p24f);\n    return __builtin_fmaf(rest, inverse * -0x1p-24f, q);\n" DIVIDES },
+    { H_EXACT, "div_bounded_f64", "",
+      "double div_bounded_f64(double x, double c, double inverse) /* by c, which is positive and near 1; x is not near the largest numbers, or NaN */\n{\n#if defined __FMA__ && defined __GNUC__\n"
+      "    const double q = x * inverse, rest = __builtin_fma(q, c * 0x1p53, x * -0x1p53);\n    return __builtin_fma(rest, inverse * -0x1p-53, q);\n" DIVIDES },
     { H_EXACT, "div_scale_f32", "", "float div_scale_f32(float c) /* brings c near 1 */\n{\n    const float a = c < 0 ? -c : c;\n    return a < 0x1p-100f ? 0x1p100f : a > 0x1p100f ? 0x1p-100f : 1;\n}\n" },
     { H_EXACT, "div_scale_f64", "", "double div_scale_f64(double c) /* brings c near 1 */\n{\n    const double a = c < 0 ? -c : c;\n    return a < 0x1p-900 ? 0x1p900 : a > 0x1p900 ? 0x1p-900 : 1;\n}\n" },
     { H_SIGNED, "rem", "div_$",
