@@ -154,5 +154,5 @@ Choice choice_of(const Comp *c)
     Chooser x;
     if (!chooser(c, &x) || !is_free(&x, LEVELS * LEVELS))
         return CHOICE_NONE;
-    return is_free(&x, PAIRS) ? CHOICE_FREE : CHOICE_OF_NUMBERS;
+    return !type_is_float(c->params[0]->shape->type) || is_free(&x, PAIRS) ? CHOICE_FREE : CHOICE_OF_NUMBERS;
 }

@@ -30,11 +30,14 @@ static bool is_truth(const Reduction *r)
     return !r->plain && r->n == 1 && reduction_shape(r->x, 0)->type == TYPE_PRED && (r->op == OP_OR || r->op == OP_AND);
 }
 
-/* The choice of pairs that r makes, if lanes are of one size. */
+/* The choice of pairs that r makes. Of bytes with numbers of 64 bits compilers make no vectors. */
 static Choice choice_made(const Reduction *r)
 {
+    if (r->plain || r->n != 2)
+        return CHOICE_NONE;
     const Comp *c = inst_callee(r->x, 0);
-    if (r->plain || r->n != 2 || reduction_shape(r->x, 0)->type != TYPE_F32 || (reduction_shape(r->x, 1)->type != TYPE_S32 && reduction_shape(r->x, 1)->type != TYPE_U32))
+    const Type  value = reduction_shape(r->x, 0)->type, number = reduction_shape(r->x, 1)->type;
+    if (!(type_is_float(value) || type_is_int(value)) || !type_is_int(number) || type_bits(number) > 4 * type_bits(machine_type(value)))
         return CHOICE_NONE;
     for (int32_t k = 0; k < 2; k++)
         if (c->params[k]->shape->type != reduction_shape(r->x, k)->type || c->params[2 + k]->shape->type != reduction_shape(r->x, k)->type)
@@ -65,12 +68,13 @@ bool reduction_can_have_lanes(const Reduction *r)
     return !r->plain && !r->down && !r->beside && (one || r->choice) && (row >= LEAST_LANES || (row >= SHORT_LANES && (r->count >= MANY_LANES || alone)));
 }
 
-/* Compilers make lanes of integers by themselves, but not of 16 bits what fills none of them. */
+/* Compilers make lanes of integers by themselves, but not of 16 bits what fills none of them, nor of pairs. */
 static bool wants_lanes(const Reduction *r)
 {
     const Type t = reduction_shape(r->x, 0)->type;
     const bool words = type_is_int(t) && type_bits(t) == 16 && (r->op == OP_MAXIMUM || r->op == OP_MINIMUM);
-    return reduction_can_have_lanes(r) && (type_is_float(t) || words);
+    const bool choice = r->choice && r->n_reduced > 0 && r->extents[r->n_reduced - 1] >= LEAST_LANES;
+    return reduction_can_have_lanes(r) && (type_is_float(t) || words || choice);
 }
 
 /* Extremes of long rows of floats in memory, in a stage of their own: what is computed is not worth computing again. */
