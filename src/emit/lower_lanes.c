@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { FEW = 4 /* lanes that are joined one by one */, MOST_ROUNDS = 8 /* of lanes that are one expression */ };
+enum { FEW = 4 /* lanes that are joined one by one */, MOST_ROUNDS = 8 /* of lanes that are one expression */, WRITTEN_OUT = 8 /* trips that compilers write out */ };
 
 static void load_lane(Lower *L, const Reduction *r, const Ix *lane, const KExpr **x)
 {
@@ -73,9 +73,17 @@ static void lanes_body(Lower *L, const Blocks *b, const Ix *const *index, const 
     }
 }
 
+/* Of a loop that gcc makes one trip of two it takes it that it is rarely gone through, and keeps lanes in memory. Those of few trips it writes out. */
+static void keep_in_turn(KStmt *rounds)
+{
+    if (rounds && rounds->kind == KS_FOR && rounds->loop->hi - rounds->loop->lo > WRITTEN_OUT)
+        rounds->in_turn = true;
+}
+
 static void lanes_loop(Lower *L, void *cookie, const Ix *const *index)
 {
     const Blocks *b = cookie;
+    keep_in_turn(L->cur->from);
     const IxAtom *l = loop_open(L, 0, reductions_lanes(b->first), NULL, 1);
     lanes_body(L, b, index, ix_of(&L->ix, l));
     block_close(L);
@@ -126,6 +134,7 @@ static void rounds_body(Lower *L, void *cookie, const Ix *const *index)
     const Rounds *s = cookie;
     const int64_t lanes = reductions_lanes(s->first);
     const int32_t last = s->first->n_reduced - 1;
+    keep_in_turn(L->cur->from);
     const Ix    **all = arena_copy(L->arena, index, (size_t)(last + 1) * sizeof *all), *l = ix_of(&L->ix, loop_open(L, 0, lanes, NULL, 1));
     for (Reduction *r = s->first; r; r = r->next) {
         const KExpr *acc = !s->begins ? load_current(L, r->lanes, l) : begins_with_nothing(L, r) ? NULL : kx_temp(L->arena, r->acc[0]);
