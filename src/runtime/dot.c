@@ -134,6 +134,35 @@ static int is_along(const KernelSet *s, GemmType type, const Gemm *g)
 #endif
 }
 
+/* Whether so many multiply-adds of 512 bits begin at once as of fewer: not on Zen 4, which has no vp2intersect. */
+static int is_whole(const KernelSet *s)
+{
+#if defined(__x86_64__)
+    return s == &hlort_v4n && __builtin_cpu_supports("avx512vp2intersect");
+#else
+    (void)s;
+    return 0;
+#endif
+}
+
+/* Few columns of a B that a near cache holds, of elements that are words. */
+static int is_narrow_b(const KernelSet *s, GemmType type, const Gemm *g)
+{
+    enum { ROWS = 8, NEAR = 64 * 1024 /* bytes */ };
+    return is_whole(s) && !s->together[type] && (type == GEMM_F32 || type == GEMM_F64 || type == GEMM_S32) && g->m >= ROWS && g->n > 1 && g->n <= GEMM_MOST_FEW && g->k >= LONG &&
+           g->a_col == 1 && g->b_col == 1 && g->b_row > 0 && g->n * g->k * hlort_bytes[type][IN] <= NEAR;
+}
+
+/* Of a row, in lanes of multiplications: held, some vectors of columns, those that none fills with four sums at once, which wait for each other; else sums along k, the lanes of which are added up, of columns that
+ * are packed once (one thread of a Zen 5, f32, held and so: 200 x 128 by 128 x 6 3.7 and 2.6 us, 200 x 500 by 500 x 8 13.2 and 9.8; 1000 x 512 by 512 x 16 72 and 88; f64, 200 x 300 by 300 x 12 26 and 16). */
+static GemmWay way_of_narrow_b(const Gemm *g, int64_t bytes)
+{
+    enum { PACKED = 20 /* of an element */ };
+    const int64_t lanes = 64 / bytes, vectors = hlort_ceildiv(g->n, lanes), joined = lanes * lanes / 2;
+    const int64_t held = g->k * lanes * (vectors == 1 || g->n % lanes == 0 ? vectors : 2 * vectors);
+    return g->n * (g->k + g->k * PACKED / g->m + joined) < held ? GEMM_COLUMNS : GEMM_HELD;
+}
+
 /* Products of pairs fill whole panels or take as long as those: smaller ones are of f32. */
 static GemmWay way_of_narrow(const KernelSet *s, GemmType type, const Gemm *g)
 {
@@ -141,6 +170,8 @@ static GemmWay way_of_narrow(const KernelSet *s, GemmType type, const Gemm *g)
     const int together = s->together[type];
     if (is_along(s, type, g))
         return GEMM_COLUMNS;
+    if (is_narrow_b(s, type, g))
+        return way_of_narrow_b(g, hlort_bytes[type][IN]);
     if (together == 4)
         return way_of_bytes(g);
     if (together == 2 && s->widen[type] && is_paired(g))
