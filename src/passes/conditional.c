@@ -16,7 +16,7 @@ bool conditional_same_shapes(const Inst *c)
 
 /* ---- results ---- */
 
-static bool may_reshape(const Flow *f, const Inst *c)
+bool conditional_editable(const Flow *f, const Inst *c)
 {
     if (inst_attr(c, ATTR_SHARDING) || shape_is_dynamic(c->shape) || !conditional_same_shapes(c) || callees_shared(c) > f->room)
         return false;
@@ -26,7 +26,7 @@ static bool may_reshape(const Flow *f, const Inst *c)
     return true;
 }
 
-static void own_all(Flow *f, Inst *c)
+void conditional_own(Flow *f, Inst *c)
 {
     f->room -= callees_shared(c);
     for (int32_t k = 0; k < c->n_callees; k++)
@@ -34,17 +34,21 @@ static void own_all(Flow *f, Inst *c)
             callee_own_slots(c, k);
 }
 
-/* The value that branch k hands on as its result r, as the caller has it; NULL: it computes something. */
-static Inst *handed_on(const Inst *c, int32_t k, int64_t r)
+Inst *conditional_handed_on(const Inst *c, int32_t k, const Inst *x)
 {
-    const Comp *body = inst_callee(c, k);
-    const Inst *x = tuple_element_known(body->root, r);
-    Inst       *operand = inst_operand(c, k + 1);
-    if (x && x->op == OP_PARAMETER)
+    Inst *operand = inst_operand(c, k + 1);
+    if (x->op == OP_PARAMETER)
         return operand;
-    if (!x || x->op != OP_GET_TUPLE_ELEMENT || inst_operand(x, 0)->op != OP_PARAMETER)
+    if (x->op != OP_GET_TUPLE_ELEMENT || inst_operand(x, 0)->op != OP_PARAMETER)
         return NULL;
     return tuple_element_known(operand, inst_int(x, ATTR_INDEX, 0));
+}
+
+/* The same of result r of branch k. */
+static Inst *handed_on(const Inst *c, int32_t k, int64_t r)
+{
+    const Inst *x = tuple_element_known(inst_callee(c, k)->root, r);
+    return x ? conditional_handed_on(c, k, x) : NULL;
 }
 
 static bool read_what_is_handed_on(Inst *c)
@@ -84,7 +88,7 @@ bool conditional_drop_results(Flow *f, Inst *c)
 {
     int32_t n = shape_is_tuple(c->shape) ? c->shape->n_elems : 0, kept = 0;
     bool   *read = ARENA_ARRAY(f->scratch, bool, n);
-    if (n == 0 || !may_reshape(f, c))
+    if (n == 0 || !conditional_editable(f, c))
         return false;
     if (read_what_is_handed_on(c))
         return true;
@@ -94,7 +98,7 @@ bool conditional_drop_results(Flow *f, Inst *c)
         kept += read[k];
     if (kept == n || kept == 0)
         return false;
-    own_all(f, c);
+    conditional_own(f, c);
     int32_t     *to = ARENA_ARRAY(f->scratch, int32_t, n);
     const Shape *shape = tuple_kept_shape(c->comp->module->arena, c->shape, read, to);
     for (int32_t k = 0; k < c->n_callees; k++) {
@@ -157,7 +161,137 @@ static bool drop_elements_of(Flow *f, Inst *c, int32_t k)
 bool conditional_drop_elements(Flow *f, Inst *c)
 {
     bool any = false;
-    for (int32_t k = 0; k < c->n_callees && may_reshape(f, c); k++)
+    for (int32_t k = 0; k < c->n_callees && conditional_editable(f, c); k++)
         any |= drop_elements_of(f, c, k);
     return any;
+}
+
+/* ---- other results ---- */
+
+static const Shape *with_element(Arena *a, const Shape *s, int32_t r, const Shape *x)
+{
+    const Shape **elems = ARENA_ARRAY(a, const Shape *, s->n_elems);
+    for (int32_t j = 0; j < s->n_elems; j++)
+        elems[j] = j == r ? x : s->elems[j];
+    return shape_tuple(a, s->n_elems, elems);
+}
+
+static Inst *root_with_element(Flow *f, Comp *body, int32_t r, Inst *x, const Shape *shape)
+{
+    Inst **elems = ARENA_ARRAY(f->scratch, Inst *, shape->n_elems);
+    for (int32_t j = 0; j < shape->n_elems; j++)
+        elems[j] = j == r ? x : tuple_element(body->root, j);
+    return tuple_new(body, NULL, shape, elems, body->root);
+}
+
+void conditional_set_result(Flow *f, Inst *c, int32_t r, Inst *const *values)
+{
+    const Shape *shape = r < 0 ? values[0]->shape : with_element(c->comp->module->arena, c->shape, r, values[0]->shape);
+    for (int32_t k = 0; k < c->n_callees; k++) {
+        Comp *body = inst_callee(c, k);
+        if (callee_is_later_slot(c, k))
+            continue;
+        comp_set_root(body, r < 0 ? values[k] : root_with_element(f, body, r, values[k], shape), f->scratch);
+        comp_sweep_dead(body, INT64_MAX);
+    }
+    inst_set_shape(c, shape);
+}
+
+/* ---- more operands ---- */
+
+/* The number of the element that x is in every operand, or -1. */
+static int32_t element_of_all(const Inst *c, const Inst *x)
+{
+    const Inst *first = inst_operand(c, 1);
+    for (int32_t j = 0; first->op == OP_TUPLE && j < first->n_operands; j++) {
+        bool all = true;
+        for (int32_t k = 0; k < c->n_callees && all; k++)
+            all = inst_operand(c, k + 1)->op == OP_TUPLE && j < inst_operand(c, k + 1)->n_operands && inst_operand(inst_operand(c, k + 1), j) == x;
+        if (all)
+            return j;
+    }
+    return -1;
+}
+
+static bool operand_of_all(const Inst *c, const Inst *x)
+{
+    bool all = true;
+    for (int32_t k = 0; k < c->n_callees && all; k++)
+        all = inst_operand(c, k + 1) == x;
+    return all;
+}
+
+/* The shape of a tuple of s, or of what s has, and of x; *n is set to the number of those before. */
+static const Shape *longer_shape(Arena *a, const Shape *s, const Shape *x, int32_t *n)
+{
+    *n = shape_is_tuple(s) ? s->n_elems : 1;
+    const Shape **elems = ARENA_ARRAY(a, const Shape *, *n + 1);
+    for (int32_t j = 0; j < *n; j++)
+        elems[j] = shape_is_tuple(s) ? s->elems[j] : s;
+    elems[*n] = x;
+    return shape_tuple(a, *n + 1, elems);
+}
+
+static void lengthen_operand(Flow *f, Inst *c, int32_t k, Inst *x)
+{
+    Inst        *o = inst_operand(c, k + 1);
+    int32_t      n;
+    const Shape *shape = longer_shape(c->comp->module->arena, o->shape, x->shape, &n);
+    Inst       **elems = ARENA_ARRAY(f->scratch, Inst *, n + 1);
+    for (int32_t j = 0; j < n; j++)
+        elems[j] = !shape_is_tuple(o->shape) ? o : o->op == OP_TUPLE ? inst_operand(o, j) : tuple_new_element(o, j, c);
+    elems[n] = x;
+    inst_set_operand(c, k + 1, tuple_new(c->comp, c, shape, elems, o));
+    if (!o->n_uses)
+        inst_delete_dead(o, f->scratch);
+}
+
+static void lengthen_parameter(Comp *body, const Shape *x)
+{
+    Inst        *p = comp_param(body, 0);
+    int32_t      n;
+    const Shape *shape = longer_shape(body->module->arena, p->shape, x, &n);
+    if (shape_is_tuple(p->shape)) {
+        tuple_spell_out(p);
+        inst_set_shape(p, shape);
+        return;
+    }
+    Use *uses = p->uses;
+    bool root = body->root == p;
+    inst_set_shape(p, shape);
+    Inst *e = tuple_new_element(p, 0, p->next);
+    for (Use *u = uses, *next; u; u = next) {
+        next = u->next;
+        inst_set_operand(u->user, u->index, e);
+    }
+    if (root)
+        body->root = e;
+}
+
+static void lengthen(Flow *f, Inst *c, Inst *x)
+{
+    for (int32_t k = 0; k < c->n_callees; k++)
+        if (!callee_is_later_slot(c, k))
+            lengthen_parameter(inst_callee(c, k), x->shape);
+    for (int32_t k = 0; k < c->n_callees; k++)
+        lengthen_operand(f, c, k, x);
+}
+
+static void hand_in_one(Flow *f, Inst *c, Inst *x, int32_t v, Inst **const *in)
+{
+    bool    whole = operand_of_all(c, x);
+    int32_t j = element_of_all(c, x);
+    if (!whole && j < 0)
+        lengthen(f, c, x);
+    for (int32_t k = 0; k < c->n_callees; k++) {
+        Inst *p = comp_param(inst_callee(c, k), 0);
+        if (!callee_is_later_slot(c, k))
+            in[k][v] = whole ? p : tuple_new_element(p, j < 0 ? p->shape->n_elems - 1 : j, p->next);
+    }
+}
+
+void conditional_hand_in(Flow *f, Inst *c, int32_t n, Inst *const *values, Inst **const *in)
+{
+    for (int32_t v = 0; v < n; v++)
+        hand_in_one(f, c, values[v], v, in);
 }
