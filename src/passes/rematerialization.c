@@ -7,7 +7,8 @@
  *                                                                %last = add(%again, %worst)
  *
  * Until no moment needs more than limit=BYTES of temporaries (K, M, G: 2^10, 2^20, 2^30), as far as that can be had: of the values that are
- * kept over the worst moment those that free most are tried, and kept where what all moments need above the limit gets less. Computed again are
+ * kept over the worst moment those that free most are tried, and kept where what all moments need above the limit gets less: alone, or else with one, two, four
+ * or more of the instructions that they are made of, where these would have to be kept instead. Computed again are
  * arrays of elementwise and moving instructions, reductions and fusions without updates in place; of a fusion of several results the one that is needed,
  * by a fusion of what it is made of; with each its other names (bitcasts, reshapes that move nothing). First what the entry keeps over the worst
  * moment; where that is a loop, a branch or a call and the limit is not kept yet, likewise within, as far as what is kept outside leaves room. A module without a schedule gets one first (hlo-memory-scheduler). Without a limit
@@ -24,7 +25,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-enum { MAX_STEPS = 1000, MAX_TRIES = 8, MAX_NAMES = 8 };
+enum { MAX_STEPS = 1000, MAX_TRIES = 8, MAX_NAMES = 8, MAX_BLOCK = 16 };
 static const int64_t max_work = 200000000; /* instructions looked at in all steps */
 
 typedef struct Remat {
@@ -190,20 +191,48 @@ static Inst *repeat_part(const Remat *r, Inst *i, const Inst *made, Inst *reader
     return again;
 }
 
-/* Names, and the same of the copy that those after `at` read; NULL: nobody does. */
+/* Names, and the same of the copy that those after `at` read; NULL: nobody does. What the copy is made of may have been computed again, too: made[k] of
+ * made_of[k]. */
 typedef struct Again {
     Names       was, now;
-    const Inst *reader; /* the first */
+    Inst       *reader; /* the first */
+    Inst       *made[MAX_BLOCK], *made_of[MAX_BLOCK];
+    int32_t     n_made, most_made;
 } Again;
 
-static Again repeat(const Remat *r, Inst *i, int64_t at)
+/* Whether an operand would have to be kept for the copy's sake, and can be computed again with it instead. */
+static bool can_be_made(Inst *o, int64_t at)
 {
-    Inst **operands = ARENA_ARRAY(r->cx->scratch, Inst *, i->n_operands);
-    for (int32_t k = 0; k < i->n_operands; k++)
-        operands[k] = inst_operand(i, k);
+    return o->mark <= at && (can_repeat(o) || is_name(o)) && !next_reader(o, at) && shape_bytes(o->shape) > 0;
+}
+
+/* x, or a copy of it in front of reader, with those of its own operands that would have to be kept. */
+static Inst *made_again(const Remat *r, Again *a, Inst *x, int64_t at)
+{
+    for (int32_t k = 0; k < a->n_made; k++)
+        if (a->made_of[k] == x)
+            return a->made[k];
+    if (a->n_made >= a->most_made || !can_be_made(x, at))
+        return x;
+    Inst  **operands = ARENA_ARRAY(r->cx->scratch, Inst *, x->n_operands);
+    int32_t place = a->n_made++;
+    a->made_of[place] = x;
+    for (int32_t k = 0; k < x->n_operands; k++)
+        operands[k] = made_again(r, a, inst_operand(x, k), at);
+    a->made[place] = inst_clone_into(r->c, a->reader, x, x->n_operands, operands);
+    a->made[place]->mark = at;
+    return a->made[place];
+}
+
+/* With at most so many of what i is made of. */
+static Again repeat(const Remat *r, Inst *i, int64_t at, int32_t most_made)
+{
     const Inst *made = made_part(i);
     Inst       *reader = next_reader(i, at);
-    Again       a = {.was = find_names(i, at), .reader = reader};
+    Again       a = {.was = find_names(i, at), .reader = reader, .most_made = most_made};
+    Inst      **operands = ARENA_ARRAY(r->cx->scratch, Inst *, i->n_operands);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        operands[k] = made ? inst_operand(i, k) : made_again(r, &a, inst_operand(i, k), at);
     a.now.n = a.was.n;
     for (int32_t k = 0; k < a.was.n; k++) {
         Inst *w = a.was.inst[k], *of = NULL;
@@ -237,13 +266,16 @@ static void own_body(const Remat *r, Inst *again, const Inst *i)
     comp_drop_unread(body, ARENA_ARRAY(r->cx->scratch, bool, body->n_params));
 }
 
-static void take_back(Again *a)
+static void take_back(const Remat *r, Again *a)
 {
     for (int32_t k = a->was.n - 1; k >= 0; k--)
         if (a->now.inst[k]) {
             read_instead(a->now.inst[k], a->was.inst[k], -1);
             inst_delete(a->now.inst[k]);
         }
+    for (int32_t k = 0; k < a->n_made; k++)
+        if (a->made[k]->comp && !a->made[k]->n_uses)
+            inst_delete_dead(a->made[k], r->cx->scratch);
 }
 
 static void delete_unread(const Remat *r, Again *a)
@@ -255,28 +287,44 @@ static void delete_unread(const Remat *r, Again *a)
         inst_delete_dead(a->was.inst[0], r->cx->scratch);
 }
 
+/* The copy stays where what all moments need above the limit gets less. */
+static bool try_again(Remat *r, CompPeak *peak, Inst *i, Again *again)
+{
+    CompPeak now = comp_peak(r->c, r->needs, r->limit);
+    r->work += 2 * r->c->n_insts;
+    if (now.excess >= peak->excess || now.bytes > peak->bytes) {
+        take_back(r, again);
+        return false;
+    }
+    r->cx->did_at = i->name;
+    own_body(r, again->now.inst[0], i);
+    for (int32_t k = 0; k < again->n_made; k++)
+        own_body(r, again->made[k], again->made_of[k]);
+    pass_remark(r->cx, i, "%lld bytes are not kept: it is computed again for %s", (long long)shape_bytes(i->shape), again->reader->name);
+    delete_unread(r, again);
+    r->cx->rewrites++;
+    *peak = now;
+    return true;
+}
+
+/* Alone, or with what it is made of, where that would have to be kept. */
 static bool one_step(Remat *r, CompPeak *peak)
 {
     if (!peak->at)
         return false;
     Tries   t = find_tries(r, peak->at);
     int64_t at = peak->at->mark;
-    for (int32_t k = 0; k < t.n; k++) {
-        Again    again = repeat(r, t.inst[k], at);
-        CompPeak now = comp_peak(r->c, r->needs, r->limit);
-        r->work += 2 * r->c->n_insts;
-        if (now.excess < peak->excess && now.bytes <= peak->bytes) {
-            r->cx->did_at = t.inst[k]->name;
-            own_body(r, again.now.inst[0], t.inst[k]);
-            pass_remark(r->cx, t.inst[k], "%lld bytes are not kept: it is computed again for %s",
-                        (long long)shape_bytes(t.inst[k]->shape), again.reader->name);
-            delete_unread(r, &again);
-            r->cx->rewrites++;
-            *peak = now;
-            return true;
+    for (int32_t k = 0; k < t.n; k++)
+        for (int32_t most = 0, made = 0; most == 0 || (most <= MAX_BLOCK && made == most / 2); most = most ? 2 * most : 1) {
+            Again again = repeat(r, t.inst[k], at, most);
+            if (most && !again.n_made) {
+                take_back(r, &again);
+                break;
+            }
+            made = again.n_made;
+            if (try_again(r, peak, t.inst[k], &again))
+                return true;
         }
-        take_back(&again);
-    }
     return false;
 }
 
