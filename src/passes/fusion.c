@@ -301,13 +301,15 @@ static void rename_transposes(Comp *c, PassCtx *cx)
         next = i->next;
         if (cx->rewrites >= cx->limit || !only_renames(cx->scratch, i))
             continue;
-        Inst *x = inst_operand(i, 0), *b = inst_new(c, i, OP_BITCAST, i->shape, 1, &x, NULL);
+        Inst *x = inst_operand(i, 0), *of = x->op == OP_BITCAST && inst_is_free(x) ? inst_operand(x, 0) : x;
+        Inst *b = inst_new(c, i, OP_BITCAST, i->shape, 1, &of, NULL);
         b->meta = i->meta;
         b->loc = i->loc;
         cx->did_at = i->name;
         cx->rewrites++;
         inst_replace(i, b);
-        inst_delete(i);
+        inst_delete_dead(i, cx->scratch);
+        next = b->next;
     }
 }
 
