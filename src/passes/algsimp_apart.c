@@ -4,7 +4,7 @@
  *   %e = f32[m,k+1] exponential(%c - broadcast(%m))        sum(%e)                =>    sum(exponential(%x - broadcast(%m))) + reshape(exponential(%t - ...))
  *                                                          slice(%e), [:, 0:k]    =>    exponential(%x - broadcast(%m))
  *
- * A sum of floats has the element as its last term then, too.
+ * A sum of floats has the element as its last term then, too, and is rounded before that: the rule about these is one of its own.
  *
  * A rule rewrites one of them where it and all others become such: then nothing is left of the whole. Reductions are first, what is looked at waits for them. */
 #include "config.h"
@@ -127,7 +127,7 @@ static Inst *part(Simp *s, const Apart *a, const Inst *x, int32_t k)
     return simp_like(s, x, shape, of);
 }
 
-Inst *rule_reduce_apart(Simp *s, Inst *i)
+static Inst *reduced_apart(Simp *s, Inst *i)
 {
     Apart a;
     if (i->op != OP_REDUCE || i->n_operands != 2 || inst_operand(i, 0)->shape->rank > 32 || !find(&a, inst_operand(i, 0)) || !is_reduction(&a, i) ||
@@ -140,6 +140,23 @@ Inst *rule_reduce_apart(Simp *s, Inst *i)
         all = all ? simp_new(s, comp_binary_op(inst_callee(i, 0)), i->shape, 2, (Inst *[]){ all, x }) : x;
     }
     return all;
+}
+
+/* A plain sum, which is rounded once as a whole where the terms are added in a wider type. */
+static bool sums_floats(const Inst *i)
+{
+    Type t = i->n_operands == 2 ? i->shape->type : TYPE_PRED;
+    return (type_is_float(t) || type_is_complex(t)) && comp_binary_op(inst_callee(i, 0)) == OP_ADD;
+}
+
+Inst *rule_reduce_apart(Simp *s, Inst *i)
+{
+    return sums_floats(i) ? NULL : reduced_apart(s, i);
+}
+
+Inst *rule_reduce_float_apart(Simp *s, Inst *i)
+{
+    return sums_floats(i) ? reduced_apart(s, i) : NULL;
 }
 
 Inst *rule_slice_apart(Simp *s, Inst *i)
