@@ -7,7 +7,7 @@
  *
  * Each value that is moved is kept in memory for the whole loop and read in each trip. That pays for what is dear (reductions, contractions,
  * sorts, transcendental functions, divisions), for elementwise operations whose result is smaller than what they alone read, and for those
- * that a contraction, a scatter or a sort reads, which cannot take them in. Broadcasts, slices, reshapes and other cheap instructions are
+ * that a contraction, a scatter or a sort reads, which cannot take them in; on a CPU also for columns, of which loops could read no vectors. Broadcasts, slices, reshapes and other cheap instructions are
  * moved only for the sake of these, and stay where others read them. Not moved: effects, loops and branches, which need not end or run, and
  * anything out of a loop of at most one trip. */
 #include "config.h"
@@ -83,8 +83,34 @@ static bool must_be_in_memory(const Inst *i)
     return false;
 }
 
-static bool is_worth_it(const Inst *i)
+/* Columns, or a few columns side by side: loops over them read a few bytes of each row, and are no vectors. */
+static bool is_columns(const Inst *i)
 {
+    enum { TOGETHER = 32, FEWEST = 32 }; /* bytes, elements */
+    const Shape *x = i->op == OP_SLICE ? inst_operand(i, 0)->shape : NULL;
+    if (!x || x->layout || i->shape->layout || shape_count(i->shape) < FEWEST)
+        return false;
+    int64_t bytes = type_bytes(x->type);
+    int32_t d = x->rank - 1;
+    for (; d > 0 && i->shape->dims[d] == x->dims[d]; d--)
+        bytes *= x->dims[d];
+    return d > 0 && bytes * i->shape->dims[d] < TOGETHER && shape_count(i->shape) > i->shape->dims[d];
+}
+
+static bool is_read_by_elements(const Inst *i)
+{
+    for (const Use *u = i->uses; u; u = u->next) {
+        const Inst *user = u->user->op == OP_RESHAPE ? inst_user(u->user) : u->user;
+        if (user && op_has(user->op, F_ELEMENTWISE))
+            return true;
+    }
+    return false;
+}
+
+static bool is_worth_it(const Flow *f, const Inst *i)
+{
+    if (f->device->shared == 0 && is_columns(i) && is_read_by_elements(i))
+        return true;
     if (i->op == OP_CONSTANT || i->op == OP_IOTA || i->op == OP_BROADCAST)
         return false;
     if (inst_is_dear(i))
@@ -96,10 +122,10 @@ static bool is_worth_it(const Inst *i)
 
 /* ---- moving ---- */
 
-static void mark_moved(const Comp *body)
+static void mark_moved(const Flow *f, const Comp *body)
 {
     for (Inst *i = body->last; i; i = i->prev) {
-        if (i->mark == SAME && i->n_uses && is_worth_it(i))
+        if (i->mark == SAME && i->n_uses && is_worth_it(f, i))
             i->mark = MOVED;
         for (int32_t o = 0; i->mark == MOVED && o < i->n_operands; o++)
             if (inst_operand(i, o)->mark == SAME)
@@ -108,15 +134,15 @@ static void mark_moved(const Comp *body)
 }
 
 /* Those moved ones that are still read in the loop. A cheap one among them is not: it is computed in the loop, too; aux says so. */
-static void find_read(const Comp *body, Insts *read, Arena *scratch)
+static void find_read(const Flow *f, const Comp *body, Insts *read)
 {
     for (Inst *i = body->last; i; i = i->prev) {
         bool stays = body->root == i;
         for (const Use *u = i->uses; u && !stays; u = u->next)
             stays = u->user->aux != NULL;
-        i->aux = i->mark != MOVED || (stays && !is_worth_it(i)) ? i : NULL;
-        if (i->mark == MOVED && stays && is_worth_it(i))
-            vec_push(scratch, read, i);
+        i->aux = i->mark != MOVED || (stays && !is_worth_it(f, i)) ? i : NULL;
+        if (i->mark == MOVED && stays && is_worth_it(f, i))
+            vec_push(f->scratch, read, i);
     }
 }
 
@@ -125,8 +151,8 @@ static Insts find_moved(Flow *f, const Inst *w)
     Insts read = {0};
     for (Inst *i = while_body(w)->first; i; i = i->next)
         i->mark = mark_of(w, i);
-    mark_moved(while_body(w));
-    find_read(while_body(w), &read, f->scratch);
+    mark_moved(f, while_body(w));
+    find_read(f, while_body(w), &read);
     return read;
 }
 
