@@ -241,7 +241,7 @@ const Metadata *metadata_copy(Arena *a, Interner *t, const Metadata *x);
 /* Parameters of a computation, calls. */
 Inst *comp_param(const Comp *c, int64_t k);
 bool  comp_is_fusion_body(const Comp *c);
-/* The one instruction of a scalar computation that applies a binary opcode to its two parameters (in either order when it commutes), or OP_COUNT. */
+/* The one instruction of a scalar computation that applies a binary opcode to its two parameters, of one type (in either order when it commutes), or OP_COUNT. */
 Op    comp_binary_op(const Comp *c);
 
 /* Post-order as XLA prints it (reference text 8.2): control predecessors and operands first. n_insts entries, in a. */

@@ -187,7 +187,8 @@ Op comp_binary_op(const Comp *c)
     if (c->n_params != 2 || c->n_insts != 3 || r->n_operands != 2 || !op_has(r->op, F_ELEMENTWISE))
         return OP_COUNT;
     const Inst *a = inst_operand(r, 0), *b = inst_operand(r, 1);
-    if (a->op != OP_PARAMETER || b->op != OP_PARAMETER || a == b || (a->param != 0 && !op_has(r->op, F_COMMUTES)))
+    if (a->op != OP_PARAMETER || b->op != OP_PARAMETER || a == b || a->shape->type != b->shape->type ||
+        (a->param != 0 && !op_has(r->op, F_COMMUTES)))
         return OP_COUNT;
     return r->op;
 }

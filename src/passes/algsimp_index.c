@@ -191,7 +191,8 @@ Inst *rule_scatter_nothing(Simp *s, Inst *i)
 static bool combines(const Inst *scatter)
 {
     const Comp *c = inst_callee(scatter, 0);
-    return c->root->op == OP_PARAMETER || (comp_binary_op(c) != OP_COUNT && c->root->shape->type == scatter->shape->type);
+    const Type  t = scatter->shape->type;
+    return c->root->shape->type == t && (c->root->op == OP_PARAMETER || (comp_binary_op(c) != OP_COUNT && comp_param(c, 0)->shape->type == t));
 }
 
 /* What such a one makes of whole arrays. */
