@@ -25,7 +25,7 @@ const PassInfo pass_table[] = {
 };
 const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 
-#define LOOPS "simplify-conditional,conditional-code-motion,while-loop-constant-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-map,while-loop-invariant-code-motion,while-loop-dot-code-motion"
+#define LOOPS "simplify-conditional,conditional-code-motion,while-loop-constant-sinking,while-loop-fusible-sinking,simplify-while-loops,while_loop_unroller{elementwise,trips=8},while-loop-map,while-loop-invariant-code-motion,while-loop-dot-code-motion"
 #define EXCHANGES(more, exact) "all-reduce-simplifier,all-gather-dynamic-slice-simplifier,all-gather-bcast-reorder,collective-quantizer," more "while-loop-all-reduce-code-motion" exact
 #define FEWER(exact) "all-reduce-folder" exact ",all-reduce-reassociate" exact ",reduce-scatter-reassociate" exact ",all-gather-optimizer,"
 #define AFTER(more) "reduce-scatter-creator,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,collective-permute-combiner," \
