@@ -71,6 +71,38 @@ static bool read_what_is_handed_on(Inst *c)
     return any;
 }
 
+/* The first of the results that are the same instruction in every branch as result r is. */
+static int32_t first_equal(const Inst *c, int32_t r)
+{
+    for (int32_t j = 0; j < r; j++) {
+        bool equal = true;
+        for (int32_t k = 0; k < c->n_callees && equal; k++) {
+            const Inst *root = inst_callee(c, k)->root;
+            equal = root->op == OP_TUPLE && inst_operand(root, j) == inst_operand(root, r);
+        }
+        if (equal)
+            return j;
+    }
+    return r;
+}
+
+static bool read_first_of_equal(Inst *c)
+{
+    bool any = false;
+    for (Use *u = c->uses, *next; u; u = next) {
+        Inst *e = u->user;
+        next = u->next;
+        if (e->op != OP_GET_TUPLE_ELEMENT || e->n_control || e->n_control_succs || (!e->n_uses && e->comp->root != e))
+            continue;
+        int32_t r = (int32_t)inst_int(e, ATTR_INDEX, 0), first = first_equal(c, r);
+        if (first < r && shape_equal(c->shape->elems[first], e->shape)) {
+            inst_replace(e, tuple_new_element(c, first, c->next));
+            any = true;
+        }
+    }
+    return any;
+}
+
 static bool find_read_results(const Inst *c, bool *read)
 {
     if (c->comp->root == c)
@@ -90,13 +122,13 @@ bool conditional_drop_results(Flow *f, Inst *c)
     bool   *read = ARENA_ARRAY(f->scratch, bool, n);
     if (n == 0 || !conditional_editable(f, c))
         return false;
-    if (read_what_is_handed_on(c))
+    if (read_what_is_handed_on(c) || read_first_of_equal(c))
         return true;
     if (!find_read_results(c, read))
         return false;
     for (int32_t k = 0; k < n; k++)
         kept += read[k];
-    if (kept == n || kept == 0)
+    if (kept == n || (kept == 0 && !inst_has_effect(c)))
         return false;
     conditional_own(f, c);
     int32_t     *to = ARENA_ARRAY(f->scratch, int32_t, n);

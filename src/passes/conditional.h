@@ -19,7 +19,7 @@ void conditional_hand_in(Flow *f, Inst *c, int32_t n, Inst *const *values, Inst 
 /* In each branch values[k] becomes the result, of which r is the number, -1: that is no tuple; whoever reads it is to get what he can read. */
 void conditional_set_result(Flow *f, Inst *c, int32_t r, Inst *const *values);
 
-/* Each returns whether it changed something: results that nobody reads go, and those that all branches hand on are read where they come from; elements
+/* Each returns whether it changed something: results that nobody reads go, those that all branches hand on are read where they come from, of equal ones the first; elements
  * of operands that a branch does not read go. */
 bool conditional_drop_results(Flow *f, Inst *c);
 bool conditional_drop_elements(Flow *f, Inst *c);

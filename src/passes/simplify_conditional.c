@@ -5,7 +5,7 @@
  *   %c = select(%p, %x + 1, %y)
  *
  *   - one branch, a known choice, or the same branch and operand for all: a call
- *   - results that nobody reads go; a result that all branches hand on from one value is that value
+ *   - results that nobody reads go; a result that all branches hand on from one value is that value; of results that are one in all branches the first is read
  *   - elements of an operand that its branch does not read go
  *   - two branches of few cheap instructions: both are computed, and select chooses
  *
