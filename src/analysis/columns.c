@@ -115,3 +115,10 @@ bool columns_make(const Inst *r, const Inst *x)
     }
     return false;
 }
+
+bool columns_starve(const Inst *r, const Device *v)
+{
+    const Shape *of = inst_operand(r, 0)->shape;
+    const double bytes = (double)shape_count(of) * type_bytes(of->type), blocks = (double)shape_count(r->shape) / COLUMNS_OF_BLOCK;
+    return device_bytes_ns(v, bytes, bytes) * (v->units / (blocks > 1 ? blocks : 1) - 2) > 2 * v->launch;
+}

@@ -464,7 +464,7 @@ typedef struct Namer {
 /* What threads have beside an accumulator or a row is called so after it. */
 static bool ends_as_for_threads(const char *name)
 {
-    static const char *const ends[] = { "_before", "_parts", "_pieces", "_rows" };
+    static const char *const ends[] = { "_before", "_columns", "_parts", "_pieces", "_rows" };
     bool                     so = false;
     for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
         so |= strlen(name) >= strlen(ends[k]) && strcmp(name + strlen(name) - strlen(ends[k]), ends[k]) == 0;

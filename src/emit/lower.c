@@ -490,14 +490,19 @@ static bool goes_beside(Lower *L, const Result *all, const Result *r)
     return fits;
 }
 
+static bool goes_down_columns(const Lower *L, const Inst *r)
+{
+    return reduces_columns(r) && !map_has(&L->plan->materialise, r) && !(L->plan->device && columns_starve(r, L->plan->device));
+}
+
 /* A reduction down columns whose values the body repeats down them, all of which it may compute where it needs them; NULL. */
 static const Inst *find_columns(const Lower *L)
 {
     const Inst *of = NULL;
-    if (L->plan->plain || L->plan->tile_hero)
+    if (L->plan->tile_hero)
         return NULL;
     for (const Inst *r = L->body->first; r && !of; r = r->next)
-        for (const Inst *b = reduces_columns(r) && !map_has(&L->plan->materialise, r) ? L->body->first : NULL; b && !of; b = b->next)
+        for (const Inst *b = goes_down_columns(L, r) ? L->body->first : NULL; b && !of; b = b->next)
             if (columns_repeat(r, b) && columns_make(r, inst_operand(b, 0)))
                 of = r;
     return of;

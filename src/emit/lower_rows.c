@@ -107,10 +107,11 @@ static int64_t row_count(const Shape *s, const RowDims *r)
 static bool fits(const Lower *L, const Shape *s, const RowDims *r)
 {
     int64_t bytes = row_count(s, r) * type_bytes(s->type);
+    if (L->plan->device)
+        return L->columns ? (double)((L->local_bytes + bytes) * COLUMNS_OF_BLOCK + COLUMN_PARTS + SHARED_BESIDE) <= L->plan->device->shared
+                          : (double)(L->local_bytes + bytes + BESIDE) <= L->plan->device->shared;
     if (L->columns)
         return bytes * LEAST_COLUMNS <= COLUMN_BYTES_LOCAL;
-    if (L->plan->device)
-        return (double)(L->local_bytes + bytes + BESIDE) <= L->plan->device->shared;
     return bytes <= KEPT_ROW_BYTES && L->local_bytes + bytes <= MOST_LOCAL_BYTES;
 }
 

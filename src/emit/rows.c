@@ -359,17 +359,16 @@ static void find_directions(const Rows *r, const RowStep *step, bool *along, boo
     }
 }
 
-/* Whether the only loop is a sum or a choice down a column. False when rows are read across in other ways, which threads do better one by one. */
+/* Whether all loops go down a column, in which something is summed up or chosen. False when rows are read across in other ways, which threads do better one by one. */
 static bool find_column(const Rows *r)
 {
-    int32_t loops = 0;
-    bool    along = false, across = false;
+    bool along = false, across = false;
     for (int32_t j = 0; j < r->steps.n; j++)
         if (r->steps.v[j]->kind == ROW_LOOP) {
-            loops++;
+            r->out->n_loops++;
             find_directions(r, r->steps.v[j], &along, &across);
         }
-    r->out->column = across && !along && loops == 1 && r->out->sums && r->out->array_bytes == 0;
+    r->out->column = across && !along && r->out->sums && !r->out->scans;
     return !across || r->out->column;
 }
 

@@ -34,13 +34,14 @@ typedef struct RowStep {
 typedef struct RowPart {
     int32_t  n_steps;
     RowStep *steps;
+    int32_t  n_loops;     /* steps that are loops */
     int64_t  longest;     /* trips of the longest loop that is dealt out */
     int64_t  array_bytes; /* of the arrays that belong to a row */
     bool     sums;        /* there is something to combine, */
     bool     scans;       /* or to be combined with all that is before it */
     bool     own;         /* some of what such loops read along them is no other row's */
     int32_t  tail;        /* steps from here on are for one thread */
-    bool     column;      /* one sum or choice down a column: neighbours in memory are neighbours in the part's last loop */
+    bool     column;      /* loops go down a column: neighbours in memory are neighbours in the part's last loop */
 } RowPart;
 
 /* False: the part has another form, or loops too short to share. */

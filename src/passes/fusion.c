@@ -164,7 +164,7 @@ static void start_group(Fuser *f, Inst *i)
     Context *c = ARENA_NEW(f->scratch, Context);
     g->root = i;
     fusion_take_in(g, i);
-    if (f->cx->device->shared == 0 && shape_is_array(i->shape))
+    if (shape_is_array(i->shape))
         g->columns = columns_behind(f, i);
     bool row_major = shape_is_array(i->shape) && (!i->shape->layout || g->columns);
     *c = (Context){.group = g, .count = fusion_count(i), .nested = row_major, .common = fusion_count(i), .leading = row_major ? fusion_count(i) : 1, .whole = true};

@@ -53,9 +53,11 @@ static double rows_of(const Inst *i)
     return rows;
 }
 
-/* Columns are kept some side by side; those of the root's type where its own will be, but for the first ones. */
-static bool columns_fit(const Group *g, const Inst *i, double bytes)
+/* Columns are kept some side by side; those of the root's type where its own will be, but for the first ones, and on a device all in shared memory. */
+static bool columns_fit(const Fuser *f, const Group *g, const Inst *i, double bytes)
 {
+    if (f->cx->device->shared > 0)
+        return bytes * (g->kept + 1) * COLUMNS_OF_BLOCK + COLUMN_PARTS + SHARED_BESIDE <= f->cx->device->shared;
     bool    there = i->shape->type == g->root->shape->type && fusion_count(i) == fusion_count(g->root) && g->kept == 0;
     int64_t together = columns_together(g->columns);
     double  side = there ? LEAST_COLUMNS : (double)(together < COLUMNS_WIDE ? together : COLUMNS_WIDE);
@@ -93,7 +95,7 @@ bool fusion_wanted_in_one_row(const Fuser *f, const Inst *i)
     const double  rows = rows_to_keep(f, i);
     double        most = v->row < KEPT_ROW_BYTES ? v->row : KEPT_ROW_BYTES, bytes = fusion_count(i) / rows * type_bytes(i->shape->type);
     if (n->contexts[0]->group->columns)
-        return rows >= 1 && columns_fit(n->contexts[0]->group, i, bytes);
+        return rows >= 1 && columns_fit(f, n->contexts[0]->group, i, bytes);
     if (v->shared > 0 && bytes * (n->contexts[0]->group->kept + 1) > v->shared - SHARED_BESIDE)
         return false;
     return rows >= 1 && bytes <= most && bytes * (n->contexts[0]->group->kept + 1) <= KEPT_ROW_BYTES;
@@ -232,13 +234,15 @@ bool fusion_pays_beside(const Fuser *f, const Inst *i, int32_t loops)
     return fusion_again_ns(v, i, loops) <= v->launch + fusion_stored_ns(v, i, loops - 1);
 }
 
-/* Rows that are fewer than units, and long: their sums are better made in pieces by all units, and read by another kernel. */
+/* Rows, or blocks of columns, that are fewer than units, and long: their sums are better made in pieces by all units, and read by another kernel. */
 bool fusion_starves(const Fuser *f, const Inst *i)
 {
     enum { SHARES = 3 /* of the memory's rate that one unit alone can have */ };
     const Device *v = f->cx->device;
     const Inst   *x = inst_operand(i, 0);
     double        bytes = fusion_count(x) * type_bytes(x->shape->type), rows = fusion_count(i), waits = v->units / (SHARES * rows);
+    if (node(i)->n_contexts > 0 && node(i)->contexts[0]->group->columns)
+        return columns_starve(i, v);
     return node(i)->role == ROLE_REDUCE && rows >= 1 && device_bytes_ns(v, bytes, bytes) * (waits - 2) > 2 * v->launch;
 }
 

@@ -14,14 +14,14 @@ typedef enum Share {
     BY_THREAD, /* a thread for each value of the part's loops */
     BY_WARP,   /* a warp for each, or a group of 8 or 16 of its lanes */
     BY_BLOCK,  /* a block for each */
-    BY_COLUMN, /* a block for 32 neighbours, eight threads for each */
+    BY_COLUMN, /* a block for 32 neighbours, eight threads for each, or 32 */
     BY_TILE,   /* a block for a tile of products */
     BY_TURN    /* a block for a tile that is transposed */
 } Share;
 
 enum { WAVES = 8 /* blocks of a launch at most: so many times as many as a device keeps at once */ };
 enum { STATIC_SHARED = 40 * 1024 /* bytes of arrays that are declared; more are asked for when a kernel is launched */ };
-enum { WARP = 32, THREADS = 256, LONG_ROW_THREADS = 1024, COLUMN_SHARES = THREADS / WARP };
+enum { WARP = 32, THREADS = 256, LONG_ROW_THREADS = 1024 };
 
 enum { PACK_BYTES = 16 /* that a thread reads or stores at once, at most */ };
 
@@ -146,6 +146,10 @@ void    cuda_choose_alone(Arena *a, CudaPart *part);
 bool    cuda_can_be_alone(Arena *a, const CudaPart *part);
 int64_t cuda_alone_shared(const CudaPart *part);
 void    cuda_alone_body(Buf *b, const CudaPart *part);
+
+/* columns.c: sets share to BY_COLUMN where the block has room for what 32 columns keep; how many threads that are. */
+void    cuda_choose_columns(Arena *a, const Kernel *k, CudaPart *part);
+int     cuda_column_threads(const CudaPart *part);
 
 /* gathered.c: part with rows that are brought before they are gathered from, as a row part; false: it is as it was. Bytes of shared memory for a row; their arrays; what brings them, between two
  * barriers of what works on a row. */

@@ -10,6 +10,7 @@
  *     }
  *
  * Whoever combines does so in an order that depends on nothing but the sizes. Arrays of a row are shared memory, of which each thread sees its own elements. */
+#include "analysis/columns.h"
 #include "support/buf.h"
 #include "target-cuda/part.h"
 
@@ -47,14 +48,16 @@ static bool is_worth_sharing(Arena *a, const CudaPart *part)
            (part->threads.n_loops > 0 && !r->column && (r->sums || r->scans) && part->lanes == LEAST_LANES && (few || (r->own && !cuda_can_be_alone(a, part))));
 }
 
-static void choose_rows(Arena *a, CudaPart *part)
+static void choose_rows(Arena *a, const Kernel *k, CudaPart *part)
 {
     const ThreadPart *t = &part->threads;
     const RowPart    *r = &part->row;
     part->lanes = lanes_of(r);
     if (!is_worth_sharing(a, part))
         return;
-    if (r->column)
+    if (r->column && (r->n_loops > 1 || r->array_bytes > 0))
+        cuda_choose_columns(a, k, part);
+    else if (r->column)
         part->share = t->count < THREADS * part->device->units ? BY_COLUMN : BY_THREAD;
     else if (t->n_loops > 0 && terms_of(r) <= SHORT_ROW && r->array_bytes * (THREADS / part->lanes) <= STATIC_SHARED)
         part->share = BY_WARP;
@@ -69,7 +72,7 @@ static bool choose_gathered(Arena *a, const Kernel *k, CudaPart *part)
     if (!cuda_find_gathered(a, k, &x) || kernel_row_split(k, &x.threads, &x.row).pieces > 1)
         return false;
     x.row.array_bytes += cuda_gathered_shared(&x);
-    choose_rows(a, &x);
+    choose_rows(a, k, &x);
     if (x.row.array_bytes > STATIC_SHARED || (x.share != BY_WARP && x.share != BY_BLOCK))
         return false;
     *part = x;
@@ -92,7 +95,7 @@ void cuda_choose_share(Arena *a, const Kernel *k, CudaPart *part)
         return;
     cuda_order_loops(a, part);
     if (kernel_row_part(a, k, t, &part->row))
-        choose_rows(a, part);
+        choose_rows(a, k, part);
 }
 
 int cuda_part_threads(const CudaPart *part)
@@ -103,6 +106,8 @@ int cuda_part_threads(const CudaPart *part)
         return part->abreast > 1 ? THREADS : 1;
     if (part->n_alone > 0)
         return part->alone_threads;
+    if (part->share == BY_COLUMN)
+        return cuda_column_threads(part);
     return part->share == BY_BLOCK && part->stage == 0 && part->row.longest >= LONG_ROW ? LONG_ROW_THREADS : THREADS;
 }
 
@@ -130,18 +135,19 @@ int64_t cuda_most_blocks(const CudaPart *part)
     return blocks < 1 ? 1 : blocks > INT32_MAX ? INT32_MAX : (int64_t)blocks;
 }
 
-/* Where arrays lie beside each other, each begins at a multiple of SHARED_ALIGN. */
-static int64_t shared_bytes(const KArray *x)
+/* Of an array for each of so many rows. Where arrays lie beside each other, each begins at a multiple of SHARED_ALIGN. */
+static int64_t shared_bytes(const KArray *x, int64_t each)
 {
-    return (x->count * type_bytes(x->type) + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+    return (each * x->count * type_bytes(x->type) + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
 }
 
 int64_t cuda_part_shared(const CudaPart *part)
 {
     int64_t bytes = 0;
-    for (int32_t j = 0; j < part->row.n_steps && part->share == BY_BLOCK && part->row.array_bytes > STATIC_SHARED; j++)
+    const int64_t each = part->share == BY_BLOCK ? 1 : part->share == BY_COLUMN ? WARP : 0, most = part->share == BY_COLUMN ? STATIC_SHARED - COLUMN_PARTS : STATIC_SHARED;
+    for (int32_t j = 0; j < part->row.n_steps && part->row.array_bytes * each > most; j++)
         if (part->row.steps[j].stmt->kind == KS_ARRAY)
-            bytes += shared_bytes(part->row.steps[j].stmt->array);
+            bytes += shared_bytes(part->row.steps[j].stmt->array, each);
     return bytes;
 }
 
@@ -206,25 +212,30 @@ void cuda_row_services(Buf *b, bool group, bool warp, bool block, bool column, b
 
 /* ---- shared memory ---- */
 
+/* An array of a row; *at: where it is in what the launch asks for. */
+static void put_shared_array(Buf *b, const CudaPart *part, const KArray *x, bool asked, int64_t *at)
+{
+    const char *const aligned = part->width > 1 ? "__align__(16) " : "", *const type = dialect_type(&cuda_dialect, storage_type(x->type));
+    const bool        column = part->share == BY_COLUMN;
+    if (part->share == BY_WARP)
+        buf_printf(b, "    __shared__ %s%s %s_rows[%d][%lld];\n", aligned, type, x->name, THREADS / part->lanes, (long long)x->count);
+    else if (asked) {
+        buf_printf(b, "    %s *const %s%s = (%s *)(hlo_smem + %lld);\n", type, x->name, column ? "_columns" : "", type, (long long)*at);
+        *at += shared_bytes(x, column ? WARP : 1);
+    } else
+        buf_printf(b, "    __shared__ %s%s %s%s[%lld];\n", aligned, type, x->name, column ? "_columns" : "", (long long)x->count * (column ? WARP : 1));
+}
+
 static void put_shared(Buf *b, const CudaPart *part)
 {
     int     warps = cuda_part_threads(part) / WARP;
     int64_t at = 0;
     bool    asked = cuda_part_shared(part) > 0;
-    const char *const aligned = part->width > 1 ? "__align__(16) " : "";
     cuda_put_gathered_arrays(b, part);
     for (int32_t j = 0; j < part->row.n_steps; j++) {
         const RowStep *s = &part->row.steps[j];
-        const KArray  *x = s->stmt->array;
-        if (s->stmt->kind == KS_ARRAY && part->share == BY_WARP)
-            buf_printf(b, "    __shared__ %s%s %s_rows[%d][%lld];\n", aligned, dialect_type(&cuda_dialect, storage_type(x->type)), x->name, THREADS / part->lanes,
-                       (long long)x->count);
-        else if (s->stmt->kind == KS_ARRAY && asked) {
-            const char *type = dialect_type(&cuda_dialect, storage_type(x->type));
-            buf_printf(b, "    %s *const %s = (%s *)(hlo_smem + %lld);\n", type, x->name, type, (long long)at);
-            at += shared_bytes(x);
-        } else if (s->stmt->kind == KS_ARRAY)
-            buf_printf(b, "    __shared__ %s%s %s[%lld];\n", aligned, dialect_type(&cuda_dialect, storage_type(x->type)), x->name, (long long)x->count);
+        if (s->stmt->kind == KS_ARRAY)
+            put_shared_array(b, part, s->stmt->array, asked, &at);
         for (int32_t k = 0; k < s->n_combined && part->share != BY_WARP; k++) {
             const KTemp *acc = s->combined[k]->temp;
             buf_printf(b, "    __shared__ %s %s_parts[%d]%s;\n", dialect_type(&cuda_dialect, acc->type), acc->name, warps, part->share == BY_COLUMN ? "[32]" : "");
@@ -255,7 +266,7 @@ const char *cuda_dealt_to(const CudaPart *part)
 
 static int dealt_among(const CudaPart *part)
 {
-    return part->share == BY_WARP ? part->lanes : part->share == BY_BLOCK ? cuda_part_threads(part) : COLUMN_SHARES;
+    return part->share == BY_WARP ? part->lanes : part->share == BY_BLOCK ? cuda_part_threads(part) : cuda_part_threads(part) / WARP;
 }
 
 /* How many neighbours of threads take neighbours of the loop beside the one that is dealt out: as many as divide it, or a few more than it has. 1: there is no such loop. */
@@ -296,6 +307,8 @@ static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int64_t 
         buf_printf(b, "%s < (piece + 1) * %lld && ", i, (long long)part->split.length);
     else if (part->stage == 1)
         buf_printf(b, "%s < (piece + 1) * %lld + %lld && ", i, (long long)part->split.length, (long long)s->loop->lo);
+    if (part->share == BY_COLUMN && part->row.n_loops > 1 && part->threads.count % WARP != 0)
+        buf_printf(b, "first + lane < %lld && ", (long long)part->threads.count);
     buf_printf(b, "%s < %lld; %s += %lld)%s\n", i, (long long)s->loop->hi + 1, i, (long long)n * part->width, part->width > 1 || dialect_wants_braces(s->body) ? " {" : "");
 }
 
@@ -496,6 +509,9 @@ static void put_steps(Buf *b, const CudaPart *part, const char *limit, int depth
         else if (part->share == BY_WARP)
             buf_printf(b, "%*s%s *const %s = %s_rows[threadIdx.x / %d];\n", 4 * depth, "", dialect_type(&cuda_dialect, storage_type(s->stmt->array->type)),
                        s->stmt->array->name, s->stmt->array->name, part->lanes);
+        else if (part->share == BY_COLUMN)
+            buf_printf(b, "%*s%s *const %s = %s_columns + lane;\n", 4 * depth, "", dialect_type(&cuda_dialect, storage_type(s->stmt->array->type)), s->stmt->array->name,
+                       s->stmt->array->name);
     }
     if (tail)
         put_tail(b, part, limit, depth);

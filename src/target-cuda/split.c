@@ -175,7 +175,7 @@ void cuda_put_pieces(Buf *b, const CudaPart *part, const RowStep *step, int dept
     for (int32_t k = 0; k < step->n_combined; k++)
         put_array(b, part, step, k, depth);
     buf_printf(b, "%*sfor (int at_piece = %s; at_piece < %lld; at_piece += %d)%s\n", 4 * depth, "", part->share == BY_COLUMN ? "share" : "threadIdx.x",
-               (long long)part->split.pieces, part->share == BY_COLUMN ? COLUMN_SHARES : THREADS, step->n_combined > 1 ? " {" : "");
+               (long long)part->split.pieces, part->share == BY_COLUMN ? THREADS / WARP : THREADS, step->n_combined > 1 ? " {" : "");
     for (int32_t k = 0; k < step->n_combined; k++) {
         const KTemp *acc = step->combined[k]->temp;
         buf_printf(b, "%*s%s = ", 4 * depth + 4, "", acc->name);
