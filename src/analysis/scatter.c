@@ -34,16 +34,12 @@ bool scatter_replaces(const Inst *x)
 
 bool updates_have_no_order(Type t, Op op, bool floats)
 {
-    switch (t) {
-    case TYPE_PRED: case TYPE_S8: case TYPE_U8: case TYPE_S16: case TYPE_U16: case TYPE_S32: case TYPE_U32: case TYPE_S64: case TYPE_U64:
-        return op == OP_ADD || op == OP_MULTIPLY || op == OP_MINIMUM || op == OP_MAXIMUM || op == OP_AND || op == OP_OR || op == OP_XOR;
-    case TYPE_BF16: case TYPE_F16: case TYPE_F32: case TYPE_F64:
-        return floats && (op == OP_ADD || op == OP_MULTIPLY || op == OP_MINIMUM || op == OP_MAXIMUM);
-    case TYPE_C64: case TYPE_C128:
+    const bool of_numbers = op == OP_ADD || op == OP_MULTIPLY || op == OP_MINIMUM || op == OP_MAXIMUM;
+    if (t == TYPE_PRED || type_is_int(t))
+        return of_numbers || op == OP_AND || op == OP_OR || op == OP_XOR;
+    if (type_is_complex(t))
         return floats && op == OP_ADD;
-    default:
-        return false;
-    }
+    return type_is_float(t) && floats && of_numbers;
 }
 
 bool scatter_has_no_order(const Inst *x, bool floats)

@@ -48,6 +48,7 @@ void dialect_expr(Buf *b, const Dialect *d, const KExpr *x);
 void dialect_index(Buf *b, const Dialect *d, const Ix *x);
 bool dialect_is_update(const KStmt *s); /* an atomic store for which CUDA has no function: the text calls hlo_update(&out[i], x, [](T a, T b) { return a * b; }) */
 const char *dialect_update_function(const KStmt *s); /* NULL: it is a product as C has it */
+const char *dialect_update_code(Arena *a, const KStmt *s, bool decode); /* what makes a number of such an element, or an element of a number; NULL: nothing */
 void dialect_stmt(Buf *b, const Dialect *d, const KStmt *s, int depth); /* s alone */
 
 #endif

@@ -107,7 +107,7 @@ struct KStmt {
     const Ix     *from, *end; /* FOR: NULL, or where it starts and before what it ends, in the range of loop or empty */
     KBlock       *body;  /* FOR, IF, LOOP, BLOCK */
     KBlock       *other; /* IF: NULL or else */
-    const char   *atomic; /* STORE: NULL, or "Add", "Mul", "Max": the element becomes that of itself and value, which other threads may do at the same time; of halves value is f32 */
+    const char   *atomic; /* STORE: NULL, or "Add", "Mul", "Max": the element becomes that of itself and value, which other threads may do at the same time; of floats of 16 bits and fewer value is f32 */
     bool          apart;  /* STORE: no other iteration of the loops around touches that element */
     int64_t       group;  /* STORE: 0, or how many iterations of the loop group_loop, from a multiple of it on, are a group: of what the kernel stores no group touches elements of another group of the same size, nor */
     const IxAtom *group_loop; /* of larger groups, and of operands only what lies where the group does */

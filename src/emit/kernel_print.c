@@ -587,7 +587,7 @@ bool dialect_is_update(const KStmt *s)
 const char *dialect_update_function(const KStmt *s)
 {
     static const char *const names[][2] = { { "min_f32", "max_f32" }, { "min_f64", "max_f64" } };
-    const Type t = s->array->type;
+    const Type t = machine_type(s->array->type);
     if (is_extreme(s) && type_is_float(t))
         return names[t == TYPE_F64][strcmp(s->atomic, "Max") == 0];
     if (strcmp(s->atomic, "Add") == 0)
@@ -597,26 +597,50 @@ const char *dialect_update_function(const KStmt *s)
     return t == TYPE_S8 ? "mul_s8" : t == TYPE_S16 ? "mul_s16" : t == TYPE_S32 ? "mul_s32" : t == TYPE_S64 ? "mul_s64" : NULL;
 }
 
-/* Of 16 bits CUDA has an exchange alone, bytes are exchanged with those beside them; halves are rounded each time. */
+const char *dialect_update_code(Arena *a, const KStmt *s, bool decode)
+{
+    const Type t = s->array->type;
+    if (type_is_float(t) && type_bits(t) <= 16)
+        return decode ? arena_printf(a, "%s_to_f32", type_name(t)) : arena_printf(a, "f32_to_%s", type_name(t));
+    return type_is_int(t) && type_bits(t) < 8 && !decode && !is_extreme(s) ? arena_printf(a, "wrap_%s", type_name(t)) : NULL;
+}
+
+/* a op b, of what is there and what comes. */
+static void print_update_value(Printer *p, const KStmt *s, const char *decode)
+{
+    const char *fn = dialect_update_function(s);
+    const bool  narrow = !decode && type_bits(s->array->type) <= 16;
+    const char *sign = strcmp(s->atomic, "Add") == 0 ? "+" : strcmp(s->atomic, "Mul") == 0 ? "*" : strcmp(s->atomic, "And") == 0 ? "&" : strcmp(s->atomic, "Or") == 0 ? "|" : "^";
+    if (fn && decode)
+        buf_printf(p->b, "%s(%s(a), b)", fn, decode);
+    else if (fn)
+        buf_printf(p->b, "%s(a, b)", fn);
+    else if (is_extreme(s))
+        buf_printf(p->b, "a %s b ? a : b", strcmp(s->atomic, "Min") == 0 ? "<" : ">");
+    else if (decode)
+        buf_printf(p->b, "%s(a) %s b", decode, sign);
+    else if (narrow)
+        buf_printf(p->b, "(%s)(a %s b)", dialect_type(p->dialect, storage_type(s->array->type)), sign);
+    else
+        buf_printf(p->b, "a %s b", sign);
+}
+
+/* Of 16 bits CUDA has an exchange alone, bytes are exchanged with those beside them; what is narrower than the numbers that kernels compute with is rounded or wrapped each time. */
 static void print_update(Printer *p, const KStmt *s)
 {
-    const Type  t = s->array->type;
-    const bool  bf16 = t == TYPE_BF16, half = bf16 || t == TYPE_F16;
-    const char *type = dialect_type(p->dialect, storage_type(t)), *fn = dialect_update_function(s), *a = !half ? "a" : bf16 ? "bf16_to_f32(a)" : "f16_to_f32(a)";
-    const char *sign = strcmp(s->atomic, "Add") == 0 ? "+" : strcmp(s->atomic, "Mul") == 0 ? "*" : strcmp(s->atomic, "And") == 0 ? "&" : strcmp(s->atomic, "Or") == 0 ? "|" : "^";
-    buf_printf(p->b, "%s(&%s[", type_bits(t) == 8 ? "hlo_update_byte" : "hlo_update", s->array->name);
+    Arena      *a = arena_new();
+    const Type  t = storage_type(s->array->type);
+    const char *decode = dialect_update_code(a, s, true), *encode = dialect_update_code(a, s, false), *type = dialect_type(p->dialect, t);
+    buf_printf(p->b, "%s(&%s[", type_bytes(t) == 1 ? "hlo_update_byte" : "hlo_update", s->array->name);
     print_index(p, s->index);
     buf_puts(p->b, "], ");
     print_expr(p, s->value, P_SELECT);
-    buf_printf(p->b, ", [](%s a, %s b) { return ", type, half ? "float" : type);
-    buf_puts(p->b, !half ? "" : bf16 ? "f32_to_bf16(" : "f32_to_f16(");
-    if (fn)
-        buf_printf(p->b, "%s(%s, b)", fn, a);
-    else if (is_extreme(s))
-        buf_printf(p->b, "a %s b ? a : b", strcmp(s->atomic, "Min") == 0 ? "<" : ">");
-    else
-        buf_printf(p->b, !half && type_bits(t) <= 16 ? "(%s)(%s %s b)" : "%.0s%s %s b", type, a, sign);
-    buf_puts(p->b, half ? "); })" : "; })");
+    buf_printf(p->b, ", [](%s a, %s b) { return ", type, decode ? "float" : type);
+    if (encode)
+        buf_printf(p->b, "%s(", encode);
+    print_update_value(p, s, decode);
+    buf_puts(p->b, encode ? "); })" : "; })");
+    arena_free(a);
 }
 
 /* atomicAdd(&out[i], x): CUDA's. Of 64 bits it takes one type, which has the bits of the others; order depends on the sign. */

@@ -301,7 +301,7 @@ static KArray *in_words(Lower *L, const Scatter *s, KArray *to)
 {
     enum { WORD = 4 };
     const bool any_order = L->plan->plain && s->n == 1 && !s->apart && shape_count(s->update) > FEW && scatter_has_no_order(s->x, L->plan->any_order);
-    return any_order && type_bits(to->type) == 8 && to->kind == KARRAY_PARAM && to->count % WORD != 0 ? shared_array(L, to->shape, s->x->name) : to;
+    return any_order && type_bytes(storage_type(to->type)) == 1 && to->kind == KARRAY_PARAM && to->count % WORD != 0 ? shared_array(L, to->shape, s->x->name) : to;
 }
 
 void stage_scatter(Lower *L, const Inst *x, KArray *const *to)

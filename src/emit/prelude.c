@@ -1087,6 +1087,16 @@ static void need_blocks(Prelude *p, const KStmt *s)
     }
 }
 
+static void need_update(Prelude *p, const KStmt *s)
+{
+    Arena            *a = arena_new();
+    const char *const names[] = { dialect_update_function(s), dialect_update_code(a, s, true), dialect_update_code(a, s, false) };
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (names[k])
+            need(p, names[k]);
+    arena_free(a);
+}
+
 static void need_stmt(void *cookie, const KStmt *s)
 {
     Prelude  *p = cookie;
@@ -1097,12 +1107,8 @@ static void need_stmt(void *cookie, const KStmt *s)
     if (s->kind == KS_FOR && kernel_loop_is_independent(s))
         p->independent = true;
     need_blocks(p, s);
-    if (s->kind == KS_STORE && dialect_is_update(s) && dialect_update_function(s))
-        need(p, dialect_update_function(s));
-    if (s->kind == KS_STORE && s->atomic && (s->array->type == TYPE_BF16 || s->array->type == TYPE_F16)) {
-        need(p, s->array->type == TYPE_BF16 ? "bf16_to_f32" : "f16_to_f32");
-        need(p, s->array->type == TYPE_BF16 ? "f32_to_bf16" : "f32_to_f16");
-    }
+    if (s->kind == KS_STORE && dialect_is_update(s))
+        need_update(p, s);
     p->rolled |= s->rolled || (s->kind == KS_FOR && loop_in_parts(s, &l));
     p->unrolled |= s->unrolled;
     p->in_turn |= s->in_turn;

@@ -320,22 +320,29 @@ static const char *atomic_name(Op op)
     return op == OP_ADD ? "Add" : op == OP_MULTIPLY ? "Mul" : op == OP_MINIMUM ? "Min" : op == OP_MAXIMUM ? "Max" : op == OP_AND ? "And" : op == OP_OR ? "Or" : "Xor";
 }
 
-static bool is_half(Type t)
+static bool is_narrow_float(Type t)
 {
-    return t == TYPE_BF16 || t == TYPE_F16;
+    return type_is_float(t) && type_bits(t) <= 16;
 }
 
-/* What s stores: of halves what is rounded then. */
+/* What s stores: of narrow floats what is rounded then, of integers of less than a byte what is wrapped. */
 static const KExpr *combined(const KStmt *s)
 {
     const KExpr *x = s->value;
-    const bool   rounded = is_half(s->array->type) && x->kind == KX_CALL && x->n == 1 && (strncmp(x->fn, "f32_to_", 7) == 0 || strcmp(x->fn, "upper_bf16") == 0);
-    return rounded ? x->arg[0] : x;
+    const Type   t = s->array->type;
+    const bool   call = x->kind == KX_CALL && x->n == 1, rounded = call && is_narrow_float(t) && (strncmp(x->fn, "f32_to_", 7) == 0 || strcmp(x->fn, "upper_bf16") == 0);
+    return rounded || (call && type_is_int(t) && type_bits(t) < 8 && strncmp(x->fn, "wrap_", 5) == 0) ? x->arg[0] : x;
+}
+
+static bool is_decoded(const KExpr *x)
+{
+    const size_t n = x->kind == KX_CALL && x->n == 1 ? strlen(x->fn) : 0;
+    return n > 7 && strcmp(x->fn + n - 7, "_to_f32") == 0;
 }
 
 static bool is_there(const KStmt *s, const KExpr *x)
 {
-    if (is_half(s->array->type) && x->kind == KX_CALL && x->n == 1 && (strcmp(x->fn, "bf16_to_f32") == 0 || strcmp(x->fn, "f16_to_f32") == 0))
+    if (is_narrow_float(s->array->type) && is_decoded(x))
         x = x->arg[0];
     if (s->array->type == TYPE_PRED && x->kind == KX_CAST)
         x = x->arg[0];

@@ -313,7 +313,7 @@ static void note_update(void *cookie, const KStmt *s)
 {
     Updates *u = cookie;
     if (s->kind == KS_STORE && dialect_is_update(s))
-        *(type_bits(s->array->type) == 8 ? &u->of_bytes : &u->some) = true;
+        *(type_bytes(storage_type(s->array->type)) == 1 ? &u->of_bytes : &u->some) = true;
     else if (s->kind == KS_STORE && s->atomic && type_is_complex(s->array->type))
         u->of_complex = true;
 }
