@@ -438,6 +438,20 @@ static void line_close(Lower *L, const Fft *f)
         block_close(L);
 }
 
+/* X[k] and conj X[k] as X[n - k], of all k that have such another. */
+static void read_pairs_of(Lower *L, Fft *f, int64_t n, bool own, bool other)
+{
+    Line      x = f->line[0];
+    const Ix *line = lines_open(L, f), *k = ix_of(&L->ix, loop_open(L, 1, (n + 1) / 2, NULL, 1));
+    Z         v = z_bind(L, read_element(L, f, k), "v");
+    if (own)
+        line_store(L, x, ix_add(&L->ix, line, k), v);
+    if (other)
+        line_store(L, x, ix_add(&L->ix, line, ix_plus(&L->ix, ix_times(&L->ix, k, -1), n)), (Z){ v.re, neg(L->arena, v.im) });
+    block_close(L);
+    lines_close(L, f);
+}
+
 /* From half a spectrum, of which the other half is conj X[n - k]. */
 static void read_half(Lower *L, Fft *f, int64_t n)
 {
@@ -448,15 +462,10 @@ static void read_half(Lower *L, Fft *f, int64_t n)
     if (n % 2 == 0)
         line_store(L, x, ix_add(&L->ix, line, k), (Z){ read_element(L, f, k).re, number(a, f->type, 0) });
     lines_close(L, f);
-    if (n > 2) {
-        line = lines_open(L, f);
-        k = ix_of(&L->ix, loop_open(L, 1, (n + 1) / 2, NULL, 1));
-        Z v = z_bind(L, read_element(L, f, k), "v");
-        line_store(L, x, ix_add(&L->ix, line, k), v);
-        line_store(L, x, ix_add(&L->ix, line, ix_plus(&L->ix, ix_times(&L->ix, k, -1), n)), (Z){ v.re, neg(a, v.im) });
-        block_close(L);
-        lines_close(L, f);
-    }
+    if (n > 2)
+        read_pairs_of(L, f, n, true, !f->apart);
+    if (n > 2 && f->apart) /* a thread for each */
+        read_pairs_of(L, f, n, false, true);
 }
 
 /* Lines of n values; half: from half a spectrum. */

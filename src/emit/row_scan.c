@@ -20,7 +20,7 @@ typedef struct Front {
     VEC(const KArray *)  loaded;
     VEC(const KArray *)  stored;   /* before the last accumulator is assigned */
     int32_t              assigned; /* of accumulators */
-    bool                 bad;      /* something depends on an accumulator, or changes from time to time */
+    bool                 bad;      /* something depends on an accumulator */
 } Front;
 
 static bool is_accumulator(const RowStep *step, const KTemp *t)
@@ -67,18 +67,18 @@ static bool keep(Front *f, const KStmt *s, KStmt *copy)
     *copy = *s;
     switch (s->kind) {
     case KS_DECLARE:
-        if (!map_has(&f->needed, s->temp))
-            return false;
-        f->bad |= s->temp->assigned || !s->value;
-        if (s->value)
+        if (map_has(&f->needed, s->temp) && s->value)
             need(f, s->value);
-        return true;
+        return map_has(&f->needed, s->temp);
     case KS_ASSIGN:
-        if (!is_accumulator(f->step, s->temp))
-            return false;
-        f->assigned++;
-        need(f, s->value->arg[1]);
-        return true;
+        if (is_accumulator(f->step, s->temp)) {
+            f->assigned++;
+            need(f, s->value->arg[1]);
+            return true;
+        }
+        if (map_has(&f->needed, s->temp)) /* the iteration's own, in a branch */
+            need(f, s->value);
+        return map_has(&f->needed, s->temp);
     case KS_STORE:
         if (f->assigned > 0)
             vec_push(f->arena, &f->stored, s->array);
