@@ -70,6 +70,16 @@ void cudasim_fault_clear(void)
     fault = (Fault){ 0 };
 }
 
+/* A line, without what there is no room for; false: there is none. */
+static bool read_line(FILE *f, char *text)
+{
+    if (!f || !fgets(text, CUDASIM_PLACE, f))
+        return false;
+    for (int c = strchr(text, '\n') ? '\n' : getc(f); c != '\n' && c != EOF;)
+        c = getc(f);
+    return true;
+}
+
 /* "name" and "file:line" of an address; of inlined code, the first place outside of our header. */
 void cudasim_find_line(const void *pc, char *name, char *line)
 {
@@ -80,7 +90,7 @@ void cudasim_find_line(const void *pc, char *name, char *line)
         return;
     snprintf(command, sizeof command, "addr2line -i -f -C -s -e '%s' 0x%lx 2>/dev/null", image.file, (unsigned long)((uintptr_t)pc - image.base));
     FILE *f = popen(command, "r");
-    while (f && fgets(read[0], sizeof read[0], f) && fgets(read[1], sizeof read[1], f)) {
+    while (read_line(f, read[0]) && read_line(f, read[1])) {
         read[0][strcspn(read[0], "(\n")] = 0;
         read[1][strcspn(read[1], " \n")] = 0;
         memcpy(name, read[0], CUDASIM_PLACE);

@@ -26,7 +26,7 @@ typedef struct Request {
 
 typedef struct Place {
     const void *pc;
-    const void *first;      /* what lane 0 asks for first */
+    const void *first;      /* what the first lane that comes asks for */
     bool        writes;
     uint32_t    bytes;      /* 0: they are another place's */
     uint32_t    seen[WARP]; /* accesses of each lane */
@@ -95,7 +95,7 @@ void cudasim_log_access(const void *p, size_t bytes, bool writes, const void *pc
         return;
     Request *r = &x->requests[x->seen[cudasim_now.thread]++];
     x->n = x->seen[cudasim_now.thread] > x->n ? x->seen[cudasim_now.thread] : x->n;
-    x->first = x->first || cudasim_now.thread > 0 ? x->first : p;
+    x->first = x->first ? x->first : p;
     add_bytes(r, (uintptr_t)p, bytes);
 }
 
