@@ -551,7 +551,7 @@ bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out)
 
 bool attention_kernel(const Inst *i, const Shape *const *lie, AttentionCall *out)
 {
-    return find_call(i, lie, true, out) && out->alone && !out->d.rounded;
+    return find_call(i, lie, true, out) && out->alone;
 }
 
 bool attention_call_equal(const AttentionCall *x, const AttentionCall *y)

@@ -25,7 +25,7 @@ typedef struct AttentionCall {
 
 /* The call for fusion i; shapes of q, k and v as they lie, or NULL: as they are in the body. False: the runtime has nothing for it. */
 bool attention_call(const Inst *i, const Shape *const *lie, AttentionCall *out);
-/* The same for a device's text, whatever the number of rows. Steps that are rounded it has nothing for; what f does beyond a factor and a mask is a function of one score. */
+/* The same for a device's text, whatever the number of rows. What f does beyond a factor and a mask is a function of one score. */
 bool attention_kernel(const Inst *i, const Shape *const *lie, AttentionCall *out);
 bool attention_call_equal(const AttentionCall *x, const AttentionCall *y);
 

@@ -48,8 +48,27 @@ static double block_ns(const hlort_attention *d, const Device *v, int64_t rows)
 /* The queries, keys, values, weights; in the end what groups have of the result. */
 static int64_t shared_of(const AttentionLaunch *l)
 {
-    const int64_t rows = l->groups * l->rows, bytes = 4 * (l->rows * l->head + l->step * (l->head + l->wide) + rows * (l->step / l->groups + 4)), end = 4 * rows * (l->wide + 2);
+    const int64_t rows = l->groups * l->rows, weights = l->kept ? 4 * rows + 2 * l->rows * l->kept : 4 * rows * (l->step / l->groups + 4);
+    const int64_t bytes = 4 * (l->rows * l->head + l->step * (l->head + l->wide)) + weights, end = 4 * rows * (l->wide + 2);
     return bytes > end ? bytes : end;
+}
+
+/* Groups and steps of tiles of that many rows: two blocks for a multiprocessor, or one where they have no room. */
+static void cut_steps(const hlort_attention *d, const Device *v, AttentionLaunch *l)
+{
+    l->groups = 64 / l->rows;
+    for (l->each = 4;; l->each /= 2) {
+        l->step = l->each * LANES * l->groups;
+        l->kept = d->rounded ? ceil_div(d->keys, l->step) * l->step + 4 : 0;
+        l->shared = shared_of(l);
+        if (l->each == 1 || (l->shared <= (int64_t)(v->shared / 2) - SHARED_BESIDE / 2 && l->step / 2 < d->keys))
+            return;
+    }
+}
+
+static bool has_room(const AttentionLaunch *l, const Device *v)
+{
+    return l->shared <= (int64_t)v->shared - SHARED_BESIDE;
 }
 
 static void cut_tiles(const AttentionCall *c, const Device *v, AttentionLaunch *l)
@@ -59,19 +78,13 @@ static void cut_tiles(const AttentionCall *c, const Device *v, AttentionLaunch *
     l->rows = 64;
     while (l->rows > LANES && (l->rows / 2 >= d->rows || (double)(members * ceil_div(d->rows, l->rows)) < 0.75 * v->units))
         l->rows /= 2;
-    l->groups = 64 / l->rows;
     l->head = (ceil_div(d->head, 4) | 1) * 4;
     l->wide = ceil_div(d->wide, vector) * vector;
-    for (l->each = 4; l->each > 1; l->each /= 2) {
-        l->step = l->each * LANES * l->groups;
-        if (shared_of(l) <= (int64_t)(v->shared / 2) - SHARED_BESIDE / 2 && l->step / 2 < d->keys)
-            break;
-    }
-    l->step = l->each * LANES * l->groups;
-    l->shared = shared_of(l);
+    for (cut_steps(d, v, l); d->rounded && !has_room(l, v) && l->rows > LANES; cut_steps(d, v, l))
+        l->rows /= 2;
     const int64_t blocks = members * ceil_div(d->rows, l->rows);
     l->pieces = 1;
-    if ((double)blocks * 2 <= v->units && block_ns(d, v, l->rows) > 2 * v->launch) {
+    if (!d->rounded && (double)blocks * 2 <= v->units && block_ns(d, v, l->rows) > 2 * v->launch) {
         const int64_t wanted = (int64_t)(v->units / (double)blocks), fit = ceil_div(d->keys, 2 * l->step);
         l->pieces = wanted < fit ? wanted : fit;
     }
@@ -83,7 +96,7 @@ static void cut_tiles(const AttentionCall *c, const Device *v, AttentionLaunch *
 void attention_launch(const AttentionCall *c, const Device *v, AttentionLaunch *out)
 {
     const hlort_attention *d = &c->d;
-    *out = (AttentionLaunch){ .few = is_few(d), .rows = d->rows };
+    *out = (AttentionLaunch){ .few = is_few(d) && !d->rounded, .rows = d->rows };
     (out->few ? cut_few : cut_tiles)(c, v, out);
     if (out->pieces > 1) {
         const int64_t parts = attention_members(d) * d->rows * out->pieces;
@@ -103,10 +116,10 @@ bool attention_on_device(const Inst *i, const Shape *const *lie, const Device *v
 {
     const hlort_attention *d = &out->d;
     AttentionLaunch        l;
-    if (!attention_kernel(i, lie, out) || d->head > MOST_HEAD || d->wide > MOST_HEAD || d->keys == 0 || d->rows == 0 || attention_members(d) == 0)
+    if (!attention_kernel(i, lie, out) || (d->rounded && (d->term || (is_few(d) && (double)attention_members(d) < v->units))) || d->head > MOST_HEAD || d->wide > MOST_HEAD || d->keys == 0 || d->rows == 0 || attention_members(d) == 0)
         return false;
     const bool          half = out->plain && d->masked && !d->beside_it && d->n_rows == 1 && (d->below < d->keys / 4 || d->above < d->keys / 4);
     const AttentionSize size = { .type = out->widened ? TYPE_F32 : out->in, .half = half, .members = attention_members(d), .rows = d->rows, .keys = d->keys, .head = d->head, .wide = d->wide };
     attention_launch(out, v, &l);
-    return attention_pays(&size, v) && l.shared <= (int64_t)v->shared - SHARED_BESIDE;
+    return attention_pays(&size, v) && has_room(&l, v);
 }

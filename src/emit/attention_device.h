@@ -2,7 +2,8 @@
  *
  * Of up to 8 rows for each member, as of decoding, a block has some of the keys: groups of lanes go through a key each, then through its value. Of more a block has a
  * tile of 16, 32 or 64 rows and goes through the keys in steps, with the largest score and the sum so far; of 16 and 32 rows groups of its threads share the keys.
- * Where that leaves multiprocessors idle the keys are cut into pieces, which a second kernel joins. */
+ * Where that leaves multiprocessors idle the keys are cut into pieces, which a second kernel joins.
+ * Where each step of the softmax is rounded, the largest score of all keys is known before the first weight: a tile's scores are kept, as many as shared memory has room for. */
 #ifndef EMIT_ATTENTION_DEVICE_H
 #define EMIT_ATTENTION_DEVICE_H
 
@@ -19,6 +20,7 @@ typedef struct AttentionLaunch {
     int64_t pieces, piece; /* of the keys; keys of one, a multiple of step */
     int64_t tiles;        /* blocks of work: of all members, rows and pieces */
     int64_t head, wide;   /* of a row in shared memory, in floats: of queries and keys, of values */
+    int64_t kept;         /* of a row's scores there, elements of 16 bits, where each step of the softmax is rounded; 0: there are none */
     int64_t shared;       /* bytes, of a block */
     int64_t stats, bytes; /* of working memory: where the pieces' largest scores and sums begin; all of it */
 } AttentionLaunch;

@@ -302,7 +302,7 @@ const char *cuda_attention_function(const Program *p, int32_t *at)
     for (; *at < (int32_t)(sizeof functions / sizeof *functions); ++*at)
         for (int32_t k = 0; k < p->n_calls; k++) {
             const AttentionCall *c = p->calls[k]->attention;
-            if (c && (functions[*at].in ? c->in : c->out) == functions[*at].type)
+            if (c && ((functions[*at].in ? c->in : c->out) == functions[*at].type || (c->d.rounded && c->in == functions[*at].type)))
                 return functions[(*at)++].name;
         }
     return NULL;

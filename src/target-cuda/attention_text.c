@@ -107,6 +107,11 @@ const char *attention_float(const AttentionText *t, const char *x)
     return t->c->in == TYPE_F32 ? x : arena_printf(t->arena, "%s(%s)", t->c->in == TYPE_F16 ? "f16_to_f32" : "bf16_to_f32", x);
 }
 
+const char *attention_narrow(const AttentionText *t, const char *x)
+{
+    return arena_printf(t->arena, "%s(%s)", t->c->in == TYPE_F16 ? "f32_to_f16" : "f32_to_bf16", x);
+}
+
 static const char *as_result(const AttentionText *t, const char *x)
 {
     return t->c->out == TYPE_F32 ? x : arena_printf(t->arena, "%s(%s)", t->c->out == TYPE_F16 ? "f32_to_f16" : "f32_to_bf16", x);

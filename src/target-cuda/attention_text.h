@@ -30,6 +30,7 @@ const char *attention_times(const AttentionText *t, const char *number, int64_t 
 const char *attention_type(Type t); /* of an array's elements */
 const char *attention_number(const AttentionText *t, float v);
 const char *attention_float(const AttentionText *t, const char *x); /* an element of q, k or v */
+const char *attention_narrow(const AttentionText *t, const char *x); /* x as such an element, of 16 bits */
 
 void attention_put_begin(const AttentionText *t); /* q_at, k_at, v_at */
 bool attention_masks(const hlort_attention *d); /* some places are hidden, by the row and the key */

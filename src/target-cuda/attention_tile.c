@@ -1,6 +1,6 @@
 /* Attention of tiles of rows: 16 lanes share four of them, a lane has every 16th key of a step and some columns of the result. Queries, keys and values lie in shared memory as they are, rows an odd number of
  * 16 bytes apart, so that lanes that read rows side by side reach different banks. Scores are a sum over p of 4 by `each` products, in registers; the weights go through rows of shared memory that only these
- * lanes see. Keys that no row of the tile sees come last: they are left out as soon as the scores before are well above, if their values are finite. */
+ * lanes see. Where each step of the softmax is rounded, all scores of the tile lie there instead, then what becomes of them, and keys are gone through before, values behind. Keys that no row of the tile sees come last: they are left out as soon as the scores before are well above, if their values are finite. */
 #include "target-cuda/attention_text.h"
 
 enum { LANES = 16, PARTS = 64 /* rows of a block's threads: of all its groups */ };
@@ -155,20 +155,27 @@ static void put_scores(const AttentionText *t)
                (long long)l->each, (long long)l->head, (long long)l->each, (long long)own, (long long)l->head);
 }
 
-static void put_weights(const AttentionText *t, int64_t columns)
+/* x is what becomes of a score of row r, the j-th of this thread in the step. */
+static void put_each_score(const AttentionText *t)
 {
     const AttentionLaunch *l = &t->l;
     const hlort_attention *d = t->d;
-    const int64_t          own = l->step / l->groups;
     const bool             test_key = d->keys % l->piece != 0 || l->piece % l->step != 0, test_row = t->score && d->rows % l->rows != 0;
-    buf_puts(t->b, "            #pragma unroll\n            for (int r = 0; r < 4; r++) {\n                float larger = most[r];\n");
     if (test_row || (t->score ? kernel_tile_uses_row(t->x->tile) : attention_masks(d)))
         buf_puts(t->b, "                const int row = from_row + first + r;\n");
     buf_printf(t->b, "                #pragma unroll\n                for (int j = 0; j < %lld; j++) {\n", (long long)l->each);
     if (test_key || t->score || attention_masks(d))
-        buf_printf(t->b, "                    const int key = from_key + group * %lld + j * 16 + lane;\n", (long long)own);
+        buf_printf(t->b, "                    const int key = from_key + group * %lld + j * 16 + lane;\n", (long long)(l->step / l->groups));
     const char *test = arena_printf(t->arena, "%s%s%s", test_key ? "key < keys" : "", test_key && test_row ? " && " : "", test_row ? "row < rows" : "");
     attention_put_score(t, test, "scores[r][j]", 5);
+}
+
+static void put_weights(const AttentionText *t, int64_t columns)
+{
+    const AttentionLaunch *l = &t->l;
+    const int64_t          own = l->step / l->groups;
+    buf_puts(t->b, "            #pragma unroll\n            for (int r = 0; r < 4; r++) {\n                float larger = most[r];\n");
+    put_each_score(t);
     buf_printf(t->b, "                    scores[r][j] = x;\n"
                      "                    larger = max_f32(larger, x);\n"
                      "                }\n"
@@ -196,12 +203,19 @@ static void put_values(const AttentionText *t, int64_t vector, int64_t chunks)
 {
     const AttentionLaunch *l = &t->l;
     const int64_t          own = l->step / l->groups;
+    const char            *load = arena_printf(t->arena, "\n                    weight[r] = hlo_load<4>(&weights[(group * %lld + first + r) * %lld + j]);", (long long)l->rows, (long long)own + 4);
+    if (l->kept)
+        load = arena_printf(t->arena, " {\n"
+                                      "                    const hlo_pack<uint16_t, 4> halves = hlo_load<4>(&weights[(first + r) * %lld + from_key + group * %lld + j]);\n"
+                                      "                    for (int e = 0; e < 4; e++)\n"
+                                      "                        weight[r].at[e] = %s;\n"
+                                      "                }",
+                            (long long)l->kept, (long long)own, attention_float(t, "halves.at[e]"));
     buf_printf(t->b, "            #pragma unroll 2\n"
                      "            for (int j = 0; j < %lld; j += 4) {\n"
                      "                hlo_pack<float, 4> weight[4];\n"
                      "                #pragma unroll\n"
-                     "                for (int r = 0; r < 4; r++)\n"
-                     "                    weight[r] = hlo_load<4>(&weights[(group * %lld + first + r) * %lld + j]);\n"
+                     "                for (int r = 0; r < 4; r++)%s\n"
                      "                #pragma unroll\n"
                      "                for (int e = 0; e < 4; e++)\n"
                      "                    #pragma unroll\n"
@@ -214,7 +228,7 @@ static void put_values(const AttentionText *t, int64_t vector, int64_t chunks)
                      "                                out[r][by * %lld + c] += weight[r].at[e] * value.at[c];\n"
                      "                    }\n"
                      "            }\n",
-               (long long)own, (long long)l->rows, (long long)own + 4, (long long)chunks, (long long)vector, (long long)vector, (long long)own, (long long)l->wide, (long long)(LANES * vector), (long long)vector,
+               (long long)own, load, (long long)chunks, (long long)vector, (long long)vector, (long long)own, (long long)l->wide, (long long)(LANES * vector), (long long)vector,
                (long long)vector, (long long)vector);
 }
 
@@ -302,30 +316,136 @@ static void put_steps(const AttentionText *t)
         buf_printf(t->b, "        for (int from_key = 0; from_key < keys; from_key += %lld) {\n", (long long)l->step);
 }
 
+/* ---- steps that are rounded ---- */
+
+static void put_kept_scores(const AttentionText *t)
+{
+    buf_puts(t->b, "            #pragma unroll\n            for (int r = 0; r < 4; r++) {\n");
+    put_each_score(t);
+    buf_printf(t->b, "                    most[r] = max_f32(most[r], x);\n"
+                     "                    weights[(first + r) * %lld + key] = %s;\n"
+                     "                }\n"
+                     "            }\n",
+               (long long)t->l.kept, attention_narrow(t, "x"));
+}
+
+/* What all lanes and groups have of the numbers `of` of each row: `joined` of that and `other`. */
+static void put_joined(const AttentionText *t, const char *of, const char *joined)
+{
+    const AttentionLaunch *l = &t->l;
+    buf_printf(t->b, "        #pragma unroll\n"
+                     "        for (int r = 0; r < 4; r++)\n"
+                     "            #pragma unroll\n"
+                     "            for (int by = 8; by > 0; by /= 2) {\n"
+                     "                const float other = __shfl_xor_sync(0xffffffffu, %s[r], by);\n"
+                     "                %s[r] = %s;\n"
+                     "            }\n",
+               of, of, joined);
+    if (l->groups == 1)
+        return;
+    buf_printf(t->b, "        __syncthreads();\n"
+                     "        #pragma unroll\n"
+                     "        for (int r = 0; r < 4; r++)\n"
+                     "            if (lane == 0)\n"
+                     "                of_groups[group * %lld + first + r] = %s[r];\n"
+                     "        __syncthreads();\n"
+                     "        #pragma unroll\n"
+                     "        for (int r = 0; r < 4; r++) {\n"
+                     "            %s[r] = of_groups[first + r];\n"
+                     "            for (int g = 1; g < %lld; g++) {\n"
+                     "                const float other = of_groups[g * %lld + first + r];\n"
+                     "                %s[r] = %s;\n"
+                     "            }\n"
+                     "        }\n",
+               (long long)l->rows, of, of, (long long)l->groups, (long long)l->rows, of, joined);
+}
+
+/* The loop over a thread's own weights, of which `made` is the text for the one at `at`. */
+static void put_own_weights(const AttentionText *t, const char *made)
+{
+    const AttentionLaunch *l = &t->l;
+    buf_printf(t->b, "        for (int from_key = 0; from_key < keys; from_key += %lld)\n"
+                     "            #pragma unroll\n"
+                     "            for (int r = 0; r < 4; r++)\n"
+                     "                #pragma unroll\n"
+                     "                for (int j = 0; j < %lld; j++) {\n"
+                     "                    uint16_t *const at = &weights[(first + r) * %lld + from_key + group * %lld + j * 16 + lane];\n"
+                     "%s"
+                     "                }\n",
+               (long long)l->step, (long long)l->each, (long long)l->kept, (long long)(l->step / l->groups), made);
+}
+
+/* Weights as they are rounded: the difference, its exponential, the quotient. */
+static void put_rounded_softmax(const AttentionText *t)
+{
+    Arena      *a = t->arena;
+    const char *off = attention_float(t, attention_narrow(t, arena_printf(a, "%s - most[r]", attention_float(t, "*at"))));
+    put_joined(t, "most", "max_f32(most[r], other)");
+    put_own_weights(t, arena_printf(a, "                    *at = %s;\n                    sum[r] += %s;\n", attention_narrow(t, arena_printf(a, "expf(%s)", off)), attention_float(t, "*at")));
+    put_joined(t, "sum", "sum[r] + other");
+    buf_printf(t->b, "        #pragma unroll\n        for (int r = 0; r < 4; r++)\n            sum[r] = %s;\n", attention_float(t, attention_narrow(t, "sum[r]")));
+    put_own_weights(t, arena_printf(a, "                    *at = %s;\n", attention_narrow(t, arena_printf(a, "%s / sum[r]", attention_float(t, "*at")))));
+}
+
+/* All keys, the softmax, all values; what groups have of the result is added up as it is. */
+static void put_rounded_steps(const AttentionText *t, int64_t vector, int64_t chunks)
+{
+    put_steps(t);
+    buf_puts(t->b, "            __syncthreads();\n");
+    put_rows(t, 'k', "key_rows", t->l.step, t->l.head, 3);
+    buf_puts(t->b, "            __syncthreads();\n");
+    put_scores(t);
+    put_kept_scores(t);
+    buf_puts(t->b, "        }\n");
+    put_rounded_softmax(t);
+    put_steps(t);
+    buf_puts(t->b, "            __syncthreads();\n");
+    put_rows(t, 'v', "values", t->l.step, t->l.wide, 3);
+    buf_puts(t->b, "            __syncthreads();\n");
+    put_values(t, vector, chunks);
+    buf_puts(t->b, "        }\n"
+                   "        #pragma unroll\n"
+                   "        for (int r = 0; r < 4; r++) {\n"
+                   "            most[r] = 0;\n"
+                   "            sum[r] = group == 0 && lane == 0;\n"
+                   "        }\n");
+}
+
+/* Keys and values of a step together. */
+static void put_exact_steps(const AttentionText *t, int64_t vector, int64_t chunks)
+{
+    put_steps(t);
+    if (leaves_keys_out(t))
+        put_left_out(t);
+    buf_puts(t->b, "            __syncthreads();\n");
+    put_rows(t, 'k', "key_rows", t->l.step, t->l.head, 3);
+    put_rows(t, 'v', "values", t->l.step, t->l.wide, 3);
+    buf_puts(t->b, "            __syncthreads();\n");
+    put_scores(t);
+    put_weights(t, vector * chunks);
+    put_values(t, vector, chunks);
+    buf_puts(t->b, "        }\n");
+}
+
 void attention_put_tiles(const AttentionText *t)
 {
     const AttentionLaunch *l = &t->l;
     const hlort_attention *d = t->d;
     const int64_t vector = d->wide >= 64 ? 4 : d->wide >= 32 ? 2 : 1, chunks = l->wide / (LANES * vector);
-    buf_printf(t->b, "    float *const queries = (float *)hlo_smem, *const key_rows = queries + %lld, *const values = key_rows + %lld, *const weights = values + %lld;\n", (long long)(l->rows * l->head),
-               (long long)(l->step * l->head), (long long)(l->step * l->wide));
+    buf_printf(t->b, "    float *const queries = (float *)hlo_smem, *const key_rows = queries + %lld, *const values = key_rows + %lld, *const %s = values + %lld;\n", (long long)(l->rows * l->head),
+               (long long)(l->step * l->head), l->kept ? "of_groups" : "weights", (long long)(l->step * l->wide));
+    if (l->kept)
+        buf_printf(t->b, "    uint16_t *const weights = (uint16_t *)(of_groups + %d);\n", PARTS);
     put_where(t);
     attention_put_begin(t);
     buf_printf(t->b, "        float most[4], sum[4] = {}, out[4][%lld] = {};\n        for (int r = 0; r < 4; r++)\n            most[r] = -__builtin_inff();\n"
                      "        __syncthreads(); // what lies in shared memory may still be read, of the tile before\n",
                (long long)(vector * chunks));
     put_rows(t, 'q', "queries", l->rows, l->head, 2);
-    put_steps(t);
-    if (leaves_keys_out(t))
-        put_left_out(t);
-    buf_puts(t->b, "            __syncthreads();\n");
-    put_rows(t, 'k', "key_rows", l->step, l->head, 3);
-    put_rows(t, 'v', "values", l->step, l->wide, 3);
-    buf_puts(t->b, "            __syncthreads();\n");
-    put_scores(t);
-    put_weights(t, vector * chunks);
-    put_values(t, vector, chunks);
-    buf_puts(t->b, "        }\n");
+    if (l->kept)
+        put_rounded_steps(t, vector, chunks);
+    else
+        put_exact_steps(t, vector, chunks);
     put_tile_end(t, vector, chunks);
     buf_puts(t->b, "    }\n");
 }
