@@ -299,6 +299,7 @@ static int32_t parts_of(Arena *a, const Kernel *k, CudaPart **out)
         if (cuda_split(a, k, &v[m], &v[m + 1], &at))
             cuda_choose_packs(a, k, &v[m++]);
         cuda_choose_packs(a, k, &v[m]);
+        cuda_choose_between(&v[m]);
     }
     cuda_set_abreast(a, k, m, v);
     *out = v;
@@ -379,7 +380,7 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
 {
     Arena *a = arena_new();
     Buf    kernels = { 0 };
-    bool   shares[BY_TURN + 1] = { false }, scans[BY_TURN + 1] = { false }, groups = false, asked = false, tensor = false, packs = false, copies = false;
+    bool   shares[BY_TURN + 1] = { false }, scans[BY_TURN + 1] = { false }, groups = false, between = false, asked = false, tensor = false, packs = false, copies = false;
     Updates updates = { 0 };
     for (int32_t f = 0; f < p->n_functions; f++) {
         CudaPart *parts;
@@ -398,6 +399,7 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
             copies |= parts[j].copy != NULL;
             find_updates(&parts[j], &updates);
             asked |= cuda_part_shared(&parts[j]) > 0;
+            between |= parts[j].between > 1;
             packs |= parts[j].width > 1 || has_inner_packs(&parts[j]);
             tensor |= parts[j].share == BY_TILE && cuda_tile_on_tensor_cores(&parts[j]);
         }
@@ -413,6 +415,8 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
     asked |= cuda_has_attention(p, true);
     packs |= cuda_has_attention(p, false);
     cuda_row_services(b, groups, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN], asked);
+    if (between)
+        cuda_between_services(b);
     cuda_scan_services(b, scans[BY_WARP], scans[BY_BLOCK]);
     if (copies)
         buf_puts(b, "\n/* What a result begins with, unless it is where the operand is. */\n"

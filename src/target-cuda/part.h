@@ -81,6 +81,8 @@ typedef struct CudaPart {
     int32_t    n_alone; /* BY_THREAD, width 1: rows in shared memory */
     AloneRow  *alone;
     int        alone_threads; /* of a block, if there are any */
+    int        between; /* BY_BLOCK: neighbours among rows that share a block's threads; more than 1: */
+    int64_t    piece; /* elements of each lie together by turns */
     int32_t    n_gathered; /* BY_WARP, BY_BLOCK: rows in shared memory */
     GatheredRow *gathered;
     const Dialect *dialect; /* with indices that are wide enough */
@@ -151,6 +153,10 @@ void    cuda_alone_body(Buf *b, const CudaPart *part);
 void    cuda_choose_columns(Arena *a, const Kernel *k, CudaPart *part);
 int     cuda_column_threads(const CudaPart *part);
 
+/* between.c: sets between; packs are set. What kernels with more than one call. */
+void    cuda_choose_between(CudaPart *part);
+void    cuda_between_services(Buf *b);
+
 /* gathered.c: part with rows that are brought before they are gathered from, as a row part; false: it is as it was. Bytes of shared memory for a row; their arrays; what brings them, between two
  * barriers of what works on a row. */
 bool    cuda_find_gathered(Arena *a, const Kernel *k, CudaPart *part);
@@ -177,6 +183,8 @@ void cuda_scan_services(Buf *b, bool lanes, bool block);
 /* rows.c: of a part BY_WARP, which has groups of fewer lanes. */
 bool        cuda_in_groups(const CudaPart *part);
 const char *cuda_dealt_to(const CudaPart *part);
+/* How many neighbours of threads take neighbours of the loop beside the one that is dealt out: as many as divide it, or a few more than it has. 1: there is no such loop. */
+int64_t     cuda_threads_beside(const CudaPart *part, const RowStep *step);
 
 /* split.c: a part that is cut becomes two, whose pieces' sums lie from *at on in working memory. */
 bool cuda_split(Arena *a, const Kernel *k, CudaPart *part, CudaPart *second, int64_t *at);

@@ -14,6 +14,7 @@
 #include "support/buf.h"
 #include "target-cuda/part.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { LEAST_LANES = 8, SHORT_ROW = 512, LONG_ROW = 8192, SHARED_ALIGN = 16 };
@@ -111,6 +112,11 @@ int cuda_part_threads(const CudaPart *part)
     return part->share == BY_BLOCK && part->stage == 0 && part->row.longest >= LONG_ROW ? LONG_ROW_THREADS : THREADS;
 }
 
+static int rows_of_block(const CudaPart *part)
+{
+    return part->share == BY_BLOCK && part->between > 1 ? part->between : 1;
+}
+
 int64_t cuda_part_blocks(const CudaPart *part)
 {
     int64_t count = part->threads.count, each = 1;
@@ -120,7 +126,7 @@ int64_t cuda_part_blocks(const CudaPart *part)
     case BY_ONE: return 1;
     case BY_THREAD: each = cuda_part_threads(part) * part->width; break;
     case BY_WARP: each = THREADS / part->lanes; break;
-    case BY_BLOCK: break;
+    case BY_BLOCK: each = rows_of_block(part); break;
     case BY_COLUMN: each = WARP; break;
     case BY_TILE: return cuda_tile_blocks(part);
     case BY_TURN: return cuda_turn_blocks(part);
@@ -238,7 +244,10 @@ static void put_shared(Buf *b, const CudaPart *part)
             put_shared_array(b, part, s->stmt->array, asked, &at);
         for (int32_t k = 0; k < s->n_combined && part->share != BY_WARP; k++) {
             const KTemp *acc = s->combined[k]->temp;
-            buf_printf(b, "    __shared__ %s %s_parts[%d]%s;\n", dialect_type(&cuda_dialect, acc->type), acc->name, warps, part->share == BY_COLUMN ? "[32]" : "");
+            buf_printf(b, "    __shared__ %s %s_parts[%d]", dialect_type(&cuda_dialect, acc->type), acc->name, warps);
+            if (part->share == BY_COLUMN || rows_of_block(part) > 1)
+                buf_printf(b, "[%d]", part->share == BY_COLUMN ? WARP : rows_of_block(part));
+            buf_puts(b, ";\n");
         }
         for (int32_t k = 0; k < s->n_chosen && part->share != BY_WARP; k++)
             buf_printf(b, "    __shared__ %s %s_parts[%d]%s;\n", dialect_type(&cuda_dialect, s->chosen[k]->type), s->chosen[k]->element_of->name, warps,
@@ -269,8 +278,7 @@ static int dealt_among(const CudaPart *part)
     return part->share == BY_WARP ? part->lanes : part->share == BY_BLOCK ? cuda_part_threads(part) : cuda_part_threads(part) / WARP;
 }
 
-/* How many neighbours of threads take neighbours of the loop beside the one that is dealt out: as many as divide it, or a few more than it has. 1: there is no such loop. */
-static int64_t threads_beside(const CudaPart *part, const RowStep *step)
+int64_t cuda_threads_beside(const CudaPart *part, const RowStep *step)
 {
     if (!step->beside || part->share == BY_COLUMN || part->width > 1)
         return 1;
@@ -330,6 +338,8 @@ static void put_reduce(Buf *b, const CudaPart *part, const RowStep *step, int de
             buf_printf(b, "%*s%s = hlo_group_reduce<%d>(%s, group, ", 4 * depth, "", acc->name, part->lanes, acc->name);
         else if (part->share == BY_WARP)
             buf_printf(b, "%*s%s = hlo_warp_reduce(%s, ", 4 * depth, "", acc->name, acc->name);
+        else if (rows_of_block(part) > 1)
+            buf_printf(b, "%*s%s = hlo_between_reduce<%lld, %d>(%s, %s_parts, ", 4 * depth, "", acc->name, (long long)part->piece, part->between, acc->name, acc->name);
         else
             buf_printf(b, "%*s%s = hlo_%s_reduce(%s, %s_parts, ", 4 * depth, "", acc->name, part->share == BY_BLOCK ? "block" : "column", acc->name, acc->name);
         buf_printf(b, "[](%s a, %s b) { return ", type, type);
@@ -430,8 +440,8 @@ static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int dept
     for (; s != step->dealt; s = s->body->first)
         buf_printf(b, "%*sfor (%s %s = %lld; %s < %lld; %s++)\n", 4 * depth++, "", part->dialect->index, s->loop->name, (long long)s->loop->lo, s->loop->name,
                    (long long)s->loop->hi + 1, s->loop->name);
-    const int64_t beside = threads_beside(part, step);
-    put_dealt_for(b, part, s, beside, depth);
+    const int64_t beside = cuda_threads_beside(part, step);
+    put_dealt_for(b, part, s, beside * rows_of_block(part), depth);
     if (part->width > 1)
         cuda_put_packs(b, part, &part->packs[step - part->row.steps], depth + 1);
     else if (beside > 1)
@@ -448,12 +458,21 @@ static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int dept
         put_reduce(b, part, step, from);
 }
 
-static void put_store(Buf *b, const CudaPart *part, const char *limit, const KStmt *s, int depth)
+/* Of the threads that share a row or column the one that stores. */
+static void put_if_first(Buf *b, const CudaPart *part, const char *limit, int depth)
 {
     if (part->share == BY_COLUMN)
-        buf_printf(b, "%*sif (share == 0 && %s)\n", 4 * depth, "", limit);
+        buf_printf(b, "%*sif (share == 0 && %s)", 4 * depth, "", limit);
+    else if (rows_of_block(part) > 1)
+        buf_printf(b, "%*sif (threadIdx.x < %lld && threadIdx.x %% %lld == 0)", 4 * depth, "", (long long)(part->piece * part->between), (long long)part->piece);
     else
-        buf_printf(b, "%*sif (%s == 0)\n", 4 * depth, "", cuda_dealt_to(part));
+        buf_printf(b, "%*sif (%s == 0)", 4 * depth, "", cuda_dealt_to(part));
+}
+
+static void put_store(Buf *b, const CudaPart *part, const char *limit, const KStmt *s, int depth)
+{
+    put_if_first(b, part, limit, depth);
+    buf_putc(b, '\n');
     dialect_stmt(b, part->dialect, s, depth + 1);
 }
 
@@ -469,10 +488,8 @@ static bool tail_may_overwrite(const RowPart *r)
 /* Several steps of one thread. */
 static void put_tail(Buf *b, const CudaPart *part, const char *limit, int depth)
 {
-    if (part->share == BY_COLUMN)
-        buf_printf(b, "%*sif (share == 0 && %s) {\n", 4 * depth, "", limit);
-    else
-        buf_printf(b, "%*sif (%s == 0) {\n", 4 * depth, "", cuda_dealt_to(part));
+    put_if_first(b, part, limit, depth);
+    buf_puts(b, " {\n");
     for (int32_t j = part->row.tail; j < part->row.n_steps; j++)
         dialect_stmt(b, part->dialect, part->row.steps[j].stmt, depth + 1);
     buf_printf(b, "%*s}\n", 4 * depth, "");
@@ -533,7 +550,11 @@ static void put_rows(Buf *b, const CudaPart *part)
     else if (part->stage == 1)
         buf_printf(b, "    for (int at = blockIdx.x; at < %lld; at += gridDim.x) {\n        const int %s = at / %lld, piece = at %% %lld;\n",
                    (long long)(t->count * part->split.pieces), i, (long long)part->split.pieces, (long long)part->split.pieces);
-    else
+    else if (rows_of_block(part) > 1) {
+        char who[64];
+        snprintf(who, sizeof who, "threadIdx.x / %lld %% %d", (long long)part->piece, part->between);
+        cuda_grid_loop(b, part, i, part->between, who);
+    } else
         cuda_grid_loop(b, part, i, 1, NULL);
     buf_puts(b, part->stage == 1 ? "" : " {\n");
     if (strcmp(i, "row") == 0)
