@@ -11,6 +11,7 @@
  * Reductions of a fusion that go over the same elements are made in the same loops, each with accumulators of its own (lower_together.c). */
 #include "emit/lower_reduction.h"
 
+#include "analysis/cost.h"
 #include "emit/beside.h"
 
 enum { SECOND_CACHE = 1 << 20 /* bytes */ };
