@@ -424,26 +424,10 @@ Inst *rule_scatter_choice(Simp *s, Inst *i)
 
 /* ---- constants that count ---- */
 
-enum { COUNTS_AT_LEAST = 16 }; /* shorter ones are better known one by one */
-
-/* 0, s, 2 s, ...: gives s, 0 when the elements do not count like that. */
-static int64_t counting_step(const Literal *l)
-{
-    if (!type_is_int(l->type) || l->elided || l->rank != 1 || l->count < COUNTS_AT_LEAST || literal_get_s64(l, 0) != 0)
-        return 0;
-    int64_t step = literal_get_s64(l, 1), last;
-    if (!size_mul(step, l->count, &last))
-        return 0;
-    for (int64_t k = 2; k < l->count; k++)
-        if (literal_get_s64(l, k) != k * step)
-            return 0;
-    return step;
-}
-
 /* constant({0, 1, 2, ...}) -> iota, constant({0, s, 2 s, ...}) -> iota * s */
 Inst *rule_constant_iota(Simp *s, Inst *i)
 {
-    int64_t step = counting_step(i->literal);
+    int64_t step = literal_step(i->literal);
     if (step <= 0)
         return NULL;
     Inst *iota = simp_new(s, OP_IOTA, i->shape, 0, NULL);

@@ -251,12 +251,13 @@ static Inst *behind(const Inst *i)
     return next;
 }
 
-static bool has_splat(const Literal *v)
+/* One value everywhere, or places: algsimp would write that as a formula again. */
+static bool has_formula(const Literal *v)
 {
     for (int32_t k = 0; k < v->n_elems; k++)
-        if (has_splat(v->elems[k]))
+        if (has_formula(v->elems[k]))
             return true;
-    return v->n_elems == 0 && v->count > 1 && literal_all_equal_bits(v);
+    return v->n_elems == 0 && v->count > 1 && (literal_all_equal_bits(v) || literal_step(v) > 0);
 }
 
 static bool fold(Folder *f, Inst *i)
@@ -278,7 +279,7 @@ static bool fold(Folder *f, Inst *i)
         literal_unref(v);
         return false;
     }
-    if (i->op == OP_FUSION && has_splat(v)) {
+    if (i->op == OP_FUSION && has_formula(v)) {
         literal_unref(v);
         return false;
     }

@@ -174,6 +174,21 @@ const Literal *splat_value(const Inst *i)
     return i->literal->count == 1 || literal_all_equal_bits(i->literal) ? i->literal : NULL;
 }
 
+enum { COUNTS_AT_LEAST = 16 }; /* shorter ones are better known one by one */
+
+int64_t literal_step(const Literal *l)
+{
+    if (!type_is_int(l->type) || l->elided || l->rank != 1 || l->count < COUNTS_AT_LEAST || literal_get_s64(l, 0) != 0)
+        return 0;
+    int64_t step = literal_get_s64(l, 1), last;
+    if (!size_mul(step, l->count, &last))
+        return 0;
+    for (int64_t k = 2; k < l->count; k++)
+        if (literal_get_s64(l, k) != k * step)
+            return 0;
+    return step;
+}
+
 bool inst_is_value(const Inst *i)
 {
     switch (i->op) {

@@ -38,6 +38,9 @@ void comps_find_equal(Module *m, Arena *scratch);
  * the constant, whose element 0 is the value. */
 const Literal *splat_value(const Inst *i);
 
+/* An array {0, s, 2 s, ...} of integers gives s; 0: its elements do not count like that, or are few. */
+int64_t literal_step(const Literal *l);
+
 /* Two of these with the same operands and attributes have the same value: no parameter, effect, control edge, collective, token, barrier,
  * or constant of unknown value. */
 bool inst_is_value(const Inst *i);
