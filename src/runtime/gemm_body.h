@@ -149,6 +149,21 @@ APART void N(pack_a_columns)(TW *out, const TE *a, int64_t a_col, int64_t rows, 
         }
 }
 
+/* Rows of words whose whole panel lies within B: behind the last `columns` of a row come those of the next ones. */
+INLINE int64_t N(rows_in_vectors)(int64_t row, int64_t columns, int64_t k)
+{
+    const int64_t behind = columns == K(NR) ? 0 : row > 0 ? hlort_ceildiv(K(NR) - columns, row) : k;
+    return behind < k ? (k - behind) / G : 0;
+}
+
+/* All bytes of the words of the first columns. */
+INLINE void N(keep_columns)(K(Bytes) keep[NV], int64_t columns)
+{
+    uint8_t bytes[NV * VECTOR_BYTES] = { 0 };
+    __builtin_memset(bytes, 0xff, (uint64_t)columns * sizeof(TW));
+    __builtin_memcpy(keep, bytes, sizeof bytes);
+}
+
 /* One panel of B, [k / G][NR]; `columns` of it are there, the others become 0. */
 APART void N(pack_b)(TW *out, const TE *b, int64_t b_row, int64_t b_col, int64_t columns, int64_t k)
 {
@@ -163,12 +178,17 @@ APART void N(pack_b)(TW *out, const TE *b, int64_t b_row, int64_t b_col, int64_t
             }
         return;
     }
+    const int64_t in_vectors = b_col == 1 ? N(rows_in_vectors)(b_row, columns, k) : 0;
+    K(Bytes)      keep[NV];
+    N(keep_columns)(keep, columns);
     for (int64_t p = 0; p < kc; p++) {
         VW        w[NV];
         TE        rows[G][K(NR)];
         const TE *from = b + p * G * b_row;
-        if (b_col == 1 && columns == K(NR) && (p + 1) * G <= k) {
+        if (p < in_vectors) {
             N(across)(w, from, b_row);
+            UNROLL for (int v = 0; v < NV; v++)
+                w[v] = (VW)((K(Bytes))w[v] & keep[v]);
         } else {
             __builtin_memset(rows, 0, sizeof rows);
             for (int64_t g = 0; g < hlort_min(G, k - p * G); g++)
