@@ -145,33 +145,33 @@ static int is_whole(const KernelSet *s)
 #endif
 }
 
-/* Few columns of a B that a near cache holds, of elements that are words. */
-static int is_narrow_b(const KernelSet *s, GemmType type, const Gemm *g)
+/* Elements that are words, in rows that lie as they are multiplied, of which those of B are so many bytes at most. */
+static int is_near(const KernelSet *s, GemmType type, const Gemm *g, int64_t most)
 {
-    enum { ROWS = 8, NEAR = 64 * 1024 /* bytes */ };
-    return is_whole(s) && !s->together[type] && (type == GEMM_F32 || type == GEMM_F64 || type == GEMM_S32) && g->m >= ROWS && g->n > 1 && g->n <= GEMM_MOST_FEW && g->k >= LONG &&
-           g->a_col == 1 && g->b_col == 1 && g->b_row > 0 && g->n * g->k * hlort_bytes[type][IN] <= NEAR;
+    enum { ROWS = 8 };
+    return is_whole(s) && !s->together[type] && (type == GEMM_F32 || type == GEMM_F64 || type == GEMM_S32) && g->m >= ROWS && g->a_col == 1 && g->b_col == 1 && g->b_row > 0 && g->n * g->k * hlort_bytes[type][IN] <= most;
 }
 
-/* Of a row, in lanes of multiplications: held, some vectors of columns, those that none fills with four sums at once, which wait for each other; else sums along k, the lanes of which are added up, of columns that
- * are packed once (one thread of a Zen 5, f32, held and so: 200 x 128 by 128 x 6 3.7 and 2.6 us, 200 x 500 by 500 x 8 13.2 and 9.8; 1000 x 512 by 512 x 16 72 and 88; f64, 200 x 300 by 300 x 12 26 and 16). */
-static GemmWay way_of_narrow_b(const Gemm *g, int64_t bytes)
+/* Few columns. Of a row, in lanes of multiplications: held, some vectors of columns; else sums along k, the lanes of which are added up, of columns that are packed once (one thread of a Zen 5, f32, held and so: 200 x 128 by
+ * 128 x 6 3.7 and 2.6 us, 200 x 500 by 500 x 8 13.2 and 9.8; 1000 x 512 by 512 x 16 72 and 88). */
+static GemmWay way_of_few_columns(const Gemm *g, int64_t bytes)
 {
     enum { PACKED = 20 /* of an element */ };
     const int64_t lanes = 64 / bytes, vectors = hlort_ceildiv(g->n, lanes), joined = lanes * lanes / 2;
-    const int64_t held = g->k * lanes * (vectors == 1 || g->n % lanes == 0 ? vectors : 2 * vectors);
-    return g->n * (g->k + g->k * PACKED / g->m + joined) < held ? GEMM_COLUMNS : GEMM_HELD;
+    return g->n * (g->k + g->k * PACKED / g->m + joined) < g->k * lanes * vectors ? GEMM_COLUMNS : GEMM_HELD;
 }
 
 /* Products of pairs fill whole panels or take as long as those: smaller ones are of f32. */
 static GemmWay way_of_narrow(const KernelSet *s, GemmType type, const Gemm *g)
 {
-    enum { PANEL = 32, MOST = 4096 /* bytes */ };
+    enum { PANEL = 32, MOST = 4096 /* bytes */, NEAR = 64 * 1024 };
     const int together = s->together[type];
     if (is_along(s, type, g))
         return GEMM_COLUMNS;
-    if (is_narrow_b(s, type, g))
-        return way_of_narrow_b(g, hlort_bytes[type][IN]);
+    if (g->n > 1 && g->n <= GEMM_MOST_FEW && g->k >= LONG && is_near(s, type, g, NEAR))
+        return way_of_few_columns(g, hlort_bytes[type][IN]);
+    if (g->n > GEMM_MOST_FEW && is_near(s, type, g, NEAR / 2)) /* all of it in the first cache */
+        return GEMM_HELD;
     if (together == 4)
         return way_of_bytes(g);
     if (together == 2 && s->widen[type] && is_paired(g))

@@ -46,8 +46,8 @@ typedef struct {
     int64_t   rows;
 } N(Held);
 
-/* mr rows and nv vectors of C, from where a, b and c are. */
-INLINE void N(held)(int mr, int nv, const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row)
+/* mr rows and nv vectors of C, from where a, b and c are, the last of them at `last`. */
+INLINE void N(held)(int mr, int nv, int64_t last, const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row)
 {
     VC acc[N(HELD_TALL)][8];
     UNROLL for (int r = 0; r < mr; r++)
@@ -56,7 +56,7 @@ INLINE void N(held)(int mr, int nv, const Gemm *g, const TE *a, const TE *b, TC 
     ROLLED for (int64_t p = 0; p < g->k; p++, a += g->a_col, b += g->b_row) {
         VC w[8];
         UNROLL for (int v = 0; v < nv; v++)
-            w[v] = N(widen)(b + v * VL);
+            w[v] = N(widen)(b + (v < nv - 1 ? v * VL : last));
         UNROLL for (int r = 0; r < mr; r++) {
             TC x = N(widen1)(a[r * g->a_row]);
             UNROLL for (int v = 0; v < nv; v++)
@@ -65,30 +65,43 @@ INLINE void N(held)(int mr, int nv, const Gemm *g, const TE *a, const TE *b, TC 
     }
     UNROLL for (int r = 0; r < mr; r++)
         UNROLL for (int v = 0; v < nv; v++)
-            *(VCU *)(c + r * c_row + v * VL) = acc[r][v];
+            *(VCU *)(c + r * c_row + (v < nv - 1 ? v * VL : last)) = acc[r][v];
 }
 
-/* mr rows of C. The last columns are summed twice where they do not fill a vector. */
-INLINE void N(hold)(int mr, const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row, int64_t n)
+/* mr rows of C, pairs of vectors. Where the last columns do not fill theirs, others are summed twice. What is left is a vector at most. */
+INLINE int64_t N(hold_pairs)(int mr, const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row, int64_t n)
 {
     int64_t j = 0;
     if (mr == 1)
         for (; j + VL * 8 <= n; j += VL * 8)
-            N(held)(1, 8, g, a, b + j, c + j, c_row);
-    for (; j + VL * 2 <= n; j += VL * 2)
-        N(held)(mr, 2, g, a, b + j, c + j, c_row);
-    for (; j < n; j += VL) {
-        const int64_t at = hlort_min(j, n - VL);
-        N(held)(mr, 1, g, a, b + at, c + at, c_row);
-    }
+            N(held)(1, 8, VL * 7, g, a, b + j, c + j, c_row);
+    for (; j + VL < n; j += VL * 2)
+        N(held)(mr, 2, hlort_min(VL, n - j - VL), g, a, b + j, c + j, c_row);
+    return n - j;
+}
+
+/* mr rows of C. */
+INLINE void N(hold)(int mr, const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row, int64_t n)
+{
+    if (N(hold_pairs)(mr, g, a, b, c, c_row, n) > 0)
+        N(held)(mr, 1, 0, g, a, b + n - VL, c + n - VL, c_row);
+}
+
+/* As many rows as a single vector of columns is summed of together, of which pairs leave one. */
+INLINE void N(hold_tall)(const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row, int64_t n)
+{
+    enum { PART = N(HELD_TALL) / 2 };
+    N(hold_pairs)(PART, g, a, b, c, c_row, n);
+    N(hold_pairs)(PART, g, a + PART * g->a_row, b, c + PART * c_row, c_row, n);
+    N(held)(N(HELD_TALL), 1, 0, g, a, b + n - VL, c + n - VL, c_row);
 }
 
 /* `rows` rows of C, n columns. */
 APART void N(hold_rows)(const Gemm *g, const TE *a, const TE *b, TC *c, int64_t c_row, int64_t rows, int64_t n)
 {
-    if (n <= VL)
+    if ((n - 1) % (2 * VL) < VL)
         for (; rows >= N(HELD_TALL); rows -= N(HELD_TALL), a += N(HELD_TALL) * g->a_row, c += N(HELD_TALL) * c_row)
-            N(held)(N(HELD_TALL), 1, g, a, b, c, c_row);
+            N(hold_tall)(g, a, b, c, c_row, n);
     for (; rows >= 4; rows -= 4, a += 4 * g->a_row, c += 4 * c_row)
         N(hold)(4, g, a, b, c, c_row, n);
     for (; rows >= 2; rows -= 2, a += 2 * g->a_row, c += 2 * c_row)
