@@ -429,14 +429,29 @@ static int64_t stride(const Access *x, const IxAtom *loop)
     return k ? k : INT64_MAX;
 }
 
+/* The load that most of the spread loops move; NULL: nothing is loaded. */
+static const Access *widest_load(const Nest *n)
+{
+    const Access *widest = NULL;
+    int32_t       most = -1;
+    for (int32_t i = 0; i < n->accesses.n; i++) {
+        int32_t moves = 0;
+        for (int32_t j = 0; j < n->n; j++)
+            moves += n->spread[j] && ix_coef(n->accesses.v[i].index, n->loop[j]) != 0;
+        if (!n->accesses.v[i].store && moves > most) {
+            widest = &n->accesses.v[i];
+            most = moves;
+        }
+    }
+    return widest;
+}
+
 /* The spread loops, the one whose neighbours are written side by side last; or read, where it is data that says where they are written. */
 static void order_loops(const Nest *n, ThreadPart *part)
 {
     const IxAtom **v = ARENA_ARRAY(n->arena, const IxAtom *, n->n);
-    const Access  *store = first_store(n);
-    for (int32_t i = 0; store && store->apart && i < n->accesses.n; i++)
-        if (!n->accesses.v[i].store)
-            store = &n->accesses.v[i];
+    const Access  *store = first_store(n), *load = store && store->apart ? widest_load(n) : NULL;
+    store = load ? load : store;
     part->count = 1;
     for (int32_t j = 0; j < n->n; j++) {
         if (!n->spread[j])
