@@ -133,7 +133,10 @@ static int bounds_of(const Lower *L, const Inst *x, int depth)
     case OP_EXPONENTIAL: return NOT_BELOW;
     case OP_BROADCAST: case OP_RESHAPE: case OP_TRANSPOSE: case OP_REVERSE: case OP_SLICE: case OP_COPY: return bounds_of(L, inst_operand(x, 0), depth + 1);
     case OP_ABS: return NOT_BELOW | (bounds_of(L, inst_operand(x, 0), depth + 1) == BOUNDED ? NOT_ABOVE : 0);
-    case OP_CLAMP: return (bounds_of(L, inst_operand(x, 0), depth + 1) & NOT_BELOW) | (bounds_of(L, inst_operand(x, 2), depth + 1) & NOT_ABOVE);
+    case OP_CLAMP: { /* the upper bound where that is below the lower one */
+        const int low = bounds_of(L, inst_operand(x, 0), depth + 1), high = bounds_of(L, inst_operand(x, 2), depth + 1);
+        return (low & high & NOT_BELOW) | (high & NOT_ABOVE);
+    }
     case OP_MAXIMUM: case OP_MINIMUM: {
         const int a = bounds_of(L, inst_operand(x, 0), depth + 1), b = bounds_of(L, inst_operand(x, 1), depth + 1), either = x->op == OP_MAXIMUM ? NOT_BELOW : NOT_ABOVE;
         return ((a | b) & either) | (a & b & ~either);
