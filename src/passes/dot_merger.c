@@ -71,9 +71,10 @@ static int64_t bytes_of(const Merge *g, const Inst *d)
 
 static bool is_like(const Merge *g, const Inst *first, const Inst *d)
 {
+    if (!is_mergeable(d) || inst_operand(d, g->side) != inst_operand(first, g->side))
+        return false;
     const Inst *x = inst_operand(first, 1 - g->side), *y = inst_operand(d, 1 - g->side);
-    return is_mergeable(d) && inst_operand(d, g->side) == inst_operand(first, g->side) && x->shape->type == y->shape->type &&
-           x->shape->rank == y->shape->rank && first->shape->type == d->shape->type && inst_attrs_equal(first, d) && common_dim(g, first, d) >= 0;
+    return x->shape->type == y->shape->type && x->shape->rank == y->shape->rank && first->shape->type == d->shape->type && inst_attrs_equal(first, d) && common_dim(g, first, d) >= 0;
 }
 
 static void add(Merge *g, Inst *first, Inst *d)
