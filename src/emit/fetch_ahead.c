@@ -8,6 +8,8 @@ enum {
     MOST_FETCHED = 4,
     MOST_UNROLLED = 16, /* trips of a loop that compilers unroll whole */
     LEAST_ROW = 1024, LEAST_ALONE = 8192, MOST_ROW = 256 * 1024, /* bytes from a row to the next, from one that goes by itself to the next: more find no room in the second cache until they are wanted */
+    FAR = 8192, MOST_PIECES = 4,
+    LEAST_FAR = 20 << 20, LEAST_ADDED = 48 << 20, /* bytes of an array of which caches keep little; where a vector is one addition, processors are far ahead themselves */
     MOST_WRITTEN = 32 * 1024 /* likewise, in the first, which takes what is fetched to be written */
 };
 
@@ -276,6 +278,64 @@ static void look_at_rows(const KStmt *row)
     }
 }
 
+/* ---- rows that make a number each ---- */
+
+static bool adds_up(const KStmt *lanes)
+{
+    for (const KStmt *s = lanes->body->first; s; s = s->next)
+        if (s->kind == KS_STORE && s->array->kind != KARRAY_LOCAL)
+            return false;
+    return !has_loop(lanes->body);
+}
+
+static bool ends_with_number(const KStmt *row)
+{
+    for (const KStmt *s = row->body->first; s; s = s->next)
+        if (s->kind == KS_STORE && s->array->kind == KARRAY_PARAM && ix_coef(s->index, row->loop) != 0)
+            return true;
+    return false;
+}
+
+/* No loop around goes over the elements again. */
+static bool is_met_once(const Ix *x, const Scope *scope)
+{
+    for (const Scope *s = scope; s; s = s->up)
+        if (s->loop->kind != KS_FOR || ix_coef(x, s->loop->loop) == 0)
+            return false;
+    return true;
+}
+
+/* Nothing but lane[l] += x[..]. */
+static bool adds_alone(const KStmt *lanes)
+{
+    const KStmt *s = lanes->body->first;
+    return !s->next && s->kind == KS_STORE && s->value->kind == KX_BINARY && s->value->arg[0]->kind == KX_LOAD && s->value->arg[1]->kind == KX_LOAD;
+}
+
+static void fetch_far(void *cookie, const KExpr *x)
+{
+    Lanes *l = cookie;
+    if (x->kind != KX_LOAD || x->array->kind != KARRAY_PARAM || x->array->written || type_bits(x->array->type) < 8 || l->n == MOST_FETCHED || is_fetched(l, x->array))
+        return;
+    const int64_t bytes = type_bytes(x->array->type), lanes = l->loop->loop->hi + 1, least = adds_alone(l->loop) ? LEAST_ADDED : LEAST_FAR;
+    const Ix     *first = without(l, x->index, l->loop->loop);
+    const int64_t each = ix_coef(first, l->scope->loop->loop);
+    if (x->array->count * bytes >= least && ix_coef(x->index, l->loop->loop) == 1 && each >= lanes && each <= MOST_PIECES * lanes && in_scope(first, l->scope) && is_met_once(first, l->scope))
+        l->fetched[l->n++] = (KFetch){ x->array, ix_plus(l->cx, first, FAR / bytes), each * bytes, false, true };
+}
+
+/* What the lanes of s touch of the rows that come next. row: the loop around s, or NULL. */
+static void fetch_next(Lanes *l, const KStmt *s, const KStmt *row)
+{
+    kernel_visit(l->loop->body, &(KVisitor){ NULL, fetch_stored, l });
+    kernel_visit(l->loop->body, &(KVisitor){ fetch_loaded, NULL, l });
+    const KStmt *around = find_loop(l->k->body, s->ahead);
+    if (around)
+        kernel_visit(l->loop->body, &(KVisitor){ fetch_made, NULL, &(Locals){ l, around, row == around ? NULL : row } });
+    if (row)
+        fetch_results(l, s, row);
+}
+
 static void in_block(Kernel *k, IxCtx *cx, KBlock *b, const Scope *up)
 {
     for (KStmt *s = b->first; s; s = s->next) {
@@ -287,17 +347,14 @@ static void in_block(Kernel *k, IxCtx *cx, KBlock *b, const Scope *up)
             in_block(k, cx, s->body, s->kind == KS_FOR ? &scope : up);
         if (s->other)
             in_block(k, cx, s->other, up);
-        const KStmt *lanes = s->ahead && is_whole_loop(s) ? s->body->first : NULL;
+        const KStmt *lanes = is_whole_loop(s) ? s->body->first : NULL;
         if (!is_whole_loop(lanes) || lanes->next)
             continue;
         Lanes l = { .k = k, .cx = cx, .scope = &scope, .loop = lanes, .ahead = s->ahead };
-        kernel_visit(lanes->body, &(KVisitor){ NULL, fetch_stored, &l });
-        kernel_visit(lanes->body, &(KVisitor){ fetch_loaded, NULL, &l });
-        const KStmt *around = find_loop(k->body, s->ahead);
-        if (around)
-            kernel_visit(lanes->body, &(KVisitor){ fetch_made, NULL, &(Locals){ &l, around, row == around ? NULL : row } });
-        if (row)
-            fetch_results(&l, s, row);
+        if (s->ahead)
+            fetch_next(&l, s, row);
+        else if (row && ends_with_number(row) && adds_up(lanes))
+            kernel_visit(lanes->body, &(KVisitor){ fetch_far, NULL, &l });
         if (l.n > 0 && lanes->loop->hi < MOST_UNROLLED) /* beside other statements compilers make no vectors of what they unroll first */
             ((KStmt *)(uintptr_t)lanes)->rolled = true;
         KFetch *kept = ARENA_ARRAY(k->arena, KFetch, l.n);
@@ -316,5 +373,5 @@ void kernel_fetch_ahead(Kernel *k, IxCtx *cx)
 
 const char *kernel_fetching_function(const KFetch *x)
 {
-    return x->written ? "fetch_to_write" : "fetch_ahead";
+    return x->written ? "fetch_to_write" : x->far ? "fetch_far_ahead" : "fetch_ahead";
 }

@@ -454,6 +454,9 @@ static const Helper helpers[] = {
     { H_EXACT, "fetch_ahead", "",
       "void fetch_ahead(const void *from, int64_t bytes) /* into the second cache */\n{\n#if defined __GNUC__\n    for (int64_t k = 0; k < bytes; k += 64)\n"
       "        __builtin_prefetch((const char *)from + k, 0, 2);\n#endif\n}\n" },
+    { H_EXACT, "fetch_far_ahead", "",
+      "void fetch_far_ahead(const void *from, int64_t bytes) /* pages ahead, into the first cache */\n{\n#if defined __GNUC__\n    for (int64_t k = 0; k < bytes; k += 64)\n"
+      "        __builtin_prefetch((const char *)from + k, 0, 3);\n#endif\n}\n" },
     { H_EXACT, "fetch_to_write", "",
       "void fetch_to_write(const void *to, int64_t bytes) /* into the first cache */\n{\n#if defined __GNUC__\n    for (int64_t k = 0; k < bytes; k += 64)\n"
       "        __builtin_prefetch((const char *)to + k, 1, 3);\n#endif\n}\n" },

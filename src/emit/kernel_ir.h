@@ -93,7 +93,7 @@ typedef struct KFetch {
     const KArray *array;
     const Ix     *index; /* of the first one */
     int64_t       bytes;
-    bool          written;
+    bool          written, far;
 } KFetch;
 
 struct KStmt {
