@@ -99,11 +99,12 @@ static bool is_along(const Look *l, int32_t store)
     return ix_coef(l->s[store]->index, l->loop->loop) == 1;
 }
 
-/* What the loop stores itself, each element in its turn: other elements than its iteration's own. */
-static bool loads_stored(const Look *l, const KExpr *x)
+/* What statement k loads, the loop stores itself: before it, or, each element in its turn, other elements than its iteration's own. */
+static bool loads_stored(const Look *l, int32_t k)
 {
-    for (int32_t k = 0; x && k < l->n; k++)
-        if (l->s[k]->kind == KS_STORE && !l->apart[k] && kx_loads_other(x, l->s[k]->array, is_along(l, k) ? l->s[k]->index : NULL))
+    const KExpr *x = l->s[k]->value;
+    for (int32_t j = 0; x && j < l->n; j++)
+        if (l->s[j]->kind == KS_STORE && !l->apart[j] && kx_loads_other(x, l->s[j]->array, j >= k && is_along(l, j) ? l->s[j]->index : NULL))
             return true;
     return false;
 }
@@ -115,7 +116,7 @@ static bool place(Look *l, int32_t k)
     Needs        n = { .l = l };
     const bool   value = s->kind == KS_DECLARE && s->value && !(s->temp->assigned && is_assigned(l, s->temp));
     round_meet(s, note_need, &n);
-    l->ordered[k] = n.ordered || !(value || l->apart[k]) || loads_stored(l, s->value);
+    l->ordered[k] = n.ordered || !(value || l->apart[k]) || loads_stored(l, k);
     l->r->step[k] = (uint8_t)n.step;
     if (l->ordered[k] || !value)
         return n.step < UINT8_MAX - 1;
