@@ -470,6 +470,15 @@ static const KExpr *new_expr(Rows *r, const KExpr *x)
     return copy;
 }
 
+/* Lanes of f16 or bf16 that stages hand on. Those of one row compilers keep in registers where they have unrolled the loop; of several they make no vectors of what they convert. */
+static bool adds_up_narrow(const Rows *r, const KStmt *loop)
+{
+    for (const KStmt *s = loop->body->first; s; s = s->next)
+        if (s->kind == KS_STORE && map_has(&r->shared, s->array) && kx_loads_from(s->value, s->array, s->index))
+            return loads_narrow(loop);
+    return false;
+}
+
 static KBlock *new_block(Rows *r, const KBlock *b);
 
 /* NULL: nothing is left of it. */
@@ -490,6 +499,7 @@ static KStmt *new_stmt(Rows *r, const KStmt *s)
     }
     if (s->kind == KS_FOR) {
         copy->loop = ix_new_atom(r->cx, IX_LOOP, s->loop->name, s->loop->lo, s->loop->hi, s->loop->depth + 1, s->loop->owner);
+        copy->rolled |= adds_up_narrow(r, s);
         copy->ahead = r->fetches && all_trips(s) > MOST_ROW ? r->block : NULL;
         vec_push(r->k->arena, &r->loops, ((Loops){ s->loop, copy->loop }));
     }

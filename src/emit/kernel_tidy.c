@@ -186,6 +186,7 @@ typedef struct Conditions {
     bool strides, aside; /* elements are not neighbours; there are working arrays */
     bool counts;         /* with the loop's number, of which each trip has another constant when it is unrolled */
     bool narrow, halves; /* integers of less than 32 bits; elements of 16 bits are stored */
+    bool rounds;         /* to bf16, by integers, which unrolled are no vector's */
     bool computes;       /* a polynomial, which has a test for NaN in it */
     bool fills;          /* a call stores several elements */
     int32_t stores;
@@ -243,6 +244,7 @@ static void note_expr_test(void *cookie, const KExpr *x)
 {
     Conditions *c = cookie;
     c->computes |= is_polynomial(x);
+    c->rounds |= x->kind == KX_CALL && (strcmp(x->fn, "bf16_round") == 0 || strcmp(x->fn, "bf16_near") == 0);
     c->counts |= x->kind == KX_INDEX && ix_has(x->index, c->loop);
     c->narrow |= (x->kind == KX_BINARY || x->kind == KX_CAST) && type_is_int(x->type) && type_bytes(x->type) < 4;
     c->loads |= x->kind == KX_LOAD && (x->array->kind == KARRAY_LOCAL || is_of_others(x->index, c->loop));
@@ -300,7 +302,7 @@ static void keep_rolled(KBlock *b, bool inner, bool tested)
             KVisitor   v = { note_expr_test, note_stmt_test, &c };
             kernel_visit(s->body, &v);
             const int64_t trips = s->loop->hi - s->loop->lo + 1;
-            const bool    lanes = ((c.chooses || (c.computes && !c.strides) || c.stores > 1) && trips >= LANES) || ((c.aside ? c.sums && c.scales && trips % LINE == 0 : !c.strides) && trips >= LINE);
+            const bool    lanes = ((c.chooses || (c.computes && !c.strides) || c.stores > 1) && trips >= LANES) || ((c.aside ? c.sums && (c.scales || c.rounds) && trips % LINE == 0 : !c.strides) && trips >= LINE);
             const bool    numbers = c.counts && !c.more && !c.strides && !c.narrow && c.stores > 0 && (c.halves ? trips % LINE == 0 : trips >= LANES);
             s->rolled = !c.fills && (numbers || (c.loads && (c.tests || (c.finds && !c.more) || (lanes && !c.more))));
         }
