@@ -3,6 +3,8 @@
  * what lanes begin with waits for the loop that goes on with it, since stages would hand it on. */
 #include "emit/abreast.h"
 
+#include <string.h>
+
 #include "support/vec.h"
 
 enum {
@@ -95,9 +97,20 @@ static bool joins_lanes(const KStmt *s)
     return any;
 }
 
+static void note_rounding(void *cookie, const KExpr *x)
+{
+    static const char *const of[] = { "bf16_round", "bf16_near", "f16_round" };
+    for (size_t i = 0; x->kind == KX_CALL && i < sizeof of / sizeof of[0]; i++)
+        *(bool *)cookie |= strcmp(x->fn, of[i]) == 0;
+}
+
 static bool is_dear_number(const KStmt *s)
 {
-    return s->value && s->kind != KS_FOR && kernel_has_dear_call(s);
+    bool rounds = false;
+    if (!s->value || s->kind == KS_FOR)
+        return false;
+    kernel_visit_stmt(s, &(KVisitor){ note_rounding, NULL, &rounds });
+    return rounds || kernel_has_dear_call(s);
 }
 
 static void end_stage(Rows *r, Stage *stage)
