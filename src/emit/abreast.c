@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "analysis/cost.h"
 #include "support/vec.h"
 
 enum {
@@ -15,6 +16,7 @@ enum {
     LONG = 17,       /* trips: others start lanes, or join them */
     MOST_ROW = 128,  /* trips of a row's longest loop */
     LEAST_LONG_ROW = 512, MOST_LONG_ROW = 2048, /* of a long row's where nothing is dear, of any long row's: of more the first cache holds one */
+    LARGE = 48 << 20, /* bytes */
     MOST_BYTES = 16384, MOST_LONG_BYTES = 49152 /* of what the stages hand on */
 };
 
@@ -35,7 +37,7 @@ typedef struct Rows {
     int32_t at;       /* the stage that is gone through */
     bool    in_long;  /* in its long loop */
     bool    waits;    /* a long loop needs a number that an earlier stage finishes */
-    bool    bad;
+    bool    bad, large; /* the kernel's operands and results are no cache's */
     int64_t abreast;
     Map     shared;   /* temporary or array: the array that it becomes */
     VEC(KArray *) arrays;
@@ -104,13 +106,29 @@ static void note_rounding(void *cookie, const KExpr *x)
         *(bool *)cookie |= strcmp(x->fn, of[i]) == 0;
 }
 
-static bool is_dear_number(const KStmt *s)
+static void note_division(void *cookie, const KExpr *x)
 {
-    bool rounds = false;
+    *(bool *)cookie |= (x->kind == KX_BINARY && x->op == KOP_DIV && type_is_float(x->type)) || (x->kind == KX_CALL && strncmp(x->fn, "sqrt", 4) == 0);
+}
+
+static bool is_large(const Kernel *k)
+{
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < k->n_operands + k->n_results; i++)
+        bytes = cost_add(bytes, cost_mul(k->params[i]->count, type_bytes(k->params[i]->type)));
+    return bytes >= LARGE;
+}
+
+/* Behind memory divisions are not waited for. */
+static bool is_dear_number(const Rows *r, const KStmt *s)
+{
+    bool dear = false;
     if (!s->value || s->kind == KS_FOR)
         return false;
-    kernel_visit_stmt(s, &(KVisitor){ note_rounding, NULL, &rounds });
-    return rounds || kernel_has_dear_call(s);
+    kernel_visit_stmt(s, &(KVisitor){ note_rounding, NULL, &dear });
+    if (!r->large)
+        kernel_visit_stmt(s, &(KVisitor){ note_division, NULL, &dear });
+    return dear || kernel_has_dear_call(s);
 }
 
 static void end_stage(Rows *r, Stage *stage)
@@ -132,7 +150,7 @@ static bool make_stages(Rows *r)
         if (!can_be_staged(s, MOST_ROW))
             return false;
         int64_t n = s->kind == KS_FOR ? all_trips(s) : 0;
-        const bool loop = s->kind == KS_FOR || joins_lanes(s), number = r->abreast == ABREAST_DEAR && is_dear_number(s);
+        const bool loop = s->kind == KS_FOR || joins_lanes(s), number = r->abreast == ABREAST_DEAR && is_dear_number(r, s);
         if ((n >= LONG && steps) || (numbers && loop) || (number && loops)) {
             end_stage(r, &stage);
             steps = loops = numbers = false;
@@ -581,7 +599,7 @@ static int64_t least_rows(int64_t n, int64_t abreast)
 /* Looks at the loop for so many rows; false: they cannot go abreast. */
 static bool go_abreast(Rows *r, Kernel *k, IxCtx *cx, KStmt *loop, int64_t abreast)
 {
-    *r = (Rows){ .k = k, .cx = cx, .loop = loop, .abreast = abreast };
+    *r = (Rows){ .k = k, .cx = cx, .loop = loop, .abreast = abreast, .large = is_large(k) };
     return loop->kind == KS_FOR && !loop->from && !loop->end && trips(loop->loop) >= least_rows(trips(loop->loop), abreast) &&
            (abreast == ABREAST_LONG ? make_long_stages(r) : make_stages(r)) && can_go_abreast(r);
 }
@@ -606,7 +624,7 @@ static void in_block(Kernel *k, IxCtx *cx, KBlock *b)
         ((IxAtom *)(uintptr_t)s->loop)->lo += whole;
         if (!blocks->next)
             b->last = blocks;
-        if (whole < n)
+        if (whole < n && r.abreast != ABREAST_DEAR) /* of so many, enough may be left for fewer abreast */
             link = &blocks->next;
     }
 }

@@ -9,7 +9,8 @@
  *         for r < 4 { m[r] = -inf; for j: m[r] = max(m[r], x[4i + r][j]); }
  *         for r < 4 { for j: e[r][j] = exp(x[4i + r][j] - m[r]); }  ... }
  *
- * So do ABREAST_DEAR rows where numbers of a row are dear, which a row alone has no vectors for: exp(g[i]) in front of a loop over x[i][j], the logarithm of a row's sum.
+ * So do ABREAST_DEAR rows where numbers of a row are dear, which a row alone has no vectors for: exp(g[i]) in front of a loop over x[i][j], the logarithm of a row's sum,
+ * what is rounded to bf16 or f16, and, unless rows come from memory, square roots and quotients. Fewer than ABREAST_DEAR rows that are left go ABREAST by ABREAST.
  *
  * Of long rows ABREAST_LONG go together where three loops or more wait for each other; lanes are joined in the stage that fills them, and the second stage fetches what the next rows begin with (fetch_ahead.h).
  *
