@@ -3,6 +3,8 @@
  *
  *     r = bf16[n] reduce(x, init), maximum     =>     r = bf16[n] from(s16[n] reduce(key(x), key(init)), maximum)
  *
+ * So are several of them, and those of sizes, whose bits are in their order without the sign.
+ *
  * The bits of a negative number in reverse, but for the sign, are in its order (b ^ (b >> 15 & 0x7fff)), with NaN at both ends. Those at the wrong end come to the other one when as many as
  * there are of either sign are subtracted (of the smallest: added), modulo 2^16. */
 #include "emit/expand.h"
@@ -19,13 +21,31 @@ static bool is_moved(const Inst *x)
     return x->op == OP_PARAMETER;
 }
 
-bool extreme_expands(const Inst *i)
+static bool is_extreme(const Inst *i)
 {
-    if (i->op != OP_REDUCE || i->n_operands != 2 || i != i->comp->root || !shape_is_array(i->shape) || (i->shape->type != TYPE_BF16 && i->shape->type != TYPE_F16))
+    if (i->op != OP_REDUCE || i->n_operands != 2 || !shape_is_array(i->shape) || (i->shape->type != TYPE_BF16 && i->shape->type != TYPE_F16))
         return false;
     const Inst *x = inst_operand(i, 0), *init = inst_operand(i, 1);
     const Op    op = comp_binary_op(inst_callee(i, 0));
-    return (op == OP_MAXIMUM || op == OP_MINIMUM) && x->shape->type == i->shape->type && init->shape->type == i->shape->type && is_moved(x);
+    return (op == OP_MAXIMUM || op == OP_MINIMUM) && x->shape->type == i->shape->type && init->shape->type == i->shape->type && is_moved(x->op == OP_ABS ? inst_operand(x, 0) : x);
+}
+
+/* What expand_extreme has put in the place of one. */
+static bool was_extreme(const Inst *x)
+{
+    return x->op == OP_BITCAST_CONVERT && inst_operand(x, 0)->op == OP_XOR;
+}
+
+/* What the fusion ends with, or one of several such results: others would want the elements as floats in the same loop. */
+bool extreme_expands(const Inst *i)
+{
+    const Inst *root = i->comp->root;
+    if (!is_extreme(i) || i == root)
+        return i == root && is_extreme(i);
+    bool all = root->op == OP_TUPLE && inst_user(i) == root;
+    for (int32_t k = 0; k < root->n_operands && all; k++)
+        all = is_extreme(inst_operand(root, k)) || was_extreme(inst_operand(root, k));
+    return all;
 }
 
 static Inst *made(Inst *i, Op op, const Shape *s, int32_t n, Inst *const *operands)
@@ -61,6 +81,8 @@ static Inst *turned(Inst *i, Inst *x)
 
 static Inst *key_of(Inst *i, Inst *x, int64_t shift)
 {
+    if (x->op == OP_ABS)
+        return with(i, OP_ADD, with(i, OP_AND, as_type(i, inst_operand(x, 0), TYPE_S16), 0x7fff), shift);
     if (x->op != OP_CONSTANT || x->shape->rank > 0)
         return with(i, OP_ADD, turned(i, as_type(i, x, TYPE_S16)), shift);
     const int64_t bits = int_wrap(TYPE_S16, (int64_t)float_encode(x->shape->type, literal_get_f64(x->literal, 0)));

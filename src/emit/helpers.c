@@ -65,6 +65,11 @@ static const char rsqrt_text[] =
       "    " float_type " below = u" bits "_as_" f "(" f "_as_u" bits "($END" suffix ") - 1);\n" \
       "    return ($T)" f "_bounded(x, (" float_type ")$LO, below) | (-($T)(x >= $END" suffix ") & $HI);\n}\n" },
 
+/* The least of eight numbers without sign is one instruction; FLIP makes such of what is sought. */
+#define WORDS_IN_VECTOR(T, FLIP) \
+    "#if defined __SSE4_1__ && defined __GNUC__ && !defined __clang__\n    typedef short v8 __attribute__((vector_size(16), aligned(2), may_alias));\n" \
+    "    return (" T ")(__builtin_ia32_phminposuw128((v8)(*(const v8 *)x ^ " FLIP "))[0] ^ " FLIP ");\n#else\n"
+
 static const Helper helpers[] = {
     { H_EXACT, "clamp_index", "", "int64_t clamp_index(int64_t i, int64_t hi)\n{\n    return i < 0 ? 0 : i > hi ? hi : i;\n}\n" },
     { H_EXACT, "clamp_s32", "", "int32_t clamp_s32(int32_t i, int32_t hi)\n{\n    return i < 0 ? 0 : i > hi ? hi : i;\n}\n" },
@@ -269,6 +274,18 @@ static const Helper helpers[] = {
       "    p = (v2)((i2)__builtin_ia32_minpd(p, q) | (i2)__builtin_ia32_minpd(q, p));\n"
       "    q = __builtin_shufflevector(p, p, 1, 0), p = (v2)((i2)__builtin_ia32_minpd(p, q) | (i2)__builtin_ia32_minpd(q, p));\n"
       "    (void)min_f64;\n    return p[0];\n#else\n    double y = x[0];\n    for (int k = 1; k < 8; k++)\n        y = min_f64(y, x[k]);\n    return y;\n#endif\n}\n" },
+    { H_EXACT, "max_lanes_s16", "",
+      "int16_t max_lanes_s16(const int16_t *x) /* of 8 numbers */\n{\n" WORDS_IN_VECTOR("int16_t", "0x7fff")
+      "    int16_t y = x[0];\n    for (int k = 1; k < 8; k++)\n        y = x[k] > y ? x[k] : y;\n    return y;\n#endif\n}\n" },
+    { H_EXACT, "min_lanes_s16", "",
+      "int16_t min_lanes_s16(const int16_t *x) /* of 8 numbers */\n{\n" WORDS_IN_VECTOR("int16_t", "-0x8000")
+      "    int16_t y = x[0];\n    for (int k = 1; k < 8; k++)\n        y = x[k] < y ? x[k] : y;\n    return y;\n#endif\n}\n" },
+    { H_EXACT, "max_lanes_u16", "",
+      "uint16_t max_lanes_u16(const uint16_t *x) /* of 8 numbers */\n{\n" WORDS_IN_VECTOR("uint16_t", "-1")
+      "    uint16_t y = x[0];\n    for (int k = 1; k < 8; k++)\n        y = x[k] > y ? x[k] : y;\n    return y;\n#endif\n}\n" },
+    { H_EXACT, "min_lanes_u16", "",
+      "uint16_t min_lanes_u16(const uint16_t *x) /* of 8 numbers */\n{\n" WORDS_IN_VECTOR("uint16_t", "0")
+      "    uint16_t y = x[0];\n    for (int k = 1; k < 8; k++)\n        y = x[k] < y ? x[k] : y;\n    return y;\n#endif\n}\n" },
     { H_FLOAT, "sign", "", "$T sign_$X($T a)\n{\n    return a > 0 ? 1 : a < 0 ? -1 : a;\n}\n" },
     { H_FLOAT, "rest", "trunc# copysign#", "$T rest_$X($T x, $T y) /* y a power of two, 1 at least */\n{\n    return copysign$f(x - trunc$f(x * (1 / y)) * y, x);\n}\n" },
     { H_FLOAT, "root", "sqrt#", "$T root_$X($T x) /* x^0.5: 0 of -0, infinity of -infinity */\n{\n    return sqrt$f(x < 0 && x + x == x ? -x : x) + 0;\n}\n" },

@@ -320,10 +320,12 @@ static void lanes_block(Lower *L, Blocks *b, int32_t n, LoopDim *dims)
 /* lane[l] = lane[l] op lane[l + half], until few are left: those go into the accumulator one by one. */
 static void join_lanes(Lower *L, const Reduction *r)
 {
-    const bool    single = r->lanes->type == TYPE_F32, floats = r->n == 1 && (single || r->lanes->type == TYPE_F64);
-    const int64_t joined = single ? 16 : 8; /* by a call */
-    const bool    by_call = floats && (r->op == OP_ADD || (is_extreme(r) && !r->shows_nan && !r->sums)) && r->lanes->count >= joined;
-    int64_t      n = r->lanes->count, few = by_call ? joined : !r->choice && (r->op == OP_MAXIMUM || r->op == OP_MINIMUM) ? 1 : FEW; /* the scalar code of one extreme is as long as a vector's */
+    const Type    t = r->lanes->type;
+    const bool    floats = t == TYPE_F32 || t == TYPE_F64, words = t == TYPE_S16 || t == TYPE_U16, extreme = r->op == OP_MAXIMUM || r->op == OP_MINIMUM;
+    const int64_t joined = t == TYPE_F32 ? 16 : 8; /* by a call */
+    const bool    joins = (floats && (r->op == OP_ADD || (is_extreme(r) && !r->shows_nan && !r->sums))) || (words && extreme && !r->choice);
+    const bool    by_call = joins && r->n == 1 && r->lanes->count >= joined;
+    int64_t      n = r->lanes->count, few = by_call ? joined : !r->choice && extreme ? 1 : FEW; /* the scalar code of one extreme is as long as a vector's */
     const KExpr *acc[2], *x[2], *out[2];
     for (; n > few; n /= 2) {
         const Ix *l = ix_of(&L->ix, loop_open(L, 0, n / 2, NULL, 1));
@@ -334,7 +336,7 @@ static void join_lanes(Lower *L, const Reduction *r)
     }
     if (by_call) {
         const KExpr *place = kx_unary(L->arena, KOP_PLACE, r->lanes->type, load_current(L, r->lanes, ix_const(&L->ix, 0))), *args[] = { current(L, r->acc[0]), place };
-        const char  *fn = arena_printf(L->arena, "%s_lanes_%s", r->op == OP_ADD ? "sum" : r->op == OP_MAXIMUM ? "max" : "min", single ? "f32" : "f64");
+        const char  *fn = arena_printf(L->arena, "%s_lanes_%s", r->op == OP_ADD ? "sum" : r->op == OP_MAXIMUM ? "max" : "min", type_name(t));
         const bool   sum = r->op == OP_ADD; /* what extremes begin with is in each lane already */
         assign(L, r->acc[0], kx_call(L->arena, fn, r->lanes->type, sum ? 2 : 1, sum ? args : &place));
         return;
