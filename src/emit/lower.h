@@ -152,6 +152,7 @@ bool         scalar_op_supported(const Inst *x);
 const KExpr *scalar_convert(Arena *a, Type from, Type to, const KExpr *x);
 const KExpr *scalar_binary(Arena *a, Op op, Type t, const KExpr *x, const KExpr *y);
 const KExpr *scalar_round(Arena *a, Type t, const KExpr *x); /* to the precision of t */
+const KExpr *scalar_round_near(Arena *a, Type t, const KExpr *x); /* likewise what an operation makes of numbers of t: a NaN is one of those or the processor's */
 const KExpr *scalar_decode(Arena *a, Type t, const KExpr *raw);
 bool scalar_in_bf16(const KExpr *x);                           /* bf16 has all that an f32 so made can be */
 bool scalar_in_f16(const KExpr *x);

@@ -327,5 +327,5 @@ const KExpr *quotient(Lower *L, const Inst *x, const KExpr *const *args, const I
     else
         q = kx_call(L->arena, arena_printf(L->arena, "%s_%s", known ? "div_known" : bounded ? "div_bounded" : "div_by", type_name(t)), t, 3, (const KExpr *const[]){ args[0], d.c, d.inverse });
     q = d.scale ? kx_binary(L->arena, KOP_MUL, machine_type(t), q, d.scale) : q;
-    return t == TYPE_BF16 ? kx_call(L->arena, "bf16_near", TYPE_F32, 1, &q) : q;
+    return t == TYPE_BF16 ? scalar_round_near(L->arena, t, q) : q;
 }

@@ -123,6 +123,12 @@ const KExpr *scalar_round(Arena *a, Type t, const KExpr *x)
     return call1(a, TYPE_F32, arena_printf(a, "%s_round", type_name(t)), x);
 }
 
+const KExpr *scalar_round_near(Arena *a, Type t, const KExpr *x)
+{
+    const bool rounded = t != TYPE_BF16 || calls(x, "bf16", "_to_f32") || scalar_in_bf16(x);
+    return rounded ? scalar_round(a, t, x) : call1(a, TYPE_F32, "bf16_near", x);
+}
+
 const KExpr *scalar_decode(Arena *a, Type t, const KExpr *raw)
 {
     if (is_narrow_float(t))
@@ -344,7 +350,7 @@ static bool is_exact(Op op)
 /* Unsigned floats and those without -0 or infinity are rounded in any case: the sign may not exist, ceil may overflow. */
 static const KExpr *settle(Arena *a, Op op, Type t, const KExpr *x)
 {
-    return is_exact(op) && (type_bits(t) >= 16 || op == OP_MAXIMUM || op == OP_MINIMUM) ? x : scalar_round(a, t, x);
+    return is_exact(op) && (type_bits(t) >= 16 || op == OP_MAXIMUM || op == OP_MINIMUM) ? x : scalar_round_near(a, t, x);
 }
 
 static const KExpr *scalar_unary(Arena *a, Op op, Type t, const KExpr *x)
@@ -472,8 +478,7 @@ const KExpr *scalar_binary(Arena *a, Op op, Type t, const KExpr *x, const KExpr 
         return pred_binary(a, op, x, y);
     if (type_is_int(t))
         return int_binary(a, op, t, x, y);
-    const KExpr *r = float_binary(a, op, t, x, y);
-    return t == TYPE_BF16 && (op == OP_ADD || op == OP_SUBTRACT || op == OP_MULTIPLY || op == OP_DIVIDE) ? call1(a, TYPE_F32, "bf16_near", r) : settle(a, op, t, r);
+    return settle(a, op, t, float_binary(a, op, t, x, y));
 }
 
 static KOp compare_operator(Word direction)

@@ -204,9 +204,9 @@ static const KExpr *cheaper_op(Lower *L, const Inst *x, const Type *types, const
     const Type   t = x->shape->type;
     const KExpr *q;
     if (machine_type(t) == TYPE_F32 && x->op == OP_EXPONENTIAL && types[0] == t && inst_is_below_max(inst_operand(x, 0)))
-        return scalar_round(L->arena, t, kx_call(L->arena, "exp_below_f32", TYPE_F32, 1, args));
-    if (t == TYPE_F32 && types[0] == t && inst_is_summed_below_max(x))
-        return kx_call(L->arena, "exp_summed_f32", TYPE_F32, 1, args);
+        return scalar_round_near(L->arena, t, kx_call(L->arena, "exp_below_f32", TYPE_F32, 1, args));
+    if (machine_type(t) == TYPE_F32 && types[0] == t && inst_is_summed_below_max(x))
+        return scalar_round_near(L->arena, t, kx_call(L->arena, "exp_summed_f32", TYPE_F32, 1, args));
     if (t == TYPE_F32 && x->op == OP_DIVIDE && types[0] == t && types[1] == t && inst_is_softmax_sum(inst_operand(x, 1))) {
         const KExpr *r = bind(L, kx_binary(L->arena, KOP_DIV, TYPE_F32, scalar_one(L->arena, TYPE_F32), args[1]), "reciprocal");
         return kx_binary(L->arena, KOP_MUL, TYPE_F32, args[0], r);
