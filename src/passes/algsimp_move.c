@@ -468,16 +468,13 @@ Inst *rule_broadcast_unit(Simp *s, Inst *i)
 
 /* ---- annotations ---- */
 
-Inst *rule_sharding_noop(Simp *s, Inst *i)
+Inst *rule_layout_constraint(Simp *s, Inst *i)
 {
-    static const char *const annotations[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"};
     const char *target = inst_string(i, ATTR_CUSTOM_CALL_TARGET);
-    if (!target || i->n_operands != 1 || i->comp->module->num_partitions != 1)
+    if (!target || strcmp(target, "LayoutConstraint") != 0 || i->n_operands != 1 || !shape_is_array(i->shape))
         return NULL;
-    for (size_t k = 0; k < sizeof annotations / sizeof *annotations; k++)
-        if (strcmp(target, annotations[k]) == 0)
-            return simp_same(s, inst_operand(i, 0));
-    return NULL;
+    Inst *x = inst_operand(i, 0);
+    return shape_equal(x->shape, i->shape) ? x : shape_compatible(x->shape, i->shape) ? simp_new(s, OP_COPY, i->shape, 1, &x) : NULL;
 }
 
 /* All dimensions in another order. */

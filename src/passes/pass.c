@@ -34,10 +34,10 @@ const int pass_count = (int)(sizeof pass_table / sizeof *pass_table);
 /* What is done again and again, with the rules of algsimp that the level has and what the target adds; NARROW as well: it and reshape-mover undo each other. */
 #define SIMPLIFY(algsimp, more, exchanges) "fix(inline," algsimp ",reshape-mover,simplify-sorts,topk-rewriter,permutation_sort_simplifier,scatter-slice-simplifier," more "constant_folding," LOOPS "," exchanges ",cse,dce)"
 #define NARROW(algsimp) "fix(convert-mover," algsimp ",cse,dce)"
-#define CPU(algsimp, exact) "dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "", EXCHANGES("", exact)) "," AFTER("layout-assignment,")
-#define CUDA(algsimp, exact) "dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,", EXCHANGES(FEWER(exact), exact)) "," \
+#define CPU(algsimp, exact) "sharding-remover,dce,conditional-to-select,batchnorm_expander{inner}," SIMPLIFY(algsimp, "", EXCHANGES("", exact)) "," AFTER("layout-assignment,")
+#define CUDA(algsimp, exact) "sharding-remover,dce,conditional-to-select,batchnorm_expander," SIMPLIFY(algsimp, "slice-sinker,", EXCHANGES(FEWER(exact), exact)) "," \
     NARROW(algsimp) ",all-reduce-splitter" exact "," AFTER("layout-assignment{scores},")
-#define O1 "conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce"
+#define O1 "sharding-remover,conditional-to-select,inline,dce,algsimp{exact},cse,constant_folding,simplify-conditional,simplify-while-loops,dce"
 
 /* A kernel on a GPU costs its launch and its memory traffic, so there narrow elements are moved, one kernel computes on all parts of an array, sums over
  * devices are exchanged once and no more of them than is needed, features lie as they are given, and batch normalization joins the kernels around it wherever its features are. On a CPU sums
