@@ -74,6 +74,12 @@ static inline bool is_broadcast(const Inst *i)
     return i->op == OP_BROADCAST && inst_operand(i, 0)->shape->type == i->shape->type;
 }
 
+/* One number everywhere, known or not. */
+static inline bool is_scalar_broadcast(const Inst *i)
+{
+    return is_broadcast(i) && inst_operand(i, 0)->shape->rank == 0;
+}
+
 #define RULE(id, op, name, keeps, summary) Inst *rule_##id(Simp *s, Inst *i);
 #include "passes/algsimp_rules.def"
 #undef RULE

@@ -339,7 +339,7 @@ Inst *rule_reverse_elementwise(Simp *s, Inst *i)
         return NULL;
     for (int32_t k = 0; k < 2; k++) {
         Inst *x = inst_operand(e, k), *c = inst_operand(e, 1 - k);
-        if (x->op != OP_REVERSE || !splat_value(c) || !shape_equal(x->shape, i->shape) || !shape_equal(c->shape, i->shape))
+        if (x->op != OP_REVERSE || (!splat_value(c) && !is_scalar_broadcast(c)) || !shape_equal(x->shape, i->shape) || !shape_equal(c->shape, i->shape))
             continue;
         Inst *operands[2];
         operands[k] = simp_like(s, i, i->shape, &x);
@@ -378,11 +378,6 @@ bool simp_same_splat(const Inst *a, const Inst *b)
 {
     const Literal *x = splat_value(a), *y = splat_value(b);
     return x && y && x->type == y->type && memcmp(x->data, y->data, (size_t)type_bytes(x->type)) == 0;
-}
-
-static bool is_scalar_broadcast(const Inst *i)
-{
-    return is_broadcast(i) && inst_operand(i, 0)->shape->rank == 0;
 }
 
 /* Every element of both is the same, known or not. */

@@ -1,6 +1,8 @@
 /* Rules of algsimp about dots and convolutions. */
 #include "config.h"
 
+#include <math.h>
+
 #include "passes/algsimp.h"
 #include "passes/expand.h"
 
@@ -609,6 +611,14 @@ static bool may_meet_again(const Inst *initial, const Comp *reducer)
     }
 }
 
+/* What pad pads, in the type of what window reduction i reads. */
+static Inst *unpadded(Simp *s, const Inst *i, const Inst *pad)
+{
+    Inst *x = inst_operand(pad, 0);
+    Type  t = inst_operand(i, 0)->shape->type;
+    return x->shape->type == t ? x : simp_new(s, OP_CONVERT, shape_with_type(s->arena, x->shape, t), 1, &x);
+}
+
 /* All elements up to each one of n, padded in front, or from each one on, padded behind. */
 static bool is_running(const WindowDim *v, const PadDim *p, int64_t n)
 {
@@ -618,7 +628,7 @@ static bool is_running(const WindowDim *v, const PadDim *p, int64_t n)
 }
 
 /* Running sums of what begins with zeros begin with zeros: of the rest they are running sums, as calls of the runtime make them. */
-static Inst *running_behind_pad(Simp *s, Inst *i, const Inst *pad)
+static Inst *running_behind_pad(Simp *s, Inst *i, Inst *pad)
 {
     const PadDim *p = simp_padding(pad);
     const Shape  *x = inst_operand(pad, 0)->shape;
@@ -638,16 +648,27 @@ static Inst *running_behind_pad(Simp *s, Inst *i, const Inst *pad)
     if (found != 1)
         return NULL;
     const Shape *shape = simp_shape(s, i->shape->type, i->shape->rank, dims);
-    Inst        *running = with_window(s, i, shape, (Inst *[]){inst_operand(pad, 0), inst_operand(i, 1)}, v);
+    Inst        *running = with_window(s, i, shape, (Inst *[]){unpadded(s, i, pad), inst_operand(i, 1)}, v);
     return simp_pad(s, i->shape, running, inst_operand(i, 1), p);
+}
+
+/* Converted to the type of y, x is y. */
+static bool becomes(const Inst *x, const Inst *y)
+{
+    const Literal *v = splat_value(x), *w = splat_value(y);
+    if (v && w && type_is_int(v->type) && type_is_int(w->type))
+        return literal_get_s64(v, 0) == literal_get_s64(w, 0);
+    if (!v || !w || !type_is_float(v->type) || !type_is_float(w->type))
+        return simp_same_splat(x, y);
+    double a = literal_get_f64(v, 0), b = literal_get_f64(w, 0);
+    return a == b && signbit(a) == signbit(b);
 }
 
 /* Elements of the padding are met, places outside of the array are not: a window begins with the initial value, once. */
 Inst *rule_reduce_window_pad(Simp *s, Inst *i)
 {
-    Inst       *running;
-    const Inst *pad = inst_operand(i, 0);
-    if (i->n_operands != 2 || pad->op != OP_PAD || !simp_same_splat(inst_operand(pad, 1), inst_operand(i, 1)) ||
+    Inst *running, *x = inst_operand(i, 0), *pad = x->op == OP_CONVERT && x->n_uses == 1 ? inst_operand(x, 0) : x;
+    if (i->n_operands != 2 || pad->op != OP_PAD || !becomes(inst_operand(pad, 1), inst_operand(i, 1)) ||
         !may_meet_again(inst_operand(i, 1), inst_callee(i, 0)))
         return NULL;
     if ((running = running_behind_pad(s, i, pad)) != NULL)
@@ -656,5 +677,5 @@ Inst *rule_reduce_window_pad(Simp *s, Inst *i)
     for (int32_t k = 0; k < inst_window(i)->n; k++)
         if (!take_padding(&v[k], &simp_padding(pad)[k], inst_operand(pad, 0)->shape->dims[k]))
             return NULL;
-    return with_window(s, i, i->shape, (Inst *[]){inst_operand(pad, 0), inst_operand(i, 1)}, v);
+    return with_window(s, i, i->shape, (Inst *[]){unpadded(s, i, pad), inst_operand(i, 1)}, v);
 }

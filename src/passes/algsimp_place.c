@@ -122,15 +122,20 @@ Inst *rule_dynamic_slice_transpose(Simp *s, Inst *i)
     return simp_like(s, t, i->shape, &x);
 }
 
-/* One element of 0, 1, 2, ...: where it was cut. */
+/* One element of 0, 1, 2, ...: where it was cut; of 0, c, 2 c, ... as many c. */
 Inst *rule_dynamic_slice_iota(Simp *s, Inst *i)
 {
-    const Inst *iota = inst_operand(i, 0);
+    const Inst *iota = inst_operand(i, 0), *scaled = iota->op == OP_MULTIPLY && is_scalar_broadcast(inst_operand(iota, 1)) ? iota : NULL;
     Type        t = i->shape->type;
+    if (scaled)
+        iota = inst_operand(scaled, 0);
     if (iota->op != OP_IOTA || i->shape->rank != 1 || i->n_operands != 2 || shape_count(i->shape) != 1 || (t != TYPE_S32 && t != TYPE_U32) ||
         inst_operand(i, 1)->shape->type != t || iota->shape->dims[0] > INT32_MAX)
         return NULL;
-    return simp_reshape(s, i->shape, clamped(s, inst_operand(i, 1), iota->shape->dims[0], 1));
+    Inst *place = clamped(s, inst_operand(i, 1), iota->shape->dims[0], 1);
+    if (scaled)
+        place = simp_new(s, OP_MULTIPLY, place->shape, 2, (Inst *[]){place, inst_operand(inst_operand(scaled, 1), 0)});
+    return simp_reshape(s, i->shape, place);
 }
 
 /* A part of a part lies at the sum of both places. */

@@ -206,12 +206,22 @@ Inst *rule_reduce_reshape(Simp *s, Inst *i)
 /* ---- what is summed up ---- */
 
 /* Nothing but the initial value. */
-Inst *rule_reduce_empty(Simp *s, Inst *i)
+static Inst *initial_alone(Simp *s, const Inst *i)
 {
     if (i->n_operands != 2 || shape_count(inst_operand(i, 0)->shape) != 0 || shape_count(i->shape) <= 0)
         return NULL;
     Inst *c = inst_operand(i, 1);
     return i->shape->rank ? simp_broadcast(s, i->shape, c, (Ints){NULL, 0}) : simp_same(s, c);
+}
+
+Inst *rule_reduce_empty(Simp *s, Inst *i)
+{
+    return initial_alone(s, i);
+}
+
+Inst *rule_reduce_window_empty(Simp *s, Inst *i)
+{
+    return initial_alone(s, i);
 }
 
 static bool is_sum(const Inst *i)
@@ -447,24 +457,30 @@ static bool is_plain_window(const WindowDim *w)
     return w->pad_lo == 0 && w->pad_hi == 0 && w->base_dilation == 1 && w->window_dilation == 1;
 }
 
-/* Windows of one element each: op(c, x), in the order of the reducer. */
+/* Windows of one element each: op(c, x), in the order of the reducer; those in the padding have the initial value alone. */
 Inst *rule_reduce_window_unit(Simp *s, Inst *i)
 {
     const Comp *reducer = inst_callee(i, 0);
     Op          op = i->n_operands == 2 ? comp_binary_op(reducer) : OP_COUNT;
-    Inst       *x = inst_operand(i, 0), *c = inst_operand(i, 1);
-    if (op == OP_COUNT || !op_has(op, F_COMMUTES) || !shape_equal(x->shape, i->shape))
+    Inst       *x = inst_operand(i, 0), *c = inst_operand(i, 1), *operands[2];
+    PadDim     *v = ARENA_ARRAY(s->scratch, PadDim, i->shape->rank + 1);
+    bool        padded = false;
+    if (op == OP_COUNT || !op_has(op, F_COMMUTES) || x->shape->type != i->shape->type)
         return NULL;
     for (int32_t k = 0; k < i->shape->rank; k++) {
         const WindowDim *w = &inst_window(i)->v[k];
-        if (w->size != 1 || w->stride != 1 || w->pad_lo || w->pad_hi || w->base_dilation != 1)
+        if (w->size != 1 || w->stride != 1 || w->base_dilation != 1)
             return NULL;
+        v[k] = (PadDim){.lo = w->pad_lo, .hi = w->pad_hi};
+        padded |= w->pad_lo || w->pad_hi;
     }
+    if (!padded && !shape_equal(x->shape, i->shape))
+        return NULL;
     int64_t initial = inst_operand(reducer->root, 0)->param;
-    Inst   *operands[2];
-    operands[initial] = i->shape->rank ? simp_broadcast(s, i->shape, c, (Ints){NULL, 0}) : c;
+    operands[initial] = i->shape->rank ? simp_broadcast(s, x->shape, c, (Ints){NULL, 0}) : c;
     operands[1 - initial] = x;
-    return simp_new(s, op, i->shape, 2, operands);
+    Inst *inside = simp_new(s, op, x->shape, 2, operands);
+    return padded ? simp_pad(s, i->shape, inside, c, v) : inside;
 }
 
 /* What window reduction w reduces, over the whole of the dimensions, as an array of that shape. */

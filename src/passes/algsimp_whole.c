@@ -175,11 +175,9 @@ Inst *rule_map_inline(Simp *s, Inst *i)
 
 /* ---- sort, control flow ---- */
 
-Inst *rule_sort_unit(Simp *s, Inst *i)
+/* What a sort was given is sorted already. */
+static Inst *sorted_before(Simp *s, const Inst *i)
 {
-    int64_t dim = inst_ints(i, ATTR_DIMENSIONS).v[0];
-    if (inst_operand(i, 0)->shape->dims[dim] > 1)
-        return NULL;
     if (i->n_operands == 1)
         return simp_same(s, inst_operand(i, 0));
     Inst **operands = ARENA_ARRAY(s->scratch, Inst *, i->n_operands);
@@ -189,6 +187,12 @@ Inst *rule_sort_unit(Simp *s, Inst *i)
             return NULL;
     }
     return simp_new(s, OP_TUPLE, i->shape, i->n_operands, operands);
+}
+
+Inst *rule_sort_unit(Simp *s, Inst *i)
+{
+    int64_t dim = inst_ints(i, ATTR_DIMENSIONS).v[0];
+    return inst_operand(i, 0)->shape->dims[dim] > 1 ? NULL : sorted_before(s, i);
 }
 
 Inst *rule_while_never(Simp *s, Inst *i)
@@ -243,10 +247,16 @@ Inst *rule_constant_tuple(Simp *s, Inst *i)
     return simp_new(s, OP_TUPLE, i->shape, l->n_elems, operands);
 }
 
-/* Equal elements are sorted already. */
+/* Elements that are all equal along the dimension are in any order. */
 Inst *rule_sort_splat(Simp *s, Inst *i)
 {
-    return i->n_operands == 1 && splat_value(inst_operand(i, 0)) ? simp_same(s, inst_operand(i, 0)) : NULL;
+    int64_t dim = inst_ints(i, ATTR_DIMENSIONS).v[0];
+    for (int32_t k = 0; k < i->n_operands; k++) {
+        const Inst *x = inst_operand(i, k);
+        if (!splat_value(x) && !(is_broadcast(x) && !ints_has(dimensions(x), dim)))
+            return NULL;
+    }
+    return sorted_before(s, i);
 }
 
 /* What all devices have everywhere is what they get from each other. */
