@@ -111,13 +111,19 @@ static int64_t filled(int64_t x)
     return all;
 }
 
+/* Some of these, which are not negative, have the bit that an arithmetic shift repeats, as numbers without a sign may. */
+static bool has_sign_bit(Type t, IntRange x)
+{
+    return x.hi >> (type_bits(t) - 1) != 0;
+}
+
 static bool of_two(const Inst *i, Walk w, IntRange *r)
 {
     const Type t = i->shape->type;
     IntRange   a, b, x = { 0, 0 };
     if (!range(inst_operand(i, 0), w, &a) || !range(inst_operand(i, 1), w, &b))
         return all_of(t, r);
-    const bool natural = a.lo >= 0 && b.lo >= 0, divides = natural && b.lo > 0, shifts = natural && b.hi < 63;
+    const bool natural = a.lo >= 0 && b.lo >= 0, divides = natural && b.lo > 0, shifts = natural && b.hi < 63 && (i->op != OP_SHIFT_RIGHT_ARITHMETIC || !has_sign_bit(t, a));
     switch (i->op) {
     case OP_ADD: return fits(t, !__builtin_add_overflow(a.lo, b.lo, &x.lo) && !__builtin_add_overflow(a.hi, b.hi, &x.hi), x, r);
     case OP_SUBTRACT: return fits(t, !__builtin_sub_overflow(a.lo, b.hi, &x.lo) && !__builtin_sub_overflow(a.hi, b.lo, &x.hi), x, r);

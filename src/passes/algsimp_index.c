@@ -74,6 +74,8 @@ static bool known_number(const Inst *i, double *v)
         return false;
     int64_t whole = type_is_float(l->type) ? 0 : literal_get_s64(l, 0);
     *v = type_is_float(l->type) ? literal_get_f64(l, 0) : (double)whole;
+    if (type_is_unsigned_int(l->type) && whole < 0)
+        return false;
     return *v == *v && whole >= -(INT64_C(1) << 53) && whole <= INT64_C(1) << 53;
 }
 
