@@ -4,7 +4,7 @@
  *   %s = f32[4] all-reduce(%x), replica_groups={{0,1}}, to_apply=%max
  *   %t = f32[4] all-reduce(%s), replica_groups={{0,1}}, to_apply=%max                          =>        %s
  *
- * The first for all-reduce, all-gather and reduce-scatter of groups that are written as one device each. The second for maximum, minimum, and, or,
+ * The first for all-reduce, all-gather, reduce-scatter and all-to-all of groups that are written as one device each. The second for maximum, minimum, and, or,
  * of which a value that is the same on all devices of the group makes itself: constants, results of an all-reduce or all-gather over the same
  * groups, and what is computed of these alone. Sums of such values are left: to multiply rounds otherwise. */
 #include "config.h"
@@ -62,7 +62,7 @@ static bool keeps_what_is_equal(const Inst *r)
 static bool gives_operand(const Inst *i, Arena *scratch)
 {
     int left = MAX_LOOKED_AT;
-    if ((i->op != OP_ALL_REDUCE && i->op != OP_ALL_GATHER && i->op != OP_REDUCE_SCATTER) || !inst_is_free(i))
+    if ((i->op != OP_ALL_REDUCE && i->op != OP_ALL_GATHER && i->op != OP_REDUCE_SCATTER && i->op != OP_ALL_TO_ALL) || !inst_is_free(i))
         return false;
     if (is_alone(i, scratch))
         return true;

@@ -6,8 +6,9 @@
  *
  * Two instructions are the same when opcode, shape with layout, operands (in any order when the operation commutes) and attributes
  * are, and what they call is equal by structure; two constants when their bits are. Operands stand before users, so one walk in
- * stored order finds chains too. Never merged: parameters, effects, control edges, collectives, tokens, barriers, elided
- * constants (their values are not known).
+ * stored order finds chains too. Exchanges that wait are the same over whatever channel: all devices leave out the same one.
+ * Never merged: parameters, effects, control edges, exchanges that are awaited later, tokens, barriers, elided constants (their
+ * values are not known).
  *
  * Equal computations are found first, callees before callers: comp->aux is the first of those equal to it. */
 #include "config.h"
@@ -29,7 +30,7 @@ static uint64_t attrs_hash(const Inst *i)
 {
     uint64_t h = 0;
     for (int32_t k = 0; k < i->n_attrs; k++)
-        if (!attr_is_comment(&i->attrs[k]))
+        if (!attr_is_comment(&i->attrs[k]) && i->attrs[k].id != ATTR_CHANNEL_ID)
             h += hash_u64((uint64_t)i->attrs[k].id, attr_value_hash(&i->attrs[k])); /* in any order */
     return h;
 }
@@ -47,11 +48,22 @@ static uint64_t own_hash(const Inst *i)
     return hash_u64(h, (uint64_t)i->n_operands);
 }
 
-static bool own_equal(const Inst *a, const Inst *b)
+/* An exchange between devices that waits for its result. */
+static bool is_exchange(const Inst *i)
 {
-    if (a->op != b->op || a->param != b->param || a->n_operands != b->n_operands || a->n_callees != b->n_callees)
+    switch (i->op) {
+    case OP_ALL_GATHER: case OP_ALL_REDUCE: case OP_REDUCE_SCATTER: case OP_ALL_TO_ALL: case OP_RAGGED_ALL_TO_ALL: case OP_COLLECTIVE_BROADCAST:
+    case OP_COLLECTIVE_REDUCE: case OP_COLLECTIVE_PERMUTE:
+        return !i->n_control && !i->n_control_succs && !inst_has_effect(i);
+    default:
         return false;
-    if (!shape_equal(a->shape, b->shape) || !inst_attrs_equal(a, b))
+    }
+}
+
+/* Everything but operands, control edges and attributes. */
+static bool body_equal(const Inst *a, const Inst *b)
+{
+    if (a->op != b->op || a->param != b->param || a->n_operands != b->n_operands || a->n_callees != b->n_callees || !shape_equal(a->shape, b->shape))
         return false;
     if (a->op == OP_CONSTANT &&
         (literal_has_elided(a->literal) || literal_has_elided(b->literal) || !literal_equal(a->literal, b->literal)))
@@ -60,6 +72,11 @@ static bool own_equal(const Inst *a, const Inst *b)
         if (representative(a->callees[k]) != representative(b->callees[k]))
             return false;
     return true;
+}
+
+static bool own_equal(const Inst *a, const Inst *b)
+{
+    return body_equal(a, b) && inst_attrs_equal(a, b);
 }
 
 /* ---- computations ---- */
@@ -157,7 +174,7 @@ static bool operands_equal(const Inst *a, const Inst *b)
 static Inst *find_same(const Map *table, uint64_t hash, const Inst *i)
 {
     for (Entry *e = map_get_u64(table, hash); e; e = e->next)
-        if (operands_equal(e->thing, i) && own_equal(e->thing, i))
+        if (operands_equal(e->thing, i) && body_equal(e->thing, i) && (is_exchange(i) ? inst_exchanges_alike(e->thing, i) : inst_attrs_equal(e->thing, i)))
             return e->thing;
     return NULL;
 }
@@ -170,7 +187,7 @@ static int64_t merge_in(Comp *c, PassCtx *cx, int64_t most)
     for (Inst *i = c->first, *next; i && merged < most; i = next) {
         next = i->next;
         i->mark = place++;
-        if (!inst_is_value(i))
+        if (!inst_is_value(i) && !is_exchange(i))
             continue;
         uint64_t h = inst_hash(i);
         Inst    *same = find_same(&table, h, i);

@@ -235,13 +235,13 @@ void inst_take_attrs(Inst *to, const Inst *from)
             inst_set_attr(to, from->attrs[k]);
 }
 
-static bool attrs_within(const Inst *a, const Inst *b)
+static bool attrs_within(const Inst *a, const Inst *b, bool any_channel)
 {
     for (int32_t k = 0; k < a->n_attrs; k++) {
         if (attr_is_comment(&a->attrs[k]))
             continue;
         const Attr *y = inst_attr(b, a->attrs[k].id);
-        if (!y || !attr_value_equal(&a->attrs[k], y))
+        if (!y || !(attr_value_equal(&a->attrs[k], y) || (any_channel && y->id == ATTR_CHANNEL_ID)))
             return false;
     }
     return true;
@@ -249,7 +249,12 @@ static bool attrs_within(const Inst *a, const Inst *b)
 
 bool inst_attrs_equal(const Inst *a, const Inst *b)
 {
-    return attrs_within(a, b) && attrs_within(b, a);
+    return attrs_within(a, b, false) && attrs_within(b, a, false);
+}
+
+bool inst_exchanges_alike(const Inst *a, const Inst *b)
+{
+    return attrs_within(a, b, true) && attrs_within(b, a, true);
 }
 
 static uint64_t ints_hash(uint64_t h, Ints x)

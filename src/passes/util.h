@@ -46,6 +46,8 @@ int64_t literal_step(const Literal *l);
 bool inst_is_value(const Inst *i);
 /* The same attributes, but for those that say nothing about the value. */
 bool inst_attrs_equal(const Inst *a, const Inst *b);
+/* Likewise of exchanges, which may each have a channel of their own. */
+bool inst_exchanges_alike(const Inst *a, const Inst *b);
 bool attr_is_comment(const Attr *x);
 /* The attributes that say what is done; what is said of the value alone stays behind, and so does a sharding of a value of other sizes. */
 void inst_take_attrs(Inst *to, const Inst *from);
