@@ -540,7 +540,7 @@ static int process_file(void *given, Arena *a, const char *path)
         return EXIT_TROUBLE;
     }
     if (wants_run_line(args, &in))
-        buf_printf(&out, "%s\n", run_line(a, args));
+        buf_printf(&out, "%s%s", run_line(a, args), checks_line_end(in.p, in.n));
     Stream stream = {.arena = arena_new(), .path = args->output};
     bool   pieces = args->split && in.p && !proto_is(in.p, in.n);
     if (!pieces && !args->verify_diagnostics)
@@ -617,6 +617,8 @@ static bool check_limits(const Args *args)
         bad = "--test-timeout expects a number of seconds from 0 (no limit) to 1000000000";
     else if (args->print_indent < 0 || args->print_indent > 1000)
         bad = "--print-indent expects a number from 0 to 1000";
+    else if (!checks_prefix_is_good(args->check_prefix))
+        bad = "--check-prefix expects a letter, then letters, digits, - and _";
     else if (args->passes && args->level >= 0)
         bad = "--passes and -O exclude each other";
     else if (args->run_reproducer && (args->passes || args->level >= 0 || args->split))
