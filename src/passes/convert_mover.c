@@ -22,8 +22,8 @@ static bool moves(Op op)
 
 static bool is_wider(Type a, Type b)
 {
-    bool plain = (type_is_float(a) || type_is_int(a)) && (type_is_float(b) || type_is_int(b));
-    return plain && type_bits(a) > type_bits(b) && type_bits(b) >= 8;
+    bool plain = (type_is_float(a) || type_is_int(a)) && (type_is_float(b) || type_is_int(b)), complex = type_is_complex(a) && type_is_float(b);
+    return (plain || complex) && type_bits(a) > type_bits(b) && type_bits(b) >= 8;
 }
 
 /* The value of all elements of x in another type, NULL when it is none there. */

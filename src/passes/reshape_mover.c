@@ -6,7 +6,7 @@
  *                                              ROOT %r = f32[1,8] reshape(%s)
  *
  * Below, they meet others that cancel them. A group is what such movements of one kind reach: elementwise instructions all of whose operands are
- * moved alike, are of the group, are scalars, or are broadcasts that can as well be made in the shape before. It moves as a whole, and only when
+ * moved alike, are of the group, are scalars, or are broadcasts or constants that can as well be made in the shape before. It moves as a whole, and only when
  * there are no more movements after it than vanish: one that has users outside stays, each value with users outside gets one. So nothing is
  * moved twice, and as movements only ever go down, that ends.
  *
@@ -90,6 +90,15 @@ static bool broadcast_before(Mover *m, const Inst *b, const Inst *move, Ints *di
     return true;
 }
 
+enum { MAX_TRANSPOSED = 65536 }; /* elements */
+
+/* A constant that nothing else reads is folded in the shape before. Beside scalars it is left: they are what starts and conditions are. */
+static bool constant_before(const Inst *o, const Inst *move)
+{
+    return o->op == OP_CONSTANT && o->shape->rank > 0 && o->n_uses == 1 && !o->literal->elided && has_plain_shape(o) && inst_is_free(o) &&
+           (move->op == OP_RESHAPE || o->literal->count <= MAX_TRANSPOSED);
+}
+
 static bool is_scalar_beside(const Inst *o, const Inst *i)
 {
     return o->shape->rank == 0 && i->shape->rank != 0;
@@ -115,7 +124,7 @@ static bool may_join(Mover *m, const Inst *i, const Inst *move)
     for (int32_t k = 0; k < i->n_operands; k++) {
         const Inst *o = inst_operand(i, k);
         Ints        dims;
-        if (!node_of(m, o)->move && !is_scalar_beside(o, i) && !broadcast_before(m, o, move, &dims))
+        if (!node_of(m, o)->move && !is_scalar_beside(o, i) && !constant_before(o, move) && !broadcast_before(m, o, move, &dims))
             return false;
     }
     return true;
@@ -171,6 +180,20 @@ static Inst *with_meta(Inst *i, const Inst *like)
     return i;
 }
 
+/* Constant o as it is before the movement. */
+static Inst *constant_undone(Mover *m, Inst *i, Inst *o, const Inst *move)
+{
+    const Shape *before = shape_with_type(m->comp->module->arena, inst_operand(move, 0)->shape, o->shape->type);
+    Inst        *r = with_meta(inst_new(m->comp, i, move->op, before, 1, &o, NULL), o);
+    if (move->op == OP_TRANSPOSE) {
+        Ints perm = inst_ints(move, ATTR_DIMENSIONS), back = ints_make(m->cx->scratch, perm.n);
+        for (int32_t k = 0; k < perm.n; k++)
+            *ints_at(back, (int32_t)perm.v[k]) = k;
+        inst_set_ints(r, ATTR_DIMENSIONS, back);
+    }
+    return r;
+}
+
 static Inst *operand_before(Mover *m, Inst *i, int32_t k)
 {
     Inst       *o = inst_operand(i, k);
@@ -181,6 +204,8 @@ static Inst *operand_before(Mover *m, Inst *i, int32_t k)
     if (is_scalar_beside(o, i))
         return o;
     const Inst *move = node_of(m, i)->move;
+    if (constant_before(o, move))
+        return constant_undone(m, i, o, move);
     if (!broadcast_before(m, o, move, &dims))
         die("reshape-mover: an operand of %%%s was a broadcast", i->name);
     Inst *x = inst_operand(o, 0);
