@@ -4,8 +4,8 @@
  *     =>
  *   %w = f32[32] reduce-window(%x, 0), window={size=32 stride=32 pad=12_12}      %r = f32[] reduce(%w, 0), dimensions={0}
  *
- * Again and again until no dimension has more than 32: errors of rounding grow with the logarithm of the length then. Where the initial value changes nothing, of
- * one array. No level runs it: the backends reduce in blocks by themselves. */
+ * Again and again until no dimension has more than 32: errors of rounding grow with the logarithm of the length then. Shorter ones are summed whole at once. Where
+ * the initial value changes nothing, of one array that has elements. No level runs it: the backends reduce in blocks by themselves. */
 #include "config.h"
 
 #include "passes/expand.h"
@@ -24,6 +24,7 @@ static bool changes_nothing(Op op, const Literal *c)
 static Inst *as_tree(PassCtx *cx, Inst *i)
 {
     if (i->op != OP_REDUCE || i->n_operands != 2 || inst_operand(i, 0)->shape->type != i->shape->type || inst_operand(i, 0)->shape->layout ||
+        shape_count(inst_operand(i, 0)->shape) <= 0 ||
         !changes_nothing(comp_binary_op(inst_callee(i, 0)), splat_value(inst_operand(i, 1))))
         return NULL;
     Arena       *a = i->comp->module->arena;
@@ -33,11 +34,10 @@ static Inst *as_tree(PassCtx *cx, Inst *i)
     Ints         sizes = ints_make(cx->scratch, s->rank), dims = inst_ints(i, ATTR_DIMENSIONS);
     bool         any = false;
     for (int32_t k = 0; k < s->rank; k++) {
-        bool    cut = ints_has(dims, k) && s->dims[k] > SIZE;
-        int64_t n = cut ? s->dims[k] / SIZE + (s->dims[k] % SIZE != 0) : s->dims[k], more = cut ? n * SIZE - s->dims[k] : 0;
-        v[k] = (WindowDim){.size = cut ? SIZE : 1, .stride = cut ? SIZE : 1, .pad_lo = more / 2, .pad_hi = more - more / 2, .base_dilation = 1, .window_dilation = 1};
+        int64_t length = s->dims[k], size = !ints_has(dims, k) ? 1 : length < SIZE ? length : SIZE, n = length / size + (length % size != 0), more = n * size - length;
+        v[k] = (WindowDim){.size = size, .stride = size, .pad_lo = more / 2, .pad_hi = more - more / 2, .base_dilation = 1, .window_dilation = 1};
         *ints_at(sizes, k) = n;
-        any |= cut;
+        any |= size < length && size > 1;
     }
     if (!any)
         return NULL;
