@@ -320,6 +320,7 @@ static int optimize_module(const Args *args, Module *m, const Buf *source, Buf *
     int status = run_passes(args, m, out, d);
     if (status != EXIT_SUCCESS || args->bisect)
         return status;
+    m->changed |= !args->passes && args->level < 0; /* what passes through is read by the next tool as well */
     return extract_constants(args, m, d) && d->errors == 0 && put_module(args, out, m, source, d) ? EXIT_SUCCESS : EXIT_TROUBLE;
 }
 
