@@ -486,7 +486,15 @@ bool fusion_made_of_indices(const Inst *i)
     return true;
 }
 
-/* What is made of indices is computed wherever it is needed, so there may be many: a mask is in the attention of each layer. Likewise what repeats something smaller. */
+/* A part of what is stored anyway, cut out with fixed limits: to read it there costs no more than to read a copy. */
+static bool cuts_stored(const Inst *i)
+{
+    const Inst *x = i->op == OP_SLICE ? inst_operand(i, 0) : NULL;
+    return x && node(x)->role == ROLE_NONE;
+}
+
+/* What is made of indices is computed wherever it is needed, so there may be many: a mask is in the attention of each layer. Likewise what repeats something smaller,
+ * and components of vectors, which products of several ask for. */
 static bool add_context(Fuser *f, const Inst *i, Context *c)
 {
     Node *n = node(i);
@@ -494,7 +502,7 @@ static bool add_context(Fuser *f, const Inst *i, Context *c)
         if (n->contexts[k] == c)
             return true;
     if (n->n_contexts == n->max_contexts) {
-        if (n->max_contexts == MAX_INDEX_CONTEXTS || (i->op != OP_BROADCAST && !fusion_made_of_indices(i)))
+        if (n->max_contexts == MAX_INDEX_CONTEXTS || (i->op != OP_BROADCAST && !cuts_stored(i) && !fusion_made_of_indices(i)))
             return false;
         Context **more = ARENA_ARRAY(f->scratch, Context *, MAX_INDEX_CONTEXTS);
         memcpy(more, n->contexts, (size_t)n->n_contexts * sizeof *more);
