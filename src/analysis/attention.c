@@ -375,11 +375,19 @@ static double library_ns(const AttentionSize *s, const Device *v)
     return 2 * scores * ((double)s->head / first + (double)s->wide / second) / rate + device_bytes_ns(v, bytes, bytes) + 2 * v->launch;
 }
 
-/* Half of what the units could do; tiles of 16 rows at least, which go through keys in steps of 256, by pieces of which units share them. */
+/* Half of what the units could do. With fragments shared memory is what there is least of: a warp's 16 rows by 32 keys of 64 terms and columns are 2^17 operations, for which
+ * fragments and scores of 18 KiB go there and back, at 128 bytes a cycle of each multiprocessor, which adds 128 f32 and multiplies as many in it: 3.5 times as many operations. */
+double attention_rate(Type type, const Device *v)
+{
+    const double by_fragments = 3 * v->flops < v->tensor / 4 ? 3 * v->flops : v->tensor / 4;
+    return type_bits(type) == 16 && v->tensor > 0 ? by_fragments : v->flops / 2;
+}
+
+/* Tiles of 16 rows at least, which go through keys in steps of 256, by pieces of which units share them. */
 static double kernel_ns(const AttentionSize *s, const Device *v)
 {
     const double down = ceil_div((double)s->rows, 16), tiles = (double)s->members * down * ceil_div((double)s->keys, 256);
-    return 4 * (double)s->members * 16 * down * (double)s->keys * (double)(s->head + s->wide) * (s->half ? 0.6 : 1) / v->flops / busy(v, tiles);
+    return 2 * (double)s->members * 16 * down * (double)s->keys * (double)(s->head + s->wide) * (s->half ? 0.6 : 1) / attention_rate(s->type, v) / busy(v, tiles);
 }
 
 bool attention_pays(const AttentionSize *s, const Device *v)

@@ -46,7 +46,9 @@ typedef struct AttentionSize {
 AttentionSize attention_size(const Attention *a);
 enum { ATTENTION_FEW = 8 /* rows of a member, which are no tile */ };
 
-/* Whether kernels of a device without its tensor cores do all of it sooner than a library's products, which may use them, with a softmax between. */
+/* Operations that a kernel of it does each ns, of operands of that type: on tensor cores where they have 16 bits. */
+double attention_rate(Type type, const Device *v);
+/* Whether one kernel does all of it sooner than a library's products with a softmax between. */
 bool attention_pays(const AttentionSize *s, const Device *v);
 
 #endif

@@ -60,10 +60,20 @@ template <typename T> static inline void cudasim_fragment_access(const T *p, uns
 template <typename Use, typename T, typename Layout>
 static inline void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout> &a, const T *p, unsigned ld, int line = __builtin_LINE())
 {
+    static_assert(!std::is_void<Layout>::value, "sums are loaded in an order that the call says");
     cudasim_fragment_access(p, ld, line);
     for (int e = 0; e < 8; e++) {
         const cudasim_place at = cudasim_place_of<Use>((int)cudasim_lane(), e);
         a.x[e] = p[std::is_same<Layout, row_major>::value ? at.row * ld + at.col : at.col * ld + at.row];
+    }
+}
+
+static inline void load_matrix_sync(fragment<accumulator, 16, 16, 16, float> &a, const float *p, unsigned ld, layout_t layout, int line = __builtin_LINE())
+{
+    cudasim_fragment_access(p, ld, line);
+    for (int e = 0; e < 8; e++) {
+        const cudasim_place at = cudasim_place_of<accumulator>((int)cudasim_lane(), e);
+        a.x[e] = p[layout == mem_row_major ? at.row * ld + at.col : at.col * ld + at.row];
     }
 }
 

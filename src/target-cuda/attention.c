@@ -5,7 +5,7 @@
  * Of tiles of rows it is attention_tile.c's, of few rows attention_few.c's: of each row the largest score, the sum of e^(x - that) and columns of the result that are not divided yet.
  * What the fusion makes of the scores, if it is more than a factor and a mask, is a function of one of them. */
 #include "emit/c_text.h"
-#include "target-cuda/attention_text.h"
+#include "target-cuda/attention_tile.h"
 #include "target-cuda/part.h"
 #include "target-cuda/routine.h"
 
@@ -120,7 +120,7 @@ static void drop_unused(Buf *body, const char *declared, const char *word)
     body->n -= (size_t)(end - at);
 }
 
-/* A kernel's body in front of which sizes are named, those that it uses; body is emptied. */
+/* A kernel's body, or that of one of its forms, in front of which sizes are named, those that it uses; body is emptied. */
 static void put_body(const AttentionText *t, Buf *body)
 {
     const hlort_attention *d = t->d;
@@ -139,7 +139,6 @@ static void put_body(const AttentionText *t, Buf *body)
         }
     buf_puts(t->b, first ? "" : "; // of each member of the batch\n");
     buf_puts(t->b, body->p);
-    buf_puts(t->b, "}\n");
     buf_free(body);
 }
 
@@ -184,6 +183,31 @@ static void put_join(const AttentionText *t)
     attention_put_result(&in, false, 2);
     buf_puts(&body, "    }\n");
     put_body(t, &body);
+    buf_puts(t->b, "}\n");
+}
+
+/* ---- the forms ---- */
+
+static void put_form(const AttentionText *t, const TileForm *form, const AttentionSteps *by)
+{
+    Buf           body = { 0 };
+    AttentionText in = with_body(t, &body);
+    in.form = form;
+    in.l.by = *by;
+    (t->l.few ? attention_put_few : attention_put_tiles)(&in);
+    put_body(t, &body);
+}
+
+static void put_forms(const AttentionText *t)
+{
+    const bool tensor = t->l.tensor.step > 0;
+    if (tensor) {
+        buf_puts(t->b, "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800\n");
+        put_form(t, &attention_fragments, &t->l.tensor);
+        buf_puts(t->b, "#else\n");
+    }
+    put_form(t, &attention_lanes, &t->l.by);
+    buf_puts(t->b, tensor ? "#endif\n}\n" : "}\n");
 }
 
 /* ---- the launcher ---- */
@@ -213,7 +237,7 @@ static void put_launcher(const AttentionText *t, const Program *p, const char *l
     cuda_put_attention_head(t->b, t->x, linkage, prefix);
     buf_printf(t->b, "\n{\n    %s hlo_launch%s(stream, %lld, %d, ", joins ? "const cudaError_t e =" : "return", t->l.few ? "" : "_shared", (long long)blocks, ATTENTION_THREADS);
     if (!t->l.few)
-        buf_printf(t->b, "%lld, ", (long long)t->l.shared);
+        buf_printf(t->b, "%lld, ", (long long)attention_shared(&t->l));
     buf_printf(t->b, "%s_kernel, (%s *)r0, (const %s *)q, (const %s *)k, (const %s *)v", t->name, out, in, in, in);
     if (uses_term(t))
         buf_printf(t->b, ", (const %s *)t", attention_type(t->c->of[3]->shape->type));
@@ -250,10 +274,7 @@ void cuda_put_attention(Buf *b, const Program *p, const LibraryCall *x, const ch
         put_score_function(&t);
     buf_printf(b, "static __global__ void __launch_bounds__(%d) %s_kernel", ATTENTION_THREADS, x->name);
     put_params(&t);
-    Buf        body = { 0 };
-    const AttentionText in = with_body(&t, &body);
-    (t.l.few ? attention_put_few : attention_put_tiles)(&in);
-    put_body(&t, &body);
+    put_forms(&t);
     if (t.l.pieces > 1)
         put_join(&t);
     put_launcher(&t, p, linkage, prefix);
@@ -276,17 +297,27 @@ void cuda_attention_call(Buf *b, const LibraryCall *x, const char *const *args)
 
 /* ---- a program's ---- */
 
-bool cuda_has_attention(const Program *p, bool shared)
+AttentionUses cuda_attention_uses(const Program *p)
 {
+    AttentionUses uses = { false };
     for (int32_t k = 0; k < p->n_calls; k++) {
         AttentionLaunch l;
         if (!p->calls[k]->attention)
             continue;
         attention_launch(p->calls[k]->attention, p->device, &l);
-        if (!shared || !l.few)
-            return true;
+        uses.some = true;
+        uses.shared |= !l.few;
+        uses.tensor |= l.tensor.step > 0;
     }
-    return false;
+    return uses;
+}
+
+/* Whether its weights are rounded to the type of its operands. */
+static bool rounds_weights(const AttentionCall *c, const Device *v)
+{
+    AttentionLaunch l;
+    attention_launch(c, v, &l);
+    return c->d.rounded || l.tensor.step > 0;
 }
 
 const char *cuda_attention_function(const Program *p, int32_t *at)
@@ -302,7 +333,7 @@ const char *cuda_attention_function(const Program *p, int32_t *at)
     for (; *at < (int32_t)(sizeof functions / sizeof *functions); ++*at)
         for (int32_t k = 0; k < p->n_calls; k++) {
             const AttentionCall *c = p->calls[k]->attention;
-            if (c && ((functions[*at].in ? c->in : c->out) == functions[*at].type || (c->d.rounded && c->in == functions[*at].type)))
+            if (c && ((functions[*at].in ? c->in : c->out) == functions[*at].type || (c->in == functions[*at].type && rounds_weights(c, p->device))))
                 return functions[(*at)++].name;
         }
     return NULL;

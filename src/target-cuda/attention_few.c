@@ -25,7 +25,7 @@ static int64_t lanes_for(int64_t n)
 static Lanes share_of(const AttentionText *t, char array)
 {
     const bool v = array == 'v';
-    Lanes      s = { .n = v ? t->d->wide : t->d->head, .pack = attention_is_packed(t, array) ? ATTENTION_PACK : 1 };
+    Lanes      s = { .n = v ? t->d->wide : t->d->head, .pack = attention_is_packed(t, array, ATTENTION_PACK) ? ATTENTION_PACK : 1 };
     s.lanes = lanes_for(s.n / s.pack);
     s.chunks = (s.n + s.lanes * s.pack - 1) / (s.lanes * s.pack);
     s.cut = s.n % (s.lanes * s.pack) != 0;
@@ -66,7 +66,7 @@ static void put_queries(const AttentionText *t, const Lanes *s)
     buf_printf(t->b, "        float row_of[%lld][%lld] = {};\n        #pragma unroll\n        for (int row = 0; row < rows; row++)\n", (long long)t->d->rows, (long long)(s->chunks * s->pack));
     const int   in = 4 * put_each_pack(t, s, 3);
     const char *x = "pack.at[e]";
-    if (attention_is_packed(t, 'q') && s->pack == ATTENTION_PACK)
+    if (attention_is_packed(t, 'q', ATTENTION_PACK) && s->pack == ATTENTION_PACK)
         put_pack(t, s->pack, arena_printf(t->arena, "q[q_at + %s + %s]", row, s->first), in / 4);
     else
         x = arena_printf(t->arena, "q[q_at + %s + (%s + e) * %lld]", row, s->first, (long long)t->d->q_col);

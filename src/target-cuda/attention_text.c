@@ -77,16 +77,16 @@ static const char *masked_row(const AttentionText *t)
     return d->mask_row > 0 ? arena_printf(t->arena, "%s %% %lld", text, (long long)d->row[d->mask_row].count) : text;
 }
 
-bool attention_is_packed(const AttentionText *t, char array)
+bool attention_is_packed(const AttentionText *t, char array, int64_t pack)
 {
     const hlort_attention *d = t->d;
     const int64_t n = array == 'v' ? d->wide : d->head, col = array == 'q' ? d->q_col : array == 'k' ? d->k_col : d->v_col;
-    bool packed = col == 1 && n % ATTENTION_PACK == 0 && t->c->start[array == 'q' ? 0 : array == 'k' ? 1 : 2] % ATTENTION_PACK == 0;
-    packed &= array == 'q' || (array == 'k' ? d->k_row : d->v_row) % ATTENTION_PACK == 0;
+    bool packed = col == 1 && n % pack == 0 && t->c->start[array == 'q' ? 0 : array == 'k' ? 1 : 2] % pack == 0;
+    packed &= array == 'q' || (array == 'k' ? d->k_row : d->v_row) % pack == 0;
     for (int64_t k = 0; k < d->n_rows && array == 'q'; k++)
-        packed &= d->row[k].q % ATTENTION_PACK == 0;
+        packed &= d->row[k].q % pack == 0;
     for (int64_t k = 0; k < d->n_batch; k++)
-        packed &= (array == 'q' ? d->batch[k].q : array == 'k' ? d->batch[k].k : d->batch[k].v) % ATTENTION_PACK == 0;
+        packed &= (array == 'q' ? d->batch[k].q : array == 'k' ? d->batch[k].k : d->batch[k].v) % pack == 0;
     return packed;
 }
 

@@ -412,8 +412,10 @@ bool cuda_kernels(Buf *b, const Program *p, const char *linkage)
                 shares[parts[j].share] = true;
         put_launcher(&kernels, a, p, f, n, parts, linkage);
     }
-    asked |= cuda_has_attention(p, true);
-    packs |= cuda_has_attention(p, false);
+    const AttentionUses attention = cuda_attention_uses(p);
+    asked |= attention.shared;
+    packs |= attention.some;
+    tensor |= attention.tensor;
     cuda_row_services(b, groups, shares[BY_WARP], shares[BY_BLOCK], shares[BY_COLUMN], asked);
     if (between)
         cuda_between_services(b);

@@ -28,12 +28,15 @@ void cuda_routine_services(Buf *b, const Program *p);
 void cuda_put_routine(Buf *b, const Program *p, const LibraryCall *x, const char *linkage, const char *prefix); /* NAME_launch */
 void cuda_put_routine_head(Buf *b, const LibraryCall *x, const char *linkage, const char *prefix);
 
-/* attention.c: NAME_launch of a call of attention, its head, a call's arguments; whether there are such calls, of those that ask for shared memory alone; the functions of the prelude that
- * their text calls, one after the other: *at is 0 at first. NULL: there are no more. */
+/* attention.c: NAME_launch of a call of attention, its head, a call's arguments; what such calls use; the functions of the prelude that their text calls, one after the other: *at is 0 at
+ * first. NULL: there are no more. */
+typedef struct AttentionUses {
+    bool some, shared, tensor; /* there are such calls, those that ask for shared memory, those with a form for tensor cores */
+} AttentionUses;
 void cuda_put_attention(Buf *b, const Program *p, const LibraryCall *x, const char *linkage, const char *prefix);
 void cuda_put_attention_head(Buf *b, const LibraryCall *x, const char *linkage, const char *prefix);
 void cuda_attention_call(Buf *b, const LibraryCall *x, const char *const *args);
-bool cuda_has_attention(const Program *p, bool shared);
+AttentionUses cuda_attention_uses(const Program *p);
 const char *cuda_attention_function(const Program *p, int32_t *at);
 
 /* The files of one opcode each share these. */

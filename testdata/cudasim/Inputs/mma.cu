@@ -26,7 +26,11 @@ template <typename A, typename B, wmma::layout_t order> static __global__ void p
     wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, A>        a;
     wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, B>        b;
     wmma::fragment<wmma::accumulator, 16, 16, 16, float>         c;
-    wmma::fill_fragment(c, 0.5f);
+    for (int at = threadIdx.x; at < 256; at += 32)
+        sums[order == wmma::mem_row_major ? at / 16 * 20 + at % 16 : at % 16 * 20 + at / 16] = (float)at;
+    __syncwarp();
+    wmma::load_matrix_sync(c, sums, 20, order);
+    __syncwarp();
     wmma::load_matrix_sync(a, lhs, 24);
     wmma::load_matrix_sync(b, rhs, 24);
     wmma::mma_sync(c, a, b, c);
@@ -73,7 +77,7 @@ template <typename A, typename B, wmma::layout_t order> static int check(cudaLau
         return -1;
     for (int m = 0; m < 16; m++)
         for (int n = 0; n < 16; n++) {
-            float sum = 0.5f;
+            float sum = (float)(m * 16 + n);
             for (int k = 0; k < 16; k++)
                 sum += (float)(lhs_of(m, k) * rhs_of(k, n));
             bad += v[m * 16 + n] != sum;
