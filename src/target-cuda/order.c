@@ -2,7 +2,7 @@
  *
  *     for i0, i1:  for k:  out[i0 * 64 + i1] += x[i0 * 8 + k] * y[k * 3072 + i1 * 48 + i0]        i1 = row / 48, i0 = row % 48
  *
- * What counts is how many sectors of 32 bytes a warp asks for in all trips of a thread's own loops. Steps that read on in the sectors of the step before find them in the first cache. */
+ * What does not move an operand may be innermost, too, as a row's columns are of a product of 8 by 8: lanes ask for the same. What counts is how many sectors of 32 bytes a warp asks for in all trips of a thread's own loops. Steps that read on in the sectors of the step before find them in the first cache. */
 #include "support/vec.h"
 #include "target-cuda/part.h"
 
@@ -134,19 +134,19 @@ static Sectors cost_of(const Order *o, const IxAtom *const *loops)
     return sum;
 }
 
-/* What does not move the access is farther apart than anything. */
-static uint64_t stride(const Access *x, const IxAtom *loop)
+/* What does not move the access is farther apart than anything, or nearest: then its neighbours are lanes that ask for the same. */
+static uint64_t stride(const Access *x, const IxAtom *loop, bool nearest)
 {
-    return (uint64_t)magnitude(ix_coef(x->index, loop)) - 1;
+    return (uint64_t)magnitude(ix_coef(x->index, loop)) - !nearest;
 }
 
 /* The loops as the access lies in memory. */
-static const IxAtom *const *order_by(const Order *o, const Access *x)
+static const IxAtom *const *order_by(const Order *o, const Access *x, bool nearest)
 {
     const IxAtom **v = ARENA_ARRAY(o->arena, const IxAtom *, o->part->n_loops);
     for (int32_t j = 0; j < o->part->n_loops; j++) {
         int32_t at = j;
-        for (; at > 0 && stride(x, v[at - 1]) < stride(x, o->part->loops[j]); at--)
+        for (; at > 0 && stride(x, v[at - 1], nearest) < stride(x, o->part->loops[j], nearest); at--)
             v[at] = v[at - 1];
         v[at] = o->part->loops[j];
     }
@@ -167,8 +167,8 @@ void cuda_order_loops(Arena *a, CudaPart *part)
     double               least = now.taken / WORTH;
     if (now.taken <= now.fewest * WORTH)
         return;
-    for (int32_t i = 0; i < o.accesses.n; i++) {
-        const IxAtom *const *loops = order_by(&o, &o.accesses.v[i]);
+    for (int32_t i = 0; i < 2 * o.accesses.n; i++) {
+        const IxAtom *const *loops = order_by(&o, &o.accesses.v[i / 2], i % 2);
         const Sectors        cost = cost_of(&o, loops);
         if (cost.taken < least) {
             least = cost.taken;
