@@ -382,7 +382,7 @@ bool cudasim_run(const cudasim_launch *l)
     begin_launch(l);
     if (!ok)
         cudasim_fault(NULL, 0, "a launch of what is no kernel");
-    cudasim_log_begin();
+    cudasim_log_begin(checked >= blocks);
     cudasim_check_launch(l, &image);
     for (uint64_t k = 0; ok && k < blocks; k++) {
         uint64_t at = block_in_order(k, blocks);

@@ -63,8 +63,8 @@ void   cudasim_store(cudasim_type t, void *p, int64_t i, double v);
 /* out[i][j] += sum over l of lhs[i][l * step] * rhs[l * distance + j]; false: no memory */
 bool   cudasim_add_products(double *const *out, const double *const *lhs, int64_t step, const double *rhs, int64_t distance, int64_t m, int64_t n, int64_t k);
 
-/* log.c. Each launch is between the two; accesses of threads to device memory. */
-void cudasim_log_begin(void);
+/* log.c. Each launch is between the two, `whole` where accesses of all its blocks are seen; accesses of threads to device memory. */
+void cudasim_log_begin(bool whole);
 bool cudasim_log_is_on(void);
 void cudasim_log_end(void);
 void cudasim_log_access(const void *p, size_t bytes, bool writes, const void *pc);
