@@ -696,7 +696,7 @@ static void turn(Lower *L, Side *s, bool inside)
     shape_strides(s->wide_shape, s->strides);
 }
 
-/* Operands that would have to be computed again for each use go to memory first; movement and conversion do not count. */
+/* Operands that would have to be computed again for each use go to memory first; movement and conversion do not count, nor does what is used once where there are no vectors. */
 bool is_cheap(Lower *L, const Inst *x)
 {
     int32_t leaf = 0;
@@ -750,7 +750,7 @@ void stage_dot(Lower *L, const Inst *x, KArray *const *to)
     lhs.first = d.n_batch;
     rhs.first = d.n_batch + lhs.n_free;
     for (int32_t k = 0; k < 2; k++)
-        if (!is_cheap(L, inst_operand(x, k)))
+        if (!is_cheap(L, inst_operand(x, k)) && !(L->plan->plain && times_used(k ? &lhs : &rhs) == 1))
             need_memory(L, inst_operand(x, k));
     if (L->again)
         return;

@@ -51,7 +51,7 @@
  *
  * Two dots with the rows of a softmax between them become one kernel in the end (fusion_attention.c).
  *
- * Of the operands of a contraction one kind is fused, see is_vector_product.
+ * Of the operands of a contraction one kind is fused, a matrix of which each element is needed once, see is_vector_product and, for threads, needs_each_once.
  *
  * Pads between elements and scatters are other matters, see fusion_apart.c and fusion_scatter.c.
  *
@@ -193,6 +193,15 @@ static bool may_be_hero(Fuser *f, const Inst *i)
     return g->hero ? fusion_go_together(f, i, g->hero) : !g->reduces;
 }
 
+/* The kernel of dot i makes its matrix, if there is one that only it needs. */
+static void make_operand(const Fuser *f, const Inst *i)
+{
+    Group        *g = node(i)->contexts[0]->group;
+    const int32_t side = fusion_made_side(f, i);
+    g->vector = side >= 0;
+    g->made = side;
+}
+
 /* ---- remarks ---- */
 
 /* The user that reads i from memory, NULL when all could take it in. */
@@ -256,6 +265,8 @@ static void decide(Fuser *f, Inst *i)
         if (!keeps && !(inside && fusion_pays(f, i)) && may_be_hero(f, i)) {
             n->contexts[0]->group->hero = i;
             enter_groups(i);
+            if (n->role == ROLE_CONTRACT && f->cx->device->shared > 0)
+                make_operand(f, i);
             return;
         }
         if (keeps || (inside && fusion_pays(f, i))) {
@@ -266,9 +277,9 @@ static void decide(Fuser *f, Inst *i)
         }
     }
     tell_stored(f, i, asked, room);
-    if (n->role == ROLE_CONTRACT && fusion_converted_side(i) >= 0) {
+    if (n->role == ROLE_CONTRACT && fusion_made_side(f, i) >= 0) {
         start_group(f, i);
-        n->contexts[0]->group->vector = true;
+        make_operand(f, i);
         n->contexts[0]->group->hero = i;
     } else if (n->role == ROLE_VIEW || n->role == ROLE_CONTRACT)
         n->n_contexts = 0;

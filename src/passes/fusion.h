@@ -30,7 +30,8 @@ struct Group {
     int32_t  size, operands; /* instructions taken in, values needed from outside; constants count for neither */
     bool     reduces;        /* a reduce is among them */
     bool     attention;      /* scores, weights and the dots of both */
-    bool     vector;         /* its root is a product of a matrix that it makes and a vector */
+    bool     vector;         /* it has a product of a matrix that it makes and a vector; */
+    int32_t  made;           /* the product's operand that is that matrix */
     const Inst *columns;     /* a reduction down columns whose values it wants in the columns again (analysis/columns.h): its rows are columns */
     Computes computes;
     Inst    *hero;           /* what the rest of it makes use of element by element, see may_be_hero */
@@ -110,7 +111,7 @@ bool    fusion_is_static(const Inst *i); /* an array of one or more elements who
 bool    fusion_moves_whole(const Inst *u); /* each element goes to one place, and neighbours stay together in pieces that loops can be made of */
 bool    fusion_reduces_inner(const Inst *u); /* each result is a loop over what lies together */
 bool    fusion_reduces_rows(const Inst *u, const Group *g); /* over what g's loops have as rows */
-int32_t fusion_converted_side(const Inst *u); /* the operand of a dot that is a matrix in a narrower type, converted for it alone; -1: neither */
+int32_t fusion_made_side(const Fuser *f, const Inst *u); /* the operand of a dot that is a matrix which is made for it alone, and needed once; -1: neither */
 bool    fusion_made_of_indices(const Inst *i); /* to compute it again costs no more than to read it */
 bool    fusion_takes_operand(const Inst *u, int32_t k); /* u could have its operand k computed inside */
 bool    fusion_add_contexts(Fuser *f, const Inst *u, int32_t k); /* the contexts in which u asks for its operand k; false: too many */

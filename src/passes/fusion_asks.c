@@ -156,11 +156,22 @@ static bool is_vector_product(const Inst *u, int32_t k)
            shape_count(u->shape) == matrix->dims[0] && u->shape->type == matrix->type && matrix->type == TYPE_F32;
 }
 
-/* The side of dot u that is a matrix in a narrower type, converted for it alone; -1: neither. */
-int32_t fusion_converted_side(const Inst *u)
+/* The same for threads, of any type, in whatever order the matrix lies and whatever is computed of its elements, as of weights of 8 bits times a scale. */
+static bool needs_each_once(const Inst *u, int32_t k)
+{
+    const Inst *made = inst_operand(u, k);
+    Ints        over = inst_ints(u, k ? ATTR_RHS_CONTRACTING_DIMS : ATTR_LHS_CONTRACTING_DIMS);
+    return u->op == OP_DOT && over.n == 1 && !inst_ints(u, ATTR_LHS_BATCH_DIMS).n && made->shape->rank == 2 && node(made)->role == ROLE_ELEMENTWISE && made->n_uses == 1 &&
+           shape_count(u->shape) > 1 && shape_count(u->shape) == made->shape->dims[1 - over.v[0]];
+}
+
+/* The side of dot u that is a matrix which is made for it alone: in a narrower type, converted, or for threads whatever is computed; -1: neither. */
+int32_t fusion_made_side(const Fuser *f, const Inst *u)
 {
     for (int32_t k = 0; k < 2 && u->op == OP_DOT; k++) {
         const Inst *c = inst_operand(u, k);
+        if (f->cx->device->shared > 0 && needs_each_once(u, k))
+            return k;
         if (c->op == OP_CONVERT && c->n_uses == 1 && type_bytes(inst_operand(c, 0)->shape->type) < type_bytes(c->shape->type) && is_vector_product(u, k))
             return k;
     }
@@ -452,7 +463,7 @@ bool fusion_takes_operand(const Inst *u, int32_t k)
 {
     const Node *n = node(u);
     if (n->role == ROLE_CONTRACT)
-        return n->n_contexts == 1 && n->contexts[0]->group->vector && k == fusion_converted_side(u);
+        return n->n_contexts == 1 && n->contexts[0]->group->vector && k == n->contexts[0]->group->made;
     if (n->role == ROLE_NONE || ((n->role == ROLE_VIEW || n->role == ROLE_APART) && !n->fused) || (n->reads && k == 0))
         return false;
     if (u->op == OP_REDUCE || u->op == OP_REDUCE_WINDOW)
