@@ -4,7 +4,7 @@
 #include "emit/kernel_ir.h"
 #include "passes/util.h"
 
-enum { LEAST_PRODUCT = 1 << 18, LEAST_SIDE = 8, MOST_CALLS = 64 }; /* multiplications; rows, columns and sums; members of an outer batch */
+enum { LEAST_PRODUCT = 1 << 18, LEAST_SIDE = 8, LEAST_FEW = 2, MOST_CALLS = 64 }; /* multiplications; rows, columns and sums; rows or columns where a member has so much work; members of an outer batch */
 /* What cuBLAS is told to want: 32 MiB on Hopper; for less work 4. Source: cuBLAS documentation, cublasSetWorkspace. */
 enum { MUCH_WORK = 1 << 30, MUCH_MEMORY = 32 << 20, LITTLE_MEMORY = 4 << 20 };
 enum { MOST_RANK = 32 };
@@ -36,6 +36,13 @@ static bool is_matrix(int64_t rows, int64_t cols, int64_t by_row, int64_t by_col
     return (by_row == 1 && by_col >= rows) || (by_col == 1 && by_row >= cols);
 }
 
+/* Few rows are too few threads for long sums: of 4 x 4096 x 4096 each of 16384 would go through 4096 terms, of which it has 8 under way. A single one is cut into pieces. */
+static bool has_sides(const DotCall *d)
+{
+    const int64_t least = (double)d->m * (double)d->n * (double)d->k < LEAST_PRODUCT ? LEAST_SIDE : LEAST_FEW;
+    return d->m >= least && d->n >= least && d->k >= LEAST_SIDE;
+}
+
 static bool is_product(const DotCall *d)
 {
     double work = (double)d->m * (double)d->n * (double)d->k;
@@ -43,7 +50,7 @@ static bool is_product(const DotCall *d)
         work *= (double)d->batch[k].count;
     if (d->n_batch == 2 && d->batch[0].count > MOST_CALLS && d->batch[1].count > MOST_CALLS)
         return false;
-    return d->m >= LEAST_SIDE && d->n >= LEAST_SIDE && d->k >= LEAST_SIDE && work >= LEAST_PRODUCT && d->n_batch <= 2 && is_matrix(d->m, d->k, d->a_row, d->a_col) &&
+    return has_sides(d) && work >= LEAST_PRODUCT && d->n_batch <= 2 && is_matrix(d->m, d->k, d->a_row, d->a_col) &&
            is_matrix(d->k, d->n, d->b_row, d->b_col) && d->c_row >= d->n;
 }
 
