@@ -2,7 +2,8 @@
  *
  *     for i0, i1:  for k:  out[i0 * 64 + i1] += x[i0 * 8 + k] * y[k * 3072 + i1 * 48 + i0]        i1 = row / 48, i0 = row % 48
  *
- * What does not move an operand may be innermost, too, as a row's columns are of a product of 8 by 8: lanes ask for the same. What counts is how many sectors of 32 bytes a warp asks for in all trips of a thread's own loops. Steps that read on in the sectors of the step before find them in the first cache. */
+ * What does not move an operand may be innermost, too, as a row's columns are of a product of 8 by 8: lanes ask for the same. What counts is how many sectors of 32 bytes a warp
+ * asks for in all trips of a thread's own loops. Steps that read on in the sectors of the step before find them in the first cache. */
 #include "support/vec.h"
 #include "target-cuda/part.h"
 
@@ -22,6 +23,7 @@ typedef struct Order {
     VEC(const IxAtom *)  around; /* loops of a thread's own */
     double               times;
     bool                 bad;
+    bool                 branches; /* lanes that ask for the same might part in them */
 } Order;
 
 static int64_t magnitude(int64_t k)
@@ -73,6 +75,7 @@ static void see_block(Order *o, const KBlock *b)
         if (s->kind == KS_STORE)
             see(o, s->array, s->index);
         o->bad |= s->kind == KS_LOOP || (s->kind == KS_STORE && (s->atomic || s->group > 0 || s->apart));
+        o->branches |= s->kind == KS_IF;
         if (s->kind == KS_FOR) {
             vec_push(o->arena, &o->around, s->loop);
             o->times *= (double)trips(s->loop);
@@ -167,8 +170,8 @@ void cuda_order_loops(Arena *a, CudaPart *part)
     double               least = now.taken / WORTH;
     if (now.taken <= now.fewest * WORTH)
         return;
-    for (int32_t i = 0; i < 2 * o.accesses.n; i++) {
-        const IxAtom *const *loops = order_by(&o, &o.accesses.v[i / 2], i % 2);
+    for (int32_t i = 0; i < o.accesses.n * (o.branches ? 1 : 2); i++) {
+        const IxAtom *const *loops = order_by(&o, &o.accesses.v[i % o.accesses.n], i >= o.accesses.n);
         const Sectors        cost = cost_of(&o, loops);
         if (cost.taken < least) {
             least = cost.taken;
