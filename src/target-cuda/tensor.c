@@ -189,13 +189,31 @@ static void put_epilogue(Buf *b, const CudaPart *part)
     buf_puts(b, "                    }\n                }\n            }\n");
 }
 
+/* What warps do with their parts of the tile; text is emptied. */
+static void put_of_warps(Buf *b, const CudaPart *part, Buf *text, int depth)
+{
+    if (some_are_idle(part)) {
+        buf_printf(b, "%*sif (warp_m < %d) {\n", 4 * depth, "", TILE_SIDE * part->each);
+        for (const char *line = text->p, *end; *line; line = end) {
+            end = strchr(line, '\n') + 1;
+            buf_puts(b, "    ");
+            buf_put(b, line, (size_t)(end - line));
+        }
+        buf_printf(b, "%*s}\n", 4 * depth, "");
+    } else {
+        buf_put(b, text->p, text->n);
+    }
+    buf_free(text);
+}
+
 void cuda_tensor_body(Buf *b, const CudaPart *part)
 {
     Arena         *a = arena_new();
     const TilePart *t = &part->tile;
     const TileSide lhs = side_of_bits(a, &t->lhs), rhs = side_of_bits(a, &t->rhs);
-    const int      width = TILE_SIDE * part->each, r = down_of(part), c = across_of(part);
-    const bool     pieces = cuda_tile_in_pieces(part), idle = some_are_idle(part);
+    const int      r = down_of(part), c = across_of(part);
+    const bool     pieces = cuda_tile_in_pieces(part);
+    Buf            products = { 0 }, epilogue = { 0 };
     put_tile_arrays(b, part);
     buf_printf(b, "    const int warp = threadIdx.x / 32, warp_m = warp / %d * %d, warp_n = warp %% %d * %d;\n", ACROSS, r * FRAGMENT, ACROSS, c * FRAGMENT);
     dialect_block(b, part->dialect, part->threads.before, 1);
@@ -209,16 +227,14 @@ void cuda_tensor_body(Buf *b, const CudaPart *part)
     cuda_tile_side(b, part, &lhs, "lhs", DEEP, true);
     cuda_tile_side(b, part, &rhs, "rhs", DEEP, true);
     buf_puts(b, "            __syncthreads();\n");
-    if (idle)
-        buf_printf(b, "            if (warp_m < %d) {\n", width);
-    put_products(b, part, pieces ? "piece_sums" : "tile_sums");
-    buf_puts(b, idle ? "            }\n            __syncthreads();\n" : "            __syncthreads();\n");
+    put_products(&products, part, pieces ? "piece_sums" : "tile_sums");
+    put_of_warps(b, part, &products, 3);
+    buf_puts(b, "            __syncthreads();\n");
     if (pieces)
         put_piece_end(b, part);
     buf_puts(b, "        }\n");
-    if (idle)
-        buf_printf(b, "        if (warp_m < %d) {\n", width);
-    put_epilogue(b, part);
-    buf_puts(b, idle ? "        }\n    }\n" : "    }\n");
+    put_epilogue(&epilogue, part);
+    put_of_warps(b, part, &epilogue, 2);
+    buf_puts(b, "    }\n");
     arena_free(a);
 }
