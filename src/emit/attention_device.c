@@ -158,7 +158,7 @@ bool attention_on_device(const Inst *i, const Shape *const *lie, const Device *v
 {
     const hlort_attention *d = &out->d;
     AttentionLaunch        l;
-    if (!attention_kernel(i, lie, out) || (d->rounded && (d->term || (is_few(d) && (double)attention_members(d) < v->units))) || d->head > MOST_HEAD || d->wide > MOST_HEAD || d->keys == 0 || d->rows == 0 || attention_members(d) == 0)
+    if (!attention_kernel(i, lie, out) || (d->rounded && is_few(d) && (double)attention_members(d) < v->units) || d->head > MOST_HEAD || d->wide > MOST_HEAD || d->keys == 0 || d->rows == 0 || attention_members(d) == 0)
         return false;
     const bool          half = out->plain && d->masked && !d->beside_it && d->n_rows == 1 && (d->below < d->keys / 4 || d->above < d->keys / 4);
     const AttentionSize size = { .type = type_of(out), .half = half, .members = attention_members(d), .rows = d->rows, .keys = d->keys, .head = d->head, .wide = d->wide };

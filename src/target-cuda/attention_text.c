@@ -165,15 +165,21 @@ void attention_put_score(const AttentionText *t, const char *test, const char *o
 
 /* ---- a finished row ---- */
 
-/* What a row's sum has beside the keys'. */
+const char *attention_term(const AttentionText *t)
+{
+    if (!t->c->of[3])
+        return attention_number(t, t->d->term_value);
+    const char *term = arena_printf(t->arena, "t[%s + %s]", attention_member(t, 't'), attention_row(t, 't', "row"));
+    return t->c->of[3]->shape->type == TYPE_F32 ? term : attention_float(t, term);
+}
+
+/* What a row's sum has beside the keys', unless that was rounded with the others' (attention_tile.c). */
 static void put_term(const AttentionText *t, int in)
 {
     const hlort_attention *d = t->d;
-    if (!(d->term & HLORT_TERM))
+    if (!(d->term & HLORT_TERM) || d->rounded)
         return;
-    const char *term = t->c->of[3] ? arena_printf(t->arena, "t[%s + %s]", attention_member(t, 't'), attention_row(t, 't', "row")) : attention_number(t, d->term_value);
-    if (t->c->of[3] && t->c->of[3]->shape->type != TYPE_F32)
-        term = attention_float(t, term);
+    const char *term = attention_term(t);
     if (d->term & HLORT_TERM_BESIDE)
         buf_printf(t->b, "%*stotal += expf(%s - largest);\n", in, "", term);
     else

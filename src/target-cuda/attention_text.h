@@ -39,6 +39,7 @@ void attention_put_begin(const AttentionText *t); /* q_at, k_at, v_at */
 bool attention_masks(const hlort_attention *d); /* some places are hidden, by the row and the key */
 /* x is what becomes of a score, `of`; where `test` does not hold, if it is not empty, it weighs nothing. */
 void attention_put_score(const AttentionText *t, const char *test, const char *of, int depth);
+const char *attention_term(const AttentionText *t); /* that of `row` */
 /* at_row and c of element number `at` of the result, so that neighbours are stored side by side. */
 void attention_put_element(const AttentionText *t, int64_t rows, int depth);
 /* x, total and largest of a row are its result, or that of a piece. */

@@ -271,15 +271,36 @@ static void put_own_weights(const AttentionText *t, const char *made)
                (long long)l->by.step, t->form->rows, (long long)l->by.each, t->form->row, (long long)l->by.kept, (long long)(l->by.step / l->by.groups), made);
 }
 
+/* x, rounded as each step is. */
+static const char *rounded(const AttentionText *t, const char *x)
+{
+    return attention_float(t, attention_narrow(t, x));
+}
+
+/* The term of each row, which the largest score gives way to if it is among what that is of. */
+static void put_terms(const AttentionText *t)
+{
+    const bool array = t->c->of[3] != NULL;
+    buf_printf(t->b, "        float terms[%d];\n        #pragma unroll\n        for (int r = 0; r < %d; r++) {\n", t->form->rows, t->form->rows);
+    if (array)
+        buf_printf(t->b, "            const int row = from_row + %s;\n", t->form->row);
+    buf_printf(t->b, array && t->d->rows % t->l.rows != 0 ? "            terms[r] = row < rows ? %s : 0;\n" : "            terms[r] = %s;\n", attention_term(t));
+    buf_puts(t->b, t->d->term & HLORT_TERM_BESIDE ? "        }\n" : "            most[r] = max_f32(most[r], terms[r]);\n        }\n");
+}
+
 /* Weights as they are rounded: the difference, its exponential, the quotient. */
 static void put_rounded_softmax(const AttentionText *t)
 {
     Arena      *a = t->arena;
-    const char *off = attention_float(t, attention_narrow(t, arena_printf(a, "%s - most[r]", attention_float(t, "*at"))));
+    const char *off = rounded(t, arena_printf(a, "%s - most[r]", attention_float(t, "*at"))), *all = "sum[r]";
     put_joined(t, "most", "max_f32(most[r], other)");
+    if (t->d->term)
+        put_terms(t);
     put_own_weights(t, arena_printf(a, "                    *at = %s;\n                    sum[r] += %s;\n", attention_narrow(t, arena_printf(a, "expf(%s)", off)), attention_float(t, "*at")));
     put_joined(t, "sum", "sum[r] + other");
-    buf_printf(t->b, "        #pragma unroll\n        for (int r = 0; r < %d; r++)\n            sum[r] = %s;\n", t->form->rows, attention_float(t, attention_narrow(t, "sum[r]")));
+    if (t->d->term)
+        all = arena_printf(a, "%s + %s", t->d->term & HLORT_TERM_LAST ? rounded(t, all) : all, rounded(t, arena_printf(a, "expf(%s)", rounded(t, "terms[r] - most[r]"))));
+    buf_printf(t->b, "        #pragma unroll\n        for (int r = 0; r < %d; r++)\n            sum[r] = %s;\n", t->form->rows, rounded(t, all));
     put_own_weights(t, arena_printf(a, "                    *at = %s;\n", attention_narrow(t, arena_printf(a, "%s / sum[r]", attention_float(t, "*at")))));
 }
 
