@@ -15,7 +15,7 @@
 #include "passes/util.h"
 #include "passes/while.h"
 
-enum { MOST_ROWS = 64, LEAST_TRIPS = 4, LEAST_TERMS = 16, TERMS_A_ROW = 4, SOME_ROWS = 4, NEAR_BYTES = 32 << 10 /* in the first cache */, MOST_BYTES = 64 << 20 };
+enum { MOST_ROWS = 64, LEAST_TRIPS = 4, LEAST_TERMS = 16, TERMS_A_ROW = 4, SOME_ROWS = 4, MOST_LARGER = 8, NEAR_BYTES = 32 << 10 /* in the first cache */, MOST_BYTES = 64 << 20 };
 
 typedef struct Sliced {
     Inst   *dot, *slice; /* of the body; what is sliced is the slice's operand */
@@ -80,7 +80,8 @@ static bool is_plain(const Inst *dot)
 }
 
 /* Few rows of many terms, as many in the loop as there are. On a CPU some rows by a matrix that stays in the first cache are left to the trips, which need no memory for the products of all
- * (25 trips of a GRU, 4 rows of 32 by 16 kB and by 8 kB, 45 and 40 us, 5 and 79 kB; an LSTM's one row of 60 by 58 kB 67 and 48 us). */
+ * (25 trips of a GRU, 4 rows of 32 by 16 kB and by 8 kB, 45 and 40 us, 5 and 79 kB; an LSTM's one row of 60 by 58 kB 67 and 48 us). On a device each trip's product is a launch or two of its own, and its result is stored as all are: there any number
+ * of rows does, unless a loop seems to have been made so that not all products are there at once, as of scores of attention. */
 static bool pays(const Flow *f, const Inst *w, const Sliced *s)
 {
     const Shape  *x = inst_operand(s->dot, s->side)->shape, *a = inst_operand(s->dot, 1 - s->side)->shape;
@@ -91,9 +92,9 @@ static bool pays(const Flow *f, const Inst *w, const Sliced *s)
     if (slices < LEAST_TRIPS || trips < slices || terms < LEAST_TERMS || shape_count(a) < terms)
         return false;
     const int64_t rows = shape_count(x) / terms;
-    if (f->device->shared == 0 && rows >= SOME_ROWS && shape_bytes(a) <= NEAR_BYTES)
-        return false;
-    return rows <= MOST_ROWS && terms >= TERMS_A_ROW * rows && cost_mul(shape_bytes(s->dot->shape), slices) <= MOST_BYTES;
+    const bool    few = rows <= MOST_ROWS && terms >= TERMS_A_ROW * rows, near = rows >= SOME_ROWS && shape_bytes(a) <= NEAR_BYTES;
+    const bool    larger = shape_count(s->dot->shape) > MOST_LARGER * shape_count(x);
+    return (f->device->shared > 0 ? few || !larger : few && !near) && cost_mul(shape_bytes(s->dot->shape), slices) <= MOST_BYTES;
 }
 
 static bool find_side(const Flow *f, const Inst *w, Inst *dot, int32_t side, Sliced *s)
