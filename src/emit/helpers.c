@@ -24,6 +24,8 @@ static const char rsqrt_text[] =
 /* There are vectors that convert between f64 and integers of 64 bits. */
 #define DIVIDES_ALONG "#if defined __AVX512DQ__ && defined __GNUC__ && !defined __CUDACC__\n"
 
+/* A quotient of 0 that is left as it is has its sign from q, but not by what adds a zero of the other sign. */
+#define IS_LEFT "((rest - rest == 0) & ((__builtin_constant_p(c) && c > 0) || rest != 0))"
 #define DIVIDES "#else\n    (void)inverse;\n    return x / c;\n#endif\n}\n"
 
 /* Sines and cosines under names of their own: where both are taken of one number gcc makes one call of them, which has no form for vectors. */
@@ -33,6 +35,9 @@ static const char rsqrt_text[] =
     "#else\n" \
     "static inline " type " " name "(" type " x)\n{\n    return " fn "(x);\n}\n" \
     "#endif\n"
+
+/* A number that is known and none of which is NaN asks the other one, and takes itself of two zeros, at once. */
+#define NUMBER_FIRST(choice) "#if defined __GNUC__ && !defined __CUDACC__\n    if (__builtin_constant_p(a) && a == a)\n        return " choice ";\n#endif\n"
 
 /* $T the type, $U the unsigned type of its width, $M one that arithmetic wraps in, $W one of twice the width, $Q a float that holds it, $N bits, $X the name's type,
  * $LO and $HI the bounds, $END the first value above, $f the suffix of libm, $R the real type, $C its name, $P the dialect's bool, $E $B $K exponent and mantissa bits, bias, kind. */
@@ -132,10 +137,10 @@ static const Helper helpers[] = {
       "    const double q = x * inverse;\n    return __builtin_fma(-__builtin_fma(q, c, -x), inverse, q);\n" DIVIDES },
     { H_EXACT, "div_by_f32", "",
       "float div_by_f32(float x, float c, float inverse) /* by c */\n{\n#if defined __AVX512F__ && defined __GNUC__\n"
-      "    const float q = x * inverse, rest = __builtin_fmaf(q, c * 0x1p24f, x * -0x1p24f);\n    return ((rest - rest == 0) & (rest != 0)) ? __builtin_fmaf(-rest, inverse * 0x1p-24f, q) : q;\n" DIVIDES },
+      "    const float q = x * inverse, rest = __builtin_fmaf(q, c * 0x1p24f, x * -0x1p24f);\n    return " IS_LEFT " ? __builtin_fmaf(-rest, inverse * 0x1p-24f, q) : q;\n" DIVIDES },
     { H_EXACT, "div_by_f64", "",
       "double div_by_f64(double x, double c, double inverse) /* by c */\n{\n#if defined __AVX512F__ && defined __GNUC__\n"
-      "    const double q = x * inverse, rest = __builtin_fma(q, c * 0x1p53, x * -0x1p53);\n    return ((rest - rest == 0) & (rest != 0)) ? __builtin_fma(-rest, inverse * 0x1p-53, q) : q;\n" DIVIDES },
+      "    const double q = x * inverse, rest = __builtin_fma(q, c * 0x1p53, x * -0x1p53);\n    return " IS_LEFT " ? __builtin_fma(-rest, inverse * 0x1p-53, q) : q;\n" DIVIDES },
     { H_EXACT, "div_bounded_f32", "",
       "float div_bounded_f32(float x, float c, float inverse) /* by c, which is positive and near 1; x is not near the largest numbers, or NaN */\n{\n#if defined __FMA__ && defined __GNUC__\n"
       "    const float q = x * inverse, rest = __builtin_fmaf(q, c * 0x1p24f, x * -0x1p24f);\n    return __builtin_fmaf(rest, inverse * -0x1p-24f, q);\n" DIVIDES },
@@ -209,8 +214,8 @@ static const Helper helpers[] = {
       "$T min_alone_$X($T a, $T b)\n{\n#if defined __AVX512FP16__ && defined __GNUC__ && !defined __clang__\n    __asm__(\"\" : \"+v\"(a), \"+v\"(b)); /* else gcc compares what f16 they were, and jumps */\n#endif\n#if defined __GNUC__\n"
       "    typedef $T v16 __attribute__((vector_size(16)));\n    typedef int$N_t s16 __attribute__((vector_size(16)));\n"
       "    v16 r = { b < a ? b : a }, v = { b };\n    r = (v16)((s16)r | (s16)(v != v));\n    (void)min_$X;\n    return r[0];\n#else\n    return min_$X(a, b);\n#endif\n}\n" },
-    { H_FLOAT, "max", "", "$T max_$X($T a, $T b)\n{\n    $T r = b > a ? b : a;\n    return b != b ? b : r;\n}\n" },
-    { H_FLOAT, "min", "", "$T min_$X($T a, $T b)\n{\n    $T r = b < a ? b : a;\n    return b != b ? b : r;\n}\n" },
+    { H_FLOAT, "max", "", "$T max_$X($T a, $T b)\n{\n" NUMBER_FIRST("b <= a ? a : b") "    $T r = b > a ? b : a;\n    return b != b ? b : r;\n}\n" },
+    { H_FLOAT, "min", "", "$T min_$X($T a, $T b)\n{\n" NUMBER_FIRST("b >= a ? a : b") "    $T r = b < a ? b : a;\n    return b != b ? b : r;\n}\n" },
     { H_FLOAT, "larger", "", "$T larger_$X($T a, $T b) /* a where either is NaN */\n{\n    return b > a ? b : a;\n}\n" },
     { H_FLOAT, "smaller", "", "$T smaller_$X($T a, $T b)\n{\n    return b < a ? b : a;\n}\n" },
     /* Lanes are joined in vectors: gcc makes some thirty instructions of loops, with which sums of 25088 rows of 64 take twice as long. */

@@ -15,8 +15,16 @@ static bool is_call(const KExpr *x, const char *fn)
 
 /* ---- once is enough ---- */
 
+enum { DEEPEST = 4 /* choices among choices */ };
+
+typedef struct Into {
+    const KTemp  *temp;
+    struct Into  *next;
+} Into;
+
 typedef struct Uses {
-    int32_t all, narrowed; /* how often; of these to make an f16 of it */
+    int32_t all, narrowed, chosen; /* how often; of these to make an f16 of it; to be one of those among which a temporary is chosen */
+    Into   *into;                  /* such temporaries */
 } Uses;
 
 static Uses *uses_of(Map *m, const KTemp *temp)
@@ -29,20 +37,61 @@ static Uses *uses_of(Map *m, const KTemp *temp)
     return u;
 }
 
+/* What x is, or is chosen among, goes into that temporary; NULL: it is made an f16. Signs and choices may come before a rounding or behind it. */
+static void note_values(Map *uses, const KExpr *x, const KTemp *into)
+{
+    if (x->kind == KX_SELECT || (x->kind == KX_UNARY && x->op == KOP_NEG))
+        for (int32_t k = x->kind == KX_SELECT; k < x->n; k++)
+            note_values(uses, x->arg[k], into);
+    if (x->kind != KX_TEMP)
+        return;
+    Uses *u = uses_of(uses, x->temp);
+    u->narrowed += !into;
+    u->chosen += into != NULL;
+    if (into) {
+        Into *i = ARENA_NEW(uses->arena, Into);
+        *i = (Into){ into, u->into };
+        u->into = i;
+    }
+}
+
 static void note_use(void *uses, const KExpr *x)
 {
     if (x->kind == KX_TEMP)
         uses_of(uses, x->temp)->all++;
-    if (is_call(x, "f32_to_f16") && x->arg[0]->kind == KX_TEMP)
-        uses_of(uses, x->arg[0]->temp)->narrowed++;
+    if (is_call(x, "f32_to_f16"))
+        note_values(uses, x->arg[0], NULL);
+}
+
+static void note_declared(void *uses, const KStmt *s)
+{
+    if (s->kind == KS_DECLARE && s->value && !s->temp->assigned && s->temp->type == TYPE_F32)
+        note_values(uses, s->value, s->temp);
+}
+
+/* It is made an f16 in the end, whatever becomes of it. */
+static bool is_narrowed(Map *uses, const KTemp *temp, int depth)
+{
+    const Uses *u = uses_of(uses, temp);
+    bool        narrowed = depth < DEEPEST && u->all == u->narrowed + u->chosen;
+    for (const Into *i = u->into; i && narrowed; i = i->next)
+        narrowed = is_narrowed(uses, i->temp, depth + 1);
+    return narrowed;
+}
+
+static void leave_wide(Map *uses, KTemp *temp)
+{
+    temp->in_f16 = false;
+    for (const Into *i = uses_of(uses, temp)->into; i; i = i->next)
+        leave_wide(uses, (KTemp *)i->temp);
 }
 
 static void round_once(KBlock *b, Map *uses)
 {
     for (KStmt *s = b->first; s; s = s->next) {
-        if (s->kind == KS_DECLARE && is_call(s->value, "f16_round") && !s->temp->assigned && uses_of(uses, s->temp)->all == uses_of(uses, s->temp)->narrowed) {
+        if (s->kind == KS_DECLARE && is_call(s->value, "f16_round") && !s->temp->assigned && is_narrowed(uses, s->temp, 0)) {
             s->value = s->value->arg[0];
-            s->temp->in_f16 = false;
+            leave_wide(uses, s->temp);
         }
         if (s->body)
             round_once(s->body, uses);
@@ -54,7 +103,7 @@ static void round_once(KBlock *b, Map *uses)
 void kernel_round_once(Kernel *k)
 {
     Map      uses = map_new(k->arena);
-    KVisitor v = { note_use, NULL, &uses };
+    KVisitor v = { note_use, note_declared, &uses };
     kernel_visit(k->body, &v);
     round_once(k->body, &uses);
 }

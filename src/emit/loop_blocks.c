@@ -330,7 +330,7 @@ static void set_fetched(LoopBlocks *b, const KStmt *loop)
 typedef struct Sources {
     const KStmt  *loop, *around;
     const KArray *first;
-    bool          jumps, several, other; /* what is no plain copy or arithmetic of neighbours */
+    bool          jumps, several, bytes, other; /* what is no plain copy or arithmetic of neighbours */
 } Sources;
 
 static bool is_plain_array(const KArray *x)
@@ -358,6 +358,7 @@ static void look_at_source(void *cookie, const KExpr *x)
     s->other |= !is_plain_array(x->array);
     s->several |= s->first && s->first != x->array;
     s->first = x->array;
+    s->bytes |= type_bytes(x->array->type) == 1;
     s->jumps |= row_jumps(s, x->index);
 }
 
@@ -366,7 +367,7 @@ static bool row_is_written(LoopBlocks *b, const KStmt *loop)
 {
     const KBlock *outside = loop->body->parent;
     const KStmt  *around = outside && outside->from && outside->from->kind == KS_FOR ? outside->from : NULL, *store = NULL;
-    Sources       from = { loop, around, NULL, false, false, false };
+    Sources       from = { .loop = loop, .around = around };
     for (const KStmt *s = loop->body->first; s; s = s->next) {
         from.other |= s->kind == KS_ASSIGN || (s->kind == KS_STORE && (store || s->atomic || s->past || !is_along(s->index, loop->loop)));
         store = s->kind == KS_STORE ? s : store;
@@ -375,7 +376,7 @@ static bool row_is_written(LoopBlocks *b, const KStmt *loop)
     kernel_visit(loop->body, &v);
     if (!store || from.other || !from.first || !(from.jumps || from.several) || !is_plain_array(store->array) || store->array->read || store->array->streamed)
         return false;
-    const int64_t bytes = type_bytes(store->array->type), size = bytes >= WRITTEN_BLOCK / BLOCK ? BLOCK : WRITTEN_BLOCK / bytes, row = trips(loop) * bytes;
+    const int64_t bytes = type_bytes(store->array->type), size = bytes >= WRITTEN_BLOCK / BLOCK ? from.bytes ? BYTES_BLOCK : BLOCK : WRITTEN_BLOCK / bytes, row = trips(loop) * bytes;
     if (trips(loop) < size || store->array->count * bytes < LEAST_WRITTEN || (around && row < LONG_ROW && ix_coef(store->index, around->loop) != trips(loop)))
         return false;
     b->size = size;

@@ -117,6 +117,13 @@ static bool is_number(const Look *l, const KExpr *x)
 /* Rounded once, at most. */
 static bool is_result(const Look *l, const KExpr *x)
 {
+    const int32_t k = x->kind == KX_TEMP ? declares(l, x->temp) : -1;
+    if (k >= 0)
+        return l->known[k] && x->type == TYPE_F32;
+    if (x->kind == KX_SELECT && x->type == TYPE_F32)
+        return is_truth(l, x->arg[0]) && is_result(l, x->arg[1]) && is_result(l, x->arg[2]);
+    if (x->kind == KX_UNARY && x->op == KOP_NEG && x->type == TYPE_F32)
+        return is_result(l, x->arg[0]);
     if (x->kind == KX_BINARY && x->type == TYPE_F32 && (x->op == KOP_ADD || x->op == KOP_SUB || x->op == KOP_MUL || x->op == KOP_DIV))
         return is_number(l, x->arg[0]) && is_number(l, x->arg[1]);
     return is_number(l, is_call(x, "sqrtf") ? x->arg[0] : x);
@@ -140,15 +147,30 @@ static void note_use(void *cookie, const KTemp *temp)
     u->n += temp == u->temp;
 }
 
-static bool is_only_stored(const Look *l, const KTemp *temp)
+/* How often x is that temporary, or chosen among others of which one is. */
+static int32_t values(const KExpr *x, const KTemp *temp)
 {
+    int32_t n = x->kind == KX_TEMP && x->temp == temp;
+    if (x->kind == KX_SELECT || (x->kind == KX_UNARY && x->op == KOP_NEG))
+        for (int32_t k = x->kind == KX_SELECT; k < x->n; k++)
+            n += values(x->arg[k], temp);
+    return n;
+}
+
+static bool is_only_stored(const Look *l, const KTemp *temp, int depth)
+{
+    enum { DEEPEST = 4 /* choices among choices */ };
     Uses u = { temp, 0 };
-    for (int32_t k = 0; k < l->n; k++) {
-        const KExpr *x = is_half_store(l, l->s[k]) ? l->s[k]->value->arg[0] : NULL;
-        round_meet(l->s[k], note_use, &u);
-        u.n -= x && x->kind == KX_TEMP && x->temp == temp;
+    for (int32_t k = 0; k < l->n && depth < DEEPEST; k++) {
+        const KStmt *s = l->s[k];
+        const bool   chosen = s->kind == KS_DECLARE && s->value && !s->temp->assigned && s->temp->type == TYPE_F32;
+        round_meet(s, note_use, &u);
+        if (is_half_store(l, s))
+            u.n -= values(s->value->arg[0], temp);
+        else if (chosen && values(s->value, temp) > 0 && is_only_stored(l, s->temp, depth + 1))
+            u.n -= values(s->value, temp);
     }
-    return u.n == 0;
+    return depth < DEEPEST && u.n == 0;
 }
 
 /* Whether the statement can be in a loop of f16. */
@@ -156,9 +178,8 @@ static bool find_known(Look *l, int32_t k)
 {
     const KStmt  *s = l->s[k];
     const uint8_t role = l->b->rounds.role[k];
-    const int32_t from = s->kind == KS_STORE && is_half_store(l, s) && s->value->arg[0]->kind == KX_TEMP ? declares(l, s->value->arg[0]->temp) : -1;
     if (s->kind == KS_STORE)
-        return is_half_store(l, s) && (is_result(l, s->value->arg[0]) || (from >= 0 && l->known[from]));
+        return is_half_store(l, s) && is_result(l, s->value->arg[0]);
     if (s->kind != KS_DECLARE || !s->value || s->temp->assigned)
         return false;
     if (role & ROUND_BLOCK) {
@@ -167,7 +188,7 @@ static bool find_known(Look *l, int32_t k)
     }
     l->known[k] = is_number(l, s->value) || is_truth(l, s->value) || (role & ROUND_AGAIN && is_integer(l, s->value));
     if (!l->known[k] && !(role & ROUND_AGAIN) && s->temp->type == TYPE_F32 && is_result(l, s->value))
-        l->known[k] = l->stored[k] = is_only_stored(l, s->temp);
+        l->known[k] = l->stored[k] = is_only_stored(l, s->temp, 0);
     return l->known[k] && !(role & ROUND_AGAIN);
 }
 
