@@ -408,6 +408,69 @@ Inst *rule_reduce_choice_splat(Simp *s, Inst *i)
     return simp_new(s, OP_TUPLE, i->shape, 2, (Inst *[]){simp_splat_literal(s, shapes[0], simp_scalar(v)), simp_splat(s, shapes[1], 0)});
 }
 
+/* ---- numbers of a choice in as few bits as there are elements, but for those of the values, beside which compilers make vectors of them ---- */
+
+static int64_t largest(Type t)
+{
+    return INT64_MAX >> (64 - type_bits(t));
+}
+
+static Type number_type(Type value, int64_t count)
+{
+    static const Type types[] = { TYPE_S8, TYPE_S16, TYPE_S32 };
+    const int machine = !type_is_float(value) ? type_bits(value) : type_bits(value) > 32 ? 64 : 32;
+    for (int k = 0; k < 3; k++)
+        if (machine <= type_bits(types[k]) && count - 1 <= largest(types[k]))
+            return types[k];
+    return TYPE_S64;
+}
+
+static Comp *choice_with_numbers(const Comp *c, Type from, Type to)
+{
+    Arena        *a = c->module->arena;
+    Comp         *narrow = comp_clone(c, c->name);
+    const Shape **elems = ARENA_ARRAY(a, const Shape *, 2);
+    for (Inst *i = narrow->first; i; i = i->next)
+        if (shape_is_array(i->shape) && i->shape->type == from)
+            i->shape = shape_with_type(a, i->shape, to);
+    for (int k = 0; k < 2; k++)
+        elems[k] = inst_operand(narrow->root, k)->shape;
+    narrow->root->shape = shape_tuple(a, 2, elems);
+    return narrow;
+}
+
+/* Of numbers that count, of type t. */
+static Inst *narrow_numbers(Simp *s, const Inst *x, Type t)
+{
+    Inst *of = x->op == OP_BROADCAST ? narrow_numbers(s, inst_operand(x, 0), t) : NULL;
+    return simp_like(s, x, shape_with_type(s->arena, x->shape, t), &of);
+}
+
+/* argmax(x) with numbers of 64 bits -> one with narrower ones, converted. */
+Inst *rule_reduce_choice_narrow(Simp *s, Inst *i)
+{
+    const int64_t d = i->n_operands == 4 ? counts_along(inst_operand(i, 1)) : -1;
+    if (d < 0 || choice_of(inst_callee(i, 0)) == CHOICE_NONE)
+        return NULL;
+    const Inst    *numbers = inst_operand(i, 1);
+    const Literal *first = splat_value(inst_operand(i, 3));
+    const Type     from = numbers->shape->type, to = number_type(inst_operand(i, 0)->shape->type, numbers->shape->dims[d]);
+    if (type_bits(to) >= type_bits(from) || !first || literal_get_s64(first, 0) < 0 || literal_get_s64(first, 0) > largest(to))
+        return NULL;
+    const Shape *const *given = i->shape->elems;
+    const Shape *elems[] = { given[0], shape_with_type(s->arena, given[1], to) };
+    Comp        *by = choice_with_numbers(inst_callee(i, 0), from, to);
+    Inst        *operands[] = { inst_operand(i, 0), narrow_numbers(s, numbers, to), inst_operand(i, 2), simp_splat(s, shape_scalar(s->arena, to), literal_get_s64(first, 0)) };
+    Inst        *r = simp_like(s, i, shape_tuple(s->arena, 2, elems), operands), *e[2];
+    inst_set_callees(r, 1, &by);
+    for (int k = 0; k < 2; k++) {
+        e[k] = simp_new(s, OP_GET_TUPLE_ELEMENT, elems[k], 1, &r);
+        inst_set_int(e[k], ATTR_INDEX, k);
+    }
+    e[1] = simp_new(s, OP_CONVERT, given[1], 1, &e[1]);
+    return simp_new(s, OP_TUPLE, i->shape, 2, e);
+}
+
 enum { NEAR = 256 }; /* instructions between one and the other */
 
 static bool comes_soon(const Inst *first, const Inst *second)
