@@ -40,10 +40,19 @@ static bool is_in_range(const KExpr *load)
     return lo >= 0 && hi < load->array->count;
 }
 
+static bool rounds(const KExpr *x)
+{
+    static const char *const fn[] = { "bf16_near", "bf16_round", "f16_round", "f32_to_bf16", "f32_to_f16" };
+    for (size_t k = 0; x->kind == KX_CALL && k < sizeof fn / sizeof *fn; k++)
+        if (strcmp(x->fn, fn[k]) == 0)
+            return true;
+    return false;
+}
+
 static void look_at(void *cookie, const KExpr *x)
 {
     Look *l = cookie;
-    l->narrow |= x->kind == KX_CALL && (strcmp(x->fn, "bf16_near") == 0 || strcmp(x->fn, "bf16_round") == 0 || strcmp(x->fn, "f16_round") == 0);
+    l->narrow |= rounds(x);
     l->bad |= x->index && kblock_computes(l->inner->body, x->index);
     if (x->kind != KX_LOAD || !kblock_computes(l->loop->body, x->index) || found_row(l, x))
         return;
@@ -67,6 +76,15 @@ static bool is_stored(const KBlock *b, const KArray *array)
     return false;
 }
 
+/* Something of each row is computed of floats, such as its place or its weight. */
+static bool weighs_rows(const Look *l)
+{
+    bool found = false;
+    for (const KStmt *s = l->loop->body->first; s != l->inner && !found; s = s->next)
+        found = type_is_float(s->temp->type) && s->value->kind != KX_LOAD;
+    return found;
+}
+
 static bool has_found_rows(Look *l)
 {
     l->inner = l->loop->body->last;
@@ -76,7 +94,7 @@ static bool has_found_rows(Look *l)
     kernel_visit(l->inner->body, &(KVisitor){ look_at, NULL, l });
     for (int32_t k = 0; k < l->found.n; k++)
         l->bad |= is_stored(l->inner->body, l->found.v[k].load->array);
-    return l->narrow && !l->bad && l->found.n > 0;
+    return !l->bad && l->found.n > 0 && (l->narrow || (l->found.n > 1 && weighs_rows(l)));
 }
 
 /* u16 found[3];  found[0] = t[p + 0];  found[1] = t[p + 1]; ... */

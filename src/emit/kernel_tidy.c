@@ -370,18 +370,21 @@ static const KExpr *lift_one(Lifted *l, const KExpr *x, const KExpr *load)
     return kx_temp(a, t);
 }
 
-/* Where a choice depends on the place alone, as in a triangle, much may be left that lies in one piece: memory that is then not read. */
-static const KExpr *lift(Lifted *l, const KExpr *x, bool chosen)
+enum { ALWAYS, BY_PLACE, BY_ELEMENTS };
+
+/* Where a choice depends on the place alone, as in a triangle, much may be left that lies in one piece: memory that is then not read. What is converted one by one takes longer than that. */
+static const KExpr *lift(Lifted *l, const KExpr *x, int chosen)
 {
-    const KExpr *load = chosen ? harmless_load(x) : NULL;
+    const KExpr *load = chosen == BY_ELEMENTS || (chosen == BY_PLACE && x->kind == KX_CALL) ? harmless_load(x) : NULL;
     if (load)
         return lift_one(l, x, load);
     if (x->kind == KX_LOAD || (x->kind == KX_UNARY && x->op == KOP_PLACE))
         return x;
-    const bool guards = x->kind == KX_BINARY && (x->op == KOP_LAND || x->op == KOP_LOR), data = x->kind == KX_SELECT && comes_of_elements(x->arg[0], l->read);
+    const bool guards = x->kind == KX_BINARY && (x->op == KOP_LAND || x->op == KOP_LOR);
+    const int  by = x->kind != KX_SELECT ? ALWAYS : comes_of_elements(x->arg[0], l->read) ? BY_ELEMENTS : BY_PLACE, inside = by > chosen ? by : chosen;
     KExpr     *y = NULL;
     for (int32_t j = 0; j < (guards ? 1 : x->n); j++) {
-        const KExpr *arg = lift(l, x->arg[j], chosen || (data && j > 0));
+        const KExpr *arg = lift(l, x->arg[j], j > 0 ? inside : chosen);
         if (arg != x->arg[j] && !y) {
             y = ARENA_NEW(l->k->arena, KExpr);
             *y = *x;
@@ -414,7 +417,7 @@ static void lift_in(Kernel *k, KBlock *b, bool inner, int32_t *serial)
         Lifted l = { .k = k, .b = b, .link = link, .read = &read, .serial = serial };
         if (s->temp && comes_of_elements(s->value, &read))
             map_put(&read, s->temp, s);
-        s->value = lift(&l, s->value, false);
+        s->value = lift(&l, s->value, ALWAYS);
         link = l.link;
     }
 }
