@@ -442,6 +442,16 @@ static const Helper helpers[] = {
       "        if (__builtin_expect(__builtin_ia32_fpclassps256_mask(x, 32, (unsigned char)-1), 0))\n            break;\n"
       "        __asm__(\"vcvtneps2bf16 %1, %0\" : \"=v\"(y) : \"v\"(x));\n        *(v8s *)(to + done) = y;\n    }\n"
       "#endif\n    for (int64_t k = done; k < n; k++)\n        to[k] = f32_to_bf16(from[k]);\n}\n" },
+    { H_EXACT, "float_block_join", "",
+      "void float_block_join(float *x, int64_t n) /* of parts of vectors that were just stored whole ones, which are read */\n{\n"
+      "#if defined __AVX512F__ && defined __GNUC__ && !defined __clang__\n"
+      "    typedef float v4f __attribute__((vector_size(16), aligned(4), may_alias));\n    typedef float v8f __attribute__((vector_size(32), aligned(4), may_alias));\n"
+      "    typedef float v16f __attribute__((vector_size(64), aligned(4), may_alias));\n"
+      "    for (int64_t k = 0; k + 16 <= n; k += 16) {\n        v8f low = *(const v8f *)(x + k), high = *(const v8f *)(x + k + 8);\n"
+      "        if (n % 32) {\n            low = (v8f)__builtin_shufflevector(*(const v4f *)(x + k), *(const v4f *)(x + k + 4), 0, 1, 2, 3, 4, 5, 6, 7);\n"
+      "            high = (v8f)__builtin_shufflevector(*(const v4f *)(x + k + 8), *(const v4f *)(x + k + 12), 0, 1, 2, 3, 4, 5, 6, 7);\n        }\n"
+      "        *(v16f *)(x + k) = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);\n    }\n"
+      "#else\n    (void)x, (void)n;\n#endif\n}\n" },
     /* f16 as F16C's instructions have it: NaN keeps the bits that fit and becomes quiet. */
     { H_EXACT, "f16_to_f32", "f32_as_u32 u32_as_f32",
       "float f16_to_f32(uint16_t x)\n{\n#if defined __AVX512FP16__ /* processors of Intel's, on which a product of what is subnormal takes a hundred times as long */\n"

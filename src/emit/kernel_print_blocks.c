@@ -126,6 +126,10 @@ static void print_block_out(Printer *p, const LoopBlocks *b, int depth)
     for (int32_t k = 0; k < b->n_out; k++) {
         const Blocked *x = &b->out[k];
         bool           streamed = x->streamed;
+        if (loop_joins(b, x)) {
+            indent(p, depth);
+            buf_printf(p->b, "float_block_join(" BLOCK_OUT "%d, %d);\n", k, (int)b->size);
+        }
         if (x->half) {
             indent(p, depth);
             buf_puts(p->b, x->array->type == TYPE_BF16 ? "f32_block_to_bf16(" : x->as_f16 ? "half_block_store(" : "f32_block_to_f16(");

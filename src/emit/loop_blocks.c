@@ -65,6 +65,11 @@ const char *block_as_f32(const Blocked *x)
     return x->array->type == TYPE_BF16 ? "bf16_block_to_f32" : "f16_block_to_f32";
 }
 
+bool loop_joins(const LoopBlocks *b, const Blocked *x)
+{
+    return b->in_parts && b->size >= FIXED_BLOCK && x->half && !x->of && !x->as_f16 && (x->array->type == TYPE_F16 || b->size % FIXED_BLOCK == 0);
+}
+
 static void add_in(Look *l, const KExpr *load)
 {
     LoopBlocks *b = l->b;
@@ -225,6 +230,7 @@ static void set_size(LoopBlocks *b, const KStmt *s)
         bytes |= type_bytes(b->out[k].array->type) == 1;
     if (bytes)
         b->size = BYTES_BLOCK;
+    b->in_parts = fixed && n < BYTES_BLOCK && loop_halves_by_bytes(s, b);
     if (b->taken.n)
         b->size = size_with_taken(b, n, fixed);
     b->rest = !fixed || n % b->size != 0 || b->line >= 0;

@@ -41,6 +41,7 @@ typedef struct LoopBlocks {
     LoopTaken taken;
     LoopRounds rounds;
     int64_t size; /* of a block */
+    bool    in_parts; /* compilers store it in parts of vectors, beside bytes of which there are no 64 */
     bool    rest; /* the loop may have elements that fill no block */
     int32_t line; /* the one of out whose first block begins with a line of memory, what is before that is left as it was; -1: none */
 } LoopBlocks;
@@ -70,6 +71,9 @@ bool loop_rolls_places(const LoopBlocks *b);
 
 /* The one of the prelude's. */
 const char *fetching_function(const Fetched *x);
+
+/* What is written so is put together to whole vectors before one of them is read: it would wait for parts that were just stored. */
+bool loop_joins(const LoopBlocks *b, const Blocked *x);
 
 /* What makes f32 of a block of f16 or bf16 that is read. */
 const char *block_as_f32(const Blocked *x);

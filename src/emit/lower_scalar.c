@@ -1,6 +1,7 @@
 /* Scalar arithmetic: one HLO operation on machine scalars. Integers wrap, division and shifts are guarded, floats narrower than f32 are computed
  * in f32 and rounded after every instruction. What one C operator cannot say is a call of a helper that the target's prelude
  * defines (add_s32, max_f32, bf16_round, f32_to_s8, ...). */
+#include "analysis/int_range.h"
 #include "emit/lower.h"
 #include "ir/numeric.h"
 
@@ -611,6 +612,15 @@ static bool fits_in(const Lower *L, const Inst *x, Type t)
     return lo >= (type_is_signed_int(t) ? -end : 0) && hi <= end - 1 && (float)hi < end;
 }
 
+/* Integers that f16 or bf16 has, as bytes are. */
+static bool has_integers_of(Type t, const Inst *x)
+{
+    enum { OF_F16 = 2048, OF_BF16 = 256 };
+    const int64_t most = t == TYPE_F16 ? OF_F16 : t == TYPE_BF16 ? OF_BF16 : -1;
+    IntRange      r;
+    return most > 0 && type_is_int(x->shape->type) && int_range(x, &r) && r.lo >= -most && r.hi <= most;
+}
+
 /* Arithmetic of f32, or of f16, and of integers that become f32, without a choice: gcc 12 makes no vectors of a loop that has a choice and calls a function for vectors. */
 static bool is_straight(const Inst *i)
 {
@@ -653,6 +663,8 @@ const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *
     case OP_CONVERT:
         if ((t == TYPE_F32 || t == TYPE_F64) && type_is_int(to) && fits_in(L, inst_operand(x, 0), to))
             return call1(a, machine_type(to), arena_printf(a, "%s_in_%s", type_name(t), type_name(to)), args[0]);
+        if (has_integers_of(to, inst_operand(x, 0)))
+            return kx_cast(a, TYPE_F32, args[0]);
         return scalar_convert(a, t, to, args[0]);
     case OP_RSQRT: /* no number of f16 has one that is nearer than 2.9 ulp of f32 to where the next one of f16 begins */
         if (is_along_loops(L, x))

@@ -395,6 +395,8 @@ static void need_blocks(Prelude *p, const KStmt *s)
             need(p, "f16_block_to_f32");
     }
     for (int32_t k = 0; k < b.n_out; k++) {
+        if (loop_joins(&b, &b.out[k]))
+            need(p, "float_block_join");
         if (b.out[k].half)
             need(p, b.out[k].array->type == TYPE_BF16 ? "f32_block_to_bf16" : b.out[k].as_f16 ? "half_block_store" : "f32_block_to_f16");
         if (b.out[k].streamed)
