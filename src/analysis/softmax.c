@@ -95,6 +95,12 @@ bool inst_is_below_max(const Inst *i)
     return max_above(i) != NULL;
 }
 
+bool inst_is_one_at_most(const Inst *i)
+{
+    const Inst *x = i->op == OP_EXPONENTIAL ? inst_operand(i, 0) : NULL;
+    return x && ((x->op == OP_NEGATE && inst_operand(x, 0)->op == OP_ABS) || inst_is_below_max(x));
+}
+
 static bool is_zero(const Inst *x)
 {
     x = x->op == OP_BROADCAST ? inst_operand(x, 0) : x;

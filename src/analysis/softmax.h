@@ -17,4 +17,7 @@ bool inst_is_softmax_sum(const Inst *i);
 /* i is an extreme of floats along rows, and where a row has a NaN, all of its computation's results that are made of i have NaN anyway: it may leave NaN out. */
 bool inst_shows_nan_anyway(const Inst *i);
 
+/* An exponential of 0 at most: of -|x|, as in log(1 + e^x) and in the logarithm of a logistic function, or of what is below its maximum. */
+bool inst_is_one_at_most(const Inst *i);
+
 #endif

@@ -391,6 +391,11 @@ static const Helper helpers[] = {
       "    float    r = u32_as_f32((t & 0x7fffffu) + 0x3f3504f3u) - 1.0f, more = lost * u32_as_f32((int32_t)scale < 0 ? 0 : scale);\n"
       "    float    y = log_of_parts_f32((float)((int32_t)t >> 23), r + more);\n    y = x == 0.0f ? x : y;\n    y = x < __builtin_inff() ? y : x;\n"
       "    y = x == -1.0f ? -__builtin_inff() : y;\n    return x < -1.0f ? __builtin_nanf(\"\") : y;\n}\n" },
+    /* Below 1.5 ulp: x + x^2 p(x), p the minimax polynomial of degree 7. */
+    { H_EXACT, "log1p_within_f32", "",
+      "float log1p_within_f32(float x) /* of 0 to 1, or NaN */\n{\n    float p = x * 0.005364822689f - 0.03006578609f;\n"
+      "    p = p * x + 0.07920452207f, p = p * x - 0.1375380158f, p = p * x + 0.1915365458f;\n"
+      "    p = p * x - 0.2485716343f, p = p * x + 0.3332132399f, p = p * x - 0.4999964833f;\n    return p * (x * x) + x;\n}\n" },
     /* Below 1.6 ulp; beyond 1 that of 1 / x. */
     { H_EXACT, "atan_f32", "f32_as_u32 u32_as_f32",
       "float atan_f32(float x)\n{\n    float t = u32_as_f32(f32_as_u32(x) & 0x7fffffffu), r = t > 1.0f ? 1.0f / t : t, s = r * r;\n"

@@ -197,7 +197,7 @@ const KExpr *keep(Lower *L, const Inst *x, const KExpr *v)
     return bind(L, v, memory_of(L, source, leaf) ? arena_printf(L->arena, "%s_at", source->name) : source->name);
 }
 
-/* Parts of a softmax have ranges that cheaper forms are made for: exponents of 0 at most, and sums of 1 at least, whose reciprocal is taken once a row. So have quotients by what stays the
+/* Parts of a softmax have ranges that cheaper forms are made for: exponents of 0 at most, and sums of 1 at least, whose reciprocal is taken once a row; so have log(1 + e^-|x|), and quotients by what stays the
  * same along a loop. */
 static const KExpr *cheaper_op(Lower *L, const Inst *x, const Type *types, const KExpr *const *args, const Ix *const *index)
 {
@@ -207,6 +207,8 @@ static const KExpr *cheaper_op(Lower *L, const Inst *x, const Type *types, const
         return scalar_round_near(L->arena, t, kx_call(L->arena, "exp_below_f32", TYPE_F32, 1, args));
     if (machine_type(t) == TYPE_F32 && types[0] == t && inst_is_summed_below_max(x))
         return scalar_round_near(L->arena, t, kx_call(L->arena, "exp_summed_f32", TYPE_F32, 1, args));
+    if (machine_type(t) == TYPE_F32 && x->op == OP_LOG_PLUS_ONE && types[0] == t && inst_is_one_at_most(inst_operand(x, 0)))
+        return scalar_round_near(L->arena, t, kx_call(L->arena, "log1p_within_f32", TYPE_F32, 1, args));
     if (t == TYPE_F32 && x->op == OP_DIVIDE && types[0] == t && types[1] == t && inst_is_softmax_sum(inst_operand(x, 1))) {
         const KExpr *r = bind(L, kx_binary(L->arena, KOP_DIV, TYPE_F32, scalar_one(L->arena, TYPE_F32), args[1]), "reciprocal");
         return kx_binary(L->arena, KOP_MUL, TYPE_F32, args[0], r);
