@@ -318,6 +318,7 @@ static void put_kept_scores(const AttentionText *t)
 /* All keys, the softmax, all values; what groups have of the result is added up as it is. */
 static void put_rounded_steps(const AttentionText *t)
 {
+    buf_puts(t->b, "        // all scores of the tile\n");
     put_steps(t);
     buf_puts(t->b, "            __syncthreads();\n");
     put_rows(t, 'k', "key_rows", t->l.by.step, t->l.by.head, 3);
@@ -325,7 +326,9 @@ static void put_rounded_steps(const AttentionText *t)
     t->form->put_scores(t);
     put_kept_scores(t);
     buf_puts(t->b, "        }\n");
+    buf_puts(t->b, "        // weights in their place, each step rounded\n");
     put_rounded_softmax(t);
+    buf_puts(t->b, "        // sums of weights times values\n");
     put_steps(t);
     buf_puts(t->b, "            __syncthreads();\n");
     put_rows(t, 'v', "values", t->l.by.step, t->l.by.wide, 3);
@@ -350,8 +353,11 @@ static void put_exact_steps(const AttentionText *t)
     put_rows(t, 'k', "key_rows", t->l.by.step, t->l.by.head, 3);
     put_rows(t, 'v', "values", t->l.by.step, t->l.by.wide, 3);
     buf_puts(t->b, "            __syncthreads();\n");
+    buf_puts(t->b, "            // scores\n");
     t->form->put_scores(t);
+    buf_puts(t->b, "            // weights; sums so far fade by e^(what was the largest score - what is)\n");
     put_weights(t);
+    buf_puts(t->b, "            // sums of weights times values\n");
     t->form->put_values(t);
     buf_puts(t->b, "        }\n");
 }
@@ -363,7 +369,8 @@ static void put_tile_end(const AttentionText *t)
 {
     const AttentionLaunch *l = &t->l;
     const int64_t          stride = t->form->stride(t);
-    buf_printf(t->b, "        __syncthreads();\n"
+    buf_printf(t->b, "        // what groups have of each row, and then the row\n"
+                     "        __syncthreads();\n"
                      "        float *const own = (float *)hlo_smem, *const stats = own + %lld; // of each group\n"
                      "        #pragma unroll\n"
                      "        for (int r = 0; r < %d; r++) {\n"
