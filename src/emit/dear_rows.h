@@ -2,7 +2,8 @@
  *
  *     for i: for j < 6: r[i][j] = pow(x[i], 5 - j)
  *
- * A row fills no vector, but many rows beside each other (beside.h) do. */
+ * A row fills no vector, but many rows beside each other (beside.h) do. So do parts of a row that are loops of their own, and rows of f16, of which each conversion is a dozen instructions
+ * in no vector. */
 #ifndef EMIT_DEAR_ROWS_H
 #define EMIT_DEAR_ROWS_H
 
