@@ -193,6 +193,18 @@ static bool may_be_hero(Fuser *f, const Inst *i)
     return g->hero ? fusion_go_together(f, i, g->hero) : !g->reduces;
 }
 
+/* Rows of which each element goes on with a column's sum: they would be a loop without lanes in the loop over what the columns end with. */
+static bool crosses_columns(const Inst *i)
+{
+    enum { FEW = 8 };
+    bool crosses = false;
+    for (int32_t k = 0; node(i)->role == ROLE_REDUCE && k < node(i)->n_contexts; k++) {
+        const Group *g = node(i)->contexts[k]->group;
+        crosses |= g->hero && node(g->hero)->role == ROLE_REDUCE;
+    }
+    return crosses && fusion_reduces_inner(i) && fusion_count(inst_operand(i, 0)) >= FEW * fusion_count(i);
+}
+
 /* The kernel of dot i makes its matrix, if there is one that only it needs. */
 static void make_operand(const Fuser *f, const Inst *i)
 {
@@ -258,7 +270,7 @@ static void decide(Fuser *f, Inst *i)
     }
     n->chosen = fusion_feeds_maximum(i);
     bool asked = i != i->comp->root && n->role != ROLE_UPDATE && n->role != ROLE_SCATTER && fusion_collect_contexts(f, i);
-    bool room = asked && has_room(f, i) && !fusion_stays_out(i) && !fusion_stays_unscattered(i, f->cx->device->shared == 0);
+    bool room = asked && has_room(f, i) && !fusion_stays_out(i) && !crosses_columns(i) && !fusion_stays_unscattered(i, f->cx->device->shared == 0);
     if (room) {
         bool inside = n->role != ROLE_WINDOW && n->role != ROLE_CONTRACT;
         bool keeps = inside && (inst_is_dear(i) || n->chosen) && fusion_wanted_in_one_row(f, i);
