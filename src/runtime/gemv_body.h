@@ -658,7 +658,7 @@ static void N(few)(const Gemm *g)
     const int     across = line == 1 && along != 1; /* a single line may be said to be 1 from the next */
     const int64_t most = few < N(FEWER_ROWS) ? N(ALONG_K) * N(FEWER_ROWS) / few / (VL * G) * (VL * G) : N(ALONG_K);
     const int     swept = across && !columns && few == 1 && count >= 4 * VL; /* B in whole lines, however long */
-    const int     far = across && !swept && few <= N(ROWS) && g->k * along * (int64_t)sizeof(TE) > N(CACHED);
+    const int     far = across && !swept && (few <= N(ROWS) || sizeof(TE) > 1) && g->k * along * (int64_t)sizeof(TE) > N(CACHED);
     const int64_t kb = swept ? hlort_even(g->k, N(SWEPT_K), VL * G) : far ? (int64_t)N(FAR_K) : hlort_even(g->k, across ? (int64_t)N(ACROSS_K) : most, VL * G);
     const int64_t blocks = hlort_ceildiv(g->k, kb), x_row = across && !swept ? (int64_t)N(ROW) : kb / G + 16, block = few * x_row;
     const int     aside = columns && across; /* columns of C, which are rows of vectors */
