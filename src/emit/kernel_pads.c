@@ -134,6 +134,7 @@ void kernel_pads_apart(Kernel *k, IxCtx *cx)
     IxCtx quiet = *cx;
     quiet.split = NULL;
     in_block(&(Pads){ k, &quiet }, k->body);
+    kernel_prune(k);
     quiet.split = cx->split;
     *cx = quiet;
 }

@@ -147,7 +147,7 @@ static bool prune_block(KBlock *b, const Map *used)
     b->last = NULL;
     while (*link) {
         KStmt *s = *link;
-        bool   dead = s->kind == KS_DECLARE && !s->temp->assigned && !map_has(used, s->temp);
+        bool   dead = (s->kind == KS_DECLARE || s->kind == KS_ASSIGN) && !map_has(used, s->temp);
         if (s->body)
             changed |= prune_block(s->body, used);
         if (s->other)

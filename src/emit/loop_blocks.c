@@ -497,7 +497,9 @@ bool loop_rest_is_alone(const KStmt *loop, const LoopBlocks *b)
     const bool fixed = !loop->from && !loop->end && b->line < 0;
     if (!b->rest || !has_f16(b) || loop_last_block(loop, b, &last))
         return false;
-    return fixed ? trips(loop) % b->size < LEAST_BLOCK || loop_small_blocks(loop, b, &small) : loop_shared_is_alone(b);
+    if (fixed && loop_small_blocks(loop, b, &small))
+        return trips(loop) % small.size != 0;
+    return fixed ? trips(loop) % b->size < LEAST_BLOCK : loop_shared_is_alone(b);
 }
 
 int64_t loop_piece(const LoopBlocks *b, int64_t from, bool *rolled)
