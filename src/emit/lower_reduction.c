@@ -80,7 +80,7 @@ static bool wants_lanes(const Reduction *r)
 /* Extremes of long rows of floats in memory, in a stage of their own: what is computed is not worth computing again. */
 bool reduction_wants_sums(const Reduction *r)
 {
-    return wants_lanes(r) && r->to && r->extents[r->n_reduced - 1] >= LONG_ROW && r->extremes_of_memory;
+    return wants_lanes(r) && type_is_float(reduction_shape(r->x, 0)->type) && r->to && r->extents[r->n_reduced - 1] >= LONG_ROW && r->extremes_of_memory;
 }
 
 bool reductions_want_lanes(const Reduction *r)
