@@ -101,9 +101,7 @@ static bool joins_lanes(const KStmt *s)
 
 static void note_rounding(void *cookie, const KExpr *x)
 {
-    static const char *const of[] = { "bf16_round", "bf16_near", "f16_round" };
-    for (size_t i = 0; x->kind == KX_CALL && i < sizeof of / sizeof of[0]; i++)
-        *(bool *)cookie |= strcmp(x->fn, of[i]) == 0;
+    *(bool *)cookie |= kx_rounds(x);
 }
 
 static void note_division(void *cookie, const KExpr *x)

@@ -42,11 +42,7 @@ static bool is_in_range(const KExpr *load)
 
 static bool rounds(const KExpr *x)
 {
-    static const char *const fn[] = { "bf16_near", "bf16_round", "f16_round", "f32_to_bf16", "f32_to_f16" };
-    for (size_t k = 0; x->kind == KX_CALL && k < sizeof fn / sizeof *fn; k++)
-        if (strcmp(x->fn, fn[k]) == 0)
-            return true;
-    return false;
+    return kx_rounds(x) || (x->kind == KX_CALL && (strcmp(x->fn, "f32_to_bf16") == 0 || strcmp(x->fn, "f32_to_f16") == 0));
 }
 
 static void look_at(void *cookie, const KExpr *x)

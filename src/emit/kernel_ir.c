@@ -520,6 +520,15 @@ bool kx_is_dear_call(const KExpr *x)
     return false;
 }
 
+bool kx_rounds(const KExpr *x)
+{
+    static const char *const of[] = { "bf16_round", "bf16_near", "f16_round" };
+    for (size_t i = 0; x->kind == KX_CALL && i < sizeof of / sizeof of[0]; i++)
+        if (strcmp(x->fn, of[i]) == 0)
+            return true;
+    return false;
+}
+
 static void note_dear_call(void *cookie, const KExpr *x)
 {
     *(bool *)cookie |= kx_is_dear_call(x);

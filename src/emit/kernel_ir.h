@@ -184,6 +184,7 @@ void kernel_add_arrays(Kernel *k, int32_t n, KArray *const *arrays);
 
 /* Takes tens of cycles: an exponential, a logarithm. */
 bool kx_is_dear_call(const KExpr *x);
+bool kx_rounds(const KExpr *x); /* a call that rounds f32 to bf16 or f16, as f32 */
 bool kernel_has_dear_call(const KStmt *s); /* that one alone, with what is in it */
 
 /* The literal v, or the complex number that is made of it and 0. */

@@ -244,7 +244,7 @@ static void note_expr_test(void *cookie, const KExpr *x)
 {
     Conditions *c = cookie;
     c->computes |= is_polynomial(x);
-    c->rounds |= x->kind == KX_CALL && (strcmp(x->fn, "bf16_round") == 0 || strcmp(x->fn, "bf16_near") == 0);
+    c->rounds |= kx_rounds(x) && strcmp(x->fn, "f16_round") != 0;
     c->counts |= x->kind == KX_INDEX && ix_has(x->index, c->loop);
     c->narrow |= (x->kind == KX_BINARY || x->kind == KX_CAST) && type_is_int(x->type) && type_bytes(x->type) < 4;
     c->loads |= x->kind == KX_LOAD && (x->array->kind == KARRAY_LOCAL || is_of_others(x->index, c->loop));
