@@ -618,6 +618,20 @@ static void test_packed(void)
     puts("ok packed");
 }
 
+/* Jobs that follow each other before everyone has seen the one before end. */
+static void test_jobs(hlort_pool *p, char *work)
+{
+    static int times[64];
+    uint32_t   state = 7;
+    for (int job = 0; job < 300; job++) {
+        const int64_t parts = (int64_t)(random_bits(&state) % 64);
+        memset(times, 0, sizeof times);
+        pool_run(p, count_part, times, parts, work);
+        for (int64_t k = 0; k < 64; k++)
+            CHECK(times[k] == (k < parts));
+    }
+}
+
 static void test_pool(void)
 {
     static char work[HLORT_WORK_BYTES] __attribute__((aligned(64)));
@@ -630,6 +644,7 @@ static void test_pool(void)
             for (int64_t k = 0; k < POOL_MOST_PARTS; k++)
                 CHECK(times[k] == (k < parts));
         }
+        test_jobs(p, work);
         for (int layout = 0; layout < 4; layout++) {
             Case  c = make(200, 330, 90, layout);
             Case  few = make(3, 3000, 50, layout), columns = make(3000, 5, 70, layout), held = make(703, 21, 30, layout), narrow = make(4001, 3, 30, layout);
@@ -644,6 +659,9 @@ static void test_pool(void)
         }
         hlort_pool_free(p);
     }
+    hlort_pool *many = hlort_pool_new(21); /* more than there are shares */
+    test_jobs(many, work);
+    hlort_pool_free(many);
     puts("ok pool");
 }
 

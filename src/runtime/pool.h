@@ -1,7 +1,8 @@
 /* pool.h - parts of a job on several threads; the rest of the pool is in hlort.h.
  *
- * Everyone, the caller too, claims the next part that nobody has and runs it. The caller goes on when all parts are done: it waits for parts that somebody claimed,
- * never for a thread that has none. Which thread runs a part must not show in what it computes. */
+ * Everyone, the caller too, claims parts that nobody has and runs them: neighbours first, the same ones in each job of so many parts, then what is left of others'.
+ * The caller goes on when all parts are done: it waits for parts that somebody claimed, never for a thread that has none. Which thread runs a part must not show in what
+ * it computes. */
 #ifndef HLORT_POOL_H
 #define HLORT_POOL_H
 
