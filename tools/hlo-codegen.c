@@ -121,7 +121,7 @@ static bool make(void *given, Arena *a, Module *m, Buf *out, Diag *d)
     if (!elided_fill(m, args->fill_elided, args->constants, d))
         return false;
     PlanOptions    o = {.name = args->name, .has_function = args->extern_calls ? any_function : NULL, .on = args->on};
-    o.runtime = strcmp(args->runtime, "library") == 0;
+    o.runtime = o.ranges = strcmp(args->runtime, "library") == 0;
     o.direct_convolutions = strcmp(args->convolutions, "direct") == 0;
     o.plain_constants = !args->pack_constants;
     o.device = args->machine;

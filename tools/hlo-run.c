@@ -250,10 +250,21 @@ static bool is_fast(const Args *args)
     return args->compile && !strcmp(args->compile, "fast");
 }
 
+static int threads_of(const Args *a)
+{
+    return a->threads ? (int)a->threads : host_processors();
+}
+
+/* Do several threads share the loops of kernels? */
+static bool in_ranges(const Args *a)
+{
+    return threads_of(a) > 1 && a->on.replicas * a->on.partitions == 1;
+}
+
 static CacheKey key_of(const Run *r)
 {
     const char *cc = r->args->cc ? r->args->cc : "";
-    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d fast=%d cc=%s convolutions=%s pack=%d libraries=%s deterministic=%d %s %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), is_fast(r->args), cc, r->args->convolutions, r->args->pack_constants, r->args->libraries, r->args->deterministic, r->args->machine ? device_text(r->arena, r->args->machine) : "",
+    return compiled_key(r->text.p ? r->text.p : "", r->text.n, arena_printf(r->arena, "O%d code=%d fast=%d cc=%s convolutions=%s pack=%d ranges=%d libraries=%s deterministic=%d %s %" PRId64 "*%" PRId64, r->args->level, code_of(r->args), is_fast(r->args), cc, r->args->convolutions, r->args->pack_constants, in_ranges(r->args), r->args->libraries, r->args->deterministic, r->args->machine ? device_text(r->arena, r->args->machine) : "",
                                                                                r->args->on.replicas, r->args->on.partitions));
 }
 
@@ -278,7 +289,7 @@ static bool is_traced(void *trace, const Inst *i)
 static bool build(Run *r)
 {
     CacheKey key = key_of(r);
-    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .fast = is_fast(r->args), .device = r->args->machine, .direct_convolutions = strcmp(r->args->convolutions, "direct") == 0, .plain_constants = !r->args->pack_constants, .no_libraries = strcmp(r->args->libraries, "none") == 0, .deterministic = r->args->deterministic,
+    CompileOptions o = {.code = code_of(r->args), .cc = r->args->cc, .fast = is_fast(r->args), .device = r->args->machine, .direct_convolutions = strcmp(r->args->convolutions, "direct") == 0, .plain_constants = !r->args->pack_constants, .ranges = in_ranges(r->args), .no_libraries = strcmp(r->args->libraries, "none") == 0, .deterministic = r->args->deterministic,
                         .calls = r->calls, .on = r->args->on};
     if (is_watched(r->args)) {
         o.watched = true;
@@ -445,11 +456,6 @@ static bool prepare(Run *r)
 static bool flushes(const Args *a)
 {
     return a->subnormals && !strcmp(a->subnormals, "flush");
-}
-
-static int threads_of(const Args *a)
-{
-    return a->threads ? (int)a->threads : host_processors();
 }
 
 /* A module found in the cache has not been read. */

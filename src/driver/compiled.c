@@ -378,7 +378,7 @@ static bool emit(Arena *a, const Module *m, Signature *s, const CompileOptions *
 {
     const ExternCalls *calls = with->calls;
     PlanOptions        o = { .has_function = calls ? has_function : NULL, .cookie = (void *)(uintptr_t)calls, .watched = with->watched, .is_shown = with->is_shown,
-                              .shown_cookie = with->shown_cookie, .runtime = !out->language->device, .direct_convolutions = with->direct_convolutions, .plain_constants = with->plain_constants, .device = out->language->device ? with->device ? with->device : device_of_target("cuda") : NULL, .products = out->language->device && !with->no_libraries,
+                              .shown_cookie = with->shown_cookie, .runtime = !out->language->device, .ranges = with->ranges && !out->language->device, .direct_convolutions = with->direct_convolutions, .plain_constants = with->plain_constants, .device = out->language->device ? with->device ? with->device : device_of_target("cuda") : NULL, .products = out->language->device && !with->no_libraries,
                               .any_order = out->language->device && !with->deterministic,
                               .on = with->on };
     Program           *p = program_plan(out->arena, m, &o, d);

@@ -45,6 +45,7 @@ typedef struct CompileOptions {
     const Device      *device; /* of CUDA: NULL: the target's first */
     bool               direct_convolutions; /* as they are defined */
     bool               plain_constants;     /* products keep no packed copies of them */
+    bool               ranges;    /* of C: several threads share the loops of kernels */
     bool               no_libraries;  /* of CUDA: kernels alone */
     bool               deterministic; /* of CUDA: the same bits in every run */
     const ExternCalls *calls; /* functions of custom calls, loaded; NULL: none */

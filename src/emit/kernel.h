@@ -10,10 +10,17 @@
 
 typedef struct Kernel Kernel; /* emit/kernel_ir.h */
 
+/* What kernels are for. device: for targets that deal loops out to many threads, the one in question; a reduction is one loop nest with one accumulator for each result,
+ * without lanes or blocks of columns, and kept rows fit in the memory that a block's threads share. NULL: for a CPU. */
+typedef struct KernelOptions {
+    const Device *device;
+    bool          any_order; /* threads of a device may add floats to an element in any order */
+    bool          ranges;    /* a few of the CPU's threads share its loops */
+} KernelOptions;
+
 /* Lowers i. Parameters of the kernel: the array leaves of the operands in order, then the array leaves of the result. NULL after
- * reporting by opcode and instruction what cannot be lowered. device: for targets that deal loops out to many threads, the one in question; a reduction is one loop nest
- * with one accumulator for each result, without lanes or blocks of columns, and kept rows fit in the memory that a block's threads share. NULL: for a CPU. any_order: they may add floats to an element in any order. */
-Kernel *kernel_lower(Arena *a, const Inst *i, const Device *device, bool any_order, Diag *d);
+ * reporting by opcode and instruction what cannot be lowered. */
+Kernel *kernel_lower(Arena *a, const Inst *i, KernelOptions o, Diag *d);
 
 /* What i, a fusion, makes of each element of hero, a dot or a convolution of its body that a routine computes: a function of some neighbours among them. Parameters:
  * the operands, the hero's sums, the results, all of them arrays; then the number of a row of `row` elements in the hero's memory, and from which to before which of

@@ -611,12 +611,13 @@ static int64_t met_bytes(const Kernel *k, const KArray *x)
     return loaded > 0 && loaded < (double)array_bytes(x) ? (int64_t)loaded : array_bytes(x);
 }
 
-/* A kernel that goes through more than a last cache holds leaves little of it to who comes next. Rows that take long to compute are waited for, not memory, as long as that
- * cache holds most of them. */
-void kernel_stream(Kernel *k)
+/* A kernel that goes through more than a last cache holds leaves little of it to who comes next. Several threads have most of what memory brings with stores past the
+ * caches, where one has not: the last cache, whose bytes grow with threads, is worth more to them as long as it holds what the kernel goes through. Rows that take long to
+ * compute are waited for, not memory, as long as that cache holds most of them. */
+void kernel_stream(Kernel *k, bool ranges)
 {
-    enum { LARGE = 18 << 20, LARGE_ROWS = 64 << 20, LEAST = 4 << 20 };
-    const int64_t large = computes_rows(k->body) ? LARGE_ROWS : LARGE;
+    enum { LARGE = 18 << 20, LARGE_RANGES = 44 << 20, LARGE_ROWS = 64 << 20, LEAST = 4 << 20 };
+    const int64_t least = ranges ? LARGE_RANGES : LARGE, large = computes_rows(k->body) ? LARGE_ROWS : least;
     int64_t bytes = 0;
     for (int32_t p = 0; p < k->n_operands + k->n_results; p++)
         if (k->params[p]->read || k->params[p]->written)
@@ -627,7 +628,7 @@ void kernel_stream(Kernel *k)
         if (k->params[p]->streamed && streamed_bytes(k->body, k->params[p], 1) < array_bytes(k->params[p]) / 4 * 3)
             k->params[p]->streamed = false;
     for (KStmt *s = k->body->first; s; s = s->next) /* the copy of what is changed afterwards */
-        if (s->kind == KS_IF && s->value->kind == KX_DISTINCT && bytes >= LARGE && array_bytes(s->value->array) >= LEAST)
+        if (s->kind == KS_IF && s->value->kind == KX_DISTINCT && bytes >= least && array_bytes(s->value->array) >= LEAST)
             store_past(s->body);
 }
 

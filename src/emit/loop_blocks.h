@@ -82,8 +82,8 @@ const char *block_as_f32(const Blocked *x);
 int32_t blocked_in(const LoopBlocks *b, const KExpr *x);
 int32_t blocked_out(const LoopBlocks *b, const KStmt *s);
 
-/* Which results are stored past the caches (KArray.streamed). */
-void kernel_stream(Kernel *k);
+/* Which results are stored past the caches (KArray.streamed). ranges: of several threads. */
+void kernel_stream(Kernel *k, bool ranges);
 
 /* Whether some loop of x has such results. */
 bool block_streams(const KBlock *x);

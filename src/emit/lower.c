@@ -732,7 +732,7 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
             kernel_choose_by_bits(L.k);
         kernel_finish(L.k, plan->plain);
         if (!plan->plain && !plan->tile_hero)
-            kernel_stream(L.k);
+            kernel_stream(L.k, plan->ranges);
         kernel_fetch_ahead(L.k, &L.ix);
         kernel_name(L.k, plan->plain);
         *again = L.body && !plan->plain && !plan->whole_updates && copies_in_vain(&L);
@@ -748,13 +748,13 @@ static const Comp *body_of(Arena *a, const Inst *i, Map *materialise)
     return is_norm(i) ? norm_body(a, i, materialise) : NULL;
 }
 
-Kernel *kernel_lower(Arena *a, const Inst *i, const Device *device, bool any_order, Diag *d)
+Kernel *kernel_lower(Arena *a, const Inst *i, KernelOptions o, Diag *d)
 {
     if (!kernel_supported(i, d))
         return NULL;
     Arena  *scratch = arena_new();
     Plan    plan = { .arena = scratch, .dims = map_new(scratch), .materialise = map_new(scratch), .divisors = map_new(scratch), .rows = map_new(scratch),
-                  .norms = map_new(scratch), .plain = device != NULL, .device = device, .any_order = any_order };
+                  .norms = map_new(scratch), .plain = o.device != NULL, .device = o.device, .any_order = o.any_order, .ranges = o.ranges };
     Kernel *k = NULL;
     bool    again = true;
     plan.body = body_of(a, i, &plan.materialise);

@@ -38,7 +38,7 @@ typedef struct Plan {
     Map    norms;       /* Inst -> Comp: batch normalizations as computations */
     const Comp *body;   /* what is lowered as a fusion's body, or NULL */
     const Device *device; /* of kernel_lower */
-    bool   plain, any_order; /* whether there is one; of kernel_lower */
+    bool   plain, any_order, ranges; /* whether there is one; of kernel_lower */
     bool   whole_updates; /* a try has found that updates whose place is known are not in place: the result is made element by element, each once */
     bool   not_beside; /* a try has found that short rows cannot go beside each other */
     bool   no_epilogue; /* a try has found that what a hero makes is not wanted element by element: lower_epilogue.c */

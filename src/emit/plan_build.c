@@ -217,7 +217,7 @@ static const Lowered *lower(Plan *p, const Inst *i, Diag *d)
     if (l)
         return l;
     Arena  *own = arena_new();
-    Kernel *k = kernel_lower(own, i, p->options->device, p->options->any_order, d);
+    Kernel *k = kernel_lower(own, i, (KernelOptions){ p->options->device, p->options->any_order, p->options->ranges }, d);
     if (k && p->options->device) {
         k->device = p->options->device;
         kernel_reserve_split(k);

@@ -145,7 +145,8 @@ typedef struct PlanOptions {
     bool    watched;   /* the text tells of each step when it begins and ends, */
     bool (*is_shown)(void *cookie, const Inst *i); /* and the values of these instructions, which are kept until then; NULL: of none */
     void   *shown_cookie;
-    bool    runtime;   /* the text may call the runtime library */
+    bool    runtime;   /* the text may call the runtime library, */
+    bool    ranges;    /* with several threads: of KernelOptions */
     bool    direct_convolutions; /* whose convolutions then make no product that the definition has not */
     bool    plain_constants;     /* whose products keep no second copy of constants, packed */
     bool    products;  /* large dots may be products of a device's library, for which their kernels have working memory */

@@ -14,7 +14,8 @@ enum {
     LINE = HLORT_LINE, PIECE = HLORT_PIECE,
     DOWN = 8 * LINE, ACROSS = 32 * LINE, /* bytes of a rectangle's edges */
     NARROW = 4 * LINE,      /* rows so short are taken more at a time */
-    STREAM = 8 << 20,       /* bytes of a result from which it is written past the caches */
+    STREAM = 8 << 20,       /* bytes of a result from which it is written past the caches; of runs, by several threads, which wait for memory together: */
+    STREAM_RUNS = 22 << 20,
     LEAST_COLLECTED = 8 * LINE, /* bytes of rows of which most lines are whole, wherever they begin */
     GRID = 4 * LINE, MOST_GRID = 2 * GRID, /* bytes of a side of several dimensions; elements */
     FEW_RUNS = 16, MOST_RUNS = 128, /* along a dimension; of several together */
@@ -129,9 +130,9 @@ static void part(void *job, int64_t number, void *memory)
 /* ---- the whole ---- */
 
 /* Past the caches from a size on, whole lines where every row of the result begins with one. */
-static TurnStores stores(const hlort_axes *d, const void *to)
+static TurnStores stores(const hlort_axes *d, const void *to, int threads)
 {
-    int64_t all = d->bytes, row = 0;
+    int64_t all = d->bytes, row = 0, stream = STREAM;
     int     whole = (uintptr_t)to % LINE == 0;
     for (int64_t k = 0; k < d->n; k++) {
         all *= d->axis[k].count;
@@ -139,8 +140,10 @@ static TurnStores stores(const hlort_axes *d, const void *to)
             row = d->axis[k].count * d->bytes;
         else
             whole &= d->axis[k].to * d->bytes % LINE == 0;
+        if (d->axis[k].to == 1 && d->axis[k].from == 1 && threads > 1)
+            stream = STREAM_RUNS;
     }
-    return all < STREAM ? HLORT_STORED : whole ? HLORT_LINES : row >= LEAST_COLLECTED ? HLORT_ANYWHERE : HLORT_STORED;
+    return all < stream ? HLORT_STORED : whole ? HLORT_LINES : row >= LEAST_COLLECTED ? HLORT_ANYWHERE : HLORT_STORED;
 }
 
 /* Sorts the dimensions: runs or two that change places, the others outside. Around runs, what is next in the result is inside; where stores do not wait, what is next
@@ -294,7 +297,7 @@ static int is_short(const hlort_axis *a, const hlort_axes *d)
 
 void hlort_transpose_by(const KernelSet *s, const hlort_axes *d, const hlort_how *how, const void *from, void *to)
 {
-    Turn x = { .set = s->runs ? s : s->rest, .d = d, .from = from, .to = to, .members = 1, .past = stores(d, to) };
+    Turn x = { .set = s->runs ? s : s->rest, .d = d, .from = from, .to = to, .members = 1, .past = stores(d, to, pool_threads(how->pool)) };
     Side rows, columns;
     rows.n = columns.n = 0;
     sort_axes(&x);
