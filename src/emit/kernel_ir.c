@@ -467,8 +467,27 @@ void kernel_finish(Kernel *k, bool plain)
     sign(k);
 }
 
-void kernel_settle(Kernel *k)
+static bool is_never_run(const Kernel *k, const KStmt *s, const bool *in_place)
 {
+    const KArray *result = s->kind == KS_IF && !s->other && s->value->kind == KX_DISTINCT ? s->value->array : NULL, *operand = result ? s->value->other : NULL;
+    return result && result->kind == KARRAY_PARAM && operand->kind == KARRAY_PARAM && result->param >= k->n_operands && operand->param < k->n_operands &&
+           in_place[(result->param - k->n_operands) * k->n_operands + operand->param];
+}
+
+void kernel_settle(Kernel *k, const bool *in_place)
+{
+    KStmt *last = NULL;
+    for (KStmt *s = k->body->first, *next; s; s = next) {
+        next = s->next;
+        if (!is_never_run(k, s, in_place))
+            last = s;
+        else if (last)
+            last->next = next;
+        else
+            k->body->first = next;
+    }
+    k->body->last = last;
+    note_accesses(k);
     for (int32_t r = 0; r < k->n_results && !k->tile_row; r++)
         k->params[k->n_operands + r]->restricted = true;
     for (int32_t o = 0; o < k->n_operands && !k->tile_row; o++) {

@@ -254,6 +254,7 @@ void kernel_finish(Kernel *k, bool plain);
 bool kernel_reads_in_time(const Kernel *k, const KArray *result, const KArray *operand);
 /* The result, no update, can be made where the operand is. plain: of what many threads do at a time, element by element alone. */
 bool kernel_same_place(const Kernel *k, const KArray *result, const KArray *operand, bool plain);
-void kernel_settle(Kernel *k); /* restricted again, when may_alias says where results are */
+/* restricted again, when may_alias says where results are. in_place, likewise: where the operand always is, which then needs no copy under DISTINCT. */
+void kernel_settle(Kernel *k, const bool *in_place);
 
 #endif

@@ -250,6 +250,11 @@ static void note_values(const Finish *f)
     }
 }
 
+static bool same_place(const Buffer *x, const Buffer *y)
+{
+    return x && y && x->kind == y->kind && (x->kind == BUFFER_SCRATCH ? x == y : x->index == y->index);
+}
+
 static bool same_memory(const Program *p, const Buffer *x, const Buffer *y)
 {
     if (!x || !y)
@@ -265,11 +270,13 @@ static bool same_memory(const Program *p, const Buffer *x, const Buffer *y)
  * their loops are shared among threads. */
 static void settle_aliases(const Plan *p, int32_t n_steps, Step *const *steps)
 {
-    bool **before = ARENA_ARRAY(p->work, bool *, p->functions.n);
+    bool **before = ARENA_ARRAY(p->work, bool *, p->functions.n), **always = ARENA_ARRAY(p->work, bool *, p->functions.n);
+    bool  *called = ARENA_ARRAY(p->work, bool, p->functions.n);
     for (int32_t f = 0; f < p->functions.n; f++) {
         Kernel *k = p->functions.v[f].kernel;
         before[f] = k->may_alias;
         k->may_alias = ARENA_ARRAY(p->arena, bool, k->n_operands * k->n_results);
+        always[f] = ARENA_ARRAY(p->work, bool, k->n_operands * k->n_results);
     }
     for (int32_t s = 0; s < n_steps; s++) {
         const Step *x = steps[s];
@@ -279,13 +286,15 @@ static void settle_aliases(const Plan *p, int32_t n_steps, Step *const *steps)
         for (int32_t r = 0; r < k->n_results; r++)
             for (int32_t o = 0; o < k->n_operands; o++) {
                 int32_t pair = r * k->n_operands + o;
+                always[x->function][pair] = (always[x->function][pair] || !called[x->function]) && same_place(x->buffers[o], x->buffers[k->n_operands + r]);
                 if (!kernel_uses_param(k, o) || !kernel_uses_param(k, k->n_operands + r)) /* functions are shared by those that use the same, whatever else they are given */
                     continue;
                 k->may_alias[pair] |= before[x->function][pair] && same_memory(p->program, x->buffers[o], x->buffers[k->n_operands + r]);
             }
+        called[x->function] = true;
     }
     for (int32_t f = 0; f < p->functions.n; f++)
-        kernel_settle(p->functions.v[f].kernel);
+        kernel_settle(p->functions.v[f].kernel, always[f]);
 }
 
 static void finish(Plan *p, const StepList *body)
