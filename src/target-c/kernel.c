@@ -52,7 +52,7 @@ static bool is_short(const KBlock *b, int32_t *left)
 
 static const char *linkage(const Kernel *k, const KernelPart *part, bool minor)
 {
-    enum { SHORT = 16 };
+    enum { SHORT = 64 };
     int32_t     left = SHORT;
     const Comp *c = k->inst->comp;
     if (kernel_tile_row(k))

@@ -16,6 +16,8 @@
 
 enum { BLOCK_STEPS = 400, PART_STEPS = 200 }; /* how many stay one function, how many go into each else */
 
+typedef VEC(const Buffer *) BufferList;
+
 typedef struct Out {
     Buf            *b;
     const Program  *p;
@@ -23,6 +25,7 @@ typedef struct Out {
     Arena          *arena;
     Map             parts;   /* Block -> the number of its first part, for those that are functions */
     Map             locals;  /* Buffer -> itself: scalars that are variables */
+    BufferList      results; /* those among them that are results */
     int32_t         n_parts;
     int             indent;
 } Out;
@@ -51,7 +54,7 @@ static void put_address(Buf *b, const Out *o, const Buffer *x)
     if (x->kind == BUFFER_ARG)
         buf_printf(b, "args[%d]", x->index);
     else if (x->kind == BUFFER_RESULT)
-        buf_printf(b, "results[%d]", x->index);
+        buf_printf(b, map_get(&o->locals, x) ? "&hlo_result_%d" : "results[%d]", x->index);
     else if (x->kind == BUFFER_CONST)
         c_constant_address(b, o->p, x->index, o->places);
     else
@@ -318,8 +321,6 @@ static void put_block(Out *o, const Block *x)
         put_told_step(o, x->v[k]);
 }
 
-typedef VEC(const Buffer *) BufferList;
-
 static void list_block(const Out *o, const Block *x, Map *seen, BufferList *list);
 
 /* The scratch buffers that a step names, those of steps inside it too, each once. */
@@ -505,42 +506,64 @@ static void put_watch(Buf *b, const Program *p)
 
 /* ---- scalars of loops: as variables they stay in registers, where stores to memory from one iteration to the next would have to be waited for ---- */
 
-static void note_block(Out *o, const Block *x, bool looped, Map *refused);
+static void note_block(Out *o, const Block *x, bool looped, Map *refused, BufferList *list);
 
-static void note_step(Out *o, const Step *s, bool looped, Map *refused)
+static void note_step(Out *o, const Step *s, bool looped, Map *refused, BufferList *list)
 {
     const bool computes = s->kind == STEP_KERNEL || s->kind == STEP_COPY || s->kind == STEP_WHILE || s->kind == STEP_IF;
     for (int32_t k = 0; k < s->n_buffers; k++) {
         const Buffer *x = s->buffers[k];
-        if (!x || x->kind != BUFFER_SCRATCH)
+        if (!x || (x->kind != BUFFER_SCRATCH && x->kind != BUFFER_RESULT))
             continue;
         if (!computes || shape_count(x->shape) != 1)
             map_put(refused, x, (void *)x);
-        else if (looped || s->kind == STEP_WHILE)
+        else if ((looped || s->kind == STEP_WHILE) && !map_has(&o->locals, x)) {
             map_put(&o->locals, x, (void *)x);
+            vec_push(o->arena, list, x);
+        }
     }
-    note_block(o, &s->condition, true, refused);
+    note_block(o, &s->condition, true, refused, list);
     for (int32_t k = 0; k < s->n_blocks; k++)
-        note_block(o, &s->blocks[k], looped || s->kind == STEP_WHILE, refused);
+        note_block(o, &s->blocks[k], looped || s->kind == STEP_WHILE, refused, list);
 }
 
-static void note_block(Out *o, const Block *x, bool looped, Map *refused)
+static void note_block(Out *o, const Block *x, bool looped, Map *refused, BufferList *list)
 {
     for (int32_t k = 0; k < x->n; k++)
-        note_step(o, x->v[k], looped, refused);
+        note_step(o, x->v[k], looped, refused, list);
 }
 
 /* Not where others look at them, or several functions. */
 static void note_locals(Out *o)
 {
-    Map refused = map_new(o->arena);
-    o->locals = map_new(o->arena);
+    Map        refused = map_new(o->arena);
+    BufferList found = { 0 };
     if (o->p->watched || o->n_parts > 0)
         return;
-    note_block(o, &o->p->body, false, &refused);
-    for (int32_t k = 0; k < o->p->n_buffers; k++)
-        if (map_has(&refused, o->p->buffers[k]))
-            map_put(&o->locals, o->p->buffers[k], NULL);
+    note_block(o, &o->p->body, false, &refused, &found);
+    for (int32_t k = 0; k < found.n; k++)
+        if (map_has(&refused, found.v[k]))
+            map_put(&o->locals, found.v[k], NULL);
+        else if (found.v[k]->kind == BUFFER_RESULT)
+            vec_push(o->arena, &o->results, found.v[k]);
+}
+
+static void put_result_variables(Out *o)
+{
+    for (int32_t k = 0; k < o->results.n; k++) {
+        const Buffer *x = o->results.v[k];
+        buf_printf(o->b, "    %s hlo_result_%d = 0; // ", target_c_element_type(x->shape->type), x->index);
+        shape_print(o->b, x->shape, false);
+        buf_putc(o->b, '\n');
+    }
+}
+
+static void put_variables_to_results(Out *o)
+{
+    for (int32_t k = 0; k < o->results.n; k++) {
+        const Buffer *x = o->results.v[k];
+        put_line(o, "__builtin_memcpy(results[%d], &hlo_result_%d, %lld);", x->index, x->index, (long long)x->bytes);
+    }
 }
 
 static void put_scratch(Out *o)
@@ -552,7 +575,6 @@ static void put_scratch(Out *o)
                   "        return hlo_fail(env, \"%s_run: scratch must be %lld bytes, aligned to %d\");\n"
                   "    char *const mem = scratch;\n",
                PROGRAM_ALIGN, p->name, (long long)p->scratch_bytes, PROGRAM_ALIGN);
-    note_locals(o);
     list_block(o, &p->body, &seen, &used);
     put_buffers(o, &used);
     bool named = false;
@@ -585,8 +607,10 @@ static void put_entry(Out *o)
                p->name, p->name, (long long)p->scratch_bytes, p->name, p->name);
     if (p->on_devices)
         put_check_devices(o->b, p);
+    note_locals(o);
     if (p->scratch_bytes > 0)
         put_scratch(o);
+    put_result_variables(o);
     if (p->random)
         buf_printf(o->b, "    uint64_t own[2] = { 0x%x, 0 };\n"
                          "    const int known = env && env->size >= __builtin_offsetof(hlo_env, devices);\n"
@@ -595,13 +619,14 @@ static void put_entry(Out *o)
     buf_printf(o->b, "    (void)env, (void)args, (void)results%s;\n\n", p->scratch_bytes > 0 ? "" : ", (void)scratch");
     o->indent = 1;
     put_block(o, &p->body);
+    put_variables_to_results(o);
     buf_puts(o->b, "    return 0;\n}\n");
 }
 
 static void put_source(Buf *b, const Program *p, const TargetCOptions *options, const char *includes)
 {
     Arena *a = arena_new();
-    Out    o = { .b = b, .p = p, .places = weights_places(a, p, options->weights), .arena = a, .parts = map_new(a) };
+    Out    o = { .b = b, .p = p, .places = weights_places(a, p, options->weights), .arena = a, .parts = map_new(a), .locals = map_new(a) };
     put_top(b, p);
     buf_puts(b, includes);
     put_types(b, p);
