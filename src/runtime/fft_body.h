@@ -698,6 +698,33 @@ static void Z(lines)(const FftJob *j, int64_t part, TW *memory)
         Z(alone)(j, k, a, b);
 }
 
+/* Some columns as matrices [first][second] of lanes: what is at hand of them at a time is one column or one row, which the first cache holds. */
+static void Z(columns_apart)(const FftJob *j, const FftPoints *from, const FftPoints *to, int64_t there, int64_t lanes, TW *memory)
+{
+    const FftLength *l = j->length;
+    const int64_t    first = l->first, second = l->second, n = l->n, row = second * lanes;
+    TW              *a = memory + 2 * n * lanes, *b = a + 2 * hlort_max(first, second) * lanes;
+    const TW        *twist = l->twist;
+    for (int64_t c = 0; c < second; c++) {
+        for (int64_t k = 0; k < first; k++) {
+            for (int64_t i = there; i < lanes; i++)
+                a[k * lanes + i] = a[(first + k) * lanes + i] = 0;
+            Z(load)(from, (k * second + c) * j->inner, there, j->inverse, a + k * lanes, a + (first + k) * lanes);
+        }
+        const TW *x = Z(stages)(first, 1, first, lanes, l->first_roots, a, b);
+        for (int64_t k = 0; k < first; k++) {
+            const TW w[2] = { twist[k * second + c], twist[n + k * second + c] };
+            TW      *at = memory + 2 * k * row + c * lanes;
+            Z(times)(1, lanes, x + k * lanes, x + (first + k) * lanes, w, 1, 1, at, at + row);
+        }
+    }
+    for (int64_t k = 0; k < first; k++) {
+        const TW *x = Z(stages)(second, 1, second, lanes, l->second_roots, memory + 2 * k * row, a);
+        for (int64_t c = 0; c < second; c++)
+            Z(store)(to, (c * first + k) * j->inner, there, j->inverse, x + c * lanes, x + (second + c) * lanes, (TW)j->scale);
+    }
+}
+
 /* Groups of columns: group g is lanes g % groups * lanes and on of matrix g / groups, [n][inner]. */
 static void Z(columns)(const FftJob *j, int64_t part, TW *memory)
 {
@@ -709,6 +736,10 @@ static void Z(columns)(const FftJob *j, int64_t part, TW *memory)
         const TW       *x = (const TW *)j->x + place;
         TW             *y = (TW *)j->y + place, *a = memory, *b = memory + 2 * n * lanes;
         const FftPoints from = { (void *)x, (void *)(x + 1), 2 }, to = { y, y + 1, 2 };
+        if (l->twist) {
+            Z(columns_apart)(j, &from, &to, there, lanes, memory);
+            continue;
+        }
         for (int64_t k = 0; k < n; k++) {
             for (int64_t i = there; i < lanes; i++)
                 a[k * lanes + i] = a[(n + k) * lanes + i] = 0;

@@ -273,7 +273,7 @@ int main(void)
         { .batch = 1, .axes = 2, .size = { 1, 9 } },   { .batch = 2, .axes = 2, .size = { 9, 1 } },     { .batch = 1, .axes = 2, .size = { 64, 40 } },
         { .batch = 2, .axes = 3, .size = { 3, 4, 5 } }, { .batch = 1, .axes = 3, .size = { 8, 7, 34 } }, { .batch = 1, .axes = 3, .size = { 2, 37, 6 } },
         { .batch = 1, .axes = 2, .size = { 8192, 2 } }, { .batch = 2, .axes = 2, .size = { 131, 18 } }, { .batch = 1, .axes = 2, .size = { 271, 227 } }, { .batch = 1, .axes = 3, .size = { 2, 278, 33 } },
-        { .batch = 1, .axes = 2, .size = { 16381, 3 } },
+        { .batch = 1, .axes = 2, .size = { 16381, 3 } }, { .batch = 2, .axes = 2, .size = { 512, 21 } }, { .batch = 1, .axes = 2, .size = { 1536, 16 } }, { .batch = 1, .axes = 3, .size = { 2, 1024, 17 } },
     };
     uint32_t    state = 5;
     hlort_pool *pool = hlort_pool_new(3);
