@@ -41,23 +41,29 @@ void target_c_prelude(Buf *b, int32_t n, const Kernel *const *kernels, bool mino
     dialect_prelude(b, &d, n, kernels);
 }
 
-/* At most so many statements, none of which is a loop: inside of a large function compilers do worse with those (measured: some loops of small kernels took a fifth longer). */
-static bool is_short(const KBlock *b, int32_t *left)
+/* At most so many statements are run, and loops have two trips: inside of a large function compilers do worse with longer ones (measured: some loops of small kernels took a
+ * fifth longer). */
+static bool is_short(const KBlock *b, int64_t times, int64_t *left)
 {
-    for (const KStmt *s = b ? b->first : NULL; s; s = s->next)
-        if (s->kind == KS_FOR || s->kind == KS_LOOP || --*left < 0 || !is_short(s->body, left) || !is_short(s->other, left))
+    for (const KStmt *s = b ? b->first : NULL; s; s = s->next) {
+        const bool    loop = s->kind == KS_FOR;
+        const int64_t trips = loop ? s->loop->hi - s->loop->lo + 1 : 1;
+        if (s->kind == KS_LOOP || (loop && (trips > 2 || s->from || s->end)))
             return false;
+        if ((*left -= times) < 0 || !is_short(s->body, times * trips, left) || !is_short(s->other, times, left))
+            return false;
+    }
     return true;
 }
 
 static const char *linkage(const Kernel *k, const KernelPart *part, bool minor)
 {
     enum { SHORT = 64 };
-    int32_t     left = SHORT;
+    int64_t     left = SHORT;
     const Comp *c = k->inst->comp;
     if (kernel_tile_row(k))
         return "static inline";
-    if (c != c->module->entry && is_short(part->body, &left))
+    if (c != c->module->entry && is_short(part->body, 1, &left))
         return "static";
     return minor ? "static HLO_MINOR" : "static __attribute__((noinline))";
 }
