@@ -156,6 +156,7 @@ const KExpr *scalar_round_near(Arena *a, Type t, const KExpr *x); /* likewise wh
 const KExpr *scalar_decode(Arena *a, Type t, const KExpr *raw);
 bool scalar_in_bf16(const KExpr *x);                           /* bf16 has all that an f32 so made can be */
 bool scalar_in_f16(const KExpr *x);
+const KExpr *scalar_encoded(Arena *a, Type t, const KExpr *x); /* in t's format if that is at hand, else NULL */
 const KExpr *scalar_encode(Arena *a, Type t, const KExpr *x);
 const KExpr *scalar_bits(Arena *a, Type t, const KExpr *x);       /* as an unsigned integer of t's width (at least 8) */
 const KExpr *scalar_from_bits(Arena *a, Type t, const KExpr *x);
@@ -163,6 +164,10 @@ const KExpr *scalar_order_key(Arena *a, Type t, const KExpr *x); /* orders as t 
 const KExpr *scalar_constant(Arena *a, const Literal *l, int64_t i);
 const KExpr *scalar_zero(Arena *a, Type t);
 const KExpr *scalar_one(Arena *a, Type t);
+
+/* lower_chosen.c: x in a relation to y, numbers of t, and what a select takes of args, without floats; NULL: they are needed. */
+const KExpr *compare_chosen(const Lower *L, Word direction, Type t, const KExpr *x, const KExpr *y);
+const KExpr *select_chosen(Lower *L, const Inst *x, const KExpr *const *args);
 
 /* lower_quotient.c: args[0] / args[1], which are x's operands at index, without a division in the innermost loop; NULL: the divisor changes there, or nothing is gained. */
 const KExpr *quotient(Lower *L, const Inst *x, const KExpr *const *args, const Ix *const *index);

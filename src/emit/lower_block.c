@@ -99,9 +99,11 @@ static KTemp *new_temp(Lower *L, KBlock *b, Type t, const KExpr *init, const cha
     return x;
 }
 
-/* x is an operand's element, a constant, or chosen among such: in a narrow format without being computed. */
+/* x is an operand's element, what has a name in a format of 16 bits, a constant, or chosen among such: in a narrow format without being computed. */
 static bool is_at_hand(const Lower *L, const KExpr *x, int choices)
 {
+    if (x->kind == KX_CALL && x->n == 1 && x->arg[0]->kind == KX_TEMP)
+        return x->arg[0]->type == TYPE_U16 && !x->arg[0]->temp->assigned;
     if (x->kind == KX_CALL && x->n == 1)
         return x->arg[0]->kind == KX_LOAD && x->arg[0]->array->kind == KARRAY_PARAM && x->arg[0]->array->param < L->k->n_operands;
     if (x->kind == KX_TEMP)

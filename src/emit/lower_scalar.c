@@ -137,22 +137,21 @@ const KExpr *scalar_decode(Arena *a, Type t, const KExpr *raw)
     return kx_cast(a, machine_type(t), raw);
 }
 
-/* x in t's format if that is at hand, else NULL. */
-static const KExpr *encoded_already(Arena *a, Type t, const KExpr *x)
+const KExpr *scalar_encoded(Arena *a, Type t, const KExpr *x)
 {
     if (x->kind == KX_FLOAT)
         return kx_int(a, storage_type(t), (int64_t)float_convert_from_f64(t, x->f));
     if (calls(x, type_name(t), "_to_f32"))
         return x->arg[0];
     if (x->kind == KX_TEMP && x->temp->decoded)
-        return encoded_already(a, t, x->temp->decoded);
+        return scalar_encoded(a, t, x->temp->decoded);
     if (type_bits(t) == 16 && ((x->kind == KX_UNARY && x->op == KOP_NEG) || (x->kind == KX_CALL && strcmp(x->fn, "fabsf") == 0))) {
-        const KExpr *e = encoded_already(a, t, x->arg[0]);
+        const KExpr *e = scalar_encoded(a, t, x->arg[0]);
         return e ? kx_binary(a, x->kind == KX_UNARY ? KOP_XOR : KOP_AND, storage_type(t), e, kx_int(a, storage_type(t), x->kind == KX_UNARY ? 0x8000 : 0x7fff)) : NULL;
     }
     if (x->kind != KX_SELECT)
         return NULL;
-    const KExpr *p = encoded_already(a, t, x->arg[1]), *q = encoded_already(a, t, x->arg[2]);
+    const KExpr *p = scalar_encoded(a, t, x->arg[1]), *q = scalar_encoded(a, t, x->arg[2]);
     return p && q ? kx_select(a, x->arg[0], p, q) : NULL;
 }
 
@@ -164,8 +163,8 @@ const KExpr *scalar_encode(Arena *a, Type t, const KExpr *x)
         return x->arg[0];
     if (is_rounded(t, x))
         x = x->arg[0];
-    if ((x->kind == KX_SELECT || x->kind == KX_UNARY || x->kind == KX_CALL) && encoded_already(a, t, x)) /* not widened, chosen and narrowed */
-        return encoded_already(a, t, x);
+    if ((x->kind == KX_SELECT || x->kind == KX_UNARY || x->kind == KX_CALL) && scalar_encoded(a, t, x)) /* not widened, chosen and narrowed */
+        return scalar_encoded(a, t, x);
     if (t == TYPE_BF16 && x->kind != KX_FLOAT && scalar_in_bf16(x))
         return call1(a, storage_type(t), "upper_bf16", x);
     return call1(a, storage_type(t), arena_printf(a, "f32_to_%s", type_name(t)), x);
@@ -651,14 +650,20 @@ const KExpr *scalar_op(Lower *L, const Inst *x, const Type *types, const KExpr *
     enum { LEAST = 16 /* elements */ };
     Arena *a = L->arena;
     Type   t = types[0], to = x->shape->type;
+    const KExpr *chosen;
     if (is_mixed(x, types))
         return mixed_floats(L, x, types, args);
     switch (x->op) {
     case OP_COMPARE:
         if (L->nan_last && type_is_float(t) && t != TYPE_F8E8M0FNU && !compare_is_total(x))
             return compare_nan_last(a, inst_word(x, ATTR_DIRECTION), args[0], args[1]);
+        if (!compare_is_total(x) && (chosen = compare_chosen(L, inst_word(x, ATTR_DIRECTION), t, args[0], args[1])) != NULL)
+            return chosen;
         return scalar_compare(a, x, t, args[0], args[1]);
-    case OP_SELECT: return kx_select(a, args[0], scalar_convert(a, types[1], to, args[1]), scalar_convert(a, types[2], to, args[2]));
+    case OP_SELECT:
+        if ((chosen = select_chosen(L, x, args)) != NULL)
+            return chosen;
+        return kx_select(a, args[0], scalar_convert(a, types[1], to, args[1]), scalar_convert(a, types[2], to, args[2]));
     case OP_CLAMP: return clamp(a, to, args[0], args[1], args[2]);
     case OP_CONVERT:
         if ((t == TYPE_F32 || t == TYPE_F64) && type_is_int(to) && fits_in(L, inst_operand(x, 0), to))
