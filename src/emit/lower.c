@@ -9,6 +9,7 @@
 #include "emit/fetch_ahead.h"
 #include "emit/found_rows.h"
 #include "emit/loop_blocks.h"
+#include "emit/loops_together.h"
 #include "emit/lower.h"
 #include "emit/lower_reduction.h"
 #include "emit/row_in_result.h"
@@ -705,6 +706,8 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         kernel_prune(L.k);
         kernel_round_once(L.k);
         kernel_collapse(L.k, &L.ix);
+        if (!plan->plain && !plan->tile_hero)
+            kernel_loops_together(L.k, &L.ix);
         if (L.beside && !kernel_rows_beside(L.k, &L.ix)) {
             plan->not_beside = *again = true;
             return L.k;
