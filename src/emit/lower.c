@@ -13,6 +13,7 @@
 #include "emit/lower.h"
 #include "emit/lower_reduction.h"
 #include "emit/row_in_result.h"
+#include "emit/written_out.h"
 
 #include "analysis/behind.h"
 #include "analysis/cost.h"
@@ -714,6 +715,8 @@ static Kernel *lower_once(Arena *a, const Inst *i, Plan *plan, bool *again, Diag
         }
         if (!L.beside && !L.columns && !L.looped && !plan->plain && !plan->tile_hero)
             L.beside = kernel_found_rows_beside(L.k, &L.ix) || kernel_dear_rows_beside(L.k, &L.ix);
+        if (!plan->plain && !plan->tile_hero && !L.columns && !L.beside && !L.looped)
+            kernel_write_out(L.k, &L.ix);
         kernel_keep_rolled(L.k);
         if (!plan->plain && !plan->tile_hero) {
             if (!L.columns && !L.beside && !L.looped)
