@@ -103,7 +103,8 @@ static const Helper helpers[] = {
       "    return b == 0 ? -1 : b == -1 ? ($T)(0 - ($M)a) : ($T)(a / b);\n}\n" },
     { H_UNSIGNED, "div", "",
       "$T div_$X($T a, $T b)\n{\n#if defined __GNUC__ && !defined __CUDACC__\n    if (!__builtin_constant_p(b))\n"
-      "        return b == 0 ? ($T)-1 : ($T)(($Q)a / ($Q)b);\n#endif\n    return b == 0 ? ($T)-1 : ($T)(a / b);\n}\n" },
+      "        return b == 0 ? ($T)-1 : sizeof a < 4 ? ($T)(($Q)a / ($Q)b) : ($T)(($Q)(int64_t)a / ($Q)(int64_t)b); /* with a sign they are converted sooner */\n#endif\n"
+      "    return b == 0 ? ($T)-1 : ($T)(a / b);\n}\n" },
     { H_EXACT, "rem_s64", "", "int64_t rem_s64(int64_t a, int64_t b)\n{\n    return b == 0 ? a : b == -1 ? 0 : a % b;\n}\n" },
     { H_EXACT, "rem_u64", "", "uint64_t rem_u64(uint64_t a, uint64_t b)\n{\n    return b == 0 ? a : a % b;\n}\n" },
     /* Above 32 bits 1 / b is made a little too small, so that no quotient is too large: the first one is too small by at most a / b / 2^49 + 1, what the rest has of b by 1
