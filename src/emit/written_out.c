@@ -45,7 +45,7 @@ static void note_expr(void *cookie, const KExpr *x)
 static void note_stmt(void *cookie, const KStmt *s)
 {
     Row *r = cookie;
-    r->no |= s->kind == KS_STORE && r->trips * type_bytes(s->array->type) >= VECTOR;
+    r->no |= s->kind == KS_STORE && (r->trips * type_bytes(s->array->type) >= VECTOR || ix_coef(s->index, r->rows) == 0 /* sums */);
     r->no |= (s->kind != KS_DECLARE && s->kind != KS_STORE) || s->atomic || (s->kind == KS_STORE && (s->fill_work > 0 || s->array->type == TYPE_F16 || !is_near(r, s->index)));
     r->statements++;
     r->values += s->kind == KS_DECLARE;
