@@ -46,7 +46,7 @@ static void print_block_arrays(Printer *p, const KStmt *s, const LoopBlocks *b, 
         const Blocked *x = &b->out[k];
         if (!x->of)
             print_block_array(p, x->as_f16 ? HALF : x->half ? "float" : element_type(p->dialect, x->array), BLOCK_OUT, k, b->size, depth);
-        if (x->half && x->streamed)
+        if (x->half && (x->streamed || x->spread))
             print_block_array(p, element_type(p->dialect, x->array), BLOCK_NARROW, k, b->size, depth);
     }
     for (int32_t k = 0; k < b->taken.n_places && b->taken.n; k++)
@@ -133,7 +133,7 @@ static void print_block_out(Printer *p, const LoopBlocks *b, int depth)
         if (x->half) {
             indent(p, depth);
             buf_puts(p->b, x->array->type == TYPE_BF16 ? "f32_block_to_bf16(" : x->as_f16 ? "half_block_store(" : "f32_block_to_f16(");
-            if (streamed)
+            if (streamed || x->spread)
                 buf_printf(p->b, BLOCK_NARROW "%d", k);
             else
                 print_block_place(p, x);
@@ -182,6 +182,27 @@ static void close_block_loop(Printer *p, int depth)
 {
     indent(p, depth);
     buf_puts(p->b, "}\n");
+}
+
+/* for (int64_t hlo_k = 0; hlo_k < 32; hlo_k++) { y[(hlo_from + hlo_k) * 2] = hlo_narrow0[hlo_k];  y[(hlo_from + hlo_k) * 2 + 1] = hlo_narrow1[hlo_k]; } */
+static void print_spread(Printer *p, const LoopBlocks *b, int depth)
+{
+    Printer inner = *p;
+    bool    spread = false;
+    inner.place = BLOCK_FROM " + " BLOCK_PLACE;
+    for (int32_t k = 0; k < b->n_out; k++)
+        spread |= b->out[k].spread;
+    if (!spread)
+        return;
+    open_block_loop(p, 0, b->size, depth);
+    for (int32_t k = 0; k < b->n_out; k++)
+        if (b->out[k].spread) {
+            indent(p, depth + 1);
+            buf_printf(p->b, "%s[", b->out[k].array->name);
+            print_index(&inner, b->out[k].index);
+            buf_printf(p->b, "] = " BLOCK_NARROW "%d[" BLOCK_PLACE "];\n", k);
+        }
+    close_block_loop(p, depth);
 }
 
 static void print_kept(Printer *p, const char *type, const KTemp *temp, const char *from, int32_t number, int depth)
@@ -389,6 +410,7 @@ static void print_one_block(Printer *p, const KStmt *s, const LoopBlocks *b, int
     print_rest_of_block(&inner, s, b, depth);
     print_taken(&inner, b, true, depth);
     print_block_out(&inner, b, depth);
+    print_spread(&inner, b, depth);
 }
 
 /* What is before the first line of memory that the row has whole. */

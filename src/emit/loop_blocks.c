@@ -41,6 +41,18 @@ static bool is_along(const Ix *x, const IxAtom *loop)
     return uses == 1 && ix_coef(x, loop) == 1;
 }
 
+/* Parts that are stacked: neighbours in turn lie a few elements from each other. */
+static bool is_spread(const Ix *x, const IxAtom *loop)
+{
+    enum { FAR = 16 };
+    int32_t uses = 0;
+    for (int32_t k = 0; k < x->n; k++) {
+        const IxAtom *t = x->t[k].atom;
+        uses += t == loop || (t->arg && ix_has(t->arg, loop));
+    }
+    return uses == 1 && ix_coef(x, loop) > 1 && ix_coef(x, loop) <= FAR;
+}
+
 static int32_t find(int32_t n, const Blocked *v, const KArray *array, const Ix *index)
 {
     for (int32_t k = 0; k < n; k++)
@@ -74,7 +86,7 @@ static void add_in(Look *l, const KExpr *load)
 {
     LoopBlocks *b = l->b;
     if (b->n_in < MOST_BLOCKED && load->kind == KX_LOAD && is_along(load->index, l->loop->loop) && find(b->n_in, b->in, load->array, load->index) < 0)
-        b->in[b->n_in++] = (Blocked){ load->array, load->index, true, false, NULL, false, true };
+        b->in[b->n_in++] = (Blocked){ load->array, load->index, true, false, NULL, false, true, false };
 }
 
 /* Each of its elements is part of a sum of its own, or of a maximum. */
@@ -142,6 +154,12 @@ static const KExpr *plain_source(const KStmt *loop, const KStmt *s)
     return plain && s->array->kind == KARRAY_PARAM && s->array->restricted && x->array != s->array ? x : NULL;
 }
 
+/* Of bf16 gcc makes vectors, and where there are 2, 4, 8, ... it makes those of their neighbours, too. */
+static bool wants_spread(const KExpr *x, int64_t by)
+{
+    return is_call(x, "f32_to_f16") || ((is_call(x, "f32_to_bf16") || is_call(x, "upper_bf16")) && (by & (by - 1)) != 0);
+}
+
 static void add_out(Look *l, const KStmt *s)
 {
     LoopBlocks *b = l->b;
@@ -151,7 +169,9 @@ static void add_out(Look *l, const KStmt *s)
     const bool bare = streamed && is_call(s->value, "f32_to_bf16") && s->value->arg[0]->kind == KX_LOAD; /* a block of f32 would be a copy */
     const bool half = stored && (is_call(s->value, "f32_to_f16") || is_call(s->value, "f32_to_bf16")) && !bare;
     if (half || streamed)
-        b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed, half ? plain_source(l->loop, s) : NULL, false, true };
+        b->out[b->n_out++] = (Blocked){ s->array, s->index, half, streamed, half ? plain_source(l->loop, s) : NULL, false, true, false };
+    else if (s->kind == KS_STORE && !s->atomic && b->n_out < MOST_BLOCKED && wants_spread(s->value, ix_coef(s->index, l->loop->loop)) && is_spread(s->index, l->loop->loop))
+        b->out[b->n_out++] = (Blocked){ s->array, s->index, true, false, NULL, false, true, true };
 }
 
 /* How often the loop stores to the array, and whether it loads from it more than the element that it stores, before. */
@@ -172,6 +192,32 @@ static int32_t stores_to(const KStmt *loop, const KArray *array, bool *loaded)
     return n;
 }
 
+/* All that the loop stores to the array is spread: it is stored as the loop has it, one element after the other. */
+static bool is_all_spread(const LoopBlocks *b, const KArray *array, int32_t stores)
+{
+    for (int32_t k = 0; k < b->n_out; k++)
+        stores -= b->out[k].array == array && b->out[k].spread;
+    return stores == 0;
+}
+
+/* Without spread ones beside which the loop stores others to the same array, or reads it. */
+static void drop_spread(LoopBlocks *b, const KStmt *loop)
+{
+    bool    loaded, apart = true;
+    int32_t n = 0;
+    for (int32_t k = 0; k < b->n_out; k++)
+        if (b->out[k].spread) {
+            const int32_t stores = stores_to(loop, b->out[k].array, &loaded);
+            apart &= !loaded && is_all_spread(b, b->out[k].array, stores);
+        }
+    for (int32_t k = 0; k < b->n_out; k++)
+        if (apart || !b->out[k].spread) {
+            b->line = b->line == k ? n : b->line;
+            b->out[n++] = b->out[k];
+        }
+    b->n_out = n;
+}
+
 static bool are_apart(const KStmt *loop, const LoopBlocks *b)
 {
     bool loaded;
@@ -180,9 +226,11 @@ static bool are_apart(const KStmt *loop, const LoopBlocks *b)
         if (stores > 1 || (stores == 1 && loaded))
             return false;
     }
-    for (int32_t k = 0; k < b->n_out; k++)
-        if (stores_to(loop, b->out[k].array, &loaded) > 1 || loaded)
+    for (int32_t k = 0; k < b->n_out; k++) {
+        const int32_t stores = stores_to(loop, b->out[k].array, &loaded);
+        if ((stores > 1 && !is_all_spread(b, b->out[k].array, stores)) || loaded)
             return false;
+    }
     return true;
 }
 
@@ -424,6 +472,7 @@ bool loop_blocks(const KStmt *loop, LoopBlocks *b)
             look_at(&l, s->value);
         add_out(&l, s);
     }
+    drop_spread(b, loop);
     loop_taken(loop, &b->taken);
     b->rounds.n_steps = 1;
     b->rounds.halves = false;

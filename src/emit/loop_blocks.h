@@ -9,7 +9,7 @@
 
 #include "emit/loop_rounds.h"
 
-enum { MOST_BLOCKED = 8, MOST_FETCHED = 2 };
+enum { MOST_BLOCKED = 16, MOST_FETCHED = 2 };
 
 /* What the loop reads or writes one element after the other. */
 typedef struct Blocked {
@@ -19,6 +19,7 @@ typedef struct Blocked {
     bool          streamed; /* stored past the caches */
     const KExpr  *of;   /* written, of narrow floats: NULL, or the f32 in memory that it is made of, of which the block needs no copy */
     bool          as_f16, as_f32; /* read: as what steps want it (loop_halves.h); written: how it is computed */
+    bool          spread; /* written, of f16 or bf16: its elements lie a few from each other, where others of the block lie between them */
 } Blocked;
 
 /* What the loop around reads in its next iteration, where that is not what lies behind this one's: no processor sees it come. Lines of it are fetched with each block.
