@@ -460,6 +460,23 @@ static const KExpr *written_sum(Lower *L, Dot *d)
     return sum;
 }
 
+static int64_t times_used(const Side *other)
+{
+    int64_t n = 1;
+    for (int32_t f = 0; f < other->n_free; f++)
+        n *= other->shape->dims[other->free[f]];
+    return n;
+}
+
+/* The loops over k. Threads that share a vector's product want one loop with divisions in it, as of groups of weights, rather than several. */
+static LoopDim *terms(Lower *L, const Dot *d)
+{
+    LoopDim *dims = plan_dims(L, d->x, ROLE_K, d->n_k, d->k_extents);
+    for (int32_t k = 0; k < d->n_k; k++)
+        dims[k].fixed = L->plan->plain && (times_used(&d->rows) == 1 || times_used(&d->cols) == 1);
+    return dims;
+}
+
 /* sum over k of one row of each side, at d->outer. */
 static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
 {
@@ -474,7 +491,7 @@ static void row_by_row(Lower *L, void *cookie, const Ix *const *index)
     d->sum = accumulator(L, scalar_zero(L->arena, d->type), machine_type(d->type), d->x->name);
     if (lanes == 0) {
         if (d->k_count > 0)
-            nest(L, d->n_k, plan_dims(L, d->x, ROLE_K, d->n_k, d->k_extents), NULL, row_step, d);
+            nest(L, d->n_k, terms(L, d), NULL, row_step, d);
     } else {
         int64_t *extents = arena_copy(L->arena, d->k_extents, (size_t)d->n_k * sizeof *extents);
         extents[d->n_k - 1] = last / lanes;
@@ -593,14 +610,6 @@ static bool find_rows(Lower *L, Dot *d)
 }
 
 /* ---- operands that are converted once ---- */
-
-static int64_t times_used(const Side *other)
-{
-    int64_t n = 1;
-    for (int32_t f = 0; f < other->n_free; f++)
-        n *= other->shape->dims[other->free[f]];
-    return n;
-}
 
 /* A good part of so many elements fills no vector. */
 static bool is_ragged(int64_t n)

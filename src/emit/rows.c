@@ -346,13 +346,24 @@ static bool is_own(const Rows *r, const Ix *x)
     return own;
 }
 
+/* From one iteration of the loop to the next; where a few of them share an element, as bits of a byte do, from one element to the next. */
+static int64_t step_of(const Ix *x, const IxAtom *loop)
+{
+    enum { FEW = 8 };
+    int64_t k = ix_coef(x, loop);
+    for (int32_t i = 0; i < x->n && k == 0; i++)
+        if (x->t[i].atom->kind == IX_DIV && x->t[i].atom->by <= FEW && ix_has(x->t[i].atom->arg, loop))
+            k = x->t[i].k;
+    return k;
+}
+
 /* Something that the loop reads lies side by side along it; across it, along the part's last loop. What is the same for all rows does not count. */
 static void find_directions(const Rows *r, const RowStep *step, bool *along, bool *across)
 {
     const IxAtom *last = r->part->n_loops > 0 ? r->part->loops[r->part->n_loops - 1] : NULL;
     for (int32_t i = 0; i < r->touches.n; i++) {
         const Touch *t = &r->touches.v[i];
-        int64_t      k = t->step == step ? ix_coef(t->index, step->dealt->loop) : 0;
+        int64_t      k = t->step == step ? step_of(t->index, step->dealt->loop) : 0;
         *along |= (k == 1 || k == -1) && !is_one_for_all(r, t->index);
         r->out->own |= (k == 1 || k == -1) && !t->store && is_own(r, t->index);
         *across |= last && k != 0 && k != 1 && k != -1 && ix_coef(t->index, last) == 1;

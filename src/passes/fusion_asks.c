@@ -156,13 +156,21 @@ static bool is_vector_product(const Inst *u, int32_t k)
            shape_count(u->shape) == matrix->dims[0] && u->shape->type == matrix->type && matrix->type == TYPE_F32;
 }
 
+/* Computed for one user alone, which sees it with the dimensions it has or with others, as groups of a scale. */
+static bool is_made_for_one(const Inst *i)
+{
+    if (node(i)->role == ROLE_VIEW && i->n_uses == 1)
+        i = inst_operand(i, 0);
+    return node(i)->role == ROLE_ELEMENTWISE && i->n_uses == 1;
+}
+
 /* The same for threads, of any type, in whatever order the matrix lies and whatever is computed of its elements, as of weights of 8 bits times a scale. */
 static bool needs_each_once(const Inst *u, int32_t k)
 {
     const Inst *made = inst_operand(u, k);
     Ints        over = inst_ints(u, k ? ATTR_RHS_CONTRACTING_DIMS : ATTR_LHS_CONTRACTING_DIMS);
-    return u->op == OP_DOT && over.n == 1 && !inst_ints(u, ATTR_LHS_BATCH_DIMS).n && made->shape->rank == 2 && node(made)->role == ROLE_ELEMENTWISE && made->n_uses == 1 &&
-           shape_count(u->shape) > 1 && shape_count(u->shape) == made->shape->dims[1 - over.v[0]];
+    return u->op == OP_DOT && over.n == 1 && !inst_ints(u, ATTR_LHS_BATCH_DIMS).n && made->shape->rank == 2 && is_made_for_one(made) && shape_count(u->shape) > 1 &&
+           shape_count(u->shape) == made->shape->dims[1 - over.v[0]];
 }
 
 /* The side of dot u that is a matrix which is made for it alone: in a narrower type, converted, or for threads whatever is computed; -1: neither. */

@@ -48,14 +48,35 @@ static bool temp_varies(const Packer *p, const KTemp *t)
     return false;
 }
 
+static bool atom_varies(const Packer *p, const IxAtom *atom);
+
 static bool index_varies(const Packer *p, const Ix *x)
 {
+    for (int32_t i = 0; i < x->n; i++)
+        if (atom_varies(p, x->t[i].atom))
+            return true;
+    return false;
+}
+
+/* Within a pack x grows by one from element to element, from a multiple of the width on: the loop, what it is a part of, what is left of that by a multiple of the width. */
+static bool is_in_step(const Packer *p, const Ix *x)
+{
+    int64_t step = 0;
     for (int32_t i = 0; i < x->n; i++) {
         const IxAtom *atom = x->t[i].atom;
-        if (atom == p->loop || (atom->arg && index_varies(p, atom->arg)) || (atom->kind == IX_VALUE && temp_varies(p, atom->owner)))
-            return true;
+        if (atom == p->loop || (atom->kind == IX_MOD && atom->by % p->width == 0 && is_in_step(p, atom->arg)))
+            step += x->t[i].k;
+        else if (x->t[i].k % p->width != 0 || atom_varies(p, atom))
+            return false;
     }
-    return false;
+    return step == 1 && x->c % p->width == 0;
+}
+
+static bool atom_varies(const Packer *p, const IxAtom *atom)
+{
+    if (atom->kind == IX_DIV && atom->by % p->width == 0 && is_in_step(p, atom->arg))
+        return false;
+    return atom == p->loop || (atom->arg && index_varies(p, atom->arg)) || (atom->kind == IX_VALUE && temp_varies(p, atom->owner));
 }
 
 static bool is_stored(const Packer *p, const KArray *x)
@@ -84,14 +105,7 @@ static bool lies_in_packs(const Packer *p, const KArray *array, const Ix *x)
     const int size = type_bytes(storage_type(array->type));
     bool      aligned = array->kind == KARRAY_PARAM || (array->kind == KARRAY_TEMP && array->offset % PACK_BYTES == 0) ||
                    (array->kind == KARRAY_LOCAL && p->rows && array->count % p->width == 0);
-    if (!aligned || ix_coef(x, p->loop) != 1 || x->c % p->width != 0 || size > PACK_BYTES / 2)
-        return false;
-    for (int32_t i = 0; i < x->n; i++) {
-        const IxAtom *atom = x->t[i].atom;
-        if (atom != p->loop && (x->t[i].k % p->width != 0 || (atom->arg && index_varies(p, atom->arg)) || (atom->kind == IX_VALUE && temp_varies(p, atom->owner))))
-            return false;
-    }
-    return true;
+    return aligned && size <= PACK_BYTES / 2 && is_in_step(p, x);
 }
 
 /* Read without being asked for, it is still within the array. */
@@ -105,9 +119,16 @@ static bool is_inside(const KArray *array, const Ix *x)
 static const Ix *from_base(const Packer *p, const Ix *x)
 {
     Ix *y = arena_copy(p->arena, x, sizeof *x + (size_t)x->n * sizeof x->t[0]);
-    for (int32_t i = 0; i < y->n; i++)
-        if (y->t[i].atom == p->loop)
+    for (int32_t i = 0; i < y->n; i++) {
+        const IxAtom *atom = y->t[i].atom;
+        if (atom == p->loop)
             y->t[i].atom = p->base;
+        else if (atom->arg && ix_has(atom->arg, p->loop)) {
+            IxAtom *of_base = arena_copy(p->arena, atom, sizeof *atom);
+            of_base->arg = from_base(p, atom->arg);
+            y->t[i].atom = of_base;
+        }
+    }
     return y;
 }
 
@@ -174,6 +195,8 @@ static const KExpr *of_each(Packer *p, const KExpr *x)
         return p->bad || !in_packs ? x : kx_load(p->arena, pack_of(p, x->array, x->index, false)->here, p->each);
     }
     p->bad |= x->kind == KX_LOAD && p->in_order && !p->reads;
+    if (x->index && !index_varies(p, x->index))
+        return expr_from_base(p, x);
     if (x->n == 0)
         return x;
     KExpr *y = arena_copy(p->arena, x, sizeof *x);
@@ -210,7 +233,8 @@ static void add_stmt(Packer *p, KBlock *to, const KStmt *s)
     switch (s->kind) {
     case KS_DECLARE:
         if (!nested && !p->in_order && s->value && !s->temp->assigned && !varies(p, s->value)) {
-            kblock_append_copy(p->arena, p->before, s);
+            copy.value = expr_from_base(p, s->value);
+            kblock_append_copy(p->arena, p->before, &copy);
             return;
         }
         vec_push(p->arena, &p->varying, s->temp);
