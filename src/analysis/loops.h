@@ -19,6 +19,9 @@ bool while_steps(const Inst *w, int64_t k, int64_t *init, int64_t *step);
 /* The trips of a while: what its backend_config says ("known_trip_count"), or counted. -1: not known. */
 int64_t while_trip_count(const Inst *w);
 
+/* Of a loop of no more trips a device's program gets what is counted from a table: it is no kernel (emit/plan_control.c). */
+enum { LOOPS_MOST_COUNTS = 4096 };
+
 /* Element `index` of a body's state, which is a tuple, is a number between these in each trip. */
 typedef struct Counter {
     int64_t index, lo, hi;

@@ -16,8 +16,6 @@
 
 #include <string.h>
 
-enum { MOST_COUNTS = 4096 };
-
 /* ---- parallel copies ---- */
 
 /* The target that writing would change what from reads: itself, or the result that a donated argument may be the memory of. */
@@ -104,7 +102,7 @@ static const Literal *counts_of(Plan *p, const Inst *w, int64_t k, int64_t trips
 {
     const Inst *root = while_body(w)->root, *next = root->op == OP_TUPLE ? inst_operand(root, (int32_t)k) : NULL;
     int64_t     init, step, last;
-    if (!next || (next->op != OP_ADD && next->op != OP_SUBTRACT && next->op != OP_FUSION) || trips > MOST_COUNTS || !shape_is_array(next->shape) || next->shape->rank > 0 ||
+    if (!next || (next->op != OP_ADD && next->op != OP_SUBTRACT && next->op != OP_FUSION) || trips > LOOPS_MOST_COUNTS || !shape_is_array(next->shape) || next->shape->rank > 0 ||
         !type_is_int(next->shape->type) || type_bits(next->shape->type) < 32 || !while_steps(w, k, &init, &step) || step == 0 ||
         __builtin_mul_overflow(step, trips, &last) || __builtin_add_overflow(last, init, &last) || (init < last ? init : last) < (type_is_signed_int(next->shape->type) ? INT32_MIN : 0) ||
         (init > last ? init : last) > INT32_MAX)

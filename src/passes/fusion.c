@@ -63,6 +63,7 @@
 
 #include "analysis/columns.h"
 #include "analysis/cost.h"
+#include "analysis/loops.h"
 #include "passes/fusion.h"
 #include "passes/util.h"
 
@@ -381,10 +382,13 @@ bool pass_fusion(Module *m, PassCtx *cx)
 {
     int64_t max_size = pass_arg_int(cx, "max", MAX_SIZE);
     comps_mark_uses(m);
+    if (cx->device->shared > 0)
+        loops_note_counters(m, cx->scratch);
     for (Comp *c = m->last; c; c = c->prev)
         if (c->mark == COMP_FLOW) {
             rename_transposes(c, cx);
             cx->rewrites += fuse_comp(c, cx, max_size, cx->limit - cx->rewrites);
         }
+    loops_forget_counters(m);
     return cx->rewrites > 0;
 }

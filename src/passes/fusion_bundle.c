@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "analysis/cost.h"
+#include "analysis/loops.h"
 #include "passes/fusion.h"
 
 enum { MAX_BUNDLED = 16, MAX_ARRAYS = 120, MAX_BUNDLE_SIZE = 1024, MAX_OPEN = 8, MAX_INPUTS = 32 };
@@ -101,11 +102,18 @@ static bool is_plain(const Group *g)
     return g->root && !g->hero && !g->reduces && !g->attention && (node(g->root)->role == ROLE_ELEMENTWISE || node(g->root)->role == ROLE_MOVE);
 }
 
+/* What a loop counts, which becomes no kernel. */
+static bool is_counted(const Inst *i)
+{
+    const Counter *c = i->comp->counter;
+    return c && i->comp->root->op == OP_TUPLE && inst_operand(i->comp->root, (int32_t)c->index) == i && (uint64_t)c->hi - (uint64_t)c->lo < LOOPS_MOST_COUNTS;
+}
+
 /* NULL: its kernel stays one of its own. */
 static Small *small_of(Fuser *f, Group *g)
 {
     const Device *v = f->cx->device;
-    if (v->bundle <= 0 || !is_plain(g))
+    if (v->bundle <= 0 || !is_plain(g) || is_counted(g->root))
         return NULL;
     Small *s = ARENA_NEW(f->scratch, Small);
     s->group = g;
