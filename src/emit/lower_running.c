@@ -127,7 +127,8 @@ static int64_t lines_of(const Pool *p)
 
 static bool runs_along(const Pool *p)
 {
-    return layout_dim(p->to[0]->shape, 0) == p->running && !type_is_complex(p->types[0]);
+    const bool sums = apply_operation(inst_callee(p->x, 0)) == OP_ADD;
+    return layout_dim(p->to[0]->shape, 0) == p->running && (sums || !type_is_complex(p->types[0]));
 }
 
 static void scan_pieces(Lower *L, Pool *p)

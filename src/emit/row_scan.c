@@ -134,9 +134,11 @@ static void count_use(void *cookie, const KExpr *x)
     u->n += x->kind == KX_TEMP && is_accumulator(u->step, x->temp);
 }
 
-static bool is_scalar(Type t)
+/* Lanes can hand on what is summed up; of complex numbers sums alone, since a product with 1 may change what is not finite. */
+static bool hands_on(const KStmt *s)
 {
-    return type_bytes(t) <= 8 && !type_is_complex(t);
+    const Type t = s->temp->type;
+    return type_is_complex(t) ? s->value->kind == KX_BINARY && s->value->op == KOP_ADD : type_bytes(t) <= 8;
 }
 
 bool kernel_is_scan(Arena *a, const Kernel *k, const RowStep *step, int32_t uses)
@@ -149,7 +151,7 @@ bool kernel_is_scan(Arena *a, const Kernel *k, const RowStep *step, int32_t uses
     kernel_visit(step->dealt->body, &v);
     front_of(&f, step->dealt->body);
     for (int32_t j = 0; j < step->n_combined; j++) {
-        f.bad |= !is_scalar(step->combined[j]->temp->type);
+        f.bad |= !hands_on(step->combined[j]);
         for (int32_t i = 0; i < j; i++)
             f.bad |= step->combined[i]->temp == step->combined[j]->temp;
     }

@@ -84,6 +84,14 @@ static const char class_text[] =
     "template <typename R> static __device__ inline hlo_complex<R> __shfl_xor_sync(unsigned mask, hlo_complex<R> z, int by)\n"
     "{\n"
     "    return hlo_complex<R>(__shfl_xor_sync(mask, z.re, by), __shfl_xor_sync(mask, z.im, by));\n"
+    "}\n"
+    "template <typename R> static __device__ inline hlo_complex<R> __shfl_up_sync(unsigned mask, hlo_complex<R> z, unsigned by, int width = 32)\n"
+    "{\n"
+    "    return hlo_complex<R>(__shfl_up_sync(mask, z.re, by, width), __shfl_up_sync(mask, z.im, by, width));\n"
+    "}\n"
+    "template <typename R> static __device__ inline hlo_complex<R> __shfl_sync(unsigned mask, hlo_complex<R> z, int from, int width = 32)\n"
+    "{\n"
+    "    return hlo_complex<R>(__shfl_sync(mask, z.re, from, width), __shfl_sync(mask, z.im, from, width));\n"
     "}\n";
 
 /* a and b are the parts of z as doubles; OF(re, im) is a number of z's type. */

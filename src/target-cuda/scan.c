@@ -63,6 +63,15 @@ void cuda_scan_services(Buf *b, bool lanes, bool block)
                     "}\n");
 }
 
+/* What changes no sum, be it -0. */
+static const KExpr *nothing(Arena *a, Type t)
+{
+    if (!type_is_complex(t))
+        return type_is_float(t) ? kx_float(a, t, -0.0) : kx_int(a, t, 0);
+    const KExpr *part = kx_float(a, type_component(t), -0.0), *const both[] = { part, part };
+    return kx_call(a, "__builtin_complex", t, 2, both);
+}
+
 /* What a thread starts from: what keeps equal numbers may see what is before twice. */
 static void put_start(Buf *b, Arena *a, const CudaPart *part, const KExpr *op, const char *acc)
 {
@@ -72,7 +81,7 @@ static void put_start(Buf *b, Arena *a, const CudaPart *part, const KExpr *op, c
         buf_printf(b, "%s_before", acc);
     else {
         const bool product = op->kind == KX_BINARY ? op->op == KOP_MUL : strncmp(op->fn, "mul_", 4) == 0;
-        dialect_expr(b, part->dialect, type_is_float(op->type) ? kx_float(a, op->type, product ? 1 : -0.0) : kx_int(a, op->type, product));
+        dialect_expr(b, part->dialect, !product ? nothing(a, op->type) : type_is_float(op->type) ? kx_float(a, op->type, 1) : kx_int(a, op->type, 1));
     }
 }
 
