@@ -2,7 +2,22 @@
 #include "emit/c_text.h"
 #include "text/print.h"
 
+#include <ctype.h>
 #include <string.h>
+
+static bool is_in_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+bool c_has_name(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *s = text; (s = strstr(s, word)); s += n)
+        if ((s == text || !is_in_name(s[-1])) && !is_in_name(s[n]))
+            return true;
+    return false;
+}
 
 void c_comment_text(Buf *b, const char *s)
 {

@@ -8,6 +8,7 @@
 void c_comment_text(Buf *b, const char *s); /* what a comment can hold: no end of comment, no line end, no line joining */
 void c_string(Buf *b, const char *s);       /* "s" */
 void c_bytes(Buf *b, const char *s, size_t n); /* likewise n bytes, NUL among them */
+bool c_has_name(const char *text, const char *word); /* word is a name in the text */
 void c_env_type(Buf *b);                    /* hlo_env, guarded */
 void c_int_types(Buf *b);                   /* int8_t ... uint64_t, without a header */
 void c_random_function(Buf *b);             /* hlo_random: one state of 128 bits for the whole run */

@@ -40,6 +40,9 @@ void dialect_param_type(Buf *b, const Dialect *d, const Kernel *k, int32_t p);
 /* The order in which functions take them: the results, the operands, working memory. The r-th of n_operands + n_results + 1. */
 int32_t dialect_param_number(const Kernel *k, int32_t r);
 
+/* What lies in working memory: "(float *)(memory + 256)", the first "(float *)memory". */
+void dialect_memory(Buf *b, const char *type, int64_t offset);
+
 /* The arrays of a part that are no parameters; statements. */
 void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part);
 void dialect_block(Buf *b, const Dialect *d, const KBlock *x, int depth);

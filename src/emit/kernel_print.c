@@ -530,10 +530,19 @@ static void print_if(Printer *p, const KStmt *s, int depth)
     }
 }
 
+/* A loop that begins with the question whether it goes on asks it in its head. */
 static void print_braced(Printer *p, const KStmt *s, int depth)
 {
-    buf_puts(p->b, s->kind == KS_LOOP ? "while (1) {\n" : "{\n");
-    print_block(p, s->body, depth + 1);
+    KBlock       body = *s->body;
+    const KStmt *first = s->kind == KS_LOOP ? body.first : NULL;
+    if (first && first->kind == KS_BREAK) {
+        body.first = first->next;
+        buf_puts(p->b, "while (");
+        print_expr(p, first->value, P_SELECT);
+        buf_puts(p->b, ") {\n");
+    } else
+        buf_puts(p->b, s->kind == KS_LOOP ? "while (1) {\n" : "{\n");
+    print_block(p, &body, depth + 1);
     indent(p, depth);
     buf_puts(p->b, "}\n");
 }
@@ -790,6 +799,11 @@ int32_t dialect_param_number(const Kernel *k, int32_t r)
     return r < k->n_results ? k->n_operands + r : r < n ? r - k->n_results : n;
 }
 
+void dialect_memory(Buf *b, const char *type, int64_t offset)
+{
+    buf_printf(b, offset ? "(%s *)(memory + %lld)" : "(%s *)memory", type, (long long)offset);
+}
+
 void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part)
 {
     Printer p = { .b = b, .dialect = d };
@@ -797,9 +811,11 @@ void dialect_arrays(Buf *b, const Dialect *d, const KernelPart *part)
         const KArray *x = part->arrays[j];
         if (x->kind == KARRAY_CONST)
             print_table(&p, x);
-        else if (x->kind == KARRAY_TEMP)
-            buf_printf(b, "    %s *%s %s = (%s *)(memory + %lld);\n", element_type(d, x), d->restricted, x->name, element_type(d, x),
-                       (long long)x->offset);
+        else if (x->kind == KARRAY_TEMP) {
+            buf_printf(b, "    %s *%s %s = ", element_type(d, x), d->restricted, x->name);
+            dialect_memory(b, element_type(d, x), x->offset);
+            buf_puts(b, ";\n");
+        }
     }
 }
 

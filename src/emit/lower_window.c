@@ -62,7 +62,8 @@ const Ix *clip(Lower *L, KOp op, const Ix *x, int64_t c, const char *name)
         return x;
     if (op == KOP_GT ? most <= c : least >= c)
         return ix_const(&L->ix, c);
-    const KExpr *v = bind(L, kx_select(L->arena, compare_index(L, op, x, c), kx_index(L->arena, x), kx_int(L->arena, TYPE_S64, c)), name);
+    const Type   t = L->plan->plain && least >= INT32_MIN && most <= INT32_MAX ? TYPE_S32 : TYPE_S64;
+    const KExpr *v = bind(L, kx_select(L->arena, compare_index(L, op, x, c), kx_cast(L->arena, t, kx_index(L->arena, x)), kx_int(L->arena, t, c)), name);
     return ix_of(&L->ix, ix_new_atom(&L->ix, IX_VALUE, NULL, op == KOP_GT ? c : least, op == KOP_GT ? most : c, v->depth, v->temp));
 }
 

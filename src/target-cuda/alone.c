@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-enum { MOST_ROW = 64 /* elements */, LEAST_ROWS = 16 };
+enum { MOST_ROW = 64 /* elements */, LEAST_ROWS = 16, FEW_BYTES = 1024 /* a sector for each lane */ };
 
 typedef struct Ref { /* to an element of an array */
     KArray   *array;
@@ -181,7 +181,7 @@ static bool is_own(const Alone *x, const Ix *base)
     return own;
 }
 
-/* What is touched in any case of what the reference is of; false: it is no row that is worth it, as a pair that others read, too, from the first cache. */
+/* What is touched in any case of what the reference is of; false: it is no row that is worth it, as a pair, or anything of a small array, that others read, too, from the first cache. */
 static bool find_row(const Alone *x, const Ref *first, AloneRow *r)
 {
     *r = (AloneRow){ .array = first->array, .base = first->base, .stored = first->stored, .lo = INT64_MAX };
@@ -201,7 +201,7 @@ static bool find_row(const Alone *x, const Ref *first, AloneRow *r)
     if (hi - r->lo < 1 || hi - r->lo >= apart(x, r->base))
         return false;
     r->length = (int32_t)(hi - r->lo + 1);
-    if (r->length == 2 && !is_own(x, r->base))
+    if (!is_own(x, r->base) && (r->length == 2 || r->array->count * type_bytes(storage_type(r->array->type)) <= FEW_BYTES))
         return false;
     for (int32_t j = 0; j < x->refs.n; j++)
         if (is_of_row(r, &x->refs.v[j]) && x->refs.v[j].sure)

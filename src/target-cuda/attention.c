@@ -9,7 +9,6 @@
 #include "target-cuda/part.h"
 #include "target-cuda/routine.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum { MOST_INDEX = INT32_MAX - (1 << 24) };
@@ -97,21 +96,11 @@ static void put_params(const AttentionText *t)
     buf_puts(t->b, t->l.pieces > 1 ? ", float *__restrict__ parts)\n{\n" : ")\n{\n");
 }
 
-/* Is `word` a name in it? */
-static bool has_name(const char *text, const char *word)
-{
-    const size_t n = strlen(word);
-    for (const char *s = text; (s = strstr(s, word)); s += n)
-        if (!isalnum((unsigned char)s[-1]) && s[-1] != '_' && !isalnum((unsigned char)s[n]) && s[n] != '_')
-            return true;
-    return false;
-}
-
 /* Leaves the line out that says what `word` is, where nothing else has the name. */
 static void drop_unused(Buf *body, const char *declared, const char *word)
 {
     char *at = strstr(body->p, declared);
-    if (!at || has_name(at + strlen(declared), word))
+    if (!at || c_has_name(at + strlen(declared), word))
         return;
     while (at[-1] != '\n')
         at--;
@@ -133,7 +122,7 @@ static void put_body(const AttentionText *t, Buf *body)
     drop_unused(body, " row = thread", "row");
     drop_unused(body, " largest = stats", "largest");
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-        if (has_name(body->p, sizes[k].name)) {
+        if (c_has_name(body->p, sizes[k].name)) {
             buf_printf(t->b, "%s%s = %lld", first ? "    constexpr int " : ", ", sizes[k].name, (long long)sizes[k].value);
             first = false;
         }
@@ -162,7 +151,7 @@ static void put_join(const AttentionText *t)
     buf_puts(t->b, ", const float *__restrict__ parts)\n{\n");
     Buf        body = { 0 };
     const AttentionText in = with_body(t, &body);
-    buf_printf(&body, "    for (int64_t thread = (int64_t)blockIdx.x * %d + threadIdx.x; thread < %lld; thread += (int64_t)gridDim.x * %d) {\n"
+    buf_printf(&body, "    for (%s thread = blockIdx.x * %d + threadIdx.x; thread < %lld; thread += gridDim.x * %d) {\n"
                      "        const int64_t part = thread / wide * %lld;\n"
                      "        const int c = thread %% wide;\n"
                      "        const int row = thread / wide %% rows;\n"
@@ -179,7 +168,7 @@ static void put_join(const AttentionText *t)
                      "            total += fades * stats[2 * piece + 1];\n"
                      "            x += fades * parts[(part + piece) * wide + c];\n"
                      "        }\n",
-               ATTENTION_THREADS, (long long)(attention_members(d) * d->rows * d->wide), ATTENTION_THREADS, (long long)l->pieces, t->index, (long long)l->stats, (long long)l->pieces, (long long)l->pieces);
+               t->index, ATTENTION_THREADS, (long long)(attention_members(d) * d->rows * d->wide), ATTENTION_THREADS, (long long)l->pieces, t->index, (long long)l->stats, (long long)l->pieces, (long long)l->pieces);
     attention_put_result(&in, false, 2);
     buf_puts(&body, "    }\n");
     put_body(t, &body);

@@ -311,13 +311,16 @@ static void put_dealt_for(Buf *b, const CudaPart *part, const KStmt *s, int64_t 
     if (part->width > 1)
         buf_printf(b, " * %d", part->width);
     buf_puts(b, "; ");
-    if (part->stage == 1 && s->loop->lo == 0)
-        buf_printf(b, "%s < (piece + 1) * %lld && ", i, (long long)part->split.length);
-    else if (part->stage == 1)
-        buf_printf(b, "%s < (piece + 1) * %lld + %lld && ", i, (long long)part->split.length, (long long)s->loop->lo);
     if (part->share == BY_COLUMN && part->row.n_loops > 1 && part->threads.count % WARP != 0)
         buf_printf(b, "first + lane < %lld && ", (long long)part->threads.count);
-    buf_printf(b, "%s < %lld; %s += %lld)%s\n", i, (long long)s->loop->hi + 1, i, (long long)n * part->width, part->width > 1 || dialect_wants_braces(s->body) ? " {" : "");
+    const bool even = part->stage == 1 && (s->loop->hi + 1 - s->loop->lo) % part->split.length == 0;
+    if (part->stage == 1)
+        buf_printf(b, "%s < (piece + 1) * %lld", i, (long long)part->split.length);
+    if (part->stage == 1 && s->loop->lo != 0)
+        buf_printf(b, " + %lld", (long long)s->loop->lo);
+    if (!even)
+        buf_printf(b, "%s%s < %lld", part->stage == 1 ? " && " : "", i, (long long)s->loop->hi + 1);
+    buf_printf(b, "; %s += %lld)%s\n", i, (long long)n * part->width, part->width > 1 || dialect_wants_braces(s->body) ? " {" : "");
 }
 
 void cuda_put_combination(Buf *b, const KExpr *v, const char *x, const char *y)
@@ -458,11 +461,11 @@ static void put_nest(Buf *b, const CudaPart *part, const RowStep *step, int dept
         put_reduce(b, part, step, from);
 }
 
-/* Of the threads that share a row or column the one that stores. */
+/* Of the threads that share a row or column the one that stores. limit: what holds of columns that there are; NULL: of all. */
 static void put_if_first(Buf *b, const CudaPart *part, const char *limit, int depth)
 {
     if (part->share == BY_COLUMN)
-        buf_printf(b, "%*sif (share == 0 && %s)", 4 * depth, "", limit);
+        buf_printf(b, "%*sif (share == 0%s%s)", 4 * depth, "", limit ? " && " : "", limit ? limit : "");
     else if (rows_of_block(part) > 1)
         buf_printf(b, "%*sif (threadIdx.x < %lld && threadIdx.x %% %lld == 0)", 4 * depth, "", (long long)(part->piece * part->between), (long long)part->piece);
     else
@@ -582,7 +585,7 @@ static void put_columns(Buf *b, const CudaPart *part)
         buf_printf(b, "        const %s %s = %s ? first + lane : %lld;\n", part->dialect->index, i, limit, (long long)t->count - 1);
     if (strcmp(i, "row") == 0)
         cuda_loop_values(b, part, i, NULL, 2);
-    put_steps(b, part, limit, 2);
+    put_steps(b, part, even ? NULL : limit, 2);
     buf_puts(b, "    }\n");
     arena_free(a);
 }

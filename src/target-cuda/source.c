@@ -493,6 +493,25 @@ static void put_variables(Out *o)
     }
 }
 
+/* The steps, and in front of them which names they do not use. */
+static void put_body(Out *o)
+{
+    static const char *const names[] = { "args", "results", "scratch", "stream" };
+    Buf  steps = { 0 }, *all = o->b;
+    bool some = false;
+    o->b = &steps;
+    put_block(o, &o->p->body);
+    o->b = all;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (!c_has_name(steps.n ? steps.p : "", names[k]) && (o->p->scratch_bytes == 0 || strcmp(names[k], "scratch") != 0)) {
+            buf_printf(all, "%s(void)%s", some ? ", " : "    ", names[k]);
+            some = true;
+        }
+    buf_puts(all, some ? ";\n\n" : "\n");
+    buf_put(all, steps.p, steps.n);
+    buf_free(&steps);
+}
+
 /* The body of NAME_enqueue, or of NAME_steps, which it calls. */
 static void put_steps(Out *o)
 {
@@ -502,8 +521,7 @@ static void put_steps(Out *o)
         put_scratch(o);
     o->indent = 1;
     put_variables(o);
-    buf_printf(o->b, "    (void)args, (void)results, (void)stream%s;\n\n", p->scratch_bytes > 0 ? "" : ", (void)scratch");
-    put_block(o, &p->body);
+    put_body(o);
     put_line(o, "return 0;");
     buf_puts(o->b, "}\n");
 }

@@ -1,6 +1,6 @@
 /* Sums that are cut into pieces (emit/split.h), as two kernels:
  *
- *     double *const s_pieces = (double *)(memory + 0);
+ *     double *const s_pieces = (double *)memory;
  *     const int piece = blockIdx.x;
  *     (sums as ever, i0 from piece * 4099 + threadIdx.x to the piece's end)
  *     if (threadIdx.x == 0)
@@ -140,8 +140,9 @@ static void put_array(Buf *b, const CudaPart *part, const RowStep *step, int32_t
 {
     const KTemp *acc = step->combined[k]->temp;
     const char  *type = dialect_type(part->dialect, acc->type);
-    buf_printf(b, "%*s%s *const %s_pieces = (%s *)(memory + %lld);\n", 4 * depth, "", type, acc->name, type,
-               (long long)(part->pieces_at + kernel_split_offset(&part->threads, &part->row, &part->split, k)));
+    buf_printf(b, "%*s%s *const %s_pieces = ", 4 * depth, "", type, acc->name);
+    dialect_memory(b, type, part->pieces_at + kernel_split_offset(&part->threads, &part->row, &part->split, k));
+    buf_puts(b, ";\n");
 }
 
 /* acc_pieces[...], the sum of a piece. */
