@@ -8,27 +8,43 @@
 
 /* ---- places ---- */
 
+/* Digits of which each step is all of the next one's are one; how many there are. */
+static int64_t join_digits(int64_t n, const int64_t *counts, const int64_t *steps, int64_t *count, int64_t *step)
+{
+    int64_t m = 0;
+    for (int64_t k = 0; k < n; k++) {
+        if (counts[k] == 1)
+            continue;
+        const bool one = m > 0 && step[m - 1] == counts[k] * steps[k];
+        m += !one;
+        count[m - 1] = one ? count[m - 1] * counts[k] : counts[k];
+        step[m - 1] = steps[k];
+    }
+    return m;
+}
+
 /* "12 + row / 8 * 64 + row % 8 * 768": the digits of a number times distances. */
 static const char *place(const AttentionText *t, const char *number, int64_t start, int64_t n, const int64_t *counts, const int64_t *steps)
 {
-    Buf     to = { 0 };
-    int64_t inner = 1;
-    bool    any = start != 0;
+    Buf           to = { 0 };
+    int64_t       count[HLORT_MOST_BATCHES], step[HLORT_MOST_BATCHES], inner = 1;
+    const int64_t m = join_digits(n, counts, steps, count, step);
+    bool          any = start != 0;
     if (any)
         buf_printf(&to, "%lld", (long long)start);
-    for (int64_t k = 0; k < n; k++)
-        inner *= counts[k];
-    for (int64_t k = 0; k < n; k++) {
-        inner /= counts[k];
-        if (steps[k] == 0 || counts[k] == 1)
+    for (int64_t k = 0; k < m; k++)
+        inner *= count[k];
+    for (int64_t k = 0; k < m; k++) {
+        inner /= count[k];
+        if (step[k] == 0)
             continue;
         buf_printf(&to, "%s%s", any ? " + " : "", number);
         if (inner > 1)
             buf_printf(&to, " / %lld", (long long)inner);
-        if (k > 0 && counts[k] > 1)
-            buf_printf(&to, " %% %lld", (long long)counts[k]);
-        if (steps[k] != 1)
-            buf_printf(&to, " * %s%lld", strcmp(t->index, "int") == 0 ? "" : "(int64_t)", (long long)steps[k]);
+        if (k > 0)
+            buf_printf(&to, " %% %lld", (long long)count[k]);
+        if (step[k] != 1)
+            buf_printf(&to, " * %s%lld", strcmp(t->index, "int") == 0 ? "" : "(int64_t)", (long long)step[k]);
         any = true;
     }
     if (!any)

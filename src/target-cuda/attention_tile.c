@@ -196,11 +196,15 @@ static void put_where(const AttentionText *t)
     const AttentionLaunch *l = &t->l;
     const int64_t          down = (t->d->rows + l->rows - 1) / l->rows;
     buf_printf(t->b, "    for (%s tile = blockIdx.x; tile < %lld; tile += gridDim.x) {\n", t->index, (long long)l->tiles);
+    const char *of_pieces = l->pieces > 1 ? arena_printf(t->arena, " / %lld", (long long)l->pieces) : "";
+    const char *of_member = l->pieces * down > 1 ? arena_printf(t->arena, " / %lld", (long long)(l->pieces * down)) : "";
     if (l->pieces > 1)
-        buf_printf(t->b, "        const int piece = tile %% %lld, from_row = tile / %lld %% %lld * %lld, first_key = piece * %lld;\n        const %s member = tile / %lld;\n", (long long)l->pieces, (long long)l->pieces,
-                   (long long)down, (long long)l->rows, (long long)l->piece, t->index, (long long)(l->pieces * down));
+        buf_printf(t->b, "        const int piece = tile %% %lld, first_key = piece * %lld;\n", (long long)l->pieces, (long long)l->piece);
+    if (down > 1)
+        buf_printf(t->b, "        const int from_row = tile%s %% %lld * %lld;\n", of_pieces, (long long)down, (long long)l->rows);
     else
-        buf_printf(t->b, "        const int from_row = tile %% %lld * %lld;\n        const %s member = tile / %lld;\n", (long long)down, (long long)l->rows, t->index, (long long)down);
+        buf_puts(t->b, "        constexpr int from_row = 0;\n");
+    buf_printf(t->b, "        const %s member = tile%s;\n", t->index, of_member);
 }
 
 /* The loop over steps of keys begins. */
