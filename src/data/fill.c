@@ -3,14 +3,6 @@
 
 #include "data/fill.h"
 
-uint64_t fill_hash(uint64_t seed, uint64_t i)
-{
-    uint64_t z = seed * 0xD1B54A32D192ED03u + (i + 1) * 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
 /* In [-1, 1), a multiple of 2^-23. */
 static double unit(uint64_t seed, int64_t i)
 {

@@ -30,6 +30,7 @@ typedef struct Conv {
     int64_t in_size[10], out_size[10], *place[10]; /* place: of each index of an output dimension, for one kernel position at a time */
     bool    finite;            /* w is */
     Literal *x, *w, *y;
+    Literal *turned, *sums;    /* room for w of a group with the rows inside, and for a column, where w is not finite */
 } Conv;
 
 /* Copies between an operand in its own dimension order and the order that is computed in; flip marks reversed dimensions. */
@@ -130,17 +131,28 @@ static bool misses_input(const Conv *c, const int64_t *sources, int64_t n, int64
     return false;
 }
 
-/* Column j of the block, one term after the other. */
-static void add_terms(const Conv *c, const char *w, int64_t rows, int64_t n, int64_t j, const int64_t *sources, const char *patches, char *block)
+/* Column j of the block from the terms that there are, one after the other, each for all rows. */
+static void add_terms(const Conv *c, int64_t rows, int64_t n, int64_t j, const int64_t *sources, const char *patches, char *block)
 {
     int64_t depth = c->group_inputs * c->kernel, bytes = type_bytes(c->type);
-    for (int64_t r = 0; r < rows; r++) {
-        char *sum = block + (r * n + j) * bytes;
-        memset(sum, 0, (size_t)bytes);
-        for (int64_t d = 0; d < depth; d++)
-            if (sources[d % c->kernel * n + j] >= 0)
-                eval_gemm(c->type, 1, 1, 1, w + (r * depth + d) * bytes, patches + (d * n + j) * bytes, sum);
-    }
+    char   *sums = c->sums->data;
+    memset(sums, 0, (size_t)(rows * bytes));
+    for (int64_t d = 0; d < depth; d++)
+        if (sources[d % c->kernel * n + j] >= 0)
+            eval_gemm(c->type, 1, rows, 1, patches + (d * n + j) * bytes, (const char *)c->turned->data + d * rows * bytes, sums);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(block + (r * n + j) * bytes, sums + r * bytes, (size_t)bytes);
+}
+
+/* Columns that miss an input, where w is not finite. */
+static void mend_columns(const Conv *c, const char *w, int64_t rows, int64_t n, const int64_t *sources, const char *patches, char *block)
+{
+    int64_t  depth = c->group_inputs * c->kernel;
+    Odometer turn = {.rank = 2, .arrays = 2, .dims = {depth, rows}, .stride = {{rows, 1}, {1, depth}}};
+    walk_copy(&turn, c->turned->data, w, type_bytes(c->type));
+    for (int64_t j = 0; j < n; j++)
+        if (misses_input(c, sources, n, j))
+            add_terms(c, rows, n, j, sources, patches, block);
 }
 
 /* One group of output features over one block of columns. y's part is contiguous only in rows, so the block is computed apart. */
@@ -158,9 +170,8 @@ static void group_block(const Conv *c, int64_t group, int64_t first, int64_t n, 
     memset(block, 0, (size_t)(rows * n * bytes));
     const char *w = (const char *)c->w->data + group * rows * depth * bytes;
     eval_gemm(c->type, rows, n, depth, w, patches, block);
-    for (int64_t j = 0; !c->finite && j < n; j++)
-        if (misses_input(c, sources, n, j))
-            add_terms(c, w, rows, n, j, sources, patches, block);
+    if (!c->finite)
+        mend_columns(c, w, rows, n, sources, patches, block);
     for (int64_t r = 0; r < rows; r++)
         memcpy((char *)c->y->data + ((group * rows + r) * columns + first) * bytes, block + r * n * bytes, (size_t)(n * bytes));
 }
@@ -190,6 +201,8 @@ static bool run(Eval *e, const Inst *i, Conv *c)
     most = most > columns ? columns : most;
     Literal *patches = eval_new(e, i, c->type, 2, (int64_t[]){depth, most}), *block = eval_new(e, i, c->type, 2, (int64_t[]){rows, most});
     Literal *sources = eval_new(e, i, TYPE_S64, 2, (int64_t[]){c->kernel, most}), *places = eval_new(e, i, TYPE_S64, 1, &indices);
+    c->turned = c->finite ? NULL : eval_new(e, i, c->type, 2, (int64_t[]){depth, rows});
+    c->sums = c->finite ? NULL : eval_new(e, i, c->type, 1, &rows);
     int64_t at = 0;
     for (int32_t d = 0; d < c->labels->spatial && !e->failed; at += c->out_size[d++])
         c->place[d] = (int64_t *)places->data + at;
@@ -203,6 +216,8 @@ static bool run(Eval *e, const Inst *i, Conv *c)
     eval_drop(e, block);
     eval_drop(e, sources);
     eval_drop(e, places);
+    eval_drop(e, c->turned);
+    eval_drop(e, c->sums);
     return !e->failed;
 }
 

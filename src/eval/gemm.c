@@ -1,68 +1,92 @@
-/* Four rows of c take two rows of b at a time:  c[r, j] += a[r, k] * b[k, j] + a[r, k+1] * b[k+1, j].
- * b is visited in panels of COLUMNS by DEPTH elements that stay in the second-level cache while all rows of c pass. */
+/* c[r, j] += a[r, k] * b[k, j]: a panel of b, two vectors wide, is copied so that its rows follow each other, and stays in the first-level cache while all
+ * rows of c pass it, four at a time in registers. Nothing is contracted: an element is the same whichever instructions the processor has. */
 #include "eval/gemm.h"
+
+#include <string.h>
 
 #include "eval/arith.h"
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#else
+#pragma GCC optimize("O3", "fp-contract=off")
 #endif
 
-#define COLUMNS 256
-#define DEPTH   64
+enum { ROWS = 4, DEPTH = 256 };
 
 static int64_t least(int64_t x, int64_t y)
 {
     return x < y ? x : y;
 }
 
-#define GEMM(S, T)                                                                                                              \
-    static void S##_four_rows(int64_t n, int64_t ldc, const T *restrict a, int64_t lda, const T *restrict b, int64_t ldb,       \
-                              T *restrict c, int64_t depth)                                                                     \
-    {                                                                                                                           \
-        T *restrict c0 = c, *restrict c1 = c + ldc, *restrict c2 = c + 2 * ldc, *restrict c3 = c + 3 * ldc;                     \
-        const T *a0 = a, *a1 = a + lda, *a2 = a + 2 * lda, *a3 = a + 3 * lda;                                                   \
-        int64_t k = 0;                                                                                                          \
-        for (; k + 1 < depth; k += 2) {                                                                                         \
-            const T *restrict b0 = b + k * ldb, *restrict b1 = b0 + ldb;                                                        \
-            T p0 = a0[k], p1 = a1[k], p2 = a2[k], p3 = a3[k], q0 = a0[k + 1], q1 = a1[k + 1], q2 = a2[k + 1], q3 = a3[k + 1];   \
-            for (int64_t j = 0; j < n; j++) {                                                                                   \
-                T x = b0[j], y = b1[j];                                                                                         \
-                c0[j] = c0[j] + p0 * x + q0 * y;                                                                                \
-                c1[j] = c1[j] + p1 * x + q1 * y;                                                                                \
-                c2[j] = c2[j] + p2 * x + q2 * y;                                                                                \
-                c3[j] = c3[j] + p3 * x + q3 * y;                                                                                \
-            }                                                                                                                   \
-        }                                                                                                                       \
-        for (; k < depth; k++)                                                                                                  \
-            for (int64_t j = 0; j < n; j++) {                                                                                   \
-                T x = b[k * ldb + j];                                                                                           \
-                c0[j] = c0[j] + a0[k] * x;                                                                                      \
-                c1[j] = c1[j] + a1[k] * x;                                                                                      \
-                c2[j] = c2[j] + a2[k] * x;                                                                                      \
-                c3[j] = c3[j] + a3[k] * x;                                                                                      \
-            }                                                                                                                   \
-    }                                                                                                                           \
-    static void S##_row(int64_t n, const T *restrict a, const T *restrict b, int64_t ldb, T *restrict c, int64_t depth)         \
-    {                                                                                                                           \
-        for (int64_t k = 0; k < depth; k++)                                                                                     \
-            for (int64_t j = 0; j < n; j++)                                                                                     \
-                c[j] = c[j] + a[k] * b[k * ldb + j];                                                                            \
-    }                                                                                                                           \
-    static void S##_gemm(int64_t m, int64_t n, int64_t k, const T *a, const T *b, T *c)                                         \
-    {                                                                                                                           \
-        for (int64_t j = 0; j < n; j += COLUMNS)                                                                                \
-            for (int64_t d = 0; d < k; d += DEPTH) {                                                                            \
-                int64_t columns = least(COLUMNS, n - j), depth = least(DEPTH, k - d), r = 0;                                    \
-                for (; r + 4 <= m; r += 4)                                                                                      \
-                    S##_four_rows(columns, n, a + r * k + d, k, b + d * n + j, n, c + r * n + j, depth);                        \
-                for (; r < m; r++)                                                                                              \
-                    S##_row(columns, a + r * k + d, b + d * n + j, n, c + r * n + j, depth);                                    \
-            }                                                                                                                   \
+/* depth rows of b [., n], of which a has columns [., lda] and c the rest. name_row: one row of c, any columns. */
+#define GEMM(name, set, T, BYTES)                                                                                                  \
+    set static void name##_row(int64_t n, const T *restrict a, const T *restrict b, int64_t ldb, T *restrict c, int64_t depth)      \
+    {                                                                                                                               \
+        for (int64_t k = 0; k < depth; k++)                                                                                         \
+            for (int64_t j = 0; j < n; j++)                                                                                         \
+                c[j] = c[j] + a[k] * b[k * ldb + j];                                                                                \
+    }                                                                                                                               \
+    set static void name##_rows(const T *restrict a, int64_t lda, const T *restrict panel, T *restrict c, int64_t ldc, int64_t depth) \
+    {                                                                                                                               \
+        enum { LANES = BYTES / sizeof(T) };                                                                                         \
+        typedef T Vector __attribute__((vector_size(BYTES), aligned(8), may_alias));                                                \
+        Vector sums[ROWS][2];                                                                                                       \
+        for (int r = 0; r < ROWS; r++)                                                                                              \
+            for (int v = 0; v < 2; v++)                                                                                             \
+                sums[r][v] = *(const Vector *)(c + r * ldc + v * LANES);                                                            \
+        for (int64_t k = 0; k < depth; k++) {                                                                                       \
+            const Vector *x = (const Vector *)(panel + k * 2 * LANES);                                                              \
+            for (int r = 0; r < ROWS; r++)                                                                                          \
+                for (int v = 0; v < 2; v++)                                                                                         \
+                    sums[r][v] = sums[r][v] + a[r * lda + k] * x[v];                                                                \
+        }                                                                                                                           \
+        for (int r = 0; r < ROWS; r++)                                                                                              \
+            for (int v = 0; v < 2; v++)                                                                                             \
+                *(Vector *)(c + r * ldc + v * LANES) = sums[r][v];                                                                  \
+    }                                                                                                                               \
+    set static void name(int64_t m, int64_t n, int64_t k, const T *a, const T *b, T *c)                                             \
+    {                                                                                                                               \
+        enum { COLUMNS = 2 * BYTES / sizeof(T) };                                                                                   \
+        T       panel[DEPTH * COLUMNS];                                                                                             \
+        int64_t whole = m - m % ROWS;                                                                                               \
+        for (int64_t d = 0; d < k; d += DEPTH) {                                                                                    \
+            int64_t depth = least(DEPTH, k - d), j = 0;                                                                             \
+            for (; whole > 0 && j + COLUMNS <= n; j += COLUMNS) {                                                                   \
+                for (int64_t x = 0; x < depth; x++)                                                                                 \
+                    memcpy(panel + x * COLUMNS, b + (d + x) * n + j, sizeof(T) * COLUMNS);                                          \
+                for (int64_t r = 0; r < whole; r += ROWS)                                                                           \
+                    name##_rows(a + r * k + d, k, panel, c + r * n + j, n, depth);                                                  \
+            }                                                                                                                       \
+            for (int64_t r = 0; r < m; r++) {                                                                                       \
+                int64_t first = r < whole ? j : 0;                                                                                  \
+                name##_row(n - first, a + r * k + d, b + d * n + first, n, c + r * n + first, depth);                               \
+            }                                                                                                                       \
+        }                                                                                                                           \
     }
 
-GEMM(f64, double)
-GEMM(u64, uint64_t) /* wraps: the same bits for both signs */
+/* u64 wraps: the same bits for both signs. */
+GEMM(f64_gemm_any, , double, 16)
+GEMM(u64_gemm_any, , uint64_t, 16)
+#ifdef __x86_64__
+GEMM(f64_gemm_avx2, __attribute__((target("avx2"))), double, 32)
+GEMM(f64_gemm_avx512, __attribute__((target("avx512f"))), double, 64)
+#endif
+
+static void f64_gemm(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f")) {
+        f64_gemm_avx512(m, n, k, a, b, c);
+        return;
+    }
+    if (__builtin_cpu_supports("avx2")) {
+        f64_gemm_avx2(m, n, k, a, b, c);
+        return;
+    }
+#endif
+    f64_gemm_any(m, n, k, a, b, c);
+}
 
 /* Complex products are plain: no repair of infinities, as an optimized product has none. */
 static void c128_gemm(int64_t m, int64_t n, int64_t k, const double *restrict a, const double *restrict b, double *restrict c)
@@ -98,7 +122,7 @@ void eval_gemm(Type type, int64_t m, int64_t n, int64_t k, const void *a, const 
 {
     switch (type) {
     case TYPE_PRED: pred_gemm(m, n, k, a, b, c); return;
-    case TYPE_S64: case TYPE_U64: u64_gemm(m, n, k, a, b, c); return;
+    case TYPE_S64: case TYPE_U64: u64_gemm_any(m, n, k, a, b, c); return;
     case TYPE_F64: f64_gemm(m, n, k, a, b, c); return;
     case TYPE_C128: c128_gemm(m, n, k, a, b, c); return;
     default: die("no matrix product in %s", type_name(type));
