@@ -5,6 +5,7 @@
 #include "driver/check.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "data/fill.h"
 #include "driver/check_int.h"
@@ -48,28 +49,43 @@ static bool any_takes_specials(const Literal *l)
     return takes_specials(l);
 }
 
-/* What element i becomes in a set: one of three values, or false: it stays. */
-static bool special_value(Type t, int32_t set, uint64_t hash, double *v)
+enum { PER_HASH = 32 /* elements */ };
+
+/* What elements of type t become in a set: KINDS - 1 of them, as an array has them. */
+static void special_values(Type t, int32_t set, char *v)
 {
-    bool   finite = set <= KINDS;
     double finites[] = {-0.0, 0, float_decode(t, 1)}, others[] = {NAN, INFINITY, -INFINITY};
-    int    kind = (int)((hash + (uint64_t)set) % KINDS);
-    if (kind == KINDS - 1)
-        return false;
-    *v = finite ? finites[kind] : others[kind];
-    return true;
+    for (int kind = 0; kind < KINDS - 1; kind++) {
+        Literal *one = literal_from_f64(t, set <= KINDS ? finites[kind] : others[kind]);
+        memcpy(v + kind * type_bytes(t), one->data, (size_t)type_bytes(t));
+        literal_unref(one);
+    }
 }
 
+/* Two bits of a hash an element, and no branch, which nothing could foresee. */
+#define PUT(T)                                                                                                                                      \
+    for (int64_t first = 0; first < parts; first += PER_HASH) {                                                                                     \
+        uint64_t hash = fill_hash(seed, (uint64_t)(first / PER_HASH));                                                                              \
+        T       *to = (T *)l->data + first, values[KINDS];                                                                                          \
+        memcpy(values, v, sizeof values);                                                                                                           \
+        for (int64_t p = 0; p < PER_HASH && first + p < parts; p++, hash >>= 2) {                                                                   \
+            unsigned kind = ((unsigned)hash + (unsigned)set) % KINDS;                                                                               \
+            to[p] = kind < KINDS - 1 ? values[kind] : to[p]; /* the fourth stays */                                                                 \
+        }                                                                                                                                           \
+    }
+
+/* Real and imaginary parts each get their own. */
 static void put_specials(Literal *l, int32_t set, uint64_t seed)
 {
-    Type t = type_component(l->type);
-    for (int64_t i = 0; i < l->count; i++) {
-        double re = literal_get_f64(l, i), im = literal_get_imag(l, i);
-        bool   any = special_value(t, set, fill_hash(seed, 2 * (uint64_t)i), &re);
-        if (type_is_complex(l->type))
-            any |= special_value(t, set, fill_hash(seed, 2 * (uint64_t)i + 1), &im);
-        if (any)
-            literal_set_f64(l, i, re, im);
+    Type     t = type_component(l->type);
+    int64_t  parts = type_is_complex(l->type) ? 2 * l->count : l->count;
+    uint64_t v[KINDS] = {0};
+    special_values(t, set, (char *)v);
+    switch (type_bytes(t)) {
+    case 1: PUT(uint8_t); break;
+    case 2: PUT(uint16_t); break;
+    case 4: PUT(uint32_t); break;
+    default: PUT(uint64_t);
     }
 }
 
