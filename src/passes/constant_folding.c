@@ -21,7 +21,7 @@
 #include "eval/eval.h"
 #include "passes/util.h"
 
-enum { MAX_ELEMENTS = 65536, MAX_TOTAL = 1 << 24, MAX_WORK = 1 << 20, MAX_TOTAL_WORK = 1 << 24, MAX_KERNEL = 4096 /* bytes */ };
+enum { MAX_ELEMENTS = 65536, MAX_TOTAL = 1 << 24, MAX_WORK = 1 << 20, MAX_TOTAL_WORK = 1 << 24, MAX_KERNEL = 4096 /* bytes */, MAX_STEPS = 4 };
 
 typedef struct Folder {
     PassCtx *cx;
@@ -71,10 +71,21 @@ static bool is_known(const Inst *i)
     return known_array(i) || i->op == OP_IOTA || (i->op == OP_BROADCAST && known_array(inst_operand(i, 0)));
 }
 
-/* What a dot reads is stored, an iota along rows too: it would be a constant behind fusion, and the dot be folded then. */
+/* Of what is known alone, in few steps, each of up to 4 KB. */
+static bool is_made_of_known(const Inst *i, int steps)
+{
+    if (is_known(i))
+        return true;
+    bool made = steps > 0 && i->n_operands > 0 && (is_foldable(i->op) || i->op == OP_BROADCAST) && inst_is_free(i) && shape_bytes(i->shape) <= MAX_KERNEL;
+    for (int32_t k = 0; k < i->n_operands && made; k++)
+        made = is_made_of_known(inst_operand(i, k), steps - 1);
+    return made;
+}
+
+/* What a dot reads is stored, whatever it is made of: behind fusion it would be a constant, and the dot be folded then. */
 static bool is_known_by(const Inst *user, const Inst *i)
 {
-    return is_known(i) || (user->op == OP_DOT && i->op == OP_BROADCAST && inst_operand(i, 0)->op == OP_IOTA);
+    return user->op == OP_DOT ? is_made_of_known(i, MAX_STEPS) : is_known(i);
 }
 
 /* Other passes have rules for constants that are state of loops or indices of scatters: they would have had their turn before. */
@@ -145,24 +156,34 @@ static int64_t fold_size(const Inst *i)
     return constant || shape_count(i->shape) == 1 ? sum : -1;
 }
 
+static bool is_splat(const Inst *i)
+{
+    return i->op == OP_BROADCAST && known_array(inst_operand(i, 0)) && shape_is_scalar(inst_operand(i, 0)->shape);
+}
+
 /* Two splats give a splat, which broadcast says in one element. */
 static bool is_splat_of_splats(const Inst *i)
 {
-    if (i->n_operands == 0)
-        return false;
-    for (int32_t k = 0; k < i->n_operands; k++)
-        if (inst_operand(i, k)->op != OP_BROADCAST || inst_operand(inst_operand(i, k), 0)->op == OP_IOTA)
-            return false;
-    return true;
+    bool all = i->n_operands > 0;
+    for (int32_t k = 0; k < i->n_operands && all; k++)
+        all = is_splat(inst_operand(i, k));
+    return all;
 }
 
-static Literal *known_value(Folder *f, const Inst *i, const EvalOptions *o)
+/* The value of i of its operands' values, or NULL. */
+static Literal *value_of(Folder *f, const Inst *i, const EvalOptions *o)
 {
     if (i->op == OP_CONSTANT)
         return literal_ref(i->literal);
-    Literal *inner = i->n_operands ? known_value(f, inst_operand(i, 0), o) : NULL;
-    Literal *v = eval_inst(i, &inner, o, f->diag);
-    literal_unref(inner);
+    Literal **values = ARENA_ARRAY(f->scratch, Literal *, i->n_operands);
+    bool      good = true;
+    for (int32_t k = 0; k < i->n_operands && good; k++) {
+        values[k] = value_of(f, inst_operand(i, k), o);
+        good = values[k] != NULL;
+    }
+    Literal *v = good ? eval_inst(i, values, o, f->diag) : NULL;
+    for (int32_t k = 0; k < i->n_operands; k++)
+        literal_unref(values[k]);
     return v;
 }
 
@@ -190,16 +211,7 @@ static Literal *compute(Folder *f, const Inst *i, int64_t size)
 {
     int64_t     work = size > MAX_ELEMENTS ? 4 * size : MAX_WORK;
     EvalOptions o = {.work_limit = work, .memory_limit = 0, .quiet = true, .work = &f->work};
-    Literal   **values = ARENA_ARRAY(f->scratch, Literal *, i->n_operands);
-    bool        good = true;
-    for (int32_t k = 0; k < i->n_operands && good; k++) {
-        values[k] = known_value(f, inst_operand(i, k), &o);
-        good = values[k] != NULL;
-    }
-    Literal *v = good ? eval_inst(i, values, &o, f->diag) : NULL;
-    for (int32_t k = 0; k < i->n_operands; k++)
-        literal_unref(values[k]);
-    return v;
+    return value_of(f, i, &o);
 }
 
 /* Text cannot say every complex value with a NaN part: (nan, 0) reads back as (nan, nan). */
