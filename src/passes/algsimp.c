@@ -169,7 +169,7 @@ static bool check_names(PassCtx *cx)
             continue;
         const char *near = nearest_word(cx->args[k].value, names, N_RULES);
         diag_error(cx->diag, LOC_NONE, "algsimp has no rule '%s'%s%s%s", cx->args[k].value, near ? ", did you mean '" : "",
-                   near ? near : "", near ? "'?" : "");
+                   near ? near : "", near ? "'?" : " (hlo-passes(7) lists them)");
         good = false;
     }
     return good;

@@ -65,18 +65,10 @@ bool pass_arg_is(const PassCtx *cx, const char *key)
     return text && strcmp(text, "true") == 0;
 }
 
-int64_t pass_arg_int(PassCtx *cx, const char *key, int64_t otherwise)
+int64_t pass_arg_int(const PassCtx *cx, const char *key, int64_t otherwise)
 {
     const char *text = pass_arg(cx, key);
-    if (!text)
-        return otherwise;
-    char     *end;
-    long long v = strtoll(text, &end, 10);
-    if (!isdigit((unsigned char)*text) || *end || v == LLONG_MAX) {
-        diag_error(cx->diag, LOC_NONE, "option '%s' expects a number, got '%s'", key, text);
-        return otherwise;
-    }
-    return v;
+    return text ? strtoll(text, NULL, 10) : otherwise;
 }
 
 /* ---- text to stages ---- */
@@ -153,22 +145,51 @@ bool list_has(const char *list, const char *w)
     return false;
 }
 
+/* What the table says of an option's value: "" for one without, NULL where the pass has no such option. It ends at a comma. */
+static const char *option_value(const PassInfo *pass, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *p = pass->options; *p; p += strcspn(p, ","), p += *p == ',')
+        if (strncmp(p, key, n) == 0 && strchr(",=", p[n])) /* 0 ends the last one */
+            return p[n] == '=' ? p + n + 1 : "";
+    return NULL;
+}
+
+static bool is_number(const char *text)
+{
+    char *end;
+    return isdigit((unsigned char)*text) && strtoll(text, &end, 10) < LLONG_MAX && !*end;
+}
+
+/* value: NULL where none is given. */
+static bool check_option(const Reader *r, const PassInfo *pass, const char *key, const char *value)
+{
+    const char *wanted = option_value(pass, key);
+    int         n = wanted ? (int)strcspn(wanted, ",") : 0;
+    if (!wanted)
+        diag_error(r->d, LOC_NONE, "pass '%s' has no option '%s'%s%s", pass->name, key, *pass->options ? ", only: " : "", pass->options);
+    else if (n == 0 && value && strcmp(value, "true") != 0)
+        diag_error(r->d, LOC_NONE, "pass '%s': option '%s' takes no value, got '%s'", pass->name, key, value);
+    else if (n > 0 && (!value || !*value))
+        diag_error(r->d, LOC_NONE, "pass '%s': option '%s' expects a value: %s=%.*s", pass->name, key, key, n, wanted);
+    else if (n == 1 && *wanted == 'N' && !is_number(value))
+        diag_error(r->d, LOC_NONE, "pass '%s': option '%s' expects a number from 0 up, got '%s'", pass->name, key, value);
+    else
+        return true;
+    return false;
+}
+
 static bool read_args(Reader *r, Stage *s)
 {
     if (take(r, '}'))
         return true;
     do {
-        KeyValue kv = {.key = word(r), .value = "true"};
-        if (!*kv.key)
+        const char *key = word(r), *value = *key && take(r, '=') ? word(r) : NULL;
+        if (!*key)
             return complain(r, "a key");
-        if (!list_has(s->pass->options, kv.key)) {
-            diag_error(r->d, LOC_NONE, "pass '%s' has no option '%s'%s%s", s->pass->name, kv.key,
-                       *s->pass->options ? ", only: " : "", s->pass->options);
+        if (!check_option(r, s->pass, key, value))
             return false;
-        }
-        if (take(r, '='))
-            kv.value = word(r);
-        vec_push(r->a, &s->args, kv);
+        vec_push(r->a, &s->args, ((KeyValue){.key = key, .value = value ? value : "true"}));
     } while (take(r, ','));
     return take(r, '}') || complain(r, "'}'");
 }
@@ -191,8 +212,8 @@ static bool read_stage(Reader *r, Stage *s)
     const char *name = word(r);
     if (!*name)
         return complain(r, "a pass");
-    if (strcmp(name, "fix") == 0 && take(r, '('))
-        return read_fix(r, s);
+    if (strcmp(name, "fix") == 0)
+        return take(r, '(') ? read_fix(r, s) : complain(r, "'(' behind fix");
     s->pass = find_pass(name, r->d);
     return s->pass && (!take(r, '{') || read_args(r, s));
 }

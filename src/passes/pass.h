@@ -24,7 +24,7 @@ typedef struct PassCtx {
 
 typedef struct PassInfo {
     const char *name;
-    const char *options; /* the keys of {k=v}, comma-separated; "" for none */
+    const char *options; /* the keys of {k=v}, comma-separated: "max=N,only=RULE,exact"; "" for none */
     const char *summary;
     bool (*run)(Module *m, PassCtx *cx); /* true: it changed something */
 } PassInfo;
@@ -93,16 +93,16 @@ const char *pipeline_for_level(int level, const char *target);
  * to d: an unknown name (with the nearest one), a bad option of a pass. Sets m->changed when something changed. A pass that
  * breaks the module is a bug of ours: what the verifier says goes to the log, then die(). */
 bool pipeline_run(Module *m, const char *text, const PipelineOptions *o, Diag *d);
-bool pipeline_check(const char *text, Diag *d); /* names and syntax only */
+bool pipeline_check(const char *text, Diag *d); /* names, syntax, which options take a value or a number */
 bool pass_known(const char *name, Diag *d);      /* false after reporting, with the nearest name */
 
 /* Tells what the pass did or why it did not, with the numbers that decided, at the instruction's place in the text; shown when --remarks picks
  * "PASS: text". What is dear to compute for a text is computed only where cx->remarks is set. */
 void pass_remark(PassCtx *cx, const Inst *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* The last value given for key, NULL when there is none; as a number from 0 up, reporting what is no number to cx->diag. */
+/* The last value given for key, NULL when there is none; as a number, which the reader of the pipeline has looked at. */
 const char *pass_arg(const PassCtx *cx, const char *key);
 bool        pass_arg_is(const PassCtx *cx, const char *key); /* given as key or key=true */
-int64_t     pass_arg_int(PassCtx *cx, const char *key, int64_t otherwise);
+int64_t     pass_arg_int(const PassCtx *cx, const char *key, int64_t otherwise);
 
 #endif

@@ -78,6 +78,12 @@ int tool_finish(const char *tool, int status)
     return EXIT_TROUBLE;
 }
 
+/* Dumps, times and counts are there, too; where to would one say that they are not? */
+static bool messages_written(void)
+{
+    return fflush(stderr) == 0 && !ferror(stderr);
+}
+
 int tool_main(const ToolInfo *t, const ToolJob *job, void *args, int argc, char **argv)
 {
     OptionList files = {0};
@@ -97,5 +103,5 @@ int tool_main(const ToolInfo *t, const ToolJob *job, void *args, int argc, char 
             status = job->run(args, a, path);
     }
     arena_free(a);
-    return status;
+    return status == EXIT_SUCCESS && !messages_written() ? EXIT_TROUBLE : status;
 }
