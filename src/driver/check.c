@@ -1,5 +1,5 @@
-/* Evaluates a module before and after a pass. The arguments of a set are made when they are needed: one copy of set 0 is kept, and the results of
- * every set. */
+/* Evaluates a module before and after a pass. The arguments of a set are made when they are needed: set 0 is kept, the others share
+ * one copy, and the results of every set. */
 #include "config.h"
 
 #include "driver/check.h"
@@ -24,7 +24,7 @@ struct Check {
     CheckOptions options;
     ErrorModel   error;
     int32_t      n_args;
-    Literal    **args;            /* of set 0 */
+    Literal    **args, **specials; /* of set 0; of the last other one, NULL before it */
     EvalMemo    *memo;            /* a pass leaves most products as they are, and those are nearly all the work */
     Literal     *results[N_SETS]; /* of `before`; NULL: the set is left out */
     int64_t      work[N_SETS];    /* that they took */
@@ -66,19 +66,20 @@ static void special_values(Type t, int32_t set, char *v)
 #define PUT(T)                                                                                                                                      \
     for (int64_t first = 0; first < parts; first += PER_HASH) {                                                                                     \
         uint64_t hash = fill_hash(seed, (uint64_t)(first / PER_HASH));                                                                              \
-        T       *to = (T *)l->data + first, values[KINDS];                                                                                          \
+        const T *own = (const T *)from->data + first;                                                                                               \
+        T       *put = (T *)to->data + first, values[KINDS];                                                                                        \
         memcpy(values, v, sizeof values);                                                                                                           \
         for (int64_t p = 0; p < PER_HASH && first + p < parts; p++, hash >>= 2) {                                                                   \
             unsigned kind = ((unsigned)hash + (unsigned)set) % KINDS;                                                                               \
-            to[p] = kind < KINDS - 1 ? values[kind] : to[p]; /* the fourth stays */                                                                 \
+            put[p] = kind < KINDS - 1 ? values[kind] : own[p]; /* the fourth stays */                                                               \
         }                                                                                                                                           \
     }
 
 /* Real and imaginary parts each get their own. */
-static void put_specials(Literal *l, int32_t set, uint64_t seed)
+static void put_specials(Literal *to, const Literal *from, int32_t set, uint64_t seed)
 {
-    Type     t = type_component(l->type);
-    int64_t  parts = type_is_complex(l->type) ? 2 * l->count : l->count;
+    Type     t = type_component(from->type);
+    int64_t  parts = type_is_complex(from->type) ? 2 * from->count : from->count;
     uint64_t v[KINDS] = {0};
     special_values(t, set, (char *)v);
     switch (type_bytes(t)) {
@@ -89,21 +90,18 @@ static void put_specials(Literal *l, int32_t set, uint64_t seed)
     }
 }
 
-/* A copy with special values; *leaf numbers the arrays. */
-static Literal *with_specials(const Literal *l, int32_t set, uint64_t seed, uint64_t *leaf)
+/* l with special values; *leaf numbers the arrays. old: what an earlier set had, or NULL; what nobody else holds of it is written over. */
+static Literal *with_specials(Literal *old, const Literal *l, int32_t set, uint64_t seed, uint64_t *leaf)
 {
-    if (l->type == TYPE_TUPLE) {
-        Literal *t = literal_tuple(l->n_elems, NULL);
-        for (int32_t k = 0; k < l->n_elems; k++)
-            t->elems[k] = with_specials(l->elems[k], set, seed, leaf);
-        return t;
-    }
-    Literal *r = literal_ref(l);
-    uint64_t own = fill_hash(seed, (*leaf)++);
-    if (!takes_specials(l))
-        return r;
-    r = literal_own(r);
-    put_specials(r, set, own);
+    bool     tuple = l->type == TYPE_TUPLE, takes = takes_specials(l), own = old && old->refs == 1 && (tuple || takes);
+    uint64_t array_seed = tuple ? 0 : fill_hash(seed, (*leaf)++);
+    Literal *r = own ? old : tuple ? literal_tuple(l->n_elems, NULL) : takes ? literal_new(l->type, l->rank, l->dims) : literal_ref(l);
+    if (!own)
+        literal_unref(old);
+    for (int32_t k = 0; k < l->n_elems; k++)
+        r->elems[k] = with_specials(r->elems[k], l->elems[k], set, seed, leaf);
+    if (takes)
+        put_specials(r, l, set, array_seed);
     return r;
 }
 
@@ -112,8 +110,11 @@ static Literal **arguments(const Check *c, int32_t set)
 {
     Literal **args = ARENA_ARRAY(c->arena, Literal *, c->n_args);
     uint64_t  leaf = 0;
-    for (int32_t k = 0; k < c->n_args; k++)
-        args[k] = set ? with_specials(c->args[k], set, c->options.seed, &leaf) : literal_ref(c->args[k]);
+    for (int32_t k = 0; k < c->n_args; k++) {
+        if (set)
+            c->specials[k] = with_specials(c->specials[k], c->args[k], set, c->options.seed, &leaf);
+        args[k] = literal_ref(set ? c->specials[k] : c->args[k]);
+    }
     return args;
 }
 
@@ -192,6 +193,7 @@ static bool make_arguments(Check *c, const Module *m, Diag *d)
 {
     c->n_args = m->entry->n_params;
     c->args = ARENA_ARRAY(c->arena, Literal *, c->n_args);
+    c->specials = ARENA_ARRAY(c->arena, Literal *, c->n_args);
     return fake_arguments(m, c->options.seed, NULL, c->args, d);
 }
 
@@ -256,8 +258,10 @@ void check_end(Check *c)
 {
     if (!c)
         return;
-    for (int32_t k = 0; k < c->n_args; k++)
+    for (int32_t k = 0; k < c->n_args; k++) {
         literal_unref(c->args[k]);
+        literal_unref(c->specials[k]);
+    }
     for (int32_t set = 0; set < N_SETS; set++)
         literal_unref(c->results[set]);
     if (c->before)
