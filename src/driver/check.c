@@ -49,7 +49,7 @@ static bool any_takes_specials(const Literal *l)
     return takes_specials(l);
 }
 
-enum { PER_HASH = 32 /* elements */ };
+enum { PER_HASH = 32 /* elements */, AT_ONCE = 4, CASES = 256 /* of these */ };
 
 /* What elements of type t become in a set: KINDS - 1 of them, as an array has them. */
 static void special_values(Type t, int32_t set, char *v)
@@ -62,31 +62,47 @@ static void special_values(Type t, int32_t set, char *v)
     }
 }
 
-/* Two bits of a hash an element, and no branch, which nothing could foresee. */
-#define PUT(T)                                                                                                                                      \
-    for (int64_t first = 0; first < parts; first += PER_HASH) {                                                                                     \
-        uint64_t hash = fill_hash(seed, (uint64_t)(first / PER_HASH));                                                                              \
-        const T *own = (const T *)from->data + first;                                                                                               \
-        T       *put = (T *)to->data + first, values[KINDS];                                                                                        \
-        memcpy(values, v, sizeof values);                                                                                                           \
-        for (int64_t p = 0; p < PER_HASH && first + p < parts; p++, hash >>= 2) {                                                                   \
-            unsigned kind = ((unsigned)hash + (unsigned)set) % KINDS;                                                                               \
-            put[p] = kind < KINDS - 1 ? values[kind] : own[p]; /* the fourth stays */                                                               \
-        }                                                                                                                                           \
+/* Two bits of a hash an element, four elements at once: what stays of them and what comes is in tables of all 256 cases. */
+#define PUT(T)                                                                                                                  \
+    static void put_##T(T *to, const T *from, int64_t n, const T *values, int32_t set, uint64_t seed)                           \
+    {                                                                                                                           \
+        T        keep[CASES][AT_ONCE], value[CASES][AT_ONCE];                                                                   \
+        uint64_t hash = 0;                                                                                                      \
+        for (int c = 0; c < CASES; c++)                                                                                         \
+            for (int b = 0; b < AT_ONCE; b++) {                                                                                 \
+                int kind = ((c >> 2 * b) + set) % KINDS;                                                                        \
+                keep[c][b] = kind == KINDS - 1 ? (T)-1 : 0;                                                                     \
+                value[c][b] = values[kind];                                                                                     \
+            }                                                                                                                   \
+        for (int64_t p = 0; p < n; p += AT_ONCE, hash >>= 2 * AT_ONCE) {                                                        \
+            if (p % PER_HASH == 0)                                                                                              \
+                hash = fill_hash(seed, (uint64_t)(p / PER_HASH));                                                               \
+            const T *k = keep[hash % CASES], *v = value[hash % CASES];                                                          \
+            if (n - p >= AT_ONCE)                                                                                               \
+                for (int b = 0; b < AT_ONCE; b++)                                                                               \
+                    to[p + b] = (T)((from[p + b] & k[b]) | v[b]);                                                               \
+            else                                                                                                                \
+                for (int b = 0; b < n - p; b++)                                                                                 \
+                    to[p + b] = (T)((from[p + b] & k[b]) | v[b]);                                                               \
+        }                                                                                                                       \
     }
+PUT(uint8_t)
+PUT(uint16_t)
+PUT(uint32_t)
+PUT(uint64_t)
 
 /* Real and imaginary parts each get their own. */
 static void put_specials(Literal *to, const Literal *from, int32_t set, uint64_t seed)
 {
     Type     t = type_component(from->type);
-    int64_t  parts = type_is_complex(from->type) ? 2 * from->count : from->count;
-    uint64_t v[KINDS] = {0};
+    int64_t  n = type_is_complex(from->type) ? 2 * from->count : from->count;
+    uint64_t v[KINDS] = {0}; /* the last one: nothing comes */
     special_values(t, set, (char *)v);
     switch (type_bytes(t)) {
-    case 1: PUT(uint8_t); break;
-    case 2: PUT(uint16_t); break;
-    case 4: PUT(uint32_t); break;
-    default: PUT(uint64_t);
+    case 1: put_uint8_t(to->data, from->data, n, (uint8_t *)v, set, seed); break;
+    case 2: put_uint16_t(to->data, from->data, n, (uint16_t *)v, set, seed); break;
+    case 4: put_uint32_t(to->data, from->data, n, (uint32_t *)v, set, seed); break;
+    default: put_uint64_t(to->data, from->data, n, v, set, seed);
     }
 }
 

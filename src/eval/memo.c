@@ -20,7 +20,7 @@ struct EvalMemo {
     Arena   *arena;  /* of kept and index */
     int64_t  room, held, found;
     VEC(Kept *) kept;
-    Map      index; /* key.a -> Kept */
+    Map      index; /* key.h[0] -> Kept */
     Buf      text;
 };
 
@@ -62,7 +62,7 @@ static Kept *enter(EvalMemo *m, MemoKey key, Literal *value, int64_t work)
     Kept *k = ARENA_NEW(m->arena, Kept);
     *k = (Kept){.key = key, .value = value, .work = work};
     vec_push(m->arena, &m->kept, k);
-    map_put_u64(&m->index, key.a, k);
+    map_put_u64(&m->index, key.h[0], k);
     return k;
 }
 
@@ -103,18 +103,17 @@ MemoKey memo_key(EvalMemo *m, const Inst *i, Literal *const *x)
     print_inst(&m->text, i, &o);
     const char *after = strstr(m->text.p, " = ");
     size_t      skipped = after ? (size_t)(after - m->text.p) : 0;
-    MemoKey     key = {host_hash(1, m->text.p + skipped, m->text.n - skipped), host_hash(2, m->text.p + skipped, m->text.n - skipped)};
-    for (int32_t k = 0; k < i->n_operands; k++) {
-        size_t bytes = (size_t)literal_bytes(x[k]);
-        key = (MemoKey){host_hash(key.a, x[k]->data, bytes), host_hash(key.b, x[k]->data, bytes)};
-    }
+    MemoKey     key = {{1, 2}};
+    host_hash_two(key.h, m->text.p + skipped, m->text.n - skipped);
+    for (int32_t k = 0; k < i->n_operands; k++)
+        host_hash_two(key.h, x[k]->data, (size_t)literal_bytes(x[k]));
     return key;
 }
 
 Literal *memo_get(EvalMemo *m, MemoKey key, int64_t *work)
 {
-    Kept *k = map_get_u64(&m->index, key.a);
-    if (!k || k->key.b != key.b)
+    Kept *k = map_get_u64(&m->index, key.h[0]);
+    if (!k || k->key.h[1] != key.h[1])
         return NULL;
     m->found++;
     k->asked = true;
@@ -125,7 +124,7 @@ Literal *memo_get(EvalMemo *m, MemoKey key, int64_t *work)
 bool memo_put(EvalMemo *m, MemoKey key, Literal *value, int64_t work)
 {
     int64_t bytes = literal_bytes(value);
-    if (bytes > m->room - m->held || map_get_u64(&m->index, key.a))
+    if (bytes > m->room - m->held || map_get_u64(&m->index, key.h[0]))
         return false;
     m->held += bytes;
     enter(m, key, literal_ref(value), work)->asked = true;

@@ -17,7 +17,7 @@ int64_t   memo_found(const EvalMemo *m); /* how often a value was there */
 bool memo_takes(const Inst *i, Literal *const *x);
 
 typedef struct MemoKey {
-    uint64_t a, b;
+    uint64_t h[2];
 } MemoKey;
 MemoKey memo_key(EvalMemo *m, const Inst *i, Literal *const *x);
 

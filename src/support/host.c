@@ -61,24 +61,45 @@ static uint64_t mix(uint64_t h, uint64_t x)
     return h ^ h >> 32;
 }
 
-/* Four independent lanes of 8 bytes, then the rest bytewise, then everything into one word. */
-uint64_t host_hash(uint64_t seed, const void *p, size_t n)
+enum { LANES = 4 };
+
+/* Independent lanes of 8 bytes; returns how many bytes they have taken. */
+static size_t mix_lanes(uint64_t *lane, const unsigned char *s, size_t n)
 {
-    const unsigned char *s = p;
-    uint64_t lane[4] = { seed, seed + 1, seed + 2, seed + 3 };
     size_t i = 0;
-    for (; i + 32 <= n; i += 32)
-        for (int k = 0; k < 4; k++) {
+    for (; i + 8 * LANES <= n; i += 8 * LANES)
+        for (int k = 0; k < LANES; k++) {
             uint64_t x;
             memcpy(&x, s + i + 8 * k, 8);
             lane[k] = mix(lane[k], x);
         }
+    return i;
+}
+
+/* The lanes and the rest, bytewise, into one word. */
+static uint64_t mix_rest(uint64_t seed, const uint64_t *lane, const unsigned char *s, size_t i, size_t n)
+{
     uint64_t h = mix(seed, n);
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < LANES; k++)
         h = mix(h, lane[k]);
     for (; i < n; i++)
         h = mix(h, s[i]);
     return mix(h, n);
+}
+
+uint64_t host_hash(uint64_t seed, const void *p, size_t n)
+{
+    uint64_t lane[LANES] = { seed, seed + 1, seed + 2, seed + 3 };
+    size_t   i = mix_lanes(lane, p, n);
+    return mix_rest(seed, lane, p, i, n);
+}
+
+void host_hash_two(uint64_t h[2], const void *p, size_t n)
+{
+    uint64_t lane[LANES] = { h[0], h[1], h[0] + 1, h[1] + 1 };
+    size_t   i = mix_lanes(lane, p, n);
+    for (int k = 0; k < 2; k++)
+        h[k] = mix_rest(h[k], lane, p, i, n);
 }
 
 bool host_flush_subnormals(bool on)

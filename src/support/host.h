@@ -22,5 +22,6 @@ bool host_flush_subnormals(bool on);
 
 /* A 64-bit hash of bytes for content that may be large: a few GB/s. The same on every machine. */
 uint64_t host_hash(uint64_t seed, const void *p, size_t n);
+void     host_hash_two(uint64_t h[2], const void *p, size_t n); /* two of them in one go, h their seeds */
 
 #endif
