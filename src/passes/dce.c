@@ -112,7 +112,8 @@ bool pass_dce(Module *m, PassCtx *cx)
         if (narrow_fusions(c, cx))
             dead += sweep(c, cx);
         if (dead)
-            pass_remark(cx, c->root, "%%%s: %lld instructions that no result needs are gone", c->name, (long long)dead);
+            pass_remark(cx, c->root, "%%%s: %lld instruction%s that no result needs %s gone", c->name, (long long)dead, dead == 1 ? "" : "s",
+                        dead == 1 ? "is" : "are");
     }
     if (cx->rewrites < cx->limit) {
         int32_t comps = m->n_comps;

@@ -140,7 +140,7 @@ bool pass_inline(Module *m, PassCtx *cx)
             }
             room -= copied;
             cx->did_at = i->name;
-            pass_remark(cx, i, "%%%s is replaced by the %d instructions of %%%s", i->name, body->n_insts, body->name);
+            pass_remark(cx, i, "%%%s is replaced by the body of %%%s, instructions: %d", i->name, body->name, body->n_insts);
             inst_inline(i, cx->scratch);
             cx->rewrites++;
         }

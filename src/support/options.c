@@ -176,10 +176,10 @@ static OptionsResult long_option(Parse *p, const char *word)
         return OPTIONS_DONE;
     }
     const Option *o = find(p->tool, name, n);
-    if (!o && n > 3 && memcmp(name, "no-", 3) == 0 && !value) {
+    if (!o && n > 3 && memcmp(name, "no-", 3) == 0) {
         o = find(p->tool, name + 3, n - 3);
         if (o && is_bool(o))
-            return store(p, o, "false");
+            return value ? bad(p, "--no-%s takes no value", o->name) : store(p, o, "false");
         o = NULL;
     }
     if (!o)
@@ -219,15 +219,19 @@ static OptionsResult short_option(Parse *p, const char *word, bool *matched)
     return OPTIONS_RUN;
 }
 
+static OptionsResult one_file(Parse *p, const char *word)
+{
+    if (p->files->n >= p->tool->max_files)
+        return bad(p, p->tool->max_files == 1 ? "more than one file: '%s' and '%s'" : "too many files: '%s' before '%s'",
+                   p->files->n ? p->files->v[p->files->n - 1] : "", word);
+    list_add(p->arena, p->files, word);
+    return OPTIONS_RUN;
+}
+
 static OptionsResult one_word(Parse *p, const char *word)
 {
-    if (word[0] != '-' || !word[1]) {
-        if (p->files->n >= p->tool->max_files)
-            return bad(p, p->tool->max_files == 1 ? "more than one file: '%s' and '%s'" : "too many files: '%s' before '%s'",
-                       p->files->n ? p->files->v[p->files->n - 1] : "", word);
-        list_add(p->arena, p->files, word);
-        return OPTIONS_RUN;
-    }
+    if (word[0] != '-' || !word[1])
+        return one_file(p, word);
     if (word[1] == '-')
         return long_option(p, word);
     size_t n = strcspn(word + 1, "=");
@@ -290,11 +294,7 @@ OptionsResult options_parse(const ToolInfo *t, int argc, char **argv, void *args
             only_files = true;
             continue;
         }
-        if (only_files && files->n < t->max_files) {
-            list_add(a, files, word);
-            continue;
-        }
-        OptionsResult r = only_files ? bad(&p, "too many files: '%s'", word) : one_word(&p, word);
+        OptionsResult r = only_files ? one_file(&p, word) : one_word(&p, word);
         if (r != OPTIONS_RUN)
             return r;
     }

@@ -84,7 +84,9 @@ static void test_refusals(void)
     CHECK(PARSE(&a, "--report=") == OPTIONS_BAD);
     CHECK(PARSE(&a, "--no-report") == OPTIONS_BAD);
     CHECK(PARSE(&a, "--no-count") == OPTIONS_BAD);
+    CHECK(PARSE(&a, "--no-verify=1") == OPTIONS_BAD);
     CHECK(PARSE(&a, "a.hlo", "b.hlo") == OPTIONS_BAD);
+    CHECK(PARSE(&a, "--", "a.hlo", "b.hlo") == OPTIONS_BAD);
     CHECK(PARSE(&a, "@/nowhere") == OPTIONS_BAD);
     puts("ok refusals");
 }
