@@ -23,7 +23,8 @@ struct Check {
     Arena       *arena;
     CheckOptions options;
     ErrorModel   error;
-    int32_t      n_args;
+    Devices      on;
+    int32_t      n_params, n_args; /* n_args: of all devices, those of one after those of the other */
     Literal    **args, **specials; /* of set 0; of the last other one, NULL before it */
     EvalMemo    *memo;            /* a pass leaves most products as they are, and those are nearly all the work */
     Literal     *results[N_SETS]; /* of `before`; NULL: the set is left out */
@@ -136,6 +137,22 @@ static Literal **arguments(const Check *c, int32_t set)
 
 /* ---- evaluating ---- */
 
+/* The result; of several devices the tuple of all. */
+static Literal *run(const Check *c, const Module *m, Literal **args, const EvalOptions *o, Diag *d)
+{
+    int32_t n = (int32_t)devices_n(c->on);
+    if (n == 1)
+        return eval_module(m, c->n_args, args, o, d);
+    Literal        *all = literal_tuple(n, NULL);
+    Literal *const **of_device = ARENA_ARRAY(c->arena, Literal *const *, n);
+    for (int32_t k = 0; k < n; k++)
+        of_device[k] = args + k * c->n_params;
+    if (eval_module_on(m, c->on, of_device, o, all->elems, d))
+        return all;
+    literal_unref(all);
+    return NULL;
+}
+
 /* Takes args. *work: what it took. */
 static Literal *evaluate_on(const Check *c, const Module *m, Literal **args, EvalOptions o, int64_t *work, Diag *d)
 {
@@ -143,7 +160,7 @@ static Literal *evaluate_on(const Check *c, const Module *m, Literal **args, Eva
     o.work = work;
     o.memo = c->memo;
     o.max_trips = c->options.trips;
-    Literal *result = eval_module(m, c->n_args, args, &o, d);
+    Literal *result = run(c, m, args, &o, d);
     for (int32_t k = 0; k < c->n_args; k++)
         literal_unref(args[k]);
     return result;
@@ -166,6 +183,17 @@ static const char *set_text(const Check *c, int32_t set)
     return arena_printf(c->arena, "set %d of arguments, %s, --check-seed=%llu", set, what, (unsigned long long)c->options.seed);
 }
 
+/* Takes the device from the front of the path. */
+static const char *set_and_device(const Check *c, int32_t set, Difference *root)
+{
+    if (devices_n(c->on) == 1)
+        return set_text(c, set);
+    int32_t device = root->path[0];
+    root->n_path--;
+    memmove(root->path, root->path + 1, (size_t)root->n_path * sizeof *root->path);
+    return arena_printf(c->arena, "%s, device %d of %lld", set_text(c, set), device, (long long)devices_n(c->on));
+}
+
 /* ---- the beginning ---- */
 
 static bool is_drawn(const Inst *i)
@@ -174,9 +202,9 @@ static bool is_drawn(const Inst *i)
 }
 
 /* What would make a comparison meaningless or impossible, by name. */
-static bool is_comparable(const Module *m, Diag *d)
+static bool is_comparable(const Module *m, Devices on, Diag *d)
 {
-    bool good = eval_supported(m, d);
+    bool good = eval_supported_with(m, NULL, on, d);
     for (const Comp *c = m->first; c; c = c->next)
         for (const Inst *i = c->first; i; i = i->next) {
             if (is_drawn(i))
@@ -190,14 +218,25 @@ static bool is_comparable(const Module *m, Diag *d)
     return good;
 }
 
+/* As many as the module is for. */
+static bool devices_of(const Module *m, Devices *on, Diag *d)
+{
+    int64_t n;
+    *on = (Devices){m->replica_count, m->num_partitions};
+    if (size_mul(on->replicas, on->partitions, &n) && n >= 1 && n <= MOST_DEVICES)
+        return true;
+    diag_error(d, LOC_NONE, "more than %d devices cannot be checked", MOST_DEVICES);
+    return false;
+}
+
 /* Two copies of them are alive at once, and results. */
-static bool arguments_fit(const Module *m, const CheckOptions *o, Diag *d)
+static bool arguments_fit(const Module *m, Devices on, const CheckOptions *o, Diag *d)
 {
     int64_t most = (o->memory ? o->memory : host_memory()) / 4, total = 0;
     for (int32_t k = 0; k < m->entry->n_params; k++) {
         const Inst *p = comp_param(m->entry, k);
         int64_t     bytes = shape_bytes(p->shape);
-        if (bytes < 0 || !size_add(total, bytes, &total) || total > most) {
+        if (bytes < 0 || !size_mul(bytes, devices_n(on), &bytes) || !size_add(total, bytes, &total) || total > most) {
             inst_error(d, p, "parameter %%%s cannot be checked: the arguments need too much memory", p->name);
             return false;
         }
@@ -205,12 +244,15 @@ static bool arguments_fit(const Module *m, const CheckOptions *o, Diag *d)
     return true;
 }
 
+/* Each device gets its own. */
 static bool make_arguments(Check *c, const Module *m, Diag *d)
 {
-    c->n_args = m->entry->n_params;
+    bool good = true;
     c->args = ARENA_ARRAY(c->arena, Literal *, c->n_args);
     c->specials = ARENA_ARRAY(c->arena, Literal *, c->n_args);
-    return fake_arguments(m, c->options.seed, NULL, c->args, d);
+    for (int32_t first = 0; first < c->n_args && good; first += c->n_params)
+        good = fake_arguments(m, c->options.seed + (uint64_t)first, NULL, c->args + first, d);
+    return good;
 }
 
 static bool wants_set(const Check *c, int32_t set)
@@ -255,11 +297,13 @@ static bool first_results(Check *c, const Module *m, Diag *d)
 
 Check *check_begin(const Module *m, const CheckOptions *o, Diag *d)
 {
-    if (!is_comparable(m, d) || !arguments_fit(m, o, d))
+    Devices on;
+    if (!devices_of(m, &on, d) || !is_comparable(m, on, d) || !arguments_fit(m, on, o, d))
         return NULL;
     Arena *a = arena_new();
     Check *c = ARENA_NEW(a, Check);
-    *c = (Check){.arena = a, .options = *o, .error = error_model(m)};
+    *c = (Check){.arena = a, .options = *o, .error = error_model(m), .on = on, .n_params = m->entry->n_params};
+    c->n_args = c->n_params * (int32_t)devices_n(on);
     c->memo = memo_new((o->memory ? o->memory : host_memory()) / MEMO_PART);
     c->error.coarsest = TYPE_F64; /* a pass computes in the types that are written: each value is as exact as its own */
     if (make_arguments(c, m, d) && first_results(c, m, d)) {
@@ -349,8 +393,9 @@ static bool check_set(Check *c, const Module *m, int32_t set, const char *by, Di
         return false;
     }
     if (values_differ(c->arena, c->results[set], now, &c->error, c->options.exact, &root) && !is_rounding(c, set, now)) {
-        Again again = {c, set, &own};
-        locate_difference(c->before, m, evaluate_again, &again, &c->error, c->options.exact, &root, by, set_text(c, set), d);
+        Again       again = {c, set, &own};
+        const char *which = set_and_device(c, set, &root);
+        locate_difference(c->before, m, evaluate_again, &again, &c->error, c->options.exact, &root, by, which, d);
         literal_unref(now);
         return false;
     }

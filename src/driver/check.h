@@ -5,6 +5,7 @@
  *   set 0      made up from a seed (data/fill.h)
  *   set 1..4   the same, but three of four elements of floats are -0, 0 and a subnormal number: each element is each of them once
  *   set 5..8   likewise NaN, infinity and minus infinity
+ * On several devices (replica_count, num_partitions) each has its own.
  * Those that stay as they are keep the others from hiding in sums. Integers are as in set 0: they are indices, sizes, conditions.
  * A set with special values on which the evaluator does not come to an end (NaN in the condition of a loop) is left out, with a warning. */
 #ifndef DRIVER_CHECK_H

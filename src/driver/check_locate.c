@@ -121,7 +121,7 @@ typedef struct Past {
 typedef struct Locate {
     Arena            *arena;
     Interner         *names;
-    Map               past;   /* interned name -> Past */
+    Map               past;   /* key_of -> Past */
     VEC(Past *) all;
     int64_t           room;   /* bytes that may still be kept */
     const ErrorModel *error;
@@ -134,10 +134,16 @@ typedef struct Locate {
 
 enum { ROOM = 1 << 29 };
 
+/* Of one device: each has runs of its own. */
+static const char *key_of(Locate *x, const EvalStep *s)
+{
+    return intern_str(x->names, s->device ? arena_printf(x->arena, "%s %d", s->inst->name, s->device) : s->inst->name);
+}
+
 static bool keep_value(void *cookie, const EvalStep *s)
 {
     Locate     *x = cookie;
-    const char *name = intern_str(x->names, s->inst->name);
+    const char *name = key_of(x, s);
     Past       *p = map_get(&x->past, name);
     if (!p) {
         p = ARENA_NEW(x->arena, Past);
@@ -181,7 +187,7 @@ static bool compare_value(void *cookie, const EvalStep *s)
 {
     Locate     *x = cookie;
     const Inst *i = s->inst;
-    Past *p = map_get(&x->past, intern_str(x->names, i->name));
+    Past *p = map_get(&x->past, key_of(x, s));
     if (!p || !is_same_thing(p->inst->shape, i->shape) || p->runs >= p->values.n)
         return true;
     if (!values_differ(x->arena, p->values.v[p->runs++], s->value, x->error, x->exact, &x->how))

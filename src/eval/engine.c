@@ -625,7 +625,7 @@ Literal *eval_entry(Eval *e, const Module *m, int32_t n_args, Literal *const *ar
     return result;
 }
 
-static void count_work(const Eval *e)
+void eval_count_work(const Eval *e)
 {
     int64_t most = e->options->work_limit;
     if (e->options->work)
@@ -655,7 +655,7 @@ Literal *evaluation_run(Evaluation *v, int32_t n_args, Literal *const *args, con
     if ((v->fits == 0 || v->fits > e->limit) && eval_fits(e, v->m))
         v->fits = e->limit;
     Literal *result = e->failed ? NULL : eval_entry(e, v->m, n_args, args);
-    count_work(e);
+    eval_count_work(e);
     arena_free(e->scratch);
     e->scratch = NULL;
     return result;
@@ -691,7 +691,7 @@ Literal *eval_inst(const Inst *i, Literal *const *operands, const EvalOptions *o
     drop_operands(&e, x, i->n_operands);
     if (e.failed)
         eval_drop(&e, eval_move(&r, 0));
-    count_work(&e);
+    eval_count_work(&e);
     eval_end(&e);
     return r;
 }

@@ -83,10 +83,11 @@ static inline Literal *eval_move(Literal **x, int32_t k)
  * rounded once to t. Takes over acc, which may be NULL. */
 Literal *eval_sum(Eval *e, const Inst *i, const Literal *from, const bool *reduced, Literal *acc, Type t);
 
-/* The steps of a run: an evaluation, whether every array of m can be held, ENTRY's value, the end. */
+/* The steps of a run: an evaluation, whether every array of m can be held, ENTRY's value, the work, the end. */
 void     eval_start(Eval *e, const EvalOptions *o, Diag *d);
 bool     eval_fits(Eval *e, const Module *m);
 Literal *eval_entry(Eval *e, const Module *m, int32_t n_args, Literal *const *args);
+void     eval_count_work(const Eval *e); /* adds it to what the options name */
 void     eval_end(Eval *e);
 
 /* Runs a computation. Takes over args[0..n_params), whose entries become NULL. */

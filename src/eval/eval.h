@@ -49,7 +49,7 @@ typedef struct EvalOptions {
     int64_t max_trips;    /* iterations that one run of a loop may have, 0: no limit */
     const EvalWatch *watch; /* NULL: nobody looks on */
     struct EvalMemo *memo; /* values of earlier evaluations (memo.h); NULL: none. Not asked where somebody looks on */
-    int64_t *work;        /* NULL, or what the element operations of eval_inst and eval_module are added to, up to the limit for each call */
+    int64_t *work;        /* NULL, or what the element operations of each run are added to, up to the limit for each call and device */
 } EvalOptions;
 
 /* True when every instruction that can run in m is supported; else each that is not is reported by opcode, instruction and

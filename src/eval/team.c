@@ -329,6 +329,7 @@ bool eval_module_on(const Module *m, Devices on, Literal *const *const *args, co
         if (t.failed)
             eval_drop(&t.members[k].e, eval_move(results, k));
         transfer_end(&t.members[k].e); /* what came after it had ended */
+        eval_count_work(&t.members[k].e);
         eval_end(&t.members[k].e);
         pthread_cond_destroy(&t.members[k].turn);
     }
